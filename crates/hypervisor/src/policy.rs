@@ -1,0 +1,124 @@
+//! The operator's intent, as one immutable snapshot.
+//!
+//! A [`Policy`] is parsed elsewhere (the daemon's configuration), shared by reference between shards, and swapped
+//! whole. Nothing here knows about a particular switch: [`crate::view`] compiles a policy for one.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use flowspace::Match;
+
+/// A tenant's number: non-zero, and stable across restarts, because it is a part of the cookies on the switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TenantId(pub u16);
+
+/// Everything the hypervisor is asked to enforce.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policy {
+    /// In the order of the configuration, which breaks ties between entries of equal priority.
+    pub tenants: Vec<Tenant>,
+}
+
+/// One tenant: its space, its share and its limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tenant {
+    /// Stable number.
+    pub id: TenantId,
+    /// The name that the operator gave; shown to the tenant in its switch description.
+    pub name: String,
+    /// Share of control-plane service relative to other tenants; at least 1.
+    pub weight: u32,
+    /// What the tenant may see and touch.
+    pub flowspace: Vec<Entry>,
+    /// Bounds on what the tenant may use.
+    pub limits: Limits,
+    /// Queue ids that the tenant may enqueue to; empty means none.
+    pub queues: Vec<u32>,
+    /// Vendor / experimenter ids whose messages and actions may pass.
+    pub experimenters: Vec<u32>,
+    /// Where the answers to statistics requests come from.
+    pub statistics: Statistics,
+}
+
+/// A set of packet headers on some switches, with a priority and a permission.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The headers, possibly with an input port.
+    pub match_: Match,
+    /// Where entries of several tenants overlap, the highest priority owns the packets.
+    pub priority: u16,
+    /// Where the entry holds.
+    pub switches: Switches,
+    /// What may be done with packets in it.
+    pub permission: Permission,
+}
+
+/// The switches on which an entry holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Switches {
+    /// On each switch.
+    Any,
+    /// On the switches with these datapath ids.
+    Only(Vec<u64>),
+}
+
+impl Switches {
+    /// Whether the switch is among them.
+    pub fn includes(&self, dpid: u64) -> bool {
+        match self {
+            Switches::Any => true,
+            Switches::Only(dpids) => dpids.contains(&dpid),
+        }
+    }
+}
+
+/// What a tenant may do with the packets of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// Observe: copies of PACKET_INs, statistics. A read entry takes nothing away from anyone.
+    Read,
+    /// Own: install rules, send packets.
+    Write,
+}
+
+/// Bounds on what one tenant may use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Virtual flow entries per switch.
+    pub flows: u32,
+    /// Token bucket for PACKET_OUT, if any.
+    pub packet_out: Option<Rate>,
+    /// Token bucket for FLOW_MOD, GROUP_MOD and METER_MOD, if any.
+    pub flow_mod: Option<Rate>,
+    /// Token bucket for statistics requests, if any.
+    pub statistics: Option<Rate>,
+    /// Token bucket for PACKET_INs towards the tenant, if any; what exceeds it is dropped and counted.
+    pub packet_in: Option<Rate>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { flows: 10_000, packet_out: None, flow_mod: None, statistics: None, packet_in: None }
+    }
+}
+
+/// A token bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Messages per second.
+    pub per_second: u32,
+    /// Messages that may come at once after a silence.
+    pub burst: u32,
+}
+
+/// Where the answers to statistics requests come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Statistics {
+    /// From the switch, each time (identical requests in flight share one).
+    #[default]
+    Passthrough,
+    /// From an earlier answer that is not older than this many nanoseconds.
+    Cached {
+        /// Greatest age of an answer, in nanoseconds.
+        max_age: u64,
+    },
+}
