@@ -1,0 +1,340 @@
+//! The architecture, held by a test.
+//!
+//! ARCHITECTURE.md says which crate may depend on which and what no source file may contain. Here the same is data,
+//! and each test compares the tree with it. A change that needs another arrow changes both in the same commit.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Who may depend on whom. A crate that is missing here is a failure, and so is an arrow that is not listed.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("openflow", &[]),
+    ("flowspace", &["openflow"]),
+    ("fabric", &[]),
+    ("hypervisor", &["openflow", "flowspace", "fabric"]),
+    ("channel", &["openflow"]),
+    ("daemon", &["openflow", "flowspace", "fabric", "hypervisor", "channel"]),
+    ("packet", &[]),
+    ("emulate", &["openflow", "flowspace", "channel"]),
+    ("bench", &["openflow", "channel", "emulate", "packet", "report"]),
+    ("evaluate", &["openflow", "channel", "emulate", "packet", "report", "lab"]),
+    ("sampling", &[]),
+    ("agent", &["sampling", "fabric", "packet"]),
+    ("lab", &[]),
+    ("report", &[]),
+];
+
+/// The peers that any crate's tests may stand on, beside what the crate itself depends on.
+const TEST_PEERS: &[&str] = &["openflow", "flowspace", "channel", "emulate", "lab", "report"];
+
+/// They measure any system as a black box, so not even their tests may know Weir's insides.
+const BLACK_BOX: &[&str] = &["bench", "evaluate"];
+const INSIDES: &[&str] = &["hypervisor", "daemon"];
+
+/// `no_std`: the compiler proves that they touch no socket, file, clock or thread.
+const PURE: &[&str] = &["openflow", "flowspace", "fabric", "hypervisor"];
+
+/// What a pure crate may use from outside; each of these is `no_std` itself.
+const PURE_MAY_USE: &[&str] =
+    &["bitflags", "hashbrown", "heapless", "smallvec", "siphasher", "zerocopy", "rustc-hash"];
+
+/// Ring buffers need `unsafe`; everybody else forbids it.
+const MAY_BE_UNSAFE: &[&str] = &["channel", "packet"];
+
+/// Past this a file is split by meaning.
+const LONGEST_FILE: usize = 800;
+
+#[test]
+fn dependencies_follow_the_arrows() {
+    let mut wrong = Vec::new();
+    for member in members() {
+        if member.name == "cli" {
+            continue; // The binary may use everything.
+        }
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == member.name) else {
+            wrong.push(format!("crate `{}` has no row in ARROWS", member.name));
+            continue;
+        };
+        for used in member.own_dependencies(&["dependencies", "build-dependencies"]) {
+            if !allowed.contains(&used.as_str()) {
+                wrong.push(format!("`{}` must not depend on `{used}`", member.name));
+            }
+        }
+        for used in member.own_dependencies(&["dev-dependencies"]) {
+            let peer = TEST_PEERS.contains(&used.as_str()) || allowed.contains(&used.as_str());
+            if !peer {
+                wrong.push(format!("the tests of `{}` must not depend on `{used}`", member.name));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn measuring_crates_see_a_black_box() {
+    for name in BLACK_BOX {
+        let reached = reachable(name);
+        let seen: Vec<_> = INSIDES.iter().filter(|inside| reached.contains(**inside)).collect();
+        assert!(seen.is_empty(), "`{name}` reaches {seen:?}");
+    }
+}
+
+#[test]
+fn pure_crates_cannot_do_io() {
+    let mut wrong = Vec::new();
+    for member in members().into_iter().filter(|member| PURE.contains(&member.name.as_str())) {
+        let root = member.root_file();
+        if !attributes(&root).contains("#![no_std]") {
+            wrong.push(format!("{} lacks #![no_std]", shown(&root)));
+        }
+        for file in member.sources() {
+            // A test module may use std; the library may not call it back in.
+            let text = before_tests(&read(&file)).to_owned();
+            if text.contains("extern crate std") && !text.contains("#[cfg(test)]\nextern crate std")
+            {
+                wrong.push(format!("{} brings std back", shown(&file)));
+            }
+        }
+        for used in member.foreign_dependencies("dependencies") {
+            if !PURE_MAY_USE.contains(&used.as_str()) {
+                wrong.push(format!(
+                    "`{}` must not use `{used}`: it is not known to be no_std",
+                    member.name
+                ));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn unsafe_is_forbidden_outside_the_rings() {
+    let mut wrong = Vec::new();
+    for member in members() {
+        let root = member.root_file();
+        if MAY_BE_UNSAFE.contains(&member.name.as_str()) {
+            for file in member.sources() {
+                wrong.extend(unreasoned_unsafe(&file));
+            }
+        } else if !attributes(&root).contains("#![forbid(unsafe_code)]") {
+            wrong.push(format!("{} lacks #![forbid(unsafe_code)]", shown(&root)));
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn files_are_short_and_say_what_they_are() {
+    let mut wrong = Vec::new();
+    for file in members().iter().flat_map(Member::sources) {
+        let text = read(&file);
+        let lines = text.lines().count();
+        if lines > LONGEST_FILE {
+            wrong.push(format!("{} has {lines} lines; split it by meaning", shown(&file)));
+        }
+        // `tests.rs` is told by its parent.
+        let told = file.ends_with("tests.rs") || text.lines().any(|line| line.starts_with("//! "));
+        if !told {
+            wrong.push(format!("{} does not open with //! and what it is", shown(&file)));
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Written in halves, so that this file does not find itself.
+    let forbidden = [
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("X", "XX:"),
+        concat!("To be ", "filled"),
+    ];
+    assert_none(&occurrences(&forbidden));
+}
+
+#[test]
+fn no_file_names_a_machine() {
+    let forbidden = [
+        concat!("/wo", "rk/"),
+        concat!("/ro", "ot/"),
+        concat!("/ho", "me/"),
+        concat!("/tmp/tar", "get"),
+    ];
+    assert_none(&occurrences(&forbidden));
+}
+
+/// One crate of the workspace.
+struct Member {
+    /// Without the `weir-`.
+    name: String,
+    folder: PathBuf,
+    manifest: toml::Table,
+}
+
+impl Member {
+    fn own_dependencies(&self, sections: &[&str]) -> Vec<String> {
+        sections
+            .iter()
+            .flat_map(|section| self.dependencies(section))
+            .filter_map(|name| name.strip_prefix("weir-").map(str::to_owned))
+            .collect()
+    }
+
+    fn foreign_dependencies(&self, section: &str) -> Vec<String> {
+        self.dependencies(section).into_iter().filter(|name| !name.starts_with("weir-")).collect()
+    }
+
+    fn dependencies(&self, section: &str) -> Vec<String> {
+        let direct = self.manifest.get(section).and_then(toml::Value::as_table);
+        let by_target = self.manifest.get("target").and_then(toml::Value::as_table);
+        let conditional = by_target
+            .into_iter()
+            .flat_map(toml::Table::values)
+            .filter_map(|target| target.get(section).and_then(toml::Value::as_table));
+        direct.into_iter().chain(conditional).flat_map(toml::Table::keys).cloned().collect()
+    }
+
+    fn root_file(&self) -> PathBuf {
+        let lib = self.folder.join("src/lib.rs");
+        if lib.exists() { lib } else { self.folder.join("src/main.rs") }
+    }
+
+    /// Everything that is compiled: the library, its tests, benchmarks, examples and fuzz targets.
+    fn sources(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        collect(&self.folder, "rs", &mut found);
+        found
+    }
+}
+
+fn members() -> Vec<Member> {
+    let mut members: Vec<_> = fs::read_dir(repository().join("crates"))
+        .expect("the crates folder")
+        .map(|entry| entry.expect("a folder entry").path())
+        .filter(|folder| folder.join("Cargo.toml").exists())
+        .map(|folder| {
+            let manifest: toml::Table =
+                read(&folder.join("Cargo.toml")).parse().expect("a manifest");
+            let package = manifest["package"]["name"].as_str().expect("a package name");
+            let name = package.strip_prefix("weir-").expect("packages are named weir-*").to_owned();
+            Member { name, folder, manifest }
+        })
+        .collect();
+    members.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(members.len() > 5, "found only {} crates", members.len());
+    members
+}
+
+/// Every crate that `name` depends on, through however many others, tests included.
+fn reachable(name: &str) -> BTreeSet<String> {
+    let members = members();
+    let mut reached = BTreeSet::new();
+    let mut sections: &[&str] = &["dependencies", "build-dependencies", "dev-dependencies"];
+    let mut frontier = vec![name.to_owned()];
+    while let Some(next) = frontier.pop() {
+        for member in members.iter().filter(|member| member.name == next) {
+            frontier.extend(
+                member
+                    .own_dependencies(sections)
+                    .into_iter()
+                    .filter(|used| reached.insert(used.clone())),
+            );
+        }
+        // Only its own tests are linked with it, not those of what it uses.
+        sections = &["dependencies", "build-dependencies"];
+    }
+    reached
+}
+
+/// `unsafe` whose reason does not stand in the lines just above it.
+fn unreasoned_unsafe(file: &Path) -> Vec<String> {
+    const LINES_ABOVE: usize = 8;
+    let text = read(file);
+    let lines: Vec<_> = text.lines().collect();
+    let mut wrong = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        let opens = ["unsafe {", "unsafe impl"].iter().any(|opening| code.contains(opening));
+        let above = &lines[index.saturating_sub(LINES_ABOVE)..=index];
+        if opens && !above.iter().any(|line| line.contains("SAFETY:")) {
+            wrong.push(format!("{}:{}: unsafe without a SAFETY reason", shown(file), index + 1));
+        }
+    }
+    wrong
+}
+
+fn occurrences(forbidden: &[&str]) -> Vec<String> {
+    let mut files = Vec::new();
+    for folder in ["crates", "scripts", "docs", "examples", ".ci"] {
+        for extension in ["rs", "toml", "md", "py", "sh", "txt", ""] {
+            collect(&repository().join(folder), extension, &mut files);
+        }
+    }
+    for name in
+        ["Makefile", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "deny.toml"]
+    {
+        files.extend(Some(repository().join(name)).filter(|file| file.exists()));
+    }
+    let mut found = Vec::new();
+    for file in files {
+        // Fuzz corpora and captured bytes have no extension either, and are not text.
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        for (index, line) in text.lines().enumerate() {
+            if let Some(word) = forbidden.iter().find(|word| line.contains(**word)) {
+                found.push(format!("{}:{}: {word}", shown(&file), index + 1));
+            }
+        }
+    }
+    found
+}
+
+/// Files below `folder` that end in `.extension` (empty: without one), except what is generated.
+fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    const GENERATED: [&str; 4] = ["target", "corpus", "artifacts", "__pycache__"];
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries {
+        let path = entry.expect("a folder entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            if !GENERATED.contains(&name) {
+                collect(&path, extension, found);
+            }
+        } else if path.extension().and_then(|found| found.to_str()).unwrap_or_default() == extension
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
+
+fn attributes(file: &Path) -> String {
+    read(file).lines().filter(|line| line.starts_with("#![")).collect::<Vec<_>>().join("\n")
+}
+
+fn before_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text)
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+fn shown(file: &Path) -> String {
+    file.strip_prefix(repository()).unwrap_or(file).display().to_string()
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+#[track_caller]
+fn assert_none(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n  {}", wrong.join("\n  "));
+}
