@@ -1,2 +1,3 @@
 #![forbid(unsafe_code)]
-//! To be filled.
+//! Emulated OpenFlow switches, networks of them, and controllers.
+pub mod frame;
