@@ -1,2 +1,5 @@
 #![forbid(unsafe_code)]
-//! To be filled.
+//! Drives the pure core `hypervisor` over real channels.
+
+pub mod dpid;
+pub mod metrics;

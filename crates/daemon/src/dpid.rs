@@ -1,0 +1,85 @@
+//! Datapath ids as people write them.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A datapath id; prints as `00:00:00:00:00:00:00:01`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dpid(pub u64);
+
+impl fmt::Display for Dpid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.to_be_bytes().into_iter().enumerate() {
+            write!(f, "{}{byte:02x}", if i == 0 { "" } else { ":" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Not a datapath id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DpidError;
+
+impl fmt::Display for DpidError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected a dpid: eight bytes as \"00:00:00:00:00:00:00:01\", or up to 16 hex digits, 0x or not")
+    }
+}
+
+impl std::error::Error for DpidError {}
+
+impl FromStr for Dpid {
+    type Err = DpidError;
+
+    fn from_str(text: &str) -> Result<Self, DpidError> {
+        let digits = if text.contains(':') {
+            let bytes: Vec<&str> = text.split(':').collect();
+            if bytes.len() != 8 || bytes.iter().any(|byte| byte.len() != 2) {
+                return Err(DpidError);
+            }
+            bytes.concat()
+        } else {
+            text.strip_prefix("0x").unwrap_or(text).to_owned()
+        };
+        // Checked apart, because `from_str_radix` takes a sign.
+        if digits.is_empty() || digits.len() > 16 || !digits.bytes().all(|b| b.is_ascii_hexdigit())
+        {
+            return Err(DpidError);
+        }
+        u64::from_str_radix(&digits, 16).map(Dpid).map_err(|_| DpidError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read() {
+        for (text, dpid) in [
+            ("00:00:00:00:00:00:00:01", Some(1)),
+            ("fe:DC:ba:98:76:54:32:10", Some(0xfedc_ba98_7654_3210)),
+            ("0000000000000010", Some(16)),
+            ("0xff", Some(255)),
+            ("1", Some(1)),
+            ("", None),
+            ("0x", None),
+            ("any", None),
+            ("+1", None),
+            ("00:00:00:00:00:00:01", None),
+            ("0:0:0:0:0:0:0:1", None),
+            ("00000000000000001", None),
+            ("00:00:00:00:00:00:00:0g", None),
+        ] {
+            assert_eq!(text.parse::<Dpid>().ok(), dpid.map(Dpid), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        for dpid in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
+            assert_eq!(Dpid(dpid).to_string().parse(), Ok(Dpid(dpid)));
+        }
+        assert_eq!(Dpid(0x1f).to_string(), "00:00:00:00:00:00:00:1f");
+    }
+}

@@ -1,0 +1,225 @@
+//! Counter, gauge and histogram for one writer and many readers.
+//!
+//! Deliberately without atomic read-modify-write: `lock add` costs some 5 ns, a relaxed load and store one, and a
+//! message passes several instruments. The price is stated on each type: a second concurrent writer loses counts
+//! (never corrupts). [`SharedCounter`] is for the few places with several writers.
+
+use std::array;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A number that only grows. One writer.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds one.
+    #[inline]
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
+    /// Adds `amount`.
+    #[inline]
+    pub fn add(&self, amount: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
+    }
+
+    /// The value now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// A counter that several threads may increment.
+#[derive(Debug, Default)]
+pub struct SharedCounter(AtomicU64);
+
+impl SharedCounter {
+    /// Adds one.
+    pub fn increment(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    /// Adds `amount`.
+    pub fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Relaxed);
+    }
+
+    /// The value now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// A number that rises and falls. One writer.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicU64);
+
+impl Gauge {
+    /// Sets the value.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
+    /// The value now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Durations in log-linear buckets: four per octave from 0.25 µs to 8.4 s, so that a bucket is at most 25 % wide.
+/// One writer.
+#[derive(Debug)]
+pub struct Histogram {
+    buckets: [Counter; BUCKETS],
+    sum_nanos: Counter,
+}
+
+/// Buckets per octave.
+const SUB: u64 = 4;
+/// Octaves above the first microsecond.
+const OCTAVES: u32 = 23;
+/// A linear microsecond, the octaves, and one bucket for everything longer.
+const BUCKETS: usize = SUB as usize * (1 + OCTAVES as usize) + 1;
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { buckets: array::from_fn(|_| Counter::default()), sum_nanos: Counter::default() }
+    }
+}
+
+impl Histogram {
+    /// Counts one duration.
+    #[inline]
+    pub fn observe(&self, nanos: u64) {
+        if let Some(bucket) = self.buckets.get(index(nanos)) {
+            bucket.increment();
+        }
+        self.sum_nanos.add(nanos);
+    }
+
+    /// A consistent copy to read from: the counts of `Snapshot` always add up, though a writer is at work.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            buckets: array::from_fn(|i| self.buckets[i].get()),
+            sum_nanos: self.sum_nanos.get(),
+        }
+    }
+}
+
+/// What a [`Histogram`] held at one time.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    buckets: [u64; BUCKETS],
+    /// Sum of all durations, in nanoseconds.
+    pub sum_nanos: u64,
+}
+
+impl Snapshot {
+    /// How many durations were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// Octave bounds in nanoseconds (1 µs, 2 µs, … 8.4 s) with the number of durations at most as long.
+    ///
+    /// Coarser than what is kept: 24 lines per histogram in `/metrics` instead of 97.
+    pub fn octaves(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut total = 0;
+        (0..=OCTAVES).map(move |octave| {
+            let start = octave as usize * SUB as usize;
+            total += self.buckets[start..start + SUB as usize].iter().sum::<u64>();
+            (1_000 << octave, total)
+        })
+    }
+
+    /// Upper bound, in nanoseconds, of the bucket in which the quantile `q` (0 to 1) lies; `None` when empty. What is
+    /// beyond the last bound is reported as that bound.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let count = self.count();
+        let rank = ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        self.buckets
+            .iter()
+            .position(|bucket| {
+                seen += bucket;
+                seen >= rank
+            })
+            .map(upper_bound)
+    }
+}
+
+/// The bucket for a duration. Bounds are inclusive above, as Prometheus' `le` wants.
+#[inline]
+fn index(nanos: u64) -> usize {
+    let quarters = nanos.saturating_sub(1) / (1_000 / SUB);
+    if quarters < SUB {
+        return quarters as usize;
+    }
+    let octave = quarters.ilog2() - SUB.ilog2();
+    if octave >= OCTAVES {
+        return BUCKETS - 1;
+    }
+    (u64::from(octave) * SUB + (quarters >> octave)) as usize
+}
+
+/// The longest duration, in nanoseconds, of a bucket.
+fn upper_bound(index: usize) -> u64 {
+    let index = index.min(BUCKETS - 2) as u64;
+    if index < SUB {
+        return (index + 1) * (1_000 / SUB);
+    }
+    let octave = index / SUB - 1;
+    ((SUB + index % SUB + 1) << octave) * (1_000 / SUB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bucket_holds_exactly_what_its_bounds_say() {
+        for i in 0..BUCKETS - 1 {
+            assert_eq!(index(upper_bound(i)), i, "bucket {i}: its own bound");
+            assert_eq!(index(upper_bound(i) + 1), i + 1, "bucket {i}: one more");
+        }
+        assert_eq!(index(0), 0);
+        assert_eq!(index(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn buckets_are_at_most_a_quarter_wide_above_a_microsecond() {
+        for i in SUB as usize..BUCKETS - 1 {
+            let (low, high) = (upper_bound(i - 1), upper_bound(i));
+            assert!((high - low) * 4 <= low, "bucket {i}: {low}..{high}");
+        }
+    }
+
+    #[test]
+    fn snapshots_add_up() {
+        let histogram = Histogram::default();
+        let values =
+            [1, 900, 1_000, 1_001, 2_000, 50_000, 8_388_608_000, 8_388_608_001, u64::MAX / 2];
+        values.iter().for_each(|&nanos| histogram.observe(nanos));
+        let snapshot = histogram.snapshot();
+        assert_eq!(snapshot.count(), values.len() as u64);
+        for (bound, total) in snapshot.octaves() {
+            let expected = values.iter().filter(|&&nanos| nanos <= bound).count() as u64;
+            assert_eq!(total, expected, "le {bound} ns");
+        }
+        assert_eq!(snapshot.octaves().last(), Some((8_388_608_000, 7)));
+    }
+
+    #[test]
+    fn quantiles_name_the_bucket_of_the_rank() {
+        let histogram = Histogram::default();
+        assert_eq!(histogram.snapshot().quantile(0.5), None);
+        (1..=100).for_each(|micros| histogram.observe(micros * 1_000));
+        let snapshot = histogram.snapshot();
+        for (q, exact) in [(0.0, 1_000), (0.5, 50_000), (0.9, 90_000), (1.0, 100_000)] {
+            let bound = snapshot.quantile(q).unwrap();
+            assert!(bound >= exact && bound <= exact * 5 / 4, "q {q}: {bound} for {exact}");
+        }
+    }
+}

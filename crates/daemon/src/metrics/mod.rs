@@ -1,0 +1,109 @@
+//! Counters of the forwarding path, and their Prometheus text.
+//!
+//! A shard asks [`Registry::switch`] for a [`SwitchMetrics`] when a switch has shaken hands, and
+//! [`SwitchMetrics::tenant`] for a [`TenantMetrics`] per tenant on it. It keeps the `Arc`s with the session and
+//! drops them with it: the registry holds weak references only, so what a disconnected switch counted disappears
+//! from `/metrics`, and the number of series is bounded by the number of live connections, whatever dpids peers
+//! invent.
+//!
+//! ```text
+//!   shard 0 ──writes──► SwitchMetrics ─► TenantMetrics …  ◄──reads── control thread (GET /metrics)
+//!   shard 1 ──writes──► SwitchMetrics ─► TenantMetrics …  ◄──reads──┘
+//!            relaxed atomics, one writer each              Registry: weak references under a mutex
+//! ```
+//!
+//! A switch lives on one shard, so each instrument has one writer: an increment is a plain load and store, no locked
+//! bus cycle. The mutex is taken at connect, disconnect and scrape, never per message.
+//!
+//! Start reading at [`Registry`], then [`series`] (what is counted), [`instruments`] (how), [`text`] (how it is
+//! printed).
+
+pub mod instruments;
+mod names;
+pub mod series;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+pub use instruments::{Counter, Gauge, Histogram, SharedCounter};
+pub use series::{
+    Direction, DropReason, Kind, ProcessMetrics, Rejection, SwitchMetrics, TenantMetrics,
+};
+
+/// The content type of [`Registry::encode`].
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Everything that is being counted now.
+#[derive(Debug, Default)]
+pub struct Registry {
+    /// What belongs to no switch.
+    pub process: ProcessMetrics,
+    switches: Mutex<BTreeMap<u64, Weak<SwitchMetrics>>>,
+}
+
+impl Registry {
+    /// A registry with no switches.
+    pub fn new() -> Arc<Registry> {
+        Arc::new(Registry::default())
+    }
+
+    /// Instruments for a switch that has just connected; `version` is the negotiated OpenFlow version (0x01, 0x04).
+    ///
+    /// A second registration of the same dpid replaces the first in the output: a switch that reconnects before its
+    /// old connection is noticed dead counts from zero, which Prometheus reads as a counter reset.
+    pub fn switch(&self, dpid: u64, version: u8) -> Arc<SwitchMetrics> {
+        let metrics = Arc::new(SwitchMetrics::new(dpid, version));
+        let mut switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
+        switches.retain(|_, switch| switch.strong_count() > 0);
+        switches.insert(dpid, Arc::downgrade(&metrics));
+        metrics
+    }
+
+    /// The instruments of all connected switches, by ascending dpid.
+    pub fn switches(&self) -> Vec<Arc<SwitchMetrics>> {
+        let switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
+        switches.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// All series in the Prometheus text format 0.0.4.
+    pub fn encode(&self) -> String {
+        text::encode(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_switch_disappears() {
+        let registry = Registry::new();
+        let first = registry.switch(1, 1);
+        let second = registry.switch(2, 4);
+        assert_eq!(dpids(&registry), [1, 2]);
+        drop(first);
+        assert_eq!(dpids(&registry), [2]);
+        drop(second);
+        registry.switch(3, 1);
+        assert_eq!(
+            registry.switches.lock().unwrap().len(),
+            1,
+            "dead entries are swept at the next registration"
+        );
+    }
+
+    #[test]
+    fn the_newest_registration_of_a_dpid_is_shown() {
+        let registry = Registry::new();
+        let old = registry.switch(1, 1);
+        let new = registry.switch(1, 4);
+        assert!(Arc::ptr_eq(&registry.switches()[0], &new));
+        drop(old);
+        assert_eq!(dpids(&registry), [1], "the old one's end does not remove the new one");
+    }
+
+    fn dpids(registry: &Registry) -> Vec<u64> {
+        registry.switches().iter().map(|switch| switch.dpid).collect()
+    }
+}

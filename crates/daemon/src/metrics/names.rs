@@ -1,0 +1,112 @@
+//! Label values: the specifications' names in lower case.
+
+use super::series::{Direction, DropReason, Kind, Rejection};
+
+/// The name of a message type in an OpenFlow version; `None` where that version has no such type.
+pub(super) fn message_type(version: u8, message_type: u8) -> Option<&'static str> {
+    let names: &[&str] = if version == 0x01 { &V1_0 } else { &V1_3 };
+    names.get(usize::from(message_type)).copied()
+}
+
+/// `enum ofp_type` of OpenFlow 1.0.1, section 5.1.
+const V1_0: [&str; 22] = [
+    "hello",
+    "error",
+    "echo_request",
+    "echo_reply",
+    "vendor",
+    "features_request",
+    "features_reply",
+    "get_config_request",
+    "get_config_reply",
+    "set_config",
+    "packet_in",
+    "flow_removed",
+    "port_status",
+    "packet_out",
+    "flow_mod",
+    "port_mod",
+    "stats_request",
+    "stats_reply",
+    "barrier_request",
+    "barrier_reply",
+    "queue_get_config_request",
+    "queue_get_config_reply",
+];
+
+/// `enum ofp_type` of OpenFlow 1.3.5, section 7.1.
+const V1_3: [&str; 30] = [
+    "hello",
+    "error",
+    "echo_request",
+    "echo_reply",
+    "experimenter",
+    "features_request",
+    "features_reply",
+    "get_config_request",
+    "get_config_reply",
+    "set_config",
+    "packet_in",
+    "flow_removed",
+    "port_status",
+    "packet_out",
+    "flow_mod",
+    "group_mod",
+    "port_mod",
+    "table_mod",
+    "multipart_request",
+    "multipart_reply",
+    "barrier_request",
+    "barrier_reply",
+    "queue_get_config_request",
+    "queue_get_config_reply",
+    "role_request",
+    "role_reply",
+    "get_async_request",
+    "get_async_reply",
+    "set_async",
+    "meter_mod",
+];
+
+pub(super) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::FromSwitch => "from_switch",
+        Direction::ToSwitch => "to_switch",
+        Direction::FromController => "from_controller",
+        Direction::ToController => "to_controller",
+    }
+}
+
+pub(super) fn drop(why: DropReason) -> &'static str {
+    match why {
+        DropReason::NoTenant => "no_tenant",
+        DropReason::TenantAbsent => "tenant_absent",
+        DropReason::QueueFull => "queue_full",
+        DropReason::RateLimited => "rate_limited",
+    }
+}
+
+pub(super) fn rejection(why: Rejection) -> &'static str {
+    match why {
+        Rejection::Tls => "tls",
+        Rejection::Handshake => "handshake",
+        Rejection::Timeout => "timeout",
+        Rejection::DuplicateDpid => "duplicate_dpid",
+        Rejection::TooMany => "too_many",
+    }
+}
+
+pub(super) fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Switch => "switch",
+        Kind::Controller => "controller",
+    }
+}
+
+/// An error as `type/code`; what had no counter of its own is `other`.
+pub(super) fn error(_version: u8, error: Option<(u16, u16)>) -> String {
+    match error {
+        Some((error_type, code)) => format!("{error_type}/{code}"),
+        None => "other".to_owned(),
+    }
+}

@@ -1,0 +1,352 @@
+//! What is counted: per switch, per tenant on a switch, and for the process.
+
+use std::array;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::instruments::{Counter, Gauge, Histogram, SharedCounter};
+
+/// OpenFlow message types with a counter of their own; all others share the last one.
+pub(super) const TYPES: usize = 31;
+
+/// Where a message was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// Came from the switch.
+    FromSwitch,
+    /// Was put into the switch's send buffer.
+    ToSwitch,
+    /// Came from one of the tenant's controllers.
+    FromController,
+    /// Was put into a controller's send buffer; a message to three controllers counts three times.
+    ToController,
+}
+
+impl Direction {
+    /// In the order of the discriminants.
+    pub const ALL: [Direction; 4] = [
+        Direction::FromSwitch,
+        Direction::ToSwitch,
+        Direction::FromController,
+        Direction::ToController,
+    ];
+}
+
+/// Why a PACKET_IN did not reach a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DropReason {
+    /// No tenant owns the packet.
+    NoTenant,
+    /// The tenant has no controller connected.
+    TenantAbsent,
+    /// The tenant's northbound queue is full: its controller reads too slowly.
+    QueueFull,
+    /// The tenant's `packet_in` limit.
+    RateLimited,
+}
+
+impl DropReason {
+    /// In the order of the discriminants.
+    pub const ALL: [DropReason; 4] = [
+        DropReason::NoTenant,
+        DropReason::TenantAbsent,
+        DropReason::QueueFull,
+        DropReason::RateLimited,
+    ];
+}
+
+/// Messages by OpenFlow type, for one direction.
+#[derive(Debug)]
+pub struct Messages([Counter; TYPES + 1]);
+
+impl Default for Messages {
+    fn default() -> Self {
+        Messages(array::from_fn(|_| Counter::default()))
+    }
+}
+
+impl Messages {
+    /// Counts one message of the type (the second byte of its header).
+    #[inline]
+    pub fn count(&self, message_type: u8) {
+        if let Some(counter) = self.0.get(usize::from(message_type).min(TYPES)) {
+            counter.increment();
+        }
+    }
+
+    /// All types together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(Counter::get).sum()
+    }
+
+    /// Types seen so far; `None` is every type that OpenFlow does not know.
+    pub(super) fn seen(&self) -> impl Iterator<Item = (Option<u8>, u64)> + '_ {
+        let numbered = self.0.iter().enumerate();
+        numbered
+            .map(|(i, c)| ((i < TYPES).then_some(i as u8), c.get()))
+            .filter(|&(_, count)| count > 0)
+    }
+}
+
+/// What one switch connection counts.
+#[derive(Debug)]
+pub struct SwitchMetrics {
+    /// The switch.
+    pub dpid: u64,
+    /// Negotiated OpenFlow version, 0x01 or 0x04.
+    pub version: u8,
+    /// What came over the switch's connection, Weir's own messages included.
+    pub received: Messages,
+    /// What was sent over the switch's connection, Weir's own messages included.
+    pub sent: Messages,
+    /// PACKET_INs that belong to no tenant.
+    pub packet_in_unclaimed: Counter,
+    /// Messages that may be unacknowledged at the switch at a time, as adapted to its speed.
+    pub window: Gauge,
+    /// Messages that are unacknowledged at the switch now.
+    pub outstanding: Gauge,
+    tenants: Mutex<BTreeMap<u16, Weak<TenantMetrics>>>,
+}
+
+impl SwitchMetrics {
+    pub(super) fn new(dpid: u64, version: u8) -> Self {
+        SwitchMetrics {
+            dpid,
+            version,
+            received: Messages::default(),
+            sent: Messages::default(),
+            packet_in_unclaimed: Counter::default(),
+            window: Gauge::default(),
+            outstanding: Gauge::default(),
+            tenants: Mutex::default(),
+        }
+    }
+
+    /// Instruments for a tenant on this switch, counting from zero; the newest registration of an id is shown.
+    pub fn tenant(&self, id: u16, name: &str) -> Arc<TenantMetrics> {
+        let metrics = Arc::new(TenantMetrics::new(name));
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.retain(|_, tenant| tenant.strong_count() > 0);
+        tenants.insert(id, Arc::downgrade(&metrics));
+        metrics
+    }
+
+    /// The tenants on this switch, by ascending id.
+    pub fn tenants(&self) -> Vec<Arc<TenantMetrics>> {
+        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.values().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// What one tenant counts on one switch.
+#[derive(Debug)]
+pub struct TenantMetrics {
+    /// The tenant's name.
+    pub name: String,
+    /// Controllers connected now for this switch.
+    pub controllers: Gauge,
+    /// Messages that wait in this tenant's southbound queue.
+    pub queue_southbound: Gauge,
+    /// Messages that wait in this tenant's northbound queue.
+    pub queue_northbound: Gauge,
+    /// Entries in the tenant's virtual flow table.
+    pub flows: Gauge,
+    /// From reading a tenant's message until it is in the switch's send buffer.
+    pub added_southbound: Histogram,
+    /// From reading a switch's message until it is in a controller's send buffer.
+    pub added_northbound: Histogram,
+    messages: [Messages; 4],
+    dropped: [Counter; 4],
+    refused: Refusals,
+}
+
+impl TenantMetrics {
+    fn new(name: &str) -> Self {
+        TenantMetrics {
+            name: name.to_owned(),
+            controllers: Gauge::default(),
+            queue_southbound: Gauge::default(),
+            queue_northbound: Gauge::default(),
+            flows: Gauge::default(),
+            added_southbound: Histogram::default(),
+            added_northbound: Histogram::default(),
+            messages: array::from_fn(|_| Messages::default()),
+            dropped: array::from_fn(|_| Counter::default()),
+            refused: Refusals::default(),
+        }
+    }
+
+    /// Messages of the tenant in one direction. `FromSwitch` and `ToSwitch` count what came and went on the tenant's
+    /// behalf, so that their sum over tenants differs from the switch's own count by Weir's own messages.
+    #[inline]
+    pub fn messages(&self, direction: Direction) -> &Messages {
+        &self.messages[direction as usize]
+    }
+
+    /// PACKET_INs that did not reach the tenant.
+    #[inline]
+    pub fn dropped(&self, why: DropReason) -> &Counter {
+        &self.dropped[why as usize]
+    }
+
+    /// Counts an ERROR that Weir sent to the tenant instead of passing its request on.
+    #[inline]
+    pub fn refuse(&self, error_type: u16, code: u16) {
+        self.refused.count(error_type, code);
+    }
+
+    /// Requests refused so far, all errors together.
+    pub fn refused(&self) -> u64 {
+        self.refused.seen().map(|(_, count)| count).sum()
+    }
+
+    /// Errors sent so far: (type, code), and `None` for all beyond the first sixteen kinds.
+    pub(super) fn refusals(&self) -> impl Iterator<Item = (Option<(u16, u16)>, u64)> + '_ {
+        self.refused.seen()
+    }
+}
+
+/// Counts by error (type, code): the first sixteen kinds that occur have a slot of their own.
+#[derive(Debug, Default)]
+struct Refusals {
+    slots: [(AtomicU64, Counter); 16],
+    other: Counter,
+}
+
+/// Marks a slot as taken, since (0, 0) is an error too.
+const TAKEN: u64 = 1 << 32;
+
+impl Refusals {
+    fn count(&self, error_type: u16, code: u16) {
+        let key = TAKEN | u64::from(error_type) << 16 | u64::from(code);
+        for (slot, counter) in &self.slots {
+            match slot.load(Ordering::Relaxed) {
+                0 => slot.store(key, Ordering::Relaxed),
+                taken if taken != key => continue,
+                _ => {}
+            }
+            return counter.increment();
+        }
+        self.other.increment();
+    }
+
+    fn seen(&self) -> impl Iterator<Item = (Option<(u16, u16)>, u64)> + '_ {
+        let named = self.slots.iter().map(|(slot, counter)| {
+            let key = slot.load(Ordering::Relaxed);
+            (Some(((key >> 16) as u16, key as u16)), counter.get())
+        });
+        named.chain([(None, self.other.get())]).filter(|&(_, count)| count > 0)
+    }
+}
+
+/// Why a connection was not taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Rejection {
+    /// TLS failed: no certificate, one of another authority, plain text.
+    Tls,
+    /// HELLO or FEATURES went wrong: no common version, garbage.
+    Handshake,
+    /// The handshake took too long.
+    Timeout,
+    /// Another connection holds this dpid.
+    DuplicateDpid,
+    /// The bound on connections is reached.
+    TooMany,
+}
+
+impl Rejection {
+    /// In the order of the discriminants.
+    pub const ALL: [Rejection; 5] = [
+        Rejection::Tls,
+        Rejection::Handshake,
+        Rejection::Timeout,
+        Rejection::DuplicateDpid,
+        Rejection::TooMany,
+    ];
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A switch.
+    Switch,
+    /// A tenant's controller.
+    Controller,
+}
+
+impl Kind {
+    /// In the order of the discriminants.
+    pub const ALL: [Kind; 2] = [Kind::Switch, Kind::Controller];
+}
+
+/// What belongs to no switch. Several threads may write, except where noted.
+#[derive(Debug, Default)]
+pub struct ProcessMetrics {
+    connections: [SharedCounter; 2],
+    rejected: [[SharedCounter; 5]; 2],
+    /// Configurations taken over, the first one included.
+    pub reloads_applied: SharedCounter,
+    /// Configurations refused because of errors in them.
+    pub reloads_refused: SharedCounter,
+    /// Commits of the store that failed.
+    pub store_failed: SharedCounter,
+    /// Changes stored.
+    pub store_changes: SharedCounter,
+    /// Commits of the store: from the first batch taken from the queue until it is safe from a crash of Weir. Written by
+    /// the store's thread only.
+    pub store_commit: Histogram,
+}
+
+impl ProcessMetrics {
+    /// Connections that shook hands.
+    pub fn connections(&self, kind: Kind) -> &SharedCounter {
+        &self.connections[kind as usize]
+    }
+
+    /// Connections that did not come to shaking hands.
+    pub fn rejected(&self, kind: Kind, why: Rejection) -> &SharedCounter {
+        &self.rejected[kind as usize][why as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lists_are_in_the_order_of_their_discriminants() {
+        assert!(Direction::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
+        assert!(DropReason::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
+        assert!(Rejection::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
+        assert!(Kind::ALL.iter().enumerate().all(|(i, &d)| d as usize == i));
+    }
+
+    #[test]
+    fn unknown_message_types_share_one_counter() {
+        let messages = Messages::default();
+        [10, 10, 30, 31, 255].iter().for_each(|&t| messages.count(t));
+        assert_eq!(messages.seen().collect::<Vec<_>>(), [(Some(10), 2), (Some(30), 1), (None, 2)]);
+        assert_eq!(messages.total(), 5);
+    }
+
+    #[test]
+    fn refusals_beyond_sixteen_kinds_are_still_counted() {
+        let refusals = Refusals::default();
+        refusals.count(0, 0);
+        for code in 0..20 {
+            refusals.count(1, code);
+            refusals.count(1, code);
+        }
+        refusals.count(0xffff, 0xffff);
+        let seen: Vec<_> = refusals.seen().collect();
+        assert_eq!(seen.len(), 17);
+        assert_eq!(seen[0], (Some((0, 0)), 1));
+        assert_eq!(seen[15], (Some((1, 14)), 2));
+        assert_eq!(seen[16], (None, 11));
+    }
+}

@@ -1,0 +1,319 @@
+//! The Prometheus text format, version 0.0.4: hand-written because the set of families is fixed and all numbers
+//! already stand in arrays; a client library would add a map look-up per series and a second copy of each counter.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::instruments::{Gauge, Histogram};
+use super::series::{
+    Direction, DropReason, Kind, Messages, Rejection, SwitchMetrics, TenantMetrics,
+};
+use super::{Registry, names};
+
+type Tenants = Vec<Arc<TenantMetrics>>;
+
+pub(super) fn encode(registry: &Registry) -> String {
+    let switches: Vec<(Arc<SwitchMetrics>, Tenants)> = registry
+        .switches()
+        .into_iter()
+        .map(|switch| (Arc::clone(&switch), switch.tenants()))
+        .collect();
+    let mut text = Text::default();
+    text.process(registry);
+    text.switches(&switches);
+    text.tenants(&switches);
+    text.0
+}
+
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn process(&mut self, registry: &Registry) {
+        let process = &registry.process;
+        self.family("weir_build_info", "gauge", "Always 1; the label says what runs.");
+        self.sample("weir_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+        self.family(
+            "weir_connections_total",
+            "counter",
+            "Connections that shook hands, by who is at the other end.",
+        );
+        for kind in Kind::ALL {
+            let value = process.connections(kind).get();
+            self.sample("weir_connections_total", &[("peer", names::kind(kind))], value);
+        }
+        self.family(
+            "weir_connections_rejected_total",
+            "counter",
+            "Connections that did not come to shaking hands.",
+        );
+        for kind in Kind::ALL {
+            for why in Rejection::ALL {
+                let labels = [("peer", names::kind(kind)), ("reason", names::rejection(why))];
+                self.sample(
+                    "weir_connections_rejected_total",
+                    &labels,
+                    process.rejected(kind, why).get(),
+                );
+            }
+        }
+        self.family(
+            "weir_reloads_total",
+            "counter",
+            "Configurations read, by whether they were taken over.",
+        );
+        self.sample("weir_reloads_total", &[("result", "applied")], process.reloads_applied.get());
+        self.sample("weir_reloads_total", &[("result", "refused")], process.reloads_refused.get());
+        self.family(
+            "weir_store_changes_total",
+            "counter",
+            "Changes of flow state that were stored.",
+        );
+        self.sample("weir_store_changes_total", &[], process.store_changes.get());
+        self.family("weir_store_failures_total", "counter", "Commits of the store that failed.");
+        self.sample("weir_store_failures_total", &[], process.store_failed.get());
+        self.family(
+            "weir_store_commit_seconds",
+            "histogram",
+            "Time of one group commit of the store.",
+        );
+        self.histogram("weir_store_commit_seconds", &[], &process.store_commit);
+    }
+
+    fn switches(&mut self, switches: &[(Arc<SwitchMetrics>, Tenants)]) {
+        self.family("weir_switches", "gauge", "Switches connected now.");
+        self.sample("weir_switches", &[], switches.len() as u64);
+        const MESSAGES: &str = "weir_switch_messages_total";
+        self.family(
+            MESSAGES,
+            "counter",
+            "Messages on the connection of a switch, Weir's own included.",
+        );
+        for (switch, _) in switches {
+            let dpid = dpid(switch.dpid);
+            let both =
+                [(Direction::FromSwitch, &switch.received), (Direction::ToSwitch, &switch.sent)];
+            for (direction, messages) in both {
+                let labels =
+                    [("switch", dpid.as_str()), ("direction", names::direction(direction))];
+                self.messages(MESSAGES, &labels, switch.version, messages);
+            }
+        }
+        const UNCLAIMED: &str = "weir_switch_packet_in_unclaimed_total";
+        self.family(UNCLAIMED, "counter", "PACKET_INs dropped because no tenant owns the packet.");
+        self.per_switch(UNCLAIMED, switches, |switch| switch.packet_in_unclaimed.get());
+        const WINDOW: &str = "weir_switch_window_messages";
+        self.family(
+            WINDOW,
+            "gauge",
+            "Messages that may be unacknowledged at the switch at a time.",
+        );
+        self.per_switch(WINDOW, switches, |switch| switch.window.get());
+        const OUTSTANDING: &str = "weir_switch_outstanding_messages";
+        self.family(OUTSTANDING, "gauge", "Messages that are unacknowledged at the switch now.");
+        self.per_switch(OUTSTANDING, switches, |switch| switch.outstanding.get());
+    }
+
+    fn tenants(&mut self, switches: &[(Arc<SwitchMetrics>, Tenants)]) {
+        const MESSAGES: &str = "weir_messages_total";
+        self.family(
+            MESSAGES,
+            "counter",
+            "Messages of a tenant on a switch, by OpenFlow type and direction.",
+        );
+        each(switches, |switch, dpid, tenant| {
+            for direction in Direction::ALL {
+                let labels = [
+                    ("switch", dpid),
+                    ("tenant", &tenant.name),
+                    ("direction", names::direction(direction)),
+                ];
+                self.messages(MESSAGES, &labels, switch.version, tenant.messages(direction));
+            }
+        });
+        const REFUSED: &str = "weir_refused_total";
+        self.family(
+            REFUSED,
+            "counter",
+            "Requests of a tenant that Weir answered with an ERROR, by OpenFlow error.",
+        );
+        each(switches, |switch, dpid, tenant| {
+            for (error, count) in tenant.refusals() {
+                let error = names::error(switch.version, error);
+                self.sample(
+                    REFUSED,
+                    &[("switch", dpid), ("tenant", &tenant.name), ("error", &error)],
+                    count,
+                );
+            }
+        });
+        const DROPPED: &str = "weir_packet_in_dropped_total";
+        self.family(
+            DROPPED,
+            "counter",
+            "PACKET_INs of a tenant that reached none of its controllers, by reason.",
+        );
+        each(switches, |_, dpid, tenant| {
+            for why in DropReason::ALL {
+                let labels =
+                    [("switch", dpid), ("tenant", &tenant.name), ("reason", names::drop(why))];
+                self.sample(DROPPED, &labels, tenant.dropped(why).get());
+            }
+        });
+        const QUEUE: &str = "weir_queue_messages";
+        self.family(
+            QUEUE,
+            "gauge",
+            "Messages that wait in the queue of a tenant for a switch, or for its controllers.",
+        );
+        each(switches, |_, dpid, tenant| {
+            let both = [("south", &tenant.queue_southbound), ("north", &tenant.queue_northbound)];
+            for (towards, gauge) in both {
+                let labels =
+                    [("switch", dpid), ("tenant", tenant.name.as_str()), ("towards", towards)];
+                self.sample(QUEUE, &labels, gauge.get());
+            }
+        });
+        self.per_tenant(
+            "weir_controllers",
+            "Controllers of a tenant connected for a switch.",
+            switches,
+            |t| &t.controllers,
+        );
+        self.per_tenant("weir_flows", "Entries in a tenant's virtual flow table.", switches, |t| {
+            &t.flows
+        });
+        const ADDED: &str = "weir_added_latency_seconds";
+        self.family(
+            ADDED,
+            "histogram",
+            "From reading a message until it is in the send buffer towards its receiver.",
+        );
+        each(switches, |_, dpid, tenant| {
+            let both = [("south", &tenant.added_southbound), ("north", &tenant.added_northbound)];
+            for (towards, histogram) in both {
+                let labels =
+                    [("switch", dpid), ("tenant", tenant.name.as_str()), ("towards", towards)];
+                self.histogram(ADDED, &labels, histogram);
+            }
+        });
+    }
+
+    fn per_switch(
+        &mut self,
+        name: &str,
+        switches: &[(Arc<SwitchMetrics>, Tenants)],
+        value: impl Fn(&SwitchMetrics) -> u64,
+    ) {
+        for (switch, _) in switches {
+            self.sample(name, &[("switch", &dpid(switch.dpid))], value(switch));
+        }
+    }
+
+    fn per_tenant(
+        &mut self,
+        name: &str,
+        help: &str,
+        switches: &[(Arc<SwitchMetrics>, Tenants)],
+        gauge: impl Fn(&TenantMetrics) -> &Gauge,
+    ) {
+        self.family(name, "gauge", help);
+        each(switches, |_, dpid, tenant| {
+            self.sample(name, &[("switch", dpid), ("tenant", &tenant.name)], gauge(tenant).get());
+        });
+    }
+
+    fn messages(&mut self, name: &str, labels: &[(&str, &str)], version: u8, messages: &Messages) {
+        let mut unknown = 0;
+        let mut labels = labels.to_vec();
+        labels.push(("type", ""));
+        let last = labels.len() - 1;
+        for (message_type, count) in messages.seen() {
+            match message_type.and_then(|t| names::message_type(version, t)) {
+                Some(known) => {
+                    labels[last].1 = known;
+                    self.sample(name, &labels, count);
+                }
+                // Several types may be unknown to the version, and a series may be printed only once.
+                None => unknown += count,
+            }
+        }
+        if unknown > 0 {
+            labels[last].1 = "unknown";
+            self.sample(name, &labels, unknown);
+        }
+    }
+
+    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
+        let snapshot = histogram.snapshot();
+        let count = snapshot.count();
+        if count == 0 {
+            return;
+        }
+        let (bucket, sum, total) =
+            (format!("{name}_bucket"), format!("{name}_sum"), format!("{name}_count"));
+        for (bound, cumulative) in snapshot.octaves() {
+            let bound = seconds(bound);
+            self.sample(&bucket, &[labels, &[("le", &bound)]].concat(), cumulative);
+        }
+        self.sample(&bucket, &[labels, &[("le", "+Inf")]].concat(), count);
+        self.sample(&sum, labels, seconds(snapshot.sum_nanos));
+        self.sample(&total, labels, count);
+    }
+
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        self.0.push_str(name);
+        for (i, (label, text)) in labels.iter().enumerate() {
+            self.line(format_args!("{}{label}=\"", if i == 0 { '{' } else { ',' }));
+            self.escaped(text);
+            self.0.push('"');
+        }
+        if !labels.is_empty() {
+            self.0.push('}');
+        }
+        self.line(format_args!(" {value}\n"));
+    }
+
+    fn escaped(&mut self, text: &str) {
+        for c in text.chars() {
+            match c {
+                '\\' => self.0.push_str("\\\\"),
+                '"' => self.0.push_str("\\\""),
+                '\n' => self.0.push_str("\\n"),
+                c => self.0.push(c),
+            }
+        }
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = self.0.write_fmt(line);
+    }
+}
+
+fn each(
+    switches: &[(Arc<SwitchMetrics>, Tenants)],
+    mut f: impl FnMut(&SwitchMetrics, &str, &TenantMetrics),
+) {
+    for (switch, tenants) in switches {
+        let dpid = dpid(switch.dpid);
+        tenants.iter().for_each(|tenant| f(switch, &dpid, tenant));
+    }
+}
+
+fn dpid(dpid: u64) -> String {
+    crate::dpid::Dpid(dpid).to_string()
+}
+
+/// Nanoseconds as exact decimal seconds: a float would print 0.000001 as 1e-6, and round large sums.
+fn seconds(nanos: u64) -> String {
+    let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests;
