@@ -1,0 +1,69 @@
+"""A MAC learning switch on OpenFlow 1.0.
+
+It knows nothing of slices: run it on a switch of its own or as a tenant of Weir, it is the same application.
+"""
+
+from os_ken.base import app_manager
+from os_ken.controller import ofp_event
+from os_ken.controller.handler import CONFIG_DISPATCHER, HANDSHAKE_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
+from os_ken.lib.packet import ether_types, ethernet, packet
+from os_ken.ofproto import ofproto_v1_0
+
+from events import error_fields, say
+
+PRIORITY = 10
+
+
+class LearningSwitch10(app_manager.OSKenApp):
+    OFP_VERSIONS = [ofproto_v1_0.OFP_VERSION]
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.port_of = {}  # dpid -> MAC address -> port
+
+    @set_ev_cls(ofp_event.EventOFPSwitchFeatures, CONFIG_DISPATCHER)
+    def switch_ready(self, event):
+        message = event.msg
+        self.port_of[message.datapath_id] = {}
+        say("switch", dpid=message.datapath_id, openflow="1.0", ports=sorted(message.ports))
+
+    @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
+    def packet_in(self, event):
+        message = event.msg
+        datapath, ofp, parser = message.datapath, message.datapath.ofproto, message.datapath.ofproto_parser
+        frame = packet.Packet(message.data).get_protocol(ethernet.ethernet)
+        if frame.ethertype == ether_types.ETH_TYPE_LLDP:
+            return
+        say("packet_in", dpid=datapath.id, in_port=message.in_port, src=frame.src, dst=frame.dst)
+
+        port_of = self.port_of.setdefault(datapath.id, {})
+        port_of[frame.src] = message.in_port
+        out_port = port_of.get(frame.dst, ofp.OFPP_FLOOD)
+        actions = [parser.OFPActionOutput(out_port)]
+        if out_port != ofp.OFPP_FLOOD:
+            match = parser.OFPMatch(in_port=message.in_port, dl_src=frame.src, dl_dst=frame.dst)
+            datapath.send_msg(
+                parser.OFPFlowMod(
+                    datapath=datapath,
+                    match=match,
+                    cookie=0,
+                    command=ofp.OFPFC_ADD,
+                    priority=PRIORITY,
+                    flags=ofp.OFPFF_SEND_FLOW_REM,
+                    actions=actions,
+                )
+            )
+        buffered = message.buffer_id != ofp.OFP_NO_BUFFER
+        datapath.send_msg(
+            parser.OFPPacketOut(
+                datapath=datapath,
+                buffer_id=message.buffer_id,
+                in_port=message.in_port,
+                actions=actions,
+                data=None if buffered else message.data,
+            )
+        )
+
+    @set_ev_cls(ofp_event.EventOFPErrorMsg, [HANDSHAKE_DISPATCHER, CONFIG_DISPATCHER, MAIN_DISPATCHER])
+    def refused(self, event):
+        say("error", dpid=event.msg.datapath.id, **error_fields(event.msg))
