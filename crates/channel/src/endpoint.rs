@@ -1,0 +1,180 @@
+//! Where connections come from: a [`Listener`] accepts them, a [`Dialer`] makes them again and
+//! again.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mio::event::Source;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
+use nix::sys::socket::{setsockopt, sockopt};
+
+use crate::{Address, Backoff, Connection, Error, Scheme, Tls};
+
+/// How connections are set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// `true` (default): TCP_NODELAY, each write leaves at once (ND). `false`: Nagle's algorithm
+    /// (AGG).
+    pub nodelay: bool,
+    /// The most bytes that wait in the send buffer before frames are refused. Default 256 KiB.
+    pub send_buffer: usize,
+    /// The most bytes that are read and not taken. At least 64 KiB, the largest frame; default
+    /// 256 KiB.
+    pub receive_buffer: usize,
+    /// The kernel's send buffer (SO_SNDBUF), in bytes; `None` leaves it to the kernel. A small one
+    /// keeps the queue in our hands, where it is fair.
+    pub socket_send_buffer: Option<usize>,
+    /// The kernel's receive buffer (SO_RCVBUF), in bytes; `None` leaves it to the kernel.
+    pub socket_receive_buffer: Option<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            nodelay: true,
+            send_buffer: 256 << 10,
+            receive_buffer: 256 << 10,
+            socket_send_buffer: None,
+            socket_receive_buffer: None,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn apply(&self, stream: &TcpStream) -> Result<(), Error> {
+        let failed = |what: &'static str| move |error: io::Error| Error::io(what, error);
+        stream.set_nodelay(self.nodelay).map_err(failed("set TCP_NODELAY"))?;
+        if let Some(bytes) = self.socket_send_buffer {
+            setsockopt(stream, sockopt::SndBuf, &bytes)
+                .map_err(|errno| failed("set SO_SNDBUF")(errno.into()))?;
+        }
+        if let Some(bytes) = self.socket_receive_buffer {
+            setsockopt(stream, sockopt::RcvBuf, &bytes)
+                .map_err(|errno| failed("set SO_RCVBUF")(errno.into()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Accepts connections on one address, plain or TLS; several stand side by side.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: Address,
+    tls: Option<Tls>,
+    options: Options,
+}
+
+impl Listener {
+    /// Listens (with SO_REUSEADDR). An `ssl:` address needs `tls`. Port 0 takes a free one, which
+    /// [`address`](Self::address) tells.
+    pub fn bind(address: &Address, tls: Option<&Tls>, options: Options) -> Result<Self, Error> {
+        let tls = match (address.scheme, tls) {
+            (Scheme::Tcp, _) => None,
+            (Scheme::Ssl, None) => return Err(Error::TlsMissing(*address)),
+            (Scheme::Ssl, Some(tls)) => Some(tls.clone()),
+        };
+        let failed = |error| Error::io(format!("listen on {address}"), error);
+        let socket = TcpListener::bind(address.addr).map_err(failed)?;
+        let addr = socket.local_addr().map_err(failed)?;
+        Ok(Listener { socket, address: Address { addr, ..*address }, tls, options })
+    }
+
+    /// The address, with the port that the kernel chose.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The next waiting connection; `None` if none waits. Call until it says so (events are
+    /// edge-triggered). After an error (say, no file descriptors are left) ask again later, by a
+    /// timer.
+    pub fn accept(&self) -> Result<Option<(Connection, SocketAddr)>, Error> {
+        loop {
+            match self.socket.accept() {
+                Ok((stream, peer)) => {
+                    let connection =
+                        Connection::accepted(stream, self.tls.as_ref(), &self.options)?;
+                    return Ok(Some((connection, peer)));
+                }
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return Ok(None),
+                    // The peer gave up while it waited: not our trouble.
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => {}
+                    _ => return Err(Error::io(format!("accept on {}", self.address), error)),
+                },
+            }
+        }
+    }
+}
+
+impl Source for Listener {
+    fn register(
+        &mut self,
+        registry: &Registry,
+        token: Token,
+        interest: Interest,
+    ) -> io::Result<()> {
+        self.socket.register(registry, token, interest)
+    }
+
+    fn reregister(
+        &mut self,
+        registry: &Registry,
+        token: Token,
+        interest: Interest,
+    ) -> io::Result<()> {
+        self.socket.reregister(registry, token, interest)
+    }
+
+    fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        self.socket.deregister(registry)
+    }
+}
+
+/// Remembers whom to call, how, and how long to wait after each failure. It makes no decision:
+/// when to dial is up to the caller.
+#[derive(Debug, Clone)]
+pub struct Dialer {
+    address: Address,
+    tls: Option<Tls>,
+    options: Options,
+    backoff: Backoff,
+}
+
+impl Dialer {
+    /// Checks that an `ssl:` address has its identity. Nothing is dialled yet.
+    pub fn new(
+        address: Address,
+        tls: Option<&Tls>,
+        options: Options,
+        backoff: Backoff,
+    ) -> Result<Self, Error> {
+        match (address.scheme, tls) {
+            (Scheme::Ssl, None) => Err(Error::TlsMissing(address)),
+            _ => Ok(Dialer { address, tls: tls.cloned(), options, backoff }),
+        }
+    }
+
+    /// Whom we call.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Starts one attempt; see [`Connection::dial`].
+    pub fn dial(&self) -> Result<Connection, Error> {
+        Connection::dial(&self.address, self.tls.as_ref(), &self.options)
+    }
+
+    /// After a failed attempt or a lost connection: how long to wait before the next.
+    pub fn failed(&mut self) -> Duration {
+        self.backoff.next_delay()
+    }
+
+    /// After the peer has proven itself (its HELLO came): the next failure waits the least time
+    /// again. A bare TCP connection proves nothing.
+    pub fn succeeded(&mut self) {
+        self.backoff.reset();
+    }
+}

@@ -1,0 +1,163 @@
+//! What can go wrong: [`Error`] for what is ours to mend (configuration, operating system) and
+//! [`CloseReason`] for why a connection is over (mostly the peer's doing).
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::Address;
+
+/// A fault on our side: a setting that cannot work, or the operating system's refusal.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is no [`Address`].
+    Address {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A private key or certificate file cannot be used.
+    TlsFile {
+        /// The file.
+        path: PathBuf,
+        /// What it was to give: "private key", "certificate", "CA certificate".
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The files are readable, but do not make a TLS identity (say, the key is another
+    /// certificate's).
+    TlsIdentity(String),
+    /// An `ssl:` address was used without a [`Tls`](crate::Tls) identity.
+    TlsMissing(Address),
+    /// The operating system refused.
+    Io {
+        /// What was tried, with the address: "listen on tcp:127.0.0.1:6653".
+        what: String,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// The connection ended while a blocking client used it.
+    Closed(CloseReason),
+    /// Nothing arrived in the time that a blocking call allowed.
+    TimedOut {
+        /// What was waited for.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(what: impl Into<String>, source: io::Error) -> Self {
+        Error::Io { what: what.into(), source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Address { text, reason } => write!(f, "address {text:?}: {reason}"),
+            Error::TlsFile { path, what, reason } => {
+                write!(f, "{what} {}: {reason}", path.display())
+            }
+            Error::TlsIdentity(reason) => write!(f, "TLS identity: {reason}"),
+            Error::TlsMissing(address) => {
+                write!(f, "{address}: needs a private key, a certificate and a CA certificate")
+            }
+            Error::Io { what, source } => write!(f, "{what}: {source}"),
+            Error::Closed(reason) => write!(f, "connection closed: {reason}"),
+            Error::TimedOut { what } => write!(f, "timed out waiting for {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Closed(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// Why a connection can no longer be read or written.
+///
+/// Frames that arrived before the end can still be taken out of the connection.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// The peer will send no more (TCP FIN, or TLS close_notify). It may still read.
+    PeerClosed,
+    /// The peer is gone: reset, broken pipe, aborted, timed out.
+    Reset(io::ErrorKind),
+    /// Dialling failed: refused, unreachable, timed out.
+    ConnectFailed(io::ErrorKind),
+    /// The peer of a TLS endpoint speaks plain OpenFlow.
+    PlainPeer,
+    /// The peer of a plain endpoint speaks TLS.
+    TlsPeer,
+    /// The TCP stream under TLS ended without close_notify: data may be missing (RFC 8446 §6.1).
+    TlsTruncated,
+    /// TLS failed: certificate, alert, protocol. The peer has been sent the alert, if any.
+    Tls(rustls::Error),
+    /// Any other answer of the operating system.
+    Io(io::ErrorKind),
+}
+
+impl CloseReason {
+    pub(crate) fn from_io(error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        match error.kind() {
+            kind @ (Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::BrokenPipe
+            | Kind::NotConnected
+            | Kind::TimedOut) => CloseReason::Reset(kind),
+            kind => CloseReason::Io(kind),
+        }
+    }
+
+    /// True for the peer's orderly end, false for every fault.
+    pub fn is_orderly(&self) -> bool {
+        *self == CloseReason::PeerClosed
+    }
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CloseReason::PeerClosed => f.write_str("closed by the peer"),
+            CloseReason::Reset(kind) => write!(f, "lost: {kind}"),
+            CloseReason::ConnectFailed(kind) => write!(f, "cannot connect: {kind}"),
+            CloseReason::PlainPeer => {
+                f.write_str("the peer speaks plain OpenFlow to a TLS (ssl:) endpoint")
+            }
+            CloseReason::TlsPeer => f.write_str("the peer speaks TLS to a plain (tcp:) endpoint"),
+            CloseReason::TlsTruncated => f.write_str("the TLS stream ended without close_notify"),
+            CloseReason::Tls(error) => write_tls(f, error),
+            CloseReason::Io(kind) => write!(f, "input/output error: {kind}"),
+        }
+    }
+}
+
+impl std::error::Error for CloseReason {}
+
+/// rustls speaks to TLS engineers; these cases are met by people who set up switches.
+fn write_tls(f: &mut fmt::Formatter<'_>, error: &rustls::Error) -> fmt::Result {
+    use rustls::{AlertDescription as Alert, CertificateError as Certificate, Error as Tls};
+    let hint = match error {
+        Tls::NoCertificatesPresented => "the peer presented no certificate",
+        Tls::InvalidCertificate(Certificate::UnknownIssuer) => {
+            "the peer's certificate is not signed by our CA"
+        }
+        Tls::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. }) => {
+            "the peer's certificate has expired"
+        }
+        Tls::AlertReceived(Alert::UnknownCA) => "our certificate is not signed by the peer's CA",
+        Tls::AlertReceived(Alert::CertificateRequired) => "the peer wants a certificate from us",
+        _ => return write!(f, "TLS: {error}"),
+    };
+    write!(f, "TLS: {hint} ({error})")
+}

@@ -1,0 +1,9 @@
+//! Mutual TLS as OpenFlow networks use it: both sides have a certificate, and each trusts one CA.
+//!
+//! Start with [`Tls`]; `stream` drives rustls over a non-blocking socket.
+
+mod config;
+mod stream;
+
+pub use config::{Tls, TlsFiles};
+pub(crate) use stream::TlsStream;

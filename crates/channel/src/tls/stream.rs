@@ -1,0 +1,129 @@
+//! rustls over a non-blocking stream.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection, InvalidMessage, ServerConnection};
+
+use super::Tls;
+use crate::{CloseReason, Error};
+
+/// Plaintext that rustls may hold until the socket takes it. The rest waits in the send buffer,
+/// where it is counted.
+const PLAINTEXT_LIMIT: usize = 64 << 10;
+
+/// The TLS state of one connection. It owns no socket: the caller hands in the one to use.
+#[derive(Debug)]
+pub(crate) struct TlsStream {
+    session: Connection,
+    /// The end of the stream has been read below TLS.
+    at_end: bool,
+}
+
+impl TlsStream {
+    pub(crate) fn accept(tls: &Tls) -> Result<Self, Error> {
+        let session = ServerConnection::new(tls.server.clone()).map_err(cannot_start)?;
+        Ok(Self::new(session.into()))
+    }
+
+    pub(crate) fn connect(tls: &Tls, peer: SocketAddr) -> Result<Self, Error> {
+        let name = ServerName::IpAddress(peer.ip().into());
+        let session = ClientConnection::new(tls.client.clone(), name).map_err(cannot_start)?;
+        Ok(Self::new(session.into()))
+    }
+
+    fn new(mut session: Connection) -> Self {
+        session.set_buffer_limit(Some(PLAINTEXT_LIMIT));
+        TlsStream { session, at_end: false }
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.session.is_handshaking()
+    }
+
+    /// True if records wait for the socket.
+    pub(crate) fn wants_write(&self) -> bool {
+        self.session.wants_write()
+    }
+
+    /// Reads decrypted bytes: `Ok(None)` if there are none now, `Ok(Some(0))` at the orderly end.
+    pub(crate) fn read<S: Read + Write>(
+        &mut self,
+        socket: &mut S,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, CloseReason> {
+        loop {
+            match self.session.reader().read(out) {
+                Ok(n) => return Ok(Some(n)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Err(CloseReason::TlsTruncated);
+                }
+                Err(error) => return Err(CloseReason::from_io(&error)),
+            }
+            if self.at_end {
+                // End of file before the handshake was through.
+                return Err(CloseReason::TlsTruncated);
+            }
+            match self.session.read_tls(socket) {
+                Ok(0) => self.at_end = true,
+                Ok(_) => {}
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return Ok(None),
+                    io::ErrorKind::Interrupted => continue,
+                    _ => return Err(CloseReason::from_io(&error)),
+                },
+            }
+            let handshaking = self.session.is_handshaking();
+            if let Err(error) = self.session.process_new_packets() {
+                // The alert tells the peer why; it goes out now or never.
+                let _ = self.write_records(socket);
+                return Err(describe(error, handshaking));
+            }
+            if self.session.wants_write() {
+                self.write_records(socket)?;
+            }
+        }
+    }
+
+    /// Encrypts as much of `bytes` as rustls takes now, and says how much that was.
+    pub(crate) fn encrypt(&mut self, bytes: &[u8]) -> Result<usize, CloseReason> {
+        self.session.writer().write(bytes).map_err(|error| CloseReason::from_io(&error))
+    }
+
+    /// Writes waiting records until none is left (`true`) or the socket is full (`false`).
+    pub(crate) fn write_records<W: Write>(&mut self, socket: &mut W) -> Result<bool, CloseReason> {
+        while self.session.wants_write() {
+            match self.session.write_tls(socket) {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return Ok(false),
+                    io::ErrorKind::Interrupted => {}
+                    _ => return Err(CloseReason::from_io(&error)),
+                },
+            }
+        }
+        Ok(true)
+    }
+
+    /// Queues close_notify: the peer can then tell an end from a cut (RFC 8446 §6.1).
+    pub(crate) fn finish(&mut self) {
+        self.session.send_close_notify();
+    }
+}
+
+fn cannot_start(error: rustls::Error) -> Error {
+    Error::TlsIdentity(error.to_string())
+}
+
+/// A first record that is none comes from a peer that does not speak TLS at all.
+fn describe(error: rustls::Error, handshaking: bool) -> CloseReason {
+    match error {
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) if handshaking => {
+            CloseReason::PlainPeer
+        }
+        error => CloseReason::Tls(error),
+    }
+}
