@@ -1,3 +1,37 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! To be filled.
+//! Header space: sets of packets, the algebra over them, and an indexed classifier.
+//!
+//! A packet at a port is a point, a [`Key`]: the values of its header [`Field`]s in a fixed array
+//! of words. A [`Match`] is a set of such points, a ternary vector (each bit 0, 1 or "any"). The
+//! algebra is exact: [`Match::intersect`], [`Match::overlaps`], [`Match::contains`],
+//! [`Match::subtract`]; rewrites ([`Match::rewrite`] and its companions) give the image of a set
+//! under an action, or something larger where a header becomes unknown, never something smaller.
+//! [`Classifier`] finds the best of many prioritised matches for a key; [`wins_everywhere`] decides
+//! whether one owner's entries win all of a region.
+//!
+//! What this crate deliberately lacks: OpenFlow sessions, sockets, clocks, policy. It knows the two
+//! wire forms of a match (1.0 and 1.3) and the text form of `ovs-ofctl`, nothing else of the
+//! protocol.
+//!
+//! Start reading in [`field`] (the layout everything rests on), then `algebra.rs`.
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod algebra;
+mod classifier;
+mod extract;
+pub mod field;
+mod key;
+mod port;
+mod rewrite;
+mod space;
+
+pub use algebra::{Match, Subtract};
+pub use classifier::{Classifier, Entry, EntryId};
+pub use field::Field;
+pub use key::Key;
+pub use port::{port_from_v10, port_to_v10};
+pub use space::{covered_by, wins_everywhere};

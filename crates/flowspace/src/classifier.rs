@@ -1,0 +1,344 @@
+//! [`Classifier`]: which of many prioritised matches is the best for a packet.
+//!
+//! Tuple-space search: entries whose matches have the same mask form a tuple, a hash table over the
+//! masked header. A look-up probes the tuples in the order of their best entries and stops when no
+//! tuple that is left can hold anything better (Srinivasan, Suri and Varghese, *Packet
+//! Classification Using Tuple Space Search*, 1999; priority pruning as in Open vSwitch).
+//!
+//! A look-up costs one probe per tuple at worst, so it degrades with the number of different masks,
+//! not with the number of entries. It allocates nothing. There is no deletion of ranges and no
+//! iteration in priority order.
+
+mod tuple;
+
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+
+use self::tuple::Tuple;
+use crate::{Key, Match};
+
+/// What [`Classifier::insert`] gives out to find the entry again. An id whose entry was removed
+/// finds nothing, also when the place is taken by another entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EntryId {
+    slot: u32,
+    generation: u32,
+}
+
+/// An entry as the classifier shows it.
+#[derive(Debug)]
+pub struct Entry<'a, T> {
+    /// Its identity.
+    pub id: EntryId,
+    /// The packets it applies to.
+    pub match_: &'a Match,
+    /// Higher wins.
+    pub priority: u32,
+    /// What was inserted.
+    pub value: &'a T,
+}
+
+impl<T> Clone for Entry<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Entry<'_, T> {}
+
+/// A set of prioritised matches with a value each.
+///
+/// Of the entries that match a packet the one with the highest priority wins, among equals the one
+/// inserted first. Equal matches, also with equal priorities, may be in the set several times.
+#[derive(Clone, Debug)]
+pub struct Classifier<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+    tuples: Vec<Tuple>,
+    free_tuples: Vec<u32>,
+    by_mask: HashMap<Key, u32>,
+    /// Tuples in use, in the order of their best entries. The ranks are bounds: nothing in the tuple
+    /// is better.
+    order: Vec<(Rank, u32)>,
+    /// How many entries were ever inserted.
+    inserted: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Slot<T> {
+    /// Raised whenever the slot is vacated.
+    generation: u32,
+    stored: Option<Stored<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct Stored<T> {
+    match_: Match,
+    rank: Rank,
+    /// In the best of several entries with equal matches: the others, worst first.
+    rest: Vec<u32>,
+    value: T,
+}
+
+/// Where an entry stands: the smaller is the better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// Complement of the priority.
+    inverse_priority: u32,
+    /// Number of entries inserted before.
+    sequence: u64,
+}
+
+impl<T> Classifier<T> {
+    /// An empty classifier.
+    pub fn new() -> Classifier<T> {
+        Classifier {
+            slots: Vec::new(),
+            free: Vec::new(),
+            tuples: Vec::new(),
+            free_tuples: Vec::new(),
+            by_mask: HashMap::new(),
+            order: Vec::new(),
+            inserted: 0,
+        }
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of different masks among the entries: the cost of a look-up at worst.
+    pub fn tuple_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) {
+        self.by_mask.clear();
+        self.order.clear();
+        self.tuples.clear();
+        self.free_tuples.clear();
+        self.free.clear();
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            if slot.stored.take().is_some() {
+                slot.generation = slot.generation.wrapping_add(1);
+            }
+            self.free.push(index as u32);
+        }
+    }
+
+    /// Adds an entry.
+    pub fn insert(&mut self, match_: Match, priority: u32, value: T) -> EntryId {
+        let rank = Rank { inverse_priority: !priority, sequence: self.inserted };
+        self.inserted += 1;
+        let slot = self.occupy(Stored { match_, rank, rest: Vec::new(), value });
+        let tuple = self.tuple_for(&match_.mask);
+        let old = self.tuples[tuple as usize].note_inserted(rank);
+        self.reorder(tuple, old);
+        let (tuples, slots) = (&mut self.tuples, &mut self.slots);
+        tuples[tuple as usize].link(slot, slots);
+        EntryId { slot, generation: self.slots[slot as usize].generation }
+    }
+
+    /// Takes an entry out; `None` if it is not there any more.
+    pub fn remove(&mut self, id: EntryId) -> Option<T> {
+        let (mask, rank) = self.stored(id).map(|stored| (stored.match_.mask, stored.rank))?;
+        let tuple = *self.by_mask.get(&mask)?;
+        let (tuples, slots) = (&mut self.tuples, &mut self.slots);
+        let used = tuples.get_mut(tuple as usize)?;
+        used.unlink(id.slot, slots);
+        let old = used.note_removed(rank);
+        self.reorder(tuple, old);
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.slot);
+        slot.stored.take().map(|stored| stored.value)
+    }
+
+    /// The entry that wins the packet.
+    #[inline]
+    pub fn lookup(&self, key: &Key) -> Option<Entry<'_, T>> {
+        let mut best: Option<(Rank, u32)> = None;
+        for &(bound, tuple) in &self.order {
+            if best.is_some_and(|(rank, _)| rank < bound) {
+                break;
+            }
+            if let Some(slot) = self.tuples.get(tuple as usize)?.find(key, &self.slots)
+                && let Some(rank) = rank_of(&self.slots, slot)
+                && best.is_none_or(|(best, _)| rank < best)
+            {
+                best = Some((rank, slot));
+            }
+        }
+        self.entry(best?.1)
+    }
+
+    /// Calls `visit` with every entry that matches the packet, in no particular order.
+    pub fn for_each_match<'a>(&'a self, key: &Key, mut visit: impl FnMut(Entry<'a, T>)) {
+        for tuple in self.tuples_in_use() {
+            let head = tuple.find(key, &self.slots);
+            self.chain(head).for_each(&mut visit);
+        }
+    }
+
+    /// The entry with this id.
+    pub fn get(&self, id: EntryId) -> Option<Entry<'_, T>> {
+        self.stored(id)?;
+        self.entry(id.slot)
+    }
+
+    /// The value of the entry with this id.
+    pub fn get_mut(&mut self, id: EntryId) -> Option<&mut T> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        if slot.generation != id.generation {
+            return None;
+        }
+        slot.stored.as_mut().map(|stored| &mut stored.value)
+    }
+
+    /// All entries, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'_, T>> {
+        (0..self.slots.len()).filter_map(|slot| self.entry(slot as u32))
+    }
+
+    /// The entries that share packets with `region`, in no particular order.
+    ///
+    /// Costs one probe for each tuple whose mask `region` matches exactly, and a scan of each other.
+    pub fn overlapping(&self, region: &Match) -> impl Iterator<Item = Entry<'_, T>> {
+        let region = *region;
+        self.tuples_in_use()
+            .flat_map(move |tuple| tuple.heads_overlapping(&region, &self.slots))
+            .filter(move |&head| {
+                self.entry(head).is_some_and(|entry| entry.match_.overlaps(&region))
+            })
+            .flat_map(|head| self.chain(Some(head)))
+    }
+
+    /// The entries whose packets are all in `region` (a non-strict delete), in no particular order.
+    ///
+    /// Looks only into tuples with masks at least as narrow as that of `region`.
+    pub fn contained_in(&self, region: &Match) -> impl Iterator<Item = Entry<'_, T>> {
+        let region = *region;
+        self.tuples_in_use()
+            .filter(move |tuple| tuple.is_within(&region.mask))
+            .flat_map(move |tuple| tuple.heads_overlapping(&region, &self.slots))
+            .filter(move |&head| {
+                self.entry(head).is_some_and(|entry| region.contains(entry.match_))
+            })
+            .flat_map(|head| self.chain(Some(head)))
+    }
+
+    /// The entry with exactly this match and priority; of several the one inserted first.
+    pub fn find_strict(&self, match_: &Match, priority: u32) -> Option<EntryId> {
+        let tuple = self.tuples.get(*self.by_mask.get(&match_.mask)? as usize)?;
+        let head = tuple.find(&match_.value, &self.slots)?;
+        let head_stored = self.slots.get(head as usize)?.stored.as_ref()?;
+        let wanted = Rank { inverse_priority: !priority, sequence: 0 };
+        let found = if head_stored.rank >= wanted {
+            head
+        } else {
+            // Worst first: the last one that is not better than what is looked for.
+            let rest = &head_stored.rest;
+            let worse = rest.partition_point(|&slot| {
+                rank_of(&self.slots, slot).is_some_and(|rank| rank >= wanted)
+            });
+            *rest.get(worse.checked_sub(1)?)?
+        };
+        self.entry(found).filter(|entry| entry.priority == priority).map(|entry| entry.id)
+    }
+
+    fn tuples_in_use(&self) -> impl Iterator<Item = &Tuple> {
+        self.order.iter().filter_map(|&(_, tuple)| self.tuples.get(tuple as usize))
+    }
+
+    /// An entry and those with an equal match behind it.
+    fn chain(&self, head: Option<u32>) -> impl Iterator<Item = Entry<'_, T>> {
+        let rest = head
+            .and_then(|head| self.slots.get(head as usize)?.stored.as_ref())
+            .map_or(&[][..], |stored| &stored.rest);
+        head.into_iter().chain(rest.iter().copied()).filter_map(|slot| self.entry(slot))
+    }
+
+    fn stored(&self, id: EntryId) -> Option<&Stored<T>> {
+        let slot = self.slots.get(id.slot as usize)?;
+        slot.stored.as_ref().filter(|_| slot.generation == id.generation)
+    }
+
+    fn entry(&self, slot: u32) -> Option<Entry<'_, T>> {
+        let Slot { generation, stored } = self.slots.get(slot as usize)?;
+        let stored = stored.as_ref()?;
+        Some(Entry {
+            id: EntryId { slot, generation: *generation },
+            match_: &stored.match_,
+            priority: !stored.rank.inverse_priority,
+            value: &stored.value,
+        })
+    }
+
+    fn occupy(&mut self, stored: Stored<T>) -> u32 {
+        if let Some(free) = self.free.pop() {
+            self.slots[free as usize].stored = Some(stored);
+            return free;
+        }
+        // Memory ends long before 32 bits do.
+        let slot = self.slots.len() as u32;
+        self.slots.push(Slot { generation: 0, stored: Some(stored) });
+        slot
+    }
+
+    fn tuple_for(&mut self, mask: &Key) -> u32 {
+        if let Some(&tuple) = self.by_mask.get(mask) {
+            return tuple;
+        }
+        let tuple = if let Some(free) = self.free_tuples.pop() {
+            self.tuples[free as usize] = Tuple::new(*mask);
+            free
+        } else {
+            self.tuples.push(Tuple::new(*mask));
+            self.tuples.len() as u32 - 1
+        };
+        self.by_mask.insert(*mask, tuple);
+        tuple
+    }
+
+    /// Moves a tuple to where its best entry now belongs; `old` is the bound that it was filed under.
+    /// A tuple without entries leaves.
+    fn reorder(&mut self, tuple: u32, old: Option<Rank>) {
+        let new = self.tuples[tuple as usize].best();
+        if old == new {
+            return;
+        }
+        if let Some(old) = old
+            && let Ok(position) = self.order.binary_search(&(old, tuple))
+        {
+            self.order.remove(position);
+        }
+        match new {
+            Some(new) => {
+                let position = self.order.partition_point(|other| *other < (new, tuple));
+                self.order.insert(position, (new, tuple));
+            }
+            None => {
+                self.by_mask.remove(self.tuples[tuple as usize].mask());
+                self.free_tuples.push(tuple);
+            }
+        }
+    }
+}
+
+impl<T> Default for Classifier<T> {
+    fn default() -> Self {
+        Classifier::new()
+    }
+}
+
+fn rank_of<T>(slots: &[Slot<T>], slot: u32) -> Option<Rank> {
+    slots.get(slot as usize)?.stored.as_ref().map(|stored| stored.rank)
+}

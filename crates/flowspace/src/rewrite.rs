@@ -1,0 +1,156 @@
+//! What becomes of a set of packets when an action changes their headers.
+//!
+//! Each function gives the image of the set, or a superset of it where a header becomes unknown
+//! (the tag under a popped tag, say). So "the rewritten packets stay inside a region" can be
+//! answered with `region.contains(&image)` and is never answered yes wrongly.
+
+use crate::Match;
+use crate::field::{FIRST_L3_WORD, Field, VLAN_PRESENT, ethertype};
+
+impl Match {
+    /// The image of this set when `field` is overwritten with `value` in the packets that have it
+    /// (1.3's set-field; 1.0's `SET_*` actions other than those for VLANs).
+    ///
+    /// If only some packets of the set may have the field, the rest stay as they are, and since the
+    /// field is then wild in this set, the set itself is given back. Overwriting a field that others
+    /// depend on leaves those unknown.
+    #[must_use]
+    pub fn rewrite(&self, field: Field, value: u128) -> Match {
+        match field {
+            Field::VlanVid | Field::VlanPcp => return self.rewrite_vlan(field, value),
+            _ if !self.permits(field) => return *self,
+            _ => {}
+        }
+        // Drop dependants even if the value stays: harmless, and the same for every set.
+        let mut image = self.without(field);
+        image.assign(field, value & field.full_mask(), field.full_mask());
+        image
+    }
+
+    fn rewrite_vlan(&self, field: Field, value: u128) -> Match {
+        let mut image = *self;
+        if self.is_tagged() {
+            let present = if field == Field::VlanVid { VLAN_PRESENT } else { 0 };
+            image.assign(field, (value | present) & field.full_mask(), field.full_mask());
+        } else if !self.is_untagged() {
+            // Some packets have a tag and are changed, others have none.
+            image.assign(field, 0, 0);
+        }
+        image
+    }
+
+    /// The image under 1.0's `SET_VLAN_VID`, which adds a tag (with priority 0) where there is none.
+    #[must_use]
+    pub fn set_vlan_vid_v10(&self, vid: u16) -> Match {
+        self.set_tag_v10(Field::VlanVid, VLAN_PRESENT | u128::from(vid & 0xfff))
+    }
+
+    /// The image under 1.0's `SET_VLAN_PCP`, which adds a tag (with id 0) where there is none.
+    #[must_use]
+    pub fn set_vlan_pcp_v10(&self, pcp: u8) -> Match {
+        self.set_tag_v10(Field::VlanPcp, u128::from(pcp & 7))
+    }
+
+    /// An untagged packet's key has id and priority 0, as the new tag will have, so the half of the
+    /// tag that is not written keeps its bits in every case.
+    fn set_tag_v10(&self, field: Field, value: u128) -> Match {
+        let (vid, vid_mask) = self.get(Field::VlanVid);
+        let mut image = *self;
+        image.assign(Field::VlanVid, vid | VLAN_PRESENT, vid_mask | VLAN_PRESENT);
+        image.assign(field, value, field.full_mask());
+        image
+    }
+
+    /// The image when a VLAN tag is pushed. Switches differ in whether the new tag copies the id and
+    /// priority of an outer tag that was there (1.3 section 5.12.1) or starts from zero (Open
+    /// vSwitch), so they are known only where both agree.
+    #[must_use]
+    pub fn push_vlan(&self) -> Match {
+        let mut image = *self;
+        for field in [Field::VlanVid, Field::VlanPcp] {
+            let (value, mask) = self.get(field);
+            // Zero bits stay zero under both rules; bits that may be one may also become zero.
+            image.assign(field, 0, mask & !value);
+        }
+        let (vid, vid_mask) = image.get(Field::VlanVid);
+        image.assign(Field::VlanVid, vid | VLAN_PRESENT, vid_mask | VLAN_PRESENT);
+        image
+    }
+
+    /// The image when the outermost VLAN tag is popped: whether a second tag was under it, and
+    /// which, is unknown. Packets without a tag stay as they are.
+    #[must_use]
+    pub fn pop_vlan(&self) -> Match {
+        if self.is_untagged() {
+            return *self;
+        }
+        let mut image = *self;
+        image.assign(Field::VlanVid, 0, 0);
+        image.assign(Field::VlanPcp, 0, 0);
+        image
+    }
+
+    /// The image when an MPLS shim is pushed and the Ethernet type becomes `ethertype`.
+    ///
+    /// The new shim's label and traffic class are unknown (they may be copied or default); the
+    /// bottom-of-stack bit is known where it is known whether there was a shim already.
+    #[must_use]
+    pub fn push_mpls(&self, ethertype: u16) -> Match {
+        let bottom = self.exact_u16(Field::DlType).map(|old| !is_mpls(old));
+        let image = self.change_ethertype(ethertype);
+        match bottom {
+            Some(bottom) if is_mpls(ethertype) => image.with(Field::MplsBos, u128::from(bottom)),
+            _ => image,
+        }
+    }
+
+    /// The image when the outermost MPLS shim is popped and the Ethernet type becomes `ethertype`:
+    /// all behind it is unknown. Packets without a shim stay as they are; if only some may have one,
+    /// the Ethernet type is unknown too.
+    #[must_use]
+    pub fn pop_mpls(&self, ethertype: u16) -> Match {
+        match self.exact_u16(Field::DlType) {
+            Some(old) if is_mpls(old) => self.change_ethertype(ethertype),
+            Some(_) => *self,
+            None => self.without(Field::DlType),
+        }
+    }
+
+    /// The image when a PBB header is pushed: the Ethernet addresses are copied outwards, the service
+    /// instance and the outer tag are unknown.
+    #[must_use]
+    pub fn push_pbb(&self) -> Match {
+        let mut image = self.change_ethertype(ethertype::PBB);
+        image.assign(Field::VlanVid, 0, 0);
+        image.assign(Field::VlanPcp, 0, 0);
+        image
+    }
+
+    /// The image when a PBB header is popped: everything but the port and the pipeline's registers
+    /// is unknown. Packets known to have none stay as they are.
+    #[must_use]
+    pub fn pop_pbb(&self) -> Match {
+        if self.exact_u16(Field::DlType).is_some_and(|old| old != ethertype::PBB) {
+            return *self;
+        }
+        let mut image = self.without(Field::DlType).without(Field::VlanVid);
+        for field in [Field::VlanPcp, Field::DlSrc, Field::DlDst] {
+            image = image.without(field);
+        }
+        image.assign(Field::VlanVid, 0, 0);
+        image
+    }
+
+    /// All that is behind the Ethernet type becomes unknown.
+    fn change_ethertype(&self, ethertype: u16) -> Match {
+        let mut image = *self;
+        image.value.clear_words_from(FIRST_L3_WORD);
+        image.mask.clear_words_from(FIRST_L3_WORD);
+        image.assign(Field::DlType, u128::from(ethertype), Field::DlType.full_mask());
+        image
+    }
+}
+
+fn is_mpls(ethertype: u16) -> bool {
+    matches!(ethertype, ethertype::MPLS | ethertype::MPLS_MULTICAST)
+}
