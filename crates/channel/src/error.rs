@@ -5,7 +5,9 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use crate::Address;
+use openflow::FrameError;
+
+use crate::{Address, HandshakeError};
 
 /// A fault on our side: a setting that cannot work, or the operating system's refusal.
 #[derive(Debug)]
@@ -39,8 +41,12 @@ pub enum Error {
         /// Its answer.
         source: io::Error,
     },
-    /// The connection ended while a blocking client used it.
+    /// The connection ended while a [`blocking::Client`](crate::blocking::Client) used it.
     Closed(CloseReason),
+    /// The peer's bytes cannot be cut into frames.
+    Frame(FrameError),
+    /// The peer failed the handshake.
+    Handshake(HandshakeError),
     /// Nothing arrived in the time that a blocking call allowed.
     TimedOut {
         /// What was waited for.
@@ -67,6 +73,8 @@ impl fmt::Display for Error {
             }
             Error::Io { what, source } => write!(f, "{what}: {source}"),
             Error::Closed(reason) => write!(f, "connection closed: {reason}"),
+            Error::Frame(error) => error.fmt(f),
+            Error::Handshake(error) => write!(f, "handshake: {error}"),
             Error::TimedOut { what } => write!(f, "timed out waiting for {what}"),
         }
     }
@@ -77,6 +85,8 @@ impl std::error::Error for Error {
         match self {
             Error::Io { source, .. } => Some(source),
             Error::Closed(reason) => Some(reason),
+            Error::Frame(error) => Some(error),
+            Error::Handshake(error) => Some(error),
             _ => None,
         }
     }

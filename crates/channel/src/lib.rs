@@ -4,20 +4,25 @@
 //!
 //! It deliberately has no policy: it never decides what a frame means, when to dial again, or what
 //! to do when a buffer is full. It bounds, counts and reports. It starts no threads and reads no
-//! clock, except where [`EventLoop`] waits.
+//! clock, except that [`EventLoop`] and [`blocking`] wait.
 //!
 //! Start reading at [`Connection`] (one stream of frames, and the rules for driving it), then
-//! [`EventLoop`] (who is ready). [`Listener`] and [`Dialer`] make connections; [`Backoff`]
-//! and [`Timers`] are pure data.
+//! [`EventLoop`] (who is ready). [`Listener`] and [`Dialer`] make connections.
+//! [`Handshake`], [`Keepalive`], [`Backoff`] and [`Timers`] are pure: time and randomness come in as
+//! arguments.
 
 mod address;
 mod backoff;
+pub mod blocking;
 mod buffer;
 mod connection;
 mod endpoint;
 mod error;
 mod event_loop;
+mod handshake;
+mod keepalive;
 pub mod memory;
+mod message_type;
 mod timers;
 mod tls;
 
@@ -28,5 +33,7 @@ pub use connection::{Connection, Counters, Flushed, ReadState, Received};
 pub use endpoint::{Dialer, Listener, Options};
 pub use error::{CloseReason, Error};
 pub use event_loop::{Event, EventLoop, Readiness, TimerKey, Token, Waker};
+pub use handshake::{Established, Handshake, HandshakeError, Step, SwitchFeatures};
+pub use keepalive::{Keepalive, Liveness};
 pub use timers::Timers;
 pub use tls::{Tls, TlsFiles};
