@@ -1,0 +1,1 @@
+//! OpenFlow 1.3 (wire version 0x04).
