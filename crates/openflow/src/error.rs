@@ -19,6 +19,8 @@ pub enum Part {
     Match,
     /// An action.
     Action,
+    /// The field of a set-field action (1.3).
+    SetField,
     /// An instruction (1.3).
     Instruction,
     /// A group's bucket (1.3).
@@ -119,6 +121,7 @@ impl DecodeError {
             | Self::Trailing { part, .. } => match part {
                 Part::Match => v13::BAD_MATCH_BAD_LEN,
                 Part::Action => v13::BAD_ACTION_BAD_LEN,
+                Part::SetField => v13::BAD_ACTION_BAD_SET_LEN,
                 Part::Instruction => v13::BAD_INSTRUCTION_BAD_LEN,
                 Part::Bucket => v13::GROUP_MOD_FAILED_BAD_BUCKET,
                 Part::MeterBand => v13::METER_MOD_FAILED_BAD_BAND,
