@@ -330,12 +330,15 @@ impl Connection {
         }
     }
 
-    /// A TLS client on a plain port would look like version 22 of OpenFlow, and leave both sides
-    /// waiting for the rest of a long frame.
+    /// A TLS record on a plain connection would look like version 22 of OpenFlow, and leave both
+    /// sides waiting for the rest of a long frame.
     fn check_greeting(&mut self) -> Result<(), CloseReason> {
-        if !self.greeted && self.incoming.len() >= TLS_HANDSHAKE.len() {
+        if self.greeted {
+            return Ok(());
+        }
+        if let Some(first) = self.incoming.filled().first_chunk::<2>() {
             self.greeted = true;
-            if self.incoming.filled().starts_with(&TLS_HANDSHAKE) {
+            if is_tls(*first) {
                 self.incoming.take(usize::MAX);
                 return Err(CloseReason::TlsPeer);
             }
@@ -445,8 +448,11 @@ impl Source for Connection {
 /// The length field has 16 bits.
 const LARGEST_FRAME: usize = u16::MAX as usize;
 
-/// How every TLS client begins: a handshake record of TLS 1.x (RFC 8446 §5.1).
-const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
+/// How a TLS peer begins: with a handshake record if it is a client, with an alert (0x15) if it is
+/// a server that was greeted in plain OpenFlow; then the major version (RFC 8446, section 5.1).
+fn is_tls(first: [u8; 2]) -> bool {
+    matches!(first, [0x15 | 0x16, 0x03])
+}
 
 /// What moves the bytes.
 #[derive(Debug)]

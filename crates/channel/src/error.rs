@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use openflow::FrameError;
 
+use crate::tls::{NOT_VERSION_3, is_unsupported_version};
 use crate::{Address, HandshakeError};
 
 /// A fault on our side: a setting that cannot work, or the operating system's refusal.
@@ -104,10 +105,13 @@ pub enum CloseReason {
     Reset(io::ErrorKind),
     /// Dialling failed: refused, unreachable, timed out.
     ConnectFailed(io::ErrorKind),
-    /// The peer of a TLS endpoint speaks plain OpenFlow.
+    /// The peer of a TLS (`ssl:`) endpoint speaks plain OpenFlow.
     PlainPeer,
-    /// The peer of a plain endpoint speaks TLS.
+    /// The peer of a plain (`tcp:`) endpoint speaks TLS.
     TlsPeer,
+    /// The peer closed in the middle of the TLS handshake, without an alert. Perhaps it speaks no
+    /// TLS.
+    TlsHandshakeCut,
     /// The TCP stream under TLS ended without close_notify: data may be missing (RFC 8446 §6.1).
     TlsTruncated,
     /// TLS failed: certificate, alert, protocol. The peer has been sent the alert, if any.
@@ -145,6 +149,9 @@ impl fmt::Display for CloseReason {
                 f.write_str("the peer speaks plain OpenFlow to a TLS (ssl:) endpoint")
             }
             CloseReason::TlsPeer => f.write_str("the peer speaks TLS to a plain (tcp:) endpoint"),
+            CloseReason::TlsHandshakeCut => {
+                f.write_str("the peer closed in the middle of the TLS handshake")
+            }
             CloseReason::TlsTruncated => f.write_str("the TLS stream ended without close_notify"),
             CloseReason::Tls(error) => write_tls(f, error),
             CloseReason::Io(kind) => write!(f, "input/output error: {kind}"),
@@ -167,6 +174,9 @@ fn write_tls(f: &mut fmt::Formatter<'_>, error: &rustls::Error) -> fmt::Result {
         }
         Tls::AlertReceived(Alert::UnknownCA) => "our certificate is not signed by the peer's CA",
         Tls::AlertReceived(Alert::CertificateRequired) => "the peer wants a certificate from us",
+        _ if is_unsupported_version(error) => {
+            return write!(f, "TLS: the peer's certificate cannot be used: {NOT_VERSION_3}");
+        }
         _ => return write!(f, "TLS: {error}"),
     };
     write!(f, "TLS: {hint} ({error})")

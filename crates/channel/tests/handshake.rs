@@ -1,4 +1,5 @@
 //! The handshake as data: what each side sends, what it answers, how it ends.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use channel::{Established, Handshake, HandshakeError, Step};
 use openflow::error::v13::HELLO_FAILED_INCOMPATIBLE;

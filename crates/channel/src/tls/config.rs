@@ -16,7 +16,10 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig,
+    SignatureScheme,
+};
 
 use crate::Error;
 
@@ -50,7 +53,7 @@ impl Tls {
     /// Reads and checks the files: keys of a usable kind, key and certificate belonging together.
     pub fn load(files: &TlsFiles) -> Result<Self, Error> {
         let key = read_key(&files.private_key)?;
-        let chain = read_certificates(&files.certificate, "certificate")?;
+        let chain = read_chain(&files.certificate)?;
         let roots = Arc::new(read_roots(&files.ca_certificate)?);
         let provider = Arc::new(ring::default_provider());
         let identity = |error: rustls::Error| Error::TlsIdentity(error.to_string());
@@ -143,6 +146,33 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
         return Err(Error::TlsFile { path: path.to_owned(), what: "private key", reason });
     }
     Ok(key)
+}
+
+/// Our own certificates; the first, which is for our key, must be readable to any strict peer.
+fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let what = "certificate";
+    let chain = read_certificates(path, what)?;
+    if let Some(Err(error)) = chain.first().map(ParsedCertificate::try_from) {
+        let reason = match is_unsupported_version(&error) {
+            true => NOT_VERSION_3.to_owned(),
+            false => error.to_string(),
+        };
+        return Err(Error::TlsFile { path: path.to_owned(), what, reason });
+    }
+    Ok(chain)
+}
+
+pub(crate) const NOT_VERSION_3: &str =
+    "it is not X.509 version 3 (sign it with extensions, as ovs-pki does)";
+
+/// rustls hands the reason through as an opaque error; a test with a real certificate holds this.
+pub(crate) fn is_unsupported_version(error: &rustls::Error) -> bool {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
+            other.0.to_string() == "UnsupportedCertVersion"
+        }
+        _ => false,
+    }
 }
 
 fn read_certificates(

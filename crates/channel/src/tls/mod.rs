@@ -5,5 +5,6 @@
 mod config;
 mod stream;
 
+pub(crate) use config::{NOT_VERSION_3, is_unsupported_version};
 pub use config::{Tls, TlsFiles};
 pub(crate) use stream::TlsStream;

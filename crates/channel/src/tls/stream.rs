@@ -58,13 +58,12 @@ impl TlsStream {
                 Ok(n) => return Ok(Some(n)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    return Err(CloseReason::TlsTruncated);
+                    return Err(self.cut());
                 }
                 Err(error) => return Err(CloseReason::from_io(&error)),
             }
             if self.at_end {
-                // End of file before the handshake was through.
-                return Err(CloseReason::TlsTruncated);
+                return Err(self.cut());
             }
             match self.session.read_tls(socket) {
                 Ok(0) => self.at_end = true,
@@ -84,6 +83,14 @@ impl TlsStream {
             if self.session.wants_write() {
                 self.write_records(socket)?;
             }
+        }
+    }
+
+    /// The socket's end came without close_notify.
+    fn cut(&self) -> CloseReason {
+        match self.session.is_handshaking() {
+            true => CloseReason::TlsHandshakeCut,
+            false => CloseReason::TlsTruncated,
         }
     }
 

@@ -1,0 +1,333 @@
+//! Mutual TLS with certificates of the real `ovs-pki`: who gets in, and what the others are told.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use channel::blocking::Client;
+use channel::{
+    Address, CloseReason, Error, Handshake, Listener, Options, ReadState, Tls, TlsFiles,
+};
+use common::{Pki, load};
+use openflow::{Version, VersionSet};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+const WAIT: Duration = Duration::from_secs(10);
+/// A refusal must be told at once, not by a time-out.
+const QUICK: Duration = Duration::from_secs(3);
+
+fn listen(tls: &Tls) -> Listener {
+    let address = "ssl:127.0.0.1:0".parse::<Address>().unwrap();
+    Listener::bind(&address, Some(tls), Options::default()).unwrap()
+}
+
+/// Waits for the end of the next connection to `listener`, and says how it came.
+fn server_verdict(mut listener: Listener) -> std::thread::JoinHandle<CloseReason> {
+    std::thread::spawn(move || {
+        let mut server = Client::accept(&mut listener, WAIT).unwrap();
+        server.wait_closed().unwrap()
+    })
+}
+
+/// What the client learns, be it at connecting or (in TLS 1.3, where the client is through before
+/// the server has looked at its certificate) at reading.
+fn client_verdict(address: &Address, tls: Option<&Tls>) -> CloseReason {
+    let result = Client::connect(address, tls, WAIT).and_then(|mut client| {
+        // A plain HELLO: the first bytes of a client that knows nothing of TLS.
+        let _ = client.send(&[4, 0, 0, 8, 0, 0, 0, 1]);
+        client.wait_closed()
+    });
+    match result {
+        Ok(reason) | Err(Error::Closed(reason)) => reason,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn handshake_and_a_large_exchange() {
+    let Some(pki) = Pki::new("tls::handshake_and_a_large_exchange") else { return };
+    let switch = load(&pki.switch());
+    let mut listener = listen(&load(&pki.controller()));
+    let address = listener.address();
+    // More than all buffers on the way hold, so that both sides meet "blocked" and partial records.
+    let mut large = vec![4, 2, 0xff, 0xff, 0, 0, 0, 5];
+    large.resize(65_535, 7);
+    let echo: Vec<u8> = large.repeat(16);
+
+    let expected = echo.clone();
+    let switch = std::thread::spawn(move || {
+        let mut switch = Client::connect(&address, Some(&switch), WAIT).unwrap();
+        assert!(switch.connection().scheme() == channel::Scheme::Ssl);
+        let established =
+            switch.shake_hands(Handshake::towards_controller(VersionSet::SUPPORTED, 1)).unwrap();
+        switch.receive().unwrap();
+        let mut reply = vec![4, 6, 0, 32];
+        reply.resize(32, 0);
+        switch.send(&reply).unwrap();
+        let mut got = Vec::new();
+        while got.len() < expected.len() {
+            got.extend(switch.receive().unwrap());
+        }
+        assert!(got == expected, "the bytes differ");
+        switch.connection().finish();
+        established.version
+    });
+    let mut controller = Client::accept(&mut listener, WAIT).unwrap();
+    let features =
+        controller.shake_hands(Handshake::towards_switch(VersionSet::SUPPORTED, 2)).unwrap();
+    assert_eq!(features.version, Version::V1_3);
+    controller.send(&echo).unwrap();
+    assert_eq!(controller.wait_closed().unwrap(), CloseReason::PeerClosed, "by close_notify");
+    assert_eq!(switch.join().unwrap(), Version::V1_3);
+}
+
+#[test]
+fn who_does_not_get_in_and_why() {
+    let Some(ours) = Pki::new("tls::who_does_not_get_in_and_why") else { return };
+    let Some(other) = Pki::new("tls::who_does_not_get_in_and_why") else { return };
+    let server = load(&ours.controller());
+    let mixed = |own: TlsFiles, trusted: TlsFiles| {
+        load(&TlsFiles { ca_certificate: trusted.ca_certificate, ..own })
+    };
+    let check = |name: &str, client: Option<Tls>, server_says: &str, client_says: &str| {
+        let listener = listen(&server);
+        let mut address = listener.address();
+        if client.is_none() {
+            address.scheme = channel::Scheme::Tcp;
+        }
+        let start = Instant::now();
+        let server = server_verdict(listener);
+        let client = client_verdict(&address, client.as_ref()).to_string();
+        let server = server.join().unwrap().to_string();
+        assert!(server.contains(server_says), "{name}: the server says {server:?}");
+        assert!(client.contains(client_says), "{name}: the client says {client:?}");
+        assert!(start.elapsed() < QUICK, "{name}: took {:?}", start.elapsed());
+    };
+    check(
+        "a certificate of another CA",
+        Some(mixed(other.switch(), ours.switch())),
+        "the peer's certificate is not signed by our CA",
+        "our certificate is not signed by the peer's CA",
+    );
+    check(
+        "a client that trusts another CA",
+        Some(mixed(ours.switch(), other.switch())),
+        "our certificate is not signed by the peer's CA",
+        "the peer's certificate is not signed by our CA",
+    );
+    check(
+        "a controller's certificate, where a switch's is wanted",
+        Some(mixed(ours.controller(), ours.switch())),
+        "the peer's certificate is not signed by our CA",
+        "our certificate is not signed by the peer's CA",
+    );
+    check("no TLS at all", None, "speaks plain OpenFlow to a TLS", "speaks TLS to a plain");
+}
+
+/// The switch's request signed without extensions, as old tools did: OpenSSL takes it, rustls does
+/// not. Both as our own and as a peer's (here of OpenSSL's own client), the reason is told.
+#[test]
+fn a_version_1_certificate() {
+    let Some(pki) = Pki::new("tls::a_version_1_certificate") else { return };
+    let openssl = |arguments: &str| {
+        let output = Command::new("openssl")
+            .current_dir(&pki.dir.0)
+            .args(arguments.split_whitespace())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        format!("{output:?}")
+    };
+    openssl(
+        "x509 -req -in sw-req.pem -days 30 -set_serial 7 -out v1.pem \
+         -CA pki/switchca/cacert.pem -CAkey pki/switchca/private/cakey.pem",
+    );
+    let files = TlsFiles { certificate: pki.path("v1.pem"), ..pki.switch() };
+    let error = Tls::load(&files).unwrap_err().to_string();
+    assert!(error.contains("v1.pem: it is not X.509 version 3"), "{error}");
+
+    let listener = listen(&load(&pki.controller()));
+    let addr = listener.address().addr;
+    let server = server_verdict(listener);
+    let client = openssl(&format!(
+        "s_client -connect {addr} -cert v1.pem -key sw-privkey.pem -ign_eof \
+         -CAfile pki/controllerca/cacert.pem"
+    ));
+    let server = server.join().unwrap().to_string();
+    assert!(server.contains("it is not X.509 version 3"), "{server}; the client: {client}");
+}
+
+#[test]
+fn a_client_without_certificate() {
+    let Some(pki) = Pki::new("tls::a_client_without_certificate") else { return };
+    let listener = listen(&load(&pki.controller()));
+    let addr = listener.address().addr;
+    let server = server_verdict(listener);
+
+    // Our own client always has one, so this one is made by hand.
+    let mut roots = rustls::RootCertStore::empty();
+    let ca = CertificateDer::from_pem_file(pki.switch().ca_certificate).unwrap();
+    roots.add(ca).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier =
+        rustls::client::WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone())
+            .build()
+            .unwrap();
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(NameBlind(verifier)))
+        .with_no_client_auth();
+    let name = rustls::pki_types::ServerName::IpAddress(addr.ip().into());
+    let mut session = rustls::ClientConnection::new(config.into(), name).unwrap();
+    let mut socket = TcpStream::connect(addr).unwrap();
+    let mut stream = rustls::Stream::new(&mut session, &mut socket);
+    let _ = stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]);
+    let answer = stream.read(&mut [0; 8]).unwrap_err();
+
+    assert!(answer.to_string().contains("CertificateRequired"), "the client was told: {answer}");
+    let verdict = server.join().unwrap();
+    assert_eq!(verdict, CloseReason::Tls(rustls::Error::NoCertificatesPresented));
+    assert!(verdict.to_string().contains("the peer presented no certificate"));
+}
+
+/// Checks nothing but signatures: the test is about the server.
+#[derive(Debug)]
+struct NameBlind(Arc<rustls::client::WebPkiServerVerifier>);
+
+impl rustls::client::danger::ServerCertVerifier for NameBlind {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &rustls::pki_types::ServerName<'_>,
+        _: &[u8],
+        _: rustls::pki_types::UnixTime,
+    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
+        Ok(rustls::client::danger::ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+#[test]
+fn a_tls_client_on_a_plain_port() {
+    let Some(pki) = Pki::new("tls::a_tls_client_on_a_plain_port") else { return };
+    let plain = "tcp:127.0.0.1:0".parse::<Address>().unwrap();
+    let listener = Listener::bind(&plain, None, Options::default()).unwrap();
+    let address = Address::ssl(listener.address().addr);
+    let start = Instant::now();
+    let server = server_verdict(listener);
+    let client = client_verdict(&address, Some(&load(&pki.switch())));
+    assert_eq!(server.join().unwrap(), CloseReason::TlsPeer);
+    assert_eq!(client, CloseReason::TlsHandshakeCut);
+    assert!(start.elapsed() < QUICK);
+}
+
+/// A cut below TLS is not taken for an orderly end, neither before the handshake's end nor after.
+#[test]
+fn a_cut_stream_is_told_from_an_end() {
+    let Some(pki) = Pki::new("tls::a_cut_stream_is_told_from_an_end") else { return };
+    let tls = load(&pki.controller());
+    let listener = listen(&tls);
+    let addr = listener.address().addr;
+    let server = server_verdict(listener);
+    let mut socket = TcpStream::connect(addr).unwrap();
+    socket.write_all(&[0x16, 0x03, 0x01]).unwrap();
+    drop(socket);
+    assert_eq!(server.join().unwrap(), CloseReason::TlsHandshakeCut);
+
+    let mut listener = listen(&tls);
+    let address = listener.address();
+    let server = std::thread::spawn(move || {
+        let mut server = Client::accept(&mut listener, WAIT).unwrap();
+        let frame = server.receive().unwrap();
+        (frame, server.wait_closed().unwrap())
+    });
+    let mut client = Client::connect(&address, Some(&load(&pki.switch())), WAIT).unwrap();
+    client.send(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    drop(client);
+    let (frame, reason) = server.join().unwrap();
+    assert_eq!(frame, [4, 0, 0, 8, 0, 0, 0, 1]);
+    assert_eq!(reason, CloseReason::TlsTruncated);
+}
+
+/// Under TLS too, a peer that never reads costs no more than the bounds say.
+#[test]
+fn a_tls_peer_that_never_reads() {
+    let Some(pki) = Pki::new("tls::a_tls_peer_that_never_reads") else { return };
+    let mut listener = listen(&load(&pki.controller()));
+    let address = listener.address();
+    let tls = load(&pki.switch());
+    let client = std::thread::spawn(move || Client::connect(&address, Some(&tls), WAIT).unwrap());
+    let mut server = Client::accept(&mut listener, WAIT).unwrap();
+    assert_eq!(server.receive_within(Duration::from_millis(50)).unwrap(), None);
+    let _client = client.join().unwrap();
+
+    let connection = server.connection();
+    assert!(!connection.is_tls_handshaking());
+    let limit = connection.send_buffer().limit();
+    let mut accepted = 0;
+    while connection.send_buffer().refused_frames() < 100 {
+        accepted += usize::from(connection.push(&[4; 1000]).is_ok());
+        connection.flush().unwrap();
+        assert!(connection.unsent_bytes() <= limit);
+        assert!(accepted < 100_000, "somebody swallows without end");
+    }
+    assert_eq!(connection.receive(1000).state, ReadState::Drained, "still alive");
+}
+
+#[test]
+fn files_that_do_not_do() {
+    let Some(pki) = Pki::new("tls::files_that_do_not_do") else { return };
+    let good = pki.switch();
+    let empty = pki.path("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    let broken = pki.path("broken.pem");
+    std::fs::write(&broken, "-----BEGIN CERTIFICATE-----\nAAECAwQ=\n-----END CERTIFICATE-----\n")
+        .unwrap();
+    let missing = pki.path("missing.pem");
+    let check = |name: &str, files: TlsFiles, expected: &str| {
+        let error = Tls::load(&files).unwrap_err().to_string();
+        assert!(error.contains(expected), "{name}: {error:?} lacks {expected:?}");
+    };
+    let with_key = |private_key| TlsFiles { private_key, ..good.clone() };
+    let with_certificate = |certificate| TlsFiles { certificate, ..good.clone() };
+    let with_ca = |ca_certificate| TlsFiles { ca_certificate, ..good.clone() };
+    check("no key file", with_key(missing.clone()), "missing.pem: No such file");
+    check("key file without key", with_key(good.certificate.clone()), "holds no private key");
+    check("another's key", with_key(pki.controller().private_key), "TLS identity: ");
+    check("no certificate file", with_certificate(missing.clone()), "certificate ");
+    check("certificate file empty", with_certificate(empty.clone()), "holds no certificate");
+    check("broken certificate", with_certificate(broken.clone()), "broken.pem: ");
+    check("no CA file", with_ca(missing), "CA certificate ");
+    check("CA file empty", with_ca(empty), "holds no CA certificate");
+    check("broken CA", with_ca(broken), "CA certificate ");
+}
