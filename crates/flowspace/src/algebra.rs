@@ -37,7 +37,8 @@ impl Match {
     /// For building matches in code: the later call wins, and the result always matches the field.
     /// A prerequisite that is missing or contradictory is set to its usual value (`nw_src` makes the
     /// packet IPv4, `tp_src` makes it TCP); changing a prerequisite removes what depended on the old
-    /// one. A VLAN id without [`VLAN_PRESENT`] other than 0 gets that bit.
+    /// one. A VLAN id without [`VLAN_PRESENT`] other than 0 gets that bit. Only `in_phy_port` has no
+    /// usual prerequisite and is matched as it stands.
     /// Bits of `value` beyond the field's width are ignored.
     #[must_use]
     pub fn with(self, field: Field, value: u128) -> Match {
@@ -119,8 +120,10 @@ impl Match {
 
     /// Whether all packets of this set have the field: its prerequisites are matched exactly.
     pub fn permits(&self, field: Field) -> bool {
-        if field == Field::VlanPcp {
-            return self.is_tagged();
+        match field {
+            Field::VlanPcp => return self.is_tagged(),
+            Field::InPhyPort => return self.is_exact(Field::InPort),
+            _ => {}
         }
         let ethertypes = field.ethertypes();
         if ethertypes.is_empty() {
@@ -208,6 +211,7 @@ impl Match {
     /// Removes what gets its meaning from `field`.
     fn drop_dependants(&mut self, field: Field) {
         match field {
+            Field::InPort => self.assign(Field::InPhyPort, 0, 0),
             Field::DlType => {
                 self.value.clear_words_from(FIRST_L3_WORD);
                 self.mask.clear_words_from(FIRST_L3_WORD);

@@ -25,9 +25,12 @@ mod classifier;
 mod extract;
 pub mod field;
 mod key;
+mod needs;
 mod port;
 mod rewrite;
 mod space;
+mod text;
+mod v10;
 
 pub use algebra::{Match, Subtract};
 pub use classifier::{Classifier, Entry, EntryId};
@@ -35,3 +38,5 @@ pub use field::Field;
 pub use key::Key;
 pub use port::{port_from_v10, port_to_v10};
 pub use space::{covered_by, wins_everywhere};
+pub use text::{ParseError, Problem};
+pub use v10::Inexpressible;
