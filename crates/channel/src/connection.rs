@@ -41,7 +41,10 @@ pub struct Connection {
     greeted: bool,
     /// A read that returns less than it could has emptied the socket.
     short_read_drains: bool,
+    /// Why nothing more can be read.
     closed: Option<CloseReason>,
+    /// Why nothing more can be written. What the peer sent before may still be there to read.
+    broken: Option<CloseReason>,
     counters: Counters,
 }
 
@@ -136,6 +139,7 @@ impl Connection {
             connecting: false,
             short_read_drains: false,
             closed: None,
+            broken: None,
             counters: Counters::default(),
         }
     }
@@ -153,8 +157,12 @@ impl Connection {
                 break ReadState::More;
             }
             match self.read(room) {
+                // A broken connection gets nothing new, and raises no event.
+                Ok(None) if self.broken.is_some() => self.closed = self.broken.clone(),
                 Ok(None) => break ReadState::Drained,
-                Ok(Some(0)) => self.closed = Some(CloseReason::PeerClosed),
+                Ok(Some(0)) => {
+                    self.closed = self.broken.clone().or(Some(CloseReason::PeerClosed));
+                }
                 Ok(Some(n)) => {
                     bytes += n;
                     if n < room && self.short_read_drains {
@@ -224,16 +232,20 @@ impl Connection {
     }
 
     /// Writes what waits, normally in one write. It works on after the peer's half-close
-    /// ([`CloseReason::PeerClosed`]); any other end is repeated here.
+    /// ([`CloseReason::PeerClosed`]); any other end is told here, and again on each call. Then
+    /// [`receive`](Self::receive) still gives what the peer sent before it went away.
     pub fn flush(&mut self) -> Result<Flushed, CloseReason> {
-        match &self.closed {
-            None | Some(CloseReason::PeerClosed) => {}
-            Some(reason) => return Err(reason.clone()),
+        match (&self.broken, &self.closed) {
+            (None, None | Some(CloseReason::PeerClosed)) => {}
+            (Some(reason), _) | (None, Some(reason)) => return Err(reason.clone()),
         }
         let result = match self.tls.is_some() {
             true => self.flush_tls(),
             false => self.flush_plain(),
         };
+        if result == Ok(Flushed::Blocked) {
+            self.outgoing.trim();
+        }
         result.map_err(|reason| self.fail(reason))
     }
 
@@ -267,9 +279,10 @@ impl Connection {
         if self.tls.is_some() { Scheme::Ssl } else { Scheme::Tcp }
     }
 
-    /// Why nothing more comes, if that is known.
+    /// Why the connection is over, in both directions or (after
+    /// [`PeerClosed`](CloseReason::PeerClosed)) in the peer's, if it is.
     pub fn closed(&self) -> Option<&CloseReason> {
-        self.closed.as_ref()
+        self.broken.as_ref().or(self.closed.as_ref())
     }
 
     /// The peer's address; `None` in memory, while connecting, and after a reset.
@@ -392,7 +405,7 @@ impl Connection {
 
     fn fail(&mut self, reason: CloseReason) -> CloseReason {
         let reason = self.connect_failure(reason);
-        self.closed = Some(reason.clone());
+        self.broken = Some(reason.clone());
         self.outgoing.clear();
         reason
     }
@@ -415,7 +428,7 @@ impl fmt::Debug for Connection {
             .field("peer", &self.peer_address())
             .field("pending_bytes", &self.pending_bytes())
             .field("unsent_bytes", &self.unsent_bytes())
-            .field("closed", &self.closed)
+            .field("closed", &self.closed())
             .finish_non_exhaustive()
     }
 }

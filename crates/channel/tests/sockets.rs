@@ -225,6 +225,29 @@ fn a_reset_is_told() {
     assert_eq!(state, ReadState::Closed(CloseReason::Reset(ErrorKind::ConnectionReset)));
 }
 
+/// A controller that sends its last words and closes, while we write to it: they are not lost.
+#[test]
+fn last_words_before_a_reset_are_heard() {
+    let mut pair = Pair::new();
+    pair.ours.push(&[0; 64]).unwrap();
+    pair.ours.flush().unwrap();
+    pair.peer().write_all(&[1, 1, 0, 8, 0, 0, 0, 1]).unwrap();
+    drop(pair.peer.take());
+    let deadline = Instant::now() + WAIT;
+    let reason = loop {
+        assert!(Instant::now() < deadline);
+        pair.ours.push(&[0; 64]).unwrap();
+        if let Err(reason) = pair.ours.flush() {
+            break reason;
+        }
+    };
+    assert!(matches!(reason, CloseReason::Reset(_)), "{reason}");
+    assert_eq!(pair.ours.flush(), Err(reason.clone()), "and again");
+    let received = pair.ours.receive(100);
+    assert_eq!((received.bytes, received.state), (8, ReadState::Closed(reason)));
+    assert_eq!(pair.ours.next_frame().unwrap().unwrap(), [1, 1, 0, 8, 0, 0, 0, 1]);
+}
+
 /// A caller that stops early says `again` and is called again without any new bytes, after the
 /// others had their turn; one that has drained its socket is not.
 #[test]

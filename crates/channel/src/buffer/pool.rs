@@ -25,6 +25,10 @@ impl<B> Spare<B> {
         Some(buffer)
     }
 
+    fn take_at_least(&mut self, class: usize) -> Option<B> {
+        (class..CLASSES).find_map(|class| self.take(class))
+    }
+
     fn give(&mut self, class: usize, buffer: B) {
         let size = SMALLEST << class;
         if self.bytes + size <= KEEP
@@ -61,8 +65,16 @@ pub(crate) fn give_block(block: Box<[u8]>) {
     }
 }
 
-/// An empty vector with room for `need` bytes.
+/// An empty vector with room for `need` bytes, or for as many more as a spare one happens to have:
+/// it may grow, and then growth is saved that was paid for already.
 pub(crate) fn take_vec(need: usize) -> Vec<u8> {
+    let class = class_above(need);
+    let spare = VECS.try_with(|spare| spare.borrow_mut().take_at_least(class)).ok().flatten();
+    spare.unwrap_or_else(|| Vec::with_capacity(SMALLEST << class))
+}
+
+/// An empty vector of [`block_size`]`(need)` bytes, to keep for long.
+pub(crate) fn take_small_vec(need: usize) -> Vec<u8> {
     let class = class_above(need);
     let spare = VECS.try_with(|spare| spare.borrow_mut().take(class)).ok().flatten();
     spare.unwrap_or_else(|| Vec::with_capacity(SMALLEST << class))

@@ -115,6 +115,16 @@ impl SendBuffer {
         pool::give_vec(std::mem::take(&mut self.bytes));
     }
 
+    /// Gives back what the waiting bytes do not need by far; for when they will wait long.
+    pub(crate) fn trim(&mut self) {
+        if self.bytes.capacity() > 4 * pool::block_size(self.len()) {
+            let mut small = pool::take_small_vec(self.len());
+            small.extend_from_slice(self.unwritten());
+            pool::give_vec(std::mem::replace(&mut self.bytes, small));
+            self.written = 0;
+        }
+    }
+
     /// Memory held, in bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
@@ -170,6 +180,19 @@ mod tests {
         assert_eq!(buffer.build(|out| out.extend_from_slice(b"abc")), Ok(()));
         assert_eq!(buffer.build(|out| out.len()), Ok(3));
         assert_eq!(buffer.unwritten(), b"abc");
+    }
+
+    #[test]
+    fn a_rest_that_waits_costs_a_page() {
+        let mut buffer = SendBuffer::new(1 << 20);
+        for number in 0..1000_u32 {
+            buffer.push(&[number as u8; 100]).unwrap();
+        }
+        buffer.advance(99_950);
+        buffer.trim();
+        assert_eq!((buffer.unwritten(), buffer.capacity()), (&[231; 50][..], pool::SMALLEST));
+        buffer.push(&[1; 10]).unwrap();
+        assert_eq!(buffer.unwritten(), [&[231; 50][..], &[1; 10]].concat());
     }
 
     #[test]
