@@ -1,2 +1,35 @@
 #![forbid(unsafe_code)]
-//! To be filled.
+//! Measures any OpenFlow switch, controller or hypervisor from outside.
+//!
+//! It connects emulated switches on one side and emulated tenant controllers on the other around a
+//! system under test, sends tagged messages on an open-loop schedule and accounts for each of them.
+//! It deliberately knows nothing of Weir's own hypervisor: every system is a black box behind
+//! addresses.
+//!
+//! Start reading at [`plan`] (what can be asked for) and [`session`] (how it is run). Below them,
+//! each in its file: when messages leave (`arrivals`, `sender`), one thread's event loop (`worker`,
+//! `conn`), what frames mean (`endpoint`, `switch`, `wire`, `tag`), the accounts (`track`, `run`,
+//! `fault`) and the system under test seen from outside (`observe`, `segments`).
+
+pub mod arrivals;
+mod clock;
+mod conn;
+mod endpoint;
+pub mod error;
+pub mod fault;
+pub mod observe;
+pub mod plan;
+mod run;
+pub mod segments;
+mod sender;
+pub mod session;
+mod switch;
+mod tag;
+mod track;
+mod wire;
+mod worker;
+
+pub use error::Error;
+pub use plan::{Kind, Load, Setup, Slicing, Stream, SwitchModel, Topology, Version};
+pub use session::{Controllers, Outcome, Session, StreamOutcome};
+pub use track::{Counts, Record, Second};

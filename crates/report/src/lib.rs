@@ -1,2 +1,24 @@
 #![forbid(unsafe_code)]
-//! To be filled.
+//! What every measuring command hands back: histograms, statistics, tables, figures and the
+//! results directory.
+//!
+//! It deliberately measures nothing and prints nothing: callers record into a [`Histogram`], describe
+//! what they saw as [`Results`] and get text, files and verdicts back.
+//!
+//! Start reading at [`results`] (what a results directory is), then [`histogram`] and [`stats`]
+//! (how numbers are made), [`table`], [`figure`] and [`page`] (how they are shown), and [`compare`].
+
+pub mod compare;
+pub mod environment;
+pub mod figure;
+pub mod histogram;
+pub mod page;
+pub mod results;
+pub mod stats;
+pub mod table;
+
+pub use compare::{Comparison, Verdict, compare};
+pub use environment::Environment;
+pub use histogram::{Histogram, LatencySummary, Precision};
+pub use results::{Better, Error, Finding, Interval, Metric, Point, Results, Scalar, TenantRow};
+pub use table::Table;

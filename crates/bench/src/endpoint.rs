@@ -1,0 +1,315 @@
+//! The two ends of a control channel as the generator plays them: what a frame that has come means
+//! to the handshake and to the measurement.
+
+use crate::fault::{Fault, Faults};
+use crate::plan::{Kind, Setup, Topology, Version};
+use crate::run::Run;
+use crate::switch::{Meaning, Service, Switch, hello_body};
+use crate::tag::Tag;
+use crate::track::stream_of;
+use crate::wire::{
+    HEADER_LEN, ROLE_REPLY, Types, be16, be32, kind, message, packet_in_data, packet_out_data,
+};
+
+/// The xid of the FEATURES_REQUEST that ends a controller's handshake.
+const HANDSHAKE_XID: u32 = 1;
+
+/// What a frame may change.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) run: Option<&'a mut Run>,
+    pub(crate) faults: &'a mut Faults,
+    pub(crate) now: u64,
+}
+
+/// What the event loop has to do about a frame; the greatest of several counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effect {
+    None,
+    /// The slow switch began to work, and will be done then.
+    ServiceDoneAt(u64),
+    /// The handshake is over.
+    Ready,
+    /// There is no point in going on.
+    Close,
+}
+
+/// The emulated switch's end.
+#[derive(Debug)]
+pub(crate) struct SwitchEnd {
+    index: usize,
+    /// A switch that belongs to one tenant must not get another one's packets.
+    only_tenant: Option<usize>,
+    version: Version,
+    switch: Switch,
+    service: Option<Service>,
+}
+
+impl SwitchEnd {
+    /// Appends the HELLO to `out`.
+    pub(crate) fn new(setup: &Setup, index: usize, out: &mut Vec<u8>) -> Self {
+        let switch = Switch::new(setup, index);
+        switch.hello(out);
+        let only_tenant = match setup.topology {
+            Topology::Shared { .. } => None,
+            Topology::Direct | Topology::PerTenant { .. } => Some(index),
+        };
+        Self { index, only_tenant, version: setup.version, switch, service: Service::new(setup) }
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    pub(crate) fn is_slow(&self) -> bool {
+        self.service.is_some()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.service.as_ref().is_some_and(Service::is_full)
+    }
+
+    pub(crate) fn busy_ns(&self) -> u64 {
+        self.service.as_ref().map_or(0, |service| service.busy_ns)
+    }
+
+    /// Takes a frame off a slow switch's queue; see [`Service::pop`].
+    pub(crate) fn serve(&mut self, now: u64, frame: &mut Vec<u8>) -> Option<Option<u64>> {
+        self.service.as_mut()?.pop(now, frame)
+    }
+
+    /// A frame has come: it is processed, or queued while a run goes on and the switch is slow.
+    #[inline]
+    pub(crate) fn frame(
+        &mut self,
+        frame: &[u8],
+        out: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Effect {
+        match (&mut self.service, &context.run) {
+            // Handshakes are not what is measured; they take no time.
+            (Some(service), Some(_)) => {
+                service.push(frame, context.now).map_or(Effect::None, Effect::ServiceDoneAt)
+            }
+            _ => self.process(frame, out, context),
+        }
+    }
+
+    pub(crate) fn process(
+        &mut self,
+        frame: &[u8],
+        out: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Effect {
+        match self.switch.handle(frame, out) {
+            Meaning::Done => {}
+            Meaning::WrongVersion(version) => {
+                context.faults.count(Fault::WrongVersion { version });
+                return Effect::Close;
+            }
+            Meaning::PacketOut => self.packet_out(frame, context),
+        }
+        Effect::None
+    }
+
+    fn packet_out(&self, frame: &[u8], context: &mut Context<'_>) {
+        let Some(data) = packet_out_data(self.version, frame) else {
+            return context.faults.count(Fault::Truncated);
+        };
+        if let Some((tag, tenant, run)) = tagged(data, context.run.as_deref_mut(), context.faults) {
+            match self.only_tenant {
+                Some(only) if only != tenant => {
+                    context.faults.count(Fault::Leak { of: tenant, to: only })
+                }
+                _ => run.arrive(
+                    usize::from(tag.stream),
+                    Kind::PacketOut,
+                    tag.sequence,
+                    tag.intended,
+                    context.now,
+                ),
+            }
+        }
+    }
+}
+
+/// The tag at a packet's end, its tenant and the run, when it is of the run that goes on.
+#[inline]
+fn tagged<'a>(
+    data: &[u8],
+    run: Option<&'a mut Run>,
+    faults: &mut Faults,
+) -> Option<(Tag, usize, &'a mut Run)> {
+    let Some(tag) = Tag::read_end(data) else {
+        faults.count(Fault::Untagged);
+        return None;
+    };
+    // Between runs stragglers are nobody's business: they were counted as unanswered.
+    let run = run?;
+    if tag.run != run.id {
+        faults.count(Fault::Stale);
+        return None;
+    }
+    let Some(tenant) = run.tenant_of(usize::from(tag.stream)) else {
+        faults.count(Fault::Untagged);
+        return None;
+    };
+    Some((tag, tenant, run))
+}
+
+/// The emulated tenant controller's end.
+#[derive(Debug)]
+pub(crate) struct ControllerEnd {
+    tenant: usize,
+    version: Version,
+    types: Types,
+    ready: bool,
+}
+
+impl ControllerEnd {
+    /// Appends the HELLO to `out`.
+    pub(crate) fn new(setup: &Setup, tenant: usize, out: &mut Vec<u8>) -> Self {
+        message(out, setup.version, kind::HELLO, 0, hello_body(setup.version));
+        Self { tenant, version: setup.version, types: Types::of(setup.version), ready: false }
+    }
+
+    pub(crate) fn tenant(&self) -> usize {
+        self.tenant
+    }
+
+    /// A frame has come.
+    #[inline]
+    pub(crate) fn frame(
+        &mut self,
+        frame: &[u8],
+        out: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Effect {
+        let (Some(&version), Some(&message_type)) = (frame.first(), frame.get(1)) else {
+            return Effect::None;
+        };
+        if message_type == kind::HELLO {
+            return self.hello(version, out, context);
+        }
+        if version != self.version.wire() {
+            context.faults.count(Fault::WrongVersion { version });
+            return Effect::None;
+        }
+        let xid = be32(frame, 4).unwrap_or(0);
+        let body = frame.get(HEADER_LEN..).unwrap_or_default();
+        match message_type {
+            kind::PACKET_IN => self.packet_in(frame, context),
+            kind::ECHO_REQUEST => message(out, self.version, kind::ECHO_REPLY, xid, body),
+            kind::FEATURES_REPLY if xid == HANDSHAKE_XID => {
+                let first = !self.ready;
+                self.ready = true;
+                return if first { Effect::Ready } else { Effect::None };
+            }
+            kind::ERROR => self.error(xid, body, context),
+            t if self.is_reply(t) => self.reply(t, xid, body, context),
+            // PORT_STATUS and FLOW_REMOVED are news, not answers.
+            _ => {}
+        }
+        Effect::None
+    }
+
+    fn hello(&self, version: u8, out: &mut Vec<u8>, context: &mut Context<'_>) -> Effect {
+        if version < self.version.wire() {
+            context.faults.count(Fault::WrongVersion { version });
+            return Effect::Close;
+        }
+        message(out, self.version, kind::FEATURES_REQUEST, HANDSHAKE_XID, &[]);
+        Effect::None
+    }
+
+    #[inline]
+    fn packet_in(&self, frame: &[u8], context: &mut Context<'_>) {
+        let Some(data) = packet_in_data(self.version, frame) else {
+            return context.faults.count(Fault::Truncated);
+        };
+        if let Some((tag, tenant, run)) = tagged(data, context.run.as_deref_mut(), context.faults) {
+            if tenant == self.tenant {
+                let stream = usize::from(tag.stream);
+                run.arrive(stream, Kind::PacketIn, tag.sequence, tag.intended, context.now);
+            } else {
+                context.faults.count(Fault::Leak { of: tenant, to: self.tenant });
+            }
+        }
+    }
+
+    fn is_reply(&self, message_type: u8) -> bool {
+        message_type == kind::ECHO_REPLY
+            || message_type == kind::FEATURES_REPLY
+            || message_type == self.types.stats_reply
+            || message_type == self.types.barrier_reply
+            || (message_type == ROLE_REPLY && self.version == Version::V1_3)
+    }
+
+    fn reply(&self, message_type: u8, xid: u32, body: &[u8], context: &mut Context<'_>) {
+        let Some(run) = context.run.as_deref_mut() else { return };
+        let owner = stream_of(xid).and_then(|stream| run.tenant_of(stream));
+        if let Some(of) = owner
+            && of != self.tenant
+        {
+            return context.faults.count(Fault::ForeignXid { of, to: self.tenant });
+        }
+        let Some((stream, waiting)) = run.request(xid) else {
+            return context.faults.count(Fault::UnknownXid { tenant: self.tenant });
+        };
+        let Some(&asked) = Kind::ALL.get(usize::from(waiting.kind)) else { return };
+        if self.answer_to(asked) != message_type {
+            return context.faults.count(Fault::WrongReply { tenant: self.tenant });
+        }
+        if message_type == self.types.stats_reply
+            && be16(body, 2).is_some_and(|flags| flags & 1 != 0)
+        {
+            // More parts follow: it is the last one that counts.
+            return;
+        }
+        let (sequence, intended) = (waiting.sequence, waiting.intended);
+        if asked == Kind::Echo && Tag::read_end(body).is_none_or(|tag| tag.sequence != sequence) {
+            context.faults.count(Fault::EchoPayload { tenant: self.tenant });
+        }
+        if waiting.refused {
+            // The FLOW_MOD before this BARRIER was refused, and counted as that.
+            return;
+        }
+        let first = !std::mem::replace(&mut waiting.answered, true);
+        run.arrive(stream, asked, sequence, intended, context.now);
+        if first {
+            run.release(stream, context.now);
+        }
+    }
+
+    fn answer_to(&self, asked: Kind) -> u8 {
+        match asked {
+            Kind::Echo => kind::ECHO_REPLY,
+            Kind::Features => kind::FEATURES_REPLY,
+            Kind::PortStats | Kind::FlowStats => self.types.stats_reply,
+            Kind::Barrier | Kind::FlowMod => self.types.barrier_reply,
+            Kind::Role => ROLE_REPLY,
+            // These have no answer.
+            Kind::PacketIn | Kind::PacketOut => u8::MAX,
+        }
+    }
+
+    fn error(&self, xid: u32, body: &[u8], context: &mut Context<'_>) {
+        let (error_type, code) = (be16(body, 0).unwrap_or(0), be16(body, 2).unwrap_or(0));
+        context.faults.count(Fault::Error { error_type, code });
+        let now = context.now;
+        let Some(run) = context.run.as_deref_mut() else { return };
+        if let Some((stream, waiting)) = run.request(xid) {
+            let (sequence, intended) = (waiting.sequence, waiting.intended);
+            waiting.refused = true;
+            let first = !std::mem::replace(&mut waiting.answered, true);
+            run.refuse(stream, sequence, intended);
+            if first {
+                run.release(stream, now);
+            }
+        } else if let Some(stream) =
+            stream_of(xid).filter(|&s| run.tenant_of(s) == Some(self.tenant))
+        {
+            run.refuse_unmatched(stream, now);
+        }
+    }
+}

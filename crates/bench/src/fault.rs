@@ -1,0 +1,163 @@
+//! What the system under test did wrong, counted by name. None of it is ever counted as latency.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Something that the system under test should not have done.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A tenant's packet reached another tenant's controller.
+    Leak {
+        /// Whose packet it was.
+        of: usize,
+        /// Who got it.
+        to: usize,
+    },
+    /// A reply came to a controller that had not asked: the xid is another tenant's.
+    ForeignXid {
+        /// Whose request it was.
+        of: usize,
+        /// Who got the reply.
+        to: usize,
+    },
+    /// A reply whose xid nobody used.
+    UnknownXid {
+        /// Who got it.
+        tenant: usize,
+    },
+    /// A reply of another type than the request asks for.
+    WrongReply {
+        /// Who got it.
+        tenant: usize,
+    },
+    /// An ECHO_REPLY without the request's payload.
+    EchoPayload {
+        /// Who got it.
+        tenant: usize,
+    },
+    /// A packet without a tag of this program.
+    Untagged,
+    /// A packet or reply of an earlier run.
+    Stale,
+    /// A frame whose length field is below 8.
+    BadLength,
+    /// A message too short to hold what it says.
+    Truncated,
+    /// A message, or a HELLO, of another version than was agreed on.
+    WrongVersion {
+        /// The version byte.
+        version: u8,
+    },
+    /// An ERROR.
+    Error {
+        /// The error's type.
+        error_type: u16,
+        /// The error's code.
+        code: u16,
+    },
+    /// A controller's connection was closed.
+    ControllerClosed {
+        /// Whose.
+        tenant: usize,
+    },
+    /// A switch's connection was closed, or refused.
+    SwitchClosed {
+        /// Which.
+        switch: usize,
+    },
+}
+
+impl Fault {
+    /// A stable name for `result.json`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Leak { .. } => "leak",
+            Self::ForeignXid { .. } => "foreign-xid",
+            Self::UnknownXid { .. } => "unknown-xid",
+            Self::WrongReply { .. } => "wrong-reply",
+            Self::EchoPayload { .. } => "echo-payload",
+            Self::Untagged => "untagged",
+            Self::Stale => "stale",
+            Self::BadLength => "bad-length",
+            Self::Truncated => "truncated",
+            Self::WrongVersion { .. } => "wrong-version",
+            Self::Error { .. } => "error",
+            Self::ControllerClosed { .. } => "controller-closed",
+            Self::SwitchClosed { .. } => "switch-closed",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leak { of, to } => write!(f, "a packet of tenant {of} leaked to tenant {to}"),
+            Self::ForeignXid { of, to } => write!(f, "a reply to tenant {of} went to tenant {to}"),
+            Self::UnknownXid { tenant } => {
+                write!(f, "tenant {tenant} got a reply with an xid that nobody used")
+            }
+            Self::WrongReply { tenant } => {
+                write!(f, "tenant {tenant} got a reply of the wrong type")
+            }
+            Self::EchoPayload { tenant } => {
+                write!(f, "tenant {tenant} got an ECHO_REPLY without its request's payload")
+            }
+            Self::Untagged => f.write_str("a packet came that nobody had sent"),
+            Self::Stale => f.write_str("a message of an earlier run arrived"),
+            Self::BadLength => f.write_str("a frame's length field was below 8"),
+            Self::Truncated => f.write_str("a message was too short for its type"),
+            Self::WrongVersion { version } => write!(f, "a message had version {version:#04x}"),
+            Self::Error { error_type, code } => {
+                write!(f, "an ERROR of type {error_type}, code {code} came back")
+            }
+            Self::ControllerClosed { tenant } => {
+                write!(f, "tenant {tenant}'s controller connection was closed")
+            }
+            Self::SwitchClosed { switch } => {
+                write!(f, "switch {switch}'s connection was closed or refused")
+            }
+        }
+    }
+}
+
+/// How often each fault was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults(BTreeMap<Fault, u64>);
+
+impl Faults {
+    pub(crate) fn count(&mut self, fault: Fault) {
+        *self.0.entry(fault).or_default() += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (fault, count) in &other.0 {
+            *self.0.entry(fault.clone()).or_default() += count;
+        }
+    }
+
+    /// Each fault with its number, in a stable order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Fault, u64)> {
+        self.0.iter().map(|(fault, &count)| (fault, count))
+    }
+
+    /// How often a fault with this [`Fault::code`] was seen.
+    #[must_use]
+    pub fn of(&self, code: &str) -> u64 {
+        self.iter().filter(|(fault, _)| fault.code() == code).map(|(_, count)| count).sum()
+    }
+
+    /// Whether nothing was wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Sentences, the most frequent fault first.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        all.into_iter().map(|(fault, count)| format!("{fault} ({count} times)")).collect()
+    }
+}

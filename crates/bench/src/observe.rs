@@ -1,0 +1,163 @@
+//! What a process uses, seen from outside in `/proc`: CPU by thread, memory, context switches.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Instant;
+
+/// What one process used between two moments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// The process.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// CPU in user mode, in percent of one core.
+    pub user_percent: f64,
+    /// CPU in the kernel on its behalf, in percent of one core.
+    pub system_percent: f64,
+    /// Each thread (name, then number) with its CPU in percent of one core.
+    pub threads: Vec<(String, f64)>,
+    /// The most memory that was seen resident, in bytes.
+    pub resident_bytes: u64,
+    /// Times that it gave the CPU away itself, per second.
+    pub voluntary_switches: f64,
+    /// Times that the CPU was taken from it, per second.
+    pub involuntary_switches: f64,
+}
+
+/// Watches processes from [`Observer::start`] until [`Observer::finish`].
+#[derive(Debug)]
+pub struct Observer {
+    since: Instant,
+    processes: Vec<(u32, Snapshot, u64)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Snapshot {
+    user: u64,
+    system: u64,
+    threads: BTreeMap<u32, (String, u64)>,
+    voluntary: u64,
+    involuntary: u64,
+}
+
+/// The kernel's clock ticks per second in `/proc`: a constant of Linux's user interface.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+impl Observer {
+    /// Begins to watch these processes; one that does not exist is left out.
+    #[must_use]
+    pub fn start(pids: &[u32]) -> Self {
+        let processes = pids.iter().filter_map(|&pid| Some((pid, snapshot(pid)?, 0))).collect();
+        let mut observer = Self { since: Instant::now(), processes };
+        observer.sample();
+        observer
+    }
+
+    /// Looks at the memory; to be called now and then.
+    pub fn sample(&mut self) {
+        for (pid, _, most) in &mut self.processes {
+            *most = (*most).max(resident(*pid).unwrap_or(0));
+        }
+    }
+
+    /// Ends the watch.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Usage> {
+        self.sample();
+        let seconds = self.since.elapsed().as_secs_f64().max(1e-3);
+        let percent = |ticks: u64| ticks as f64 / TICKS_PER_SECOND / seconds * 100.0;
+        let usage = self.processes.iter().filter_map(|(pid, before, most)| {
+            let after = snapshot(*pid)?;
+            let threads = after.threads.iter().map(|(id, (name, ticks))| {
+                let earlier = before.threads.get(id).map_or(0, |thread| thread.1);
+                (format!("{name} {id}"), percent(ticks.saturating_sub(earlier)))
+            });
+            Some(Usage {
+                pid: *pid,
+                name: read(*pid, "comm").unwrap_or_default().trim().to_owned(),
+                user_percent: percent(after.user.saturating_sub(before.user)),
+                system_percent: percent(after.system.saturating_sub(before.system)),
+                threads: threads.collect(),
+                resident_bytes: *most,
+                voluntary_switches: after.voluntary.saturating_sub(before.voluntary) as f64
+                    / seconds,
+                involuntary_switches: after.involuntary.saturating_sub(before.involuntary) as f64
+                    / seconds,
+            })
+        });
+        usage.collect()
+    }
+}
+
+/// The memory that a process has resident, in bytes.
+#[must_use]
+pub fn resident(pid: u32) -> Option<u64> {
+    kilobytes(&read(pid, "status")?, "VmRSS:")
+}
+
+/// The most memory that a process ever had resident, in bytes.
+#[must_use]
+pub fn resident_peak(pid: u32) -> Option<u64> {
+    kilobytes(&read(pid, "status")?, "VmHWM:")
+}
+
+fn kilobytes(status: &str, key: &str) -> Option<u64> {
+    let rest = status.lines().find_map(|line| line.strip_prefix(key))?;
+    rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn read(pid: u32, file: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/{file}")).ok()
+}
+
+fn snapshot(pid: u32) -> Option<Snapshot> {
+    let (user, system) = ticks(&read(pid, "stat")?)?;
+    let mut snapshot = Snapshot { user, system, ..Snapshot::default() };
+    for entry in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let path = entry.path();
+        let text = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let (user, system) = ticks(&text("stat")).unwrap_or_default();
+        snapshot.threads.insert(id, (text("comm").trim().to_owned(), user + system));
+        let status = text("status");
+        let count = |key: &str| {
+            let rest = status.lines().find_map(|line| line.strip_prefix(key));
+            rest.and_then(|rest| rest.trim().parse::<u64>().ok()).unwrap_or(0)
+        };
+        snapshot.voluntary += count("voluntary_ctxt_switches:");
+        snapshot.involuntary += count("nonvoluntary_ctxt_switches:");
+    }
+    Some(snapshot)
+}
+
+/// User and system ticks from a `stat` file. The name in it may hold spaces and parentheses.
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace();
+    // The name is field 2; utime is field 14 and stime field 15 (proc(5)).
+    let user = fields.nth(11)?.parse().ok()?;
+    Some((user, fields.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_do_not_confuse() {
+        let stat = "42 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 111 222 0 0";
+        assert_eq!(ticks(stat), Some((111, 222)));
+        assert_eq!(ticks("nonsense"), None);
+    }
+
+    #[test]
+    fn this_process_is_observed() {
+        let observer = Observer::start(&[std::process::id(), u32::MAX]);
+        let usage = observer.finish();
+        assert_eq!(usage.len(), 1, "a process that does not exist is left out");
+        assert!(usage[0].resident_bytes > 100_000 && !usage[0].threads.is_empty());
+        assert!(resident_peak(std::process::id()).is_some_and(|peak| peak > 100_000));
+    }
+}

@@ -1,0 +1,267 @@
+//! One thread's part of one run: its senders, its tracks, and what it counted.
+
+use crate::fault::Faults;
+use crate::plan::{Kind, Load, MAX_STREAMS, Setup};
+use crate::sender::Sender;
+use crate::track::{Counts, Pending, Record, Second, Track, Waiting, Window, stream_of};
+use report::{Histogram, Precision};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// Which sides of the measurement a thread plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sides {
+    pub(crate) switches: bool,
+    pub(crate) controllers: bool,
+}
+
+/// Something that is due at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// A message of this sender.
+    Send(usize),
+    /// The service of this peer's first waiting frame is done.
+    Service(usize),
+}
+
+/// One thread's part of one run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) id: u16,
+    pub(crate) load: Arc<Load>,
+    pub(crate) window: Window,
+    pub(crate) senders: Vec<Sender>,
+    /// By stream; only where this thread is a receiver of it.
+    pub(crate) tracks: Vec<Option<Track>>,
+    pub(crate) pending: Vec<Option<Pending>>,
+    /// Which sender of this thread a stream is, for closed loops.
+    pub(crate) sender_of: Vec<Option<usize>>,
+    pub(crate) by_kind: Vec<Option<Histogram>>,
+    pub(crate) lag: Histogram,
+    pub(crate) due: BinaryHeap<Reverse<(u64, Due)>>,
+    pub(crate) sent: Vec<Record>,
+    pub(crate) arrived: Vec<Record>,
+    pub(crate) total_sent: u64,
+    pub(crate) total_arrived: u64,
+}
+
+impl Run {
+    /// Allocates everything; `start` is the schedule's beginning on the session's clock.
+    pub(crate) fn new(id: u16, setup: &Setup, load: Arc<Load>, sides: Sides, start: u64) -> Self {
+        let ns = |ms: u64| ms * 1_000_000;
+        let (from, to) = load.window_ns();
+        let window = Window {
+            start,
+            from: start + from,
+            to: start + to,
+            end: start + ns(load.duration_ms),
+            late: ns(load.late_ms),
+        };
+        let precision = if load.streams.len() > 64 { Precision::Coarse } else { Precision::Fine };
+        let mut run = Self {
+            id,
+            window,
+            senders: Vec::new(),
+            tracks: Vec::new(),
+            pending: Vec::new(),
+            sender_of: vec![None; load.streams.len()],
+            by_kind: vec![None; Kind::ALL.len()],
+            lag: Histogram::new(Precision::Fine),
+            due: BinaryHeap::with_capacity(2 * MAX_STREAMS + setup.switches()),
+            sent: Vec::with_capacity(load.records),
+            arrived: Vec::with_capacity(load.records),
+            total_sent: 0,
+            total_arrived: 0,
+            load,
+        };
+        for number in 0..run.load.streams.len() {
+            run.add_stream(setup, number, sides, precision);
+        }
+        run
+    }
+
+    fn add_stream(&mut self, setup: &Setup, number: usize, sides: Sides, precision: Precision) {
+        let Some(stream) = self.load.streams.get(number) else { return };
+        let has = |test: fn(Kind) -> bool| stream.mix.iter().any(|&(kind, w)| w > 0 && test(kind));
+        let at_switch = sides.switches && has(|kind| kind == Kind::PacketOut);
+        // Controllers receive all replies, and the ERRORs to messages that have none.
+        let at_controller = sides.controllers;
+        let seconds = self.load.duration_ms as f64 / 1e3;
+        let rate = stream.arrivals.mean_rate(seconds);
+        let expected = rate.map_or(1 << 20, |rate| (rate * seconds) as usize + 1);
+        let in_flight = rate.map_or(1 << 17, |rate| {
+            (rate * (self.load.late_ms + self.load.drain_ms) as f64 / 1e3) as usize
+        });
+        let received = at_switch || at_controller;
+        self.tracks.push(received.then(|| Track::new(self.window, expected, precision)));
+        let asks = sides.controllers && has(|kind| kind.has_reply());
+        self.pending.push(asks.then(|| Pending::new(in_flight)));
+        let several = self.load.streams.iter().flat_map(|s| &s.mix).any(|m| m.0 != stream.mix[0].0);
+        if several && received {
+            for &(kind, _) in &stream.mix {
+                if let Some(place) = self.by_kind.get_mut(kind as usize) {
+                    place.get_or_insert_with(|| Histogram::new(Precision::Fine));
+                }
+            }
+        }
+        for from_switch in [true, false] {
+            let ours = if from_switch { sides.switches } else { sides.controllers };
+            let Some(sender) = ours
+                .then(|| Sender::new(setup, &self.load, number, from_switch, self.window))
+                .flatten()
+            else {
+                continue;
+            };
+            let first = match sender.next(0) {
+                crate::sender::Next::At(at) => Some(at),
+                _ => None,
+            };
+            let place = self.senders.len();
+            self.senders.push(sender);
+            if let Some(slot) = self.sender_of.get_mut(number) {
+                *slot = Some(place);
+            }
+            if let Some(at) = first {
+                self.due.push(Reverse((at, Due::Send(place))));
+            }
+        }
+    }
+
+    /// A message of `stream` arrived, or was answered, for the first time or again.
+    #[inline]
+    pub(crate) fn arrive(
+        &mut self,
+        stream: usize,
+        kind: Kind,
+        sequence: u32,
+        intended: u64,
+        now: u64,
+    ) {
+        let Some(Some(track)) = self.tracks.get_mut(stream) else { return };
+        if !track.arrive(kind, sequence, intended, now) {
+            return;
+        }
+        self.total_arrived += 1;
+        if let Some(Some(latency)) = self.by_kind.get_mut(kind as usize)
+            && self.window.contains(intended)
+        {
+            latency.record(now.saturating_sub(intended));
+        }
+        if self.arrived.len() < self.arrived.capacity() {
+            let stream = stream as u16;
+            self.arrived.push(Record { stream, sequence, intended, actual: 0, arrival: now });
+        }
+    }
+
+    /// A request was answered by an ERROR.
+    pub(crate) fn refuse(&mut self, stream: usize, sequence: u32, intended: u64) {
+        if let Some(Some(track)) = self.tracks.get_mut(stream)
+            && track.refuse(sequence, intended)
+        {
+            self.total_arrived += 1;
+        }
+    }
+
+    /// A message that has no reply was answered by an ERROR.
+    pub(crate) fn refuse_unmatched(&mut self, stream: usize, now: u64) {
+        if let Some(Some(track)) = self.tracks.get_mut(stream) {
+            track.refuse_unmatched(now);
+            self.total_arrived += 1;
+        }
+    }
+
+    /// A closed loop's message was answered: the next may go.
+    pub(crate) fn release(&mut self, stream: usize, now: u64) {
+        let Some(Some(place)) = self.sender_of.get(stream).copied() else { return };
+        let Some(sender) = self.senders.get_mut(place).filter(|sender| sender.is_closed_loop())
+        else {
+            return;
+        };
+        sender.credit += 1;
+        if sender.credit == 1 {
+            self.due.push(Reverse((now, Due::Send(place))));
+        }
+    }
+
+    /// A message left.
+    #[inline]
+    pub(crate) fn left(&mut self, stream: usize, waiting: Waiting, has_reply: bool) {
+        self.total_sent += 1;
+        if has_reply && let Some(Some(pending)) = self.pending.get_mut(stream) {
+            pending.insert(waiting);
+        }
+        if self.sent.len() < self.sent.capacity() {
+            let Waiting { sequence, intended, actual, .. } = waiting;
+            self.sent.push(Record {
+                stream: stream as u16,
+                sequence,
+                intended,
+                actual,
+                arrival: 0,
+            });
+        }
+    }
+
+    /// The request that a reply's xid belongs to.
+    pub(crate) fn request(&mut self, xid: u32) -> Option<(usize, &mut Waiting)> {
+        let stream = stream_of(xid)?;
+        let waiting = self.pending.get_mut(stream)?.as_mut()?.find(xid)?;
+        Some((stream, waiting))
+    }
+
+    /// Whose stream it is.
+    pub(crate) fn tenant_of(&self, stream: usize) -> Option<usize> {
+        self.load.streams.get(stream).map(|stream| stream.tenant)
+    }
+
+    pub(crate) fn into_part(mut self, faults: Faults, busy_ns: u64, writes: u64) -> Part {
+        self.senders.iter_mut().for_each(Sender::count_blocked);
+        let mut streams: Vec<StreamPart> = Vec::new();
+        for track in self.tracks {
+            streams.push(track.map_or_else(StreamPart::default, |track| StreamPart {
+                counts: track.counts,
+                latency: Some(track.latency),
+                seconds: track.seconds,
+            }));
+        }
+        for sender in &self.senders {
+            if let Some(stream) = streams.get_mut(sender.stream) {
+                stream.counts.add(&sender.counts);
+            }
+        }
+        Part {
+            streams,
+            by_kind: self.by_kind,
+            lag: self.lag,
+            sent: self.sent,
+            arrived: self.arrived,
+            faults,
+            busy_ns,
+            writes,
+            total_sent: self.total_sent,
+        }
+    }
+}
+
+/// What one thread counted for one stream.
+#[derive(Debug, Default)]
+pub(crate) struct StreamPart {
+    pub(crate) counts: Counts,
+    pub(crate) latency: Option<Histogram>,
+    pub(crate) seconds: Vec<Second>,
+}
+
+/// What one thread counted in one run.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) streams: Vec<StreamPart>,
+    pub(crate) by_kind: Vec<Option<Histogram>>,
+    pub(crate) lag: Histogram,
+    pub(crate) sent: Vec<Record>,
+    pub(crate) arrived: Vec<Record>,
+    pub(crate) faults: Faults,
+    pub(crate) busy_ns: u64,
+    pub(crate) writes: u64,
+    pub(crate) total_sent: u64,
+}

@@ -1,0 +1,422 @@
+//! A session: emulated switches and controllers connected around a system under test, over which
+//! any number of runs are made.
+//!
+//! ```text
+//!   emulated switches ──▶ system under test ──▶ emulated controllers   (one listening socket each)
+//! ```
+//!
+//! The session's own thread sleeps while a run goes on, but for looking at `/proc` now and then.
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::fault::Faults;
+use crate::observe::{Observer, Usage};
+use crate::plan::{Kind, Load, Setup, Topology};
+use crate::run::{Part, Sides};
+use crate::segments::{self, Segments};
+use crate::track::{Counts, Record, Second};
+use crate::worker::{Command, Progress, Wiring, Worker};
+use report::{Histogram, Precision};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The tenants' controllers' listening sockets. They are bound before the system under test is
+/// started, because it is the system that dials.
+#[derive(Debug)]
+pub struct Controllers {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Controllers {
+    /// One socket per tenant: on ports counted up from `base`'s, or on free ones if that is 0.
+    ///
+    /// # Errors
+    /// [`Error::Io`] naming the address that could not be bound.
+    pub fn bind(tenants: usize, base: SocketAddr) -> Result<Self, Error> {
+        let mut listeners = Vec::with_capacity(tenants);
+        for index in 0..tenants {
+            let mut address = base;
+            if base.port() != 0 {
+                let port = usize::from(base.port()) + index;
+                let port = u16::try_from(port).map_err(|_| Error::Setting {
+                    name: "controller base port".to_owned(),
+                    value: base.port().to_string(),
+                    range: format!("low enough for {tenants} ports"),
+                })?;
+                address.set_port(port);
+            }
+            let bound = TcpListener::bind(address);
+            listeners.push(bound.map_err(Error::io(format!("controller {index} on {address}")))?);
+        }
+        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>();
+        let addresses = addresses.map_err(Error::io("controllers' addresses"))?;
+        Ok(Self { listeners, addresses })
+    }
+
+    /// Where each tenant's controller listens.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+}
+
+/// Connected ends, ready to run loads.
+#[derive(Debug)]
+pub struct Session {
+    setup: Arc<Setup>,
+    clock: Clock,
+    workers: Vec<Remote>,
+    runs: u16,
+    /// The controllers' ports, by which their sockets are known in the kernel's tables.
+    controller_ports: Vec<u16>,
+    switch_ports: Vec<u16>,
+}
+
+/// The session's ends of a worker's channels.
+#[derive(Debug)]
+struct Remote {
+    commands: Option<Sender<Command>>,
+    parts: Receiver<Part>,
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What one run found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// By stream, in the load's order.
+    pub streams: Vec<StreamOutcome>,
+    /// By kind, where the load has several.
+    pub by_kind: Vec<(Kind, Histogram)>,
+    /// How far behind schedule messages were written, for what the system under test did not hold up.
+    pub lag: Histogram,
+    /// Times of single messages, where the load asked for them: by stream, then by number.
+    pub records: Vec<Record>,
+    /// What was wrong.
+    pub faults: Faults,
+    /// The share of the window that slow switches were busy: 1 is always. 0 without service time.
+    pub switch_busy: f64,
+    /// Messages per write call of the generator.
+    pub messages_per_write: f64,
+    /// Messages per TCP segment, where the kernel could be asked.
+    pub segments: Option<Segments>,
+    /// What the observed processes used in the window.
+    pub usage: Vec<Usage>,
+    /// The window's length in seconds.
+    pub window_s: f64,
+}
+
+/// What one run found about one stream.
+#[derive(Debug)]
+pub struct StreamOutcome {
+    /// Whose it is.
+    pub tenant: usize,
+    /// Whether its latency is the subject.
+    pub subject: bool,
+    /// What became of its messages.
+    pub counts: Counts,
+    /// Their latency.
+    pub latency: Histogram,
+    /// Second by second.
+    pub seconds: Vec<Second>,
+}
+
+impl Outcome {
+    /// The latency of all subject streams.
+    #[must_use]
+    pub fn latency(&self) -> Histogram {
+        let mut total = Histogram::new(Precision::Fine);
+        self.subjects().for_each(|stream| total.merge(&stream.latency));
+        total
+    }
+
+    /// The counts of all subject streams.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut total = Counts::default();
+        self.subjects().for_each(|stream| total.add(&stream.counts));
+        total
+    }
+
+    /// Messages per second that arrived or were answered, of all subject streams.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.counts().received as f64 / self.window_s
+    }
+
+    fn subjects(&self) -> impl Iterator<Item = &StreamOutcome> {
+        self.streams.iter().filter(|stream| stream.subject)
+    }
+}
+
+impl Session {
+    /// Connects all ends and waits until every tenant's controller has shaken hands.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a bad setup, [`Error::Io`] when a thread or socket cannot be made,
+    /// [`Error::Handshake`] when the system under test does not bring all together in time.
+    pub fn open(setup: Setup, controllers: &Controllers) -> Result<Self, Error> {
+        setup.check()?;
+        let dials = match &setup.topology {
+            Topology::Direct => controllers.addresses.clone(),
+            Topology::PerTenant { switch_addresses } => switch_addresses.clone(),
+            Topology::Shared { switch_address, switches } => vec![*switch_address; *switches],
+        };
+        let mut session = Self {
+            clock: Clock::start(),
+            workers: Vec::new(),
+            runs: 0,
+            controller_ports: controllers.addresses.iter().map(SocketAddr::port).collect(),
+            switch_ports: dials.iter().map(SocketAddr::port).collect(),
+            setup: Arc::new(setup),
+        };
+        // Accepting before dialling: in one thread the event loop takes both in turn.
+        if session.setup.threads == 1 {
+            session.spawn(Sides { switches: true, controllers: true }, controllers, dials)?;
+        } else {
+            session.spawn(Sides { switches: false, controllers: true }, controllers, Vec::new())?;
+            session.spawn(Sides { switches: true, controllers: false }, controllers, dials)?;
+        }
+        session.wait_ready()?;
+        Ok(session)
+    }
+
+    fn spawn(
+        &mut self,
+        sides: Sides,
+        controllers: &Controllers,
+        dials: Vec<SocketAddr>,
+    ) -> Result<(), Error> {
+        let listeners = if sides.controllers {
+            let cloned =
+                controllers.listeners.iter().map(TcpListener::try_clone).collect::<Result<_, _>>();
+            cloned.map_err(Error::io("controllers' sockets"))?
+        } else {
+            Vec::new()
+        };
+        let (commands, orders) = channel();
+        let (results, parts) = channel();
+        let progress = Arc::new(Progress::default());
+        let wiring = Wiring {
+            clock: self.clock,
+            progress: Arc::clone(&progress),
+            commands: orders,
+            parts: results,
+        };
+        let worker = Worker::new(Arc::clone(&self.setup), sides, listeners, dials, wiring)?;
+        let name = if sides.controllers { "bench-control" } else { "bench-data" };
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || worker.work())
+            .map_err(Error::io("thread"))?;
+        let thread = Some(thread);
+        self.workers.push(Remote { commands: Some(commands), parts, progress, thread });
+        Ok(())
+    }
+
+    /// How many controller sessions there must be.
+    fn wanted(&self) -> usize {
+        match self.setup.topology {
+            Topology::Shared { switches, .. } => self.setup.tenants * switches,
+            Topology::Direct | Topology::PerTenant { .. } => self.setup.tenants,
+        }
+    }
+
+    fn ready(&self) -> usize {
+        self.workers.iter().map(|worker| worker.progress.ready.load(Ordering::Relaxed)).sum()
+    }
+
+    fn wait_ready(&mut self) -> Result<(), Error> {
+        let deadline = self.clock.now() + self.setup.handshake_ms * 1_000_000;
+        while self.ready() < self.wanted() {
+            if self.clock.now() > deadline {
+                let (ready, wanted) = (self.ready(), self.wanted());
+                // A run of no length brings the faults to light.
+                let load = Load { drain_ms: 0, ..Load::constant(Kind::Echo, 1, 1.0, 1) };
+                let seen =
+                    self.run_once(&load, &[], true).map(|outcome| outcome.faults.sentences());
+                return Err(Error::Handshake { ready, wanted, seen: seen.unwrap_or_default() });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// Runs one load. `pids` are processes whose use of CPU and memory is observed in the window.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a bad load, [`Error::Internal`] when a thread of the generator died.
+    pub fn run(&mut self, load: &Load, pids: &[u32]) -> Result<Outcome, Error> {
+        load.check(&self.setup)?;
+        self.run_once(load, pids, false)
+    }
+
+    fn run_once(&mut self, load: &Load, pids: &[u32], keep_faults: bool) -> Result<Outcome, Error> {
+        self.runs = self.runs.wrapping_add(1);
+        let load = Arc::new(load.clone());
+        // Everything is allocated before the first message is due.
+        let prepare = 50_000_000 + load.streams.len() as u64 * 300_000;
+        let start = self.clock.now() + prepare;
+        for worker in &self.workers {
+            let command =
+                Command::Run { id: self.runs, load: Arc::clone(&load), start, keep_faults };
+            worker.order(command)?;
+        }
+        let (from, to) = load.window_ns();
+        self.clock.sleep_until(start + from);
+        let segments_before = segments::count(&self.controller_ports, &self.switch_ports);
+        let mut observer = Observer::start(pids);
+        while self.clock.now() < start + to {
+            let next = self.clock.now() + 200_000_000;
+            self.clock.sleep_until(next.min(start + to));
+            observer.sample();
+        }
+        let usage = observer.finish();
+        let segments_after = segments::count(&self.controller_ports, &self.switch_ports);
+        self.clock.sleep_until(start + load.duration_ms * 1_000_000);
+        self.drain(&load);
+        let parts = self.collect()?;
+        let mut outcome = merge(&load, parts, self.setup.switches());
+        outcome.usage = usage;
+        outcome.segments = segments_before.zip(segments_after).map(|(before, after)| {
+            Segments::between(before, after, outcome.counts(), load.window_s())
+        });
+        Ok(outcome)
+    }
+
+    /// Waits until all that was sent has arrived, but no longer than the load says.
+    fn drain(&self, load: &Load) {
+        let deadline = self.clock.now() + load.drain_ms * 1_000_000;
+        // The counters are published once per loop, so both sides get time to do so.
+        std::thread::sleep(Duration::from_millis(10.min(load.drain_ms)));
+        let sum = |counter: fn(&Progress) -> u64| -> u64 {
+            self.workers.iter().map(|worker| counter(&worker.progress)).sum()
+        };
+        while self.clock.now() < deadline {
+            let sent = sum(|progress| progress.sent.load(Ordering::Relaxed));
+            if sum(|progress| progress.arrived.load(Ordering::Relaxed)) >= sent {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn collect(&self) -> Result<Vec<Part>, Error> {
+        self.workers.iter().try_for_each(|worker| worker.order(Command::Finish))?;
+        let take = |worker: &Remote| match worker.parts.recv_timeout(Duration::from_secs(10)) {
+            Ok(part) => Ok(part),
+            Err(RecvTimeoutError::Timeout) => Err(Error::Internal("a generator thread hangs")),
+            Err(RecvTimeoutError::Disconnected) => Err(Error::Internal("a generator thread died")),
+        };
+        self.workers.iter().map(take).collect()
+    }
+}
+
+impl Remote {
+    fn order(&self, command: Command) -> Result<(), Error> {
+        let sent = self.commands.as_ref().map(|commands| commands.send(command).is_ok());
+        if sent == Some(true) { Ok(()) } else { Err(Error::Internal("a generator thread died")) }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            worker.commands = None;
+            if let Some(thread) = worker.thread.take() {
+                // A thread that panicked has already said so.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
+    let mut outcome = Outcome {
+        streams: Vec::with_capacity(load.streams.len()),
+        by_kind: Vec::new(),
+        lag: Histogram::new(Precision::Fine),
+        records: Vec::new(),
+        faults: Faults::default(),
+        switch_busy: 0.0,
+        messages_per_write: 0.0,
+        segments: None,
+        usage: Vec::new(),
+        window_s: load.window_s(),
+    };
+    for (index, stream) in load.streams.iter().enumerate() {
+        let mut merged = StreamOutcome {
+            tenant: stream.tenant,
+            subject: stream.subject,
+            counts: Counts::default(),
+            latency: Histogram::new(Precision::Coarse),
+            seconds: Vec::new(),
+        };
+        let all = parts.iter().filter_map(|part| part.streams.get(index));
+        for (place, part) in all.enumerate() {
+            merged.counts.add(&part.counts);
+            if let Some(latency) = &part.latency {
+                if place == 0 || merged.latency.count() == 0 {
+                    merged.latency = latency.clone();
+                } else {
+                    merged.latency.merge(latency);
+                }
+            }
+            if merged.seconds.len() < part.seconds.len() {
+                merged.seconds.resize(part.seconds.len(), Second::default());
+            }
+            for (total, second) in merged.seconds.iter_mut().zip(&part.seconds) {
+                total.received += second.received;
+                total.sum_ns += second.sum_ns;
+                total.max_ns = total.max_ns.max(second.max_ns);
+            }
+        }
+        outcome.streams.push(merged);
+    }
+    for kind in Kind::ALL {
+        let mut total: Option<Histogram> = None;
+        for part in &parts {
+            if let Some(Some(latency)) = part.by_kind.get(kind as usize) {
+                total.get_or_insert_with(|| Histogram::new(Precision::Fine)).merge(latency);
+            }
+        }
+        outcome.by_kind.extend(total.map(|latency| (kind, latency)));
+    }
+    let (mut busy, mut writes, mut sent) = (0, 0, 0);
+    for part in &parts {
+        outcome.lag.merge(&part.lag);
+        outcome.faults.add(&part.faults);
+        busy += part.busy_ns;
+        writes += part.writes;
+        sent += part.total_sent;
+    }
+    outcome.switch_busy = busy as f64 / (load.duration_ms as f64 * 1e6 * switches.max(1) as f64);
+    outcome.messages_per_write = if writes == 0 { 0.0 } else { sent as f64 / writes as f64 };
+    outcome.records = join(parts);
+    outcome
+}
+
+/// Puts both sides' times of each message together.
+fn join(parts: Vec<Part>) -> Vec<Record> {
+    let (mut sent, mut arrived) = (Vec::new(), Vec::new());
+    for part in parts {
+        sent.extend(part.sent);
+        arrived.extend(part.arrived);
+    }
+    let key = |record: &Record| (record.stream, record.sequence);
+    sent.sort_unstable_by_key(key);
+    arrived.sort_unstable_by_key(key);
+    let mut arrivals = arrived.into_iter().peekable();
+    for record in &mut sent {
+        while arrivals.next_if(|arrival| key(arrival) < key(record)).is_some() {}
+        if let Some(arrival) = arrivals.next_if(|arrival| key(arrival) == key(record)) {
+            record.arrival = arrival.arrival;
+        }
+    }
+    sent
+}

@@ -1,0 +1,406 @@
+//! The emulated switch, made for load: it answers every request at once or, when it is given a
+//! service time, one after the other like a slow switch's processor.
+//!
+//! It keeps no flow table: a FLOW_MOD is taken and counted, flow statistics are empty. A switch
+//! with a real table is in crate `emulate`.
+
+use crate::plan::{Setup, Version};
+use crate::wire::{
+    GET_ASYNC_REPLY, GET_ASYNC_REQUEST, HEADER_LEN, ROLE_REPLY, ROLE_REQUEST, Types, be16, be32,
+    kind, message,
+};
+
+/// The default for [`crate::plan::SwitchModel::queue`].
+const DEFAULT_QUEUE: usize = 64;
+
+/// What the switch's answers depend on.
+#[derive(Clone, Debug)]
+pub(crate) struct Switch {
+    version: Version,
+    types: Types,
+    dpid: u64,
+    ports: u16,
+    pub(crate) flow_mods: u64,
+}
+
+/// What a message meant to the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Answered, or needing no answer.
+    Done,
+    /// A PACKET_OUT: the packet is at the data plane.
+    PacketOut,
+    /// The other end does not speak our version.
+    WrongVersion(u8),
+}
+
+impl Switch {
+    pub(crate) fn new(setup: &Setup, index: usize) -> Self {
+        Self {
+            version: setup.version,
+            types: Types::of(setup.version),
+            dpid: index as u64 + 1,
+            ports: setup.ports() as u16,
+            flow_mods: 0,
+        }
+    }
+
+    /// The HELLO that opens the connection.
+    pub(crate) fn hello(&self, out: &mut Vec<u8>) {
+        message(out, self.version, kind::HELLO, 0, hello_body(self.version));
+    }
+
+    /// Handles one whole frame and appends the answer to `out`.
+    pub(crate) fn handle(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Meaning {
+        let (Some(&version), Some(&message_type)) = (frame.first(), frame.get(1)) else {
+            return Meaning::Done;
+        };
+        let xid = be32(frame, 4).unwrap_or(0);
+        let body = frame.get(HEADER_LEN..).unwrap_or_default();
+        if message_type == kind::HELLO {
+            return if version < self.version.wire() {
+                Meaning::WrongVersion(version)
+            } else {
+                Meaning::Done
+            };
+        }
+        let mut reply =
+            |reply_type: u8, body: &[u8]| message(out, self.version, reply_type, xid, body);
+        match message_type {
+            kind::PACKET_OUT => return Meaning::PacketOut,
+            kind::FLOW_MOD => self.flow_mods += 1,
+            kind::ECHO_REQUEST => reply(kind::ECHO_REPLY, body),
+            kind::FEATURES_REQUEST => reply(kind::FEATURES_REPLY, &self.features()),
+            kind::GET_CONFIG_REQUEST => reply(kind::GET_CONFIG_REPLY, &[0, 0, 0xff, 0xff]),
+            t if t == self.types.barrier_request => reply(self.types.barrier_reply, &[]),
+            t if t == self.types.stats_request => {
+                if let Some(body) = self.statistics(body) {
+                    reply(self.types.stats_reply, &body);
+                } else {
+                    // BAD_REQUEST / BAD_STAT (1.0), BAD_MULTIPART (1.3): both 1 / 2.
+                    reply(kind::ERROR, &error_body(1, 2, frame));
+                }
+            }
+            t if t == self.types.queue_config_request => {
+                let port = if self.version == Version::V1_0 { 2 } else { 4 };
+                let mut answer = body.get(..port).unwrap_or_default().to_vec();
+                answer.resize(8, 0);
+                reply(self.types.queue_config_reply, &answer);
+            }
+            ROLE_REQUEST if self.version == Version::V1_3 => reply(ROLE_REPLY, &role_reply(body)),
+            GET_ASYNC_REQUEST if self.version == Version::V1_3 => reply(GET_ASYNC_REPLY, &[0; 24]),
+            // BAD_REQUEST / BAD_VENDOR or BAD_EXPERIMENTER.
+            kind::VENDOR => reply(kind::ERROR, &error_body(1, 3, frame)),
+            t if self.needs_no_answer(t) => {}
+            // BAD_REQUEST / BAD_TYPE.
+            _ => reply(kind::ERROR, &error_body(1, 1, frame)),
+        }
+        Meaning::Done
+    }
+
+    fn needs_no_answer(&self, message_type: u8) -> bool {
+        let modifications = match self.version {
+            Version::V1_0 => &[15][..],
+            Version::V1_3 => &[15, 16, 17, 28, 29],
+        };
+        matches!(message_type, kind::ERROR | kind::ECHO_REPLY | kind::SET_CONFIG)
+            || modifications.contains(&message_type)
+    }
+
+    fn features(&self) -> Vec<u8> {
+        let mut body = self.dpid.to_be_bytes().to_vec();
+        // 256 buffers; one table would do, but 1.3 pipelines want several.
+        body.extend_from_slice(&256u32.to_be_bytes());
+        match self.version {
+            Version::V1_0 => {
+                body.extend_from_slice(&[1, 0, 0, 0]);
+                // Flow, table, port and queue statistics; all actions but ENQUEUE's successors.
+                body.extend_from_slice(&[0, 0, 0, 0x47, 0, 0, 0x0f, 0xff]);
+                (1..=self.ports).for_each(|port| body.extend_from_slice(&self.port(port)));
+            }
+            Version::V1_3 => {
+                body.extend_from_slice(&[254, 0, 0, 0, 0, 0, 0, 0x4f, 0, 0, 0, 0]);
+            }
+        }
+        body
+    }
+
+    /// One port: 48 bytes in 1.0, 64 in 1.3.
+    fn port(&self, number: u16) -> Vec<u8> {
+        let mut port = match self.version {
+            Version::V1_0 => number.to_be_bytes().to_vec(),
+            Version::V1_3 => {
+                let mut bytes = u32::from(number).to_be_bytes().to_vec();
+                bytes.extend_from_slice(&[0; 4]);
+                bytes
+            }
+        };
+        let [high, low] = number.to_be_bytes();
+        port.extend_from_slice(&[2, 0x5e, 0, self.dpid as u8, high, low]);
+        if self.version == Version::V1_3 {
+            port.extend_from_slice(&[0; 2]);
+        }
+        let mut name = format!("eth{number}").into_bytes();
+        name.resize(16, 0);
+        port.extend_from_slice(&name);
+        port.resize(if self.version == Version::V1_0 { 48 } else { 64 }, 0);
+        port
+    }
+
+    /// A statistics reply's body, from the request's; `None` for a type that is not known.
+    fn statistics(&self, request: &[u8]) -> Option<Vec<u8>> {
+        let stats_type = be16(request, 0)?;
+        let mut body = stats_type.to_be_bytes().to_vec();
+        body.extend_from_slice(&[0, 0]);
+        let v13 = self.version == Version::V1_3;
+        if v13 {
+            body.extend_from_slice(&[0; 4]);
+        }
+        match stats_type {
+            0 => {
+                let mut text = |text: &str, room| {
+                    let mut bytes = text.as_bytes().to_vec();
+                    bytes.resize(room, 0);
+                    body.extend_from_slice(&bytes);
+                };
+                text("Weir", 256);
+                text("emulated switch for load", 256);
+                text(env!("CARGO_PKG_VERSION"), 256);
+                text("none", 32);
+                text(&format!("switch {}", self.dpid), 256);
+            }
+            // No flows, so no entry of any of these.
+            1 | 3 | 5 => {}
+            2 => body.resize(body.len() + 24, 0),
+            4 => self.port_statistics(request, &mut body),
+            6 | 7 | 9 | 10 | 12 if v13 => {}
+            8 if v13 => body.resize(body.len() + 40, 0),
+            11 if v13 => body.resize(body.len() + 16, 0),
+            13 if v13 => (1..=self.ports).for_each(|port| body.extend_from_slice(&self.port(port))),
+            _ => return None,
+        }
+        Some(body)
+    }
+
+    fn port_statistics(&self, request: &[u8], body: &mut Vec<u8>) {
+        let wanted = match self.version {
+            Version::V1_0 => be16(request, 4).map_or(u32::MAX, u32::from),
+            Version::V1_3 => be32(request, 8).unwrap_or(u32::MAX),
+        };
+        let all = wanted == u32::MAX || (self.version == Version::V1_0 && wanted == 0xffff);
+        for port in (1..=self.ports).filter(|&port| all || u32::from(port) == wanted) {
+            match self.version {
+                Version::V1_0 => {
+                    body.extend_from_slice(&port.to_be_bytes());
+                    body.resize(body.len() + 102, 0);
+                }
+                Version::V1_3 => {
+                    body.extend_from_slice(&u32::from(port).to_be_bytes());
+                    body.resize(body.len() + 108, 0);
+                }
+            }
+        }
+    }
+}
+
+/// A role reply repeats the role that was asked for; "no change" is answered by EQUAL.
+fn role_reply(body: &[u8]) -> Vec<u8> {
+    let mut answer = body.get(..16).unwrap_or(&[0; 16]).to_vec();
+    if be32(&answer, 0) == Some(0)
+        && let Some(role) = answer.get_mut(3)
+    {
+        *role = 1;
+    }
+    answer
+}
+
+pub(crate) fn hello_body(version: Version) -> &'static [u8] {
+    match version {
+        Version::V1_0 => &[],
+        Version::V1_3 => &[0, 1, 0, 8, 0, 0, 0, 1 << 4],
+    }
+}
+
+pub(crate) fn error_body(error_type: u16, code: u16, offending: &[u8]) -> Vec<u8> {
+    let mut body = error_type.to_be_bytes().to_vec();
+    body.extend_from_slice(&code.to_be_bytes());
+    body.extend_from_slice(offending.get(..64).unwrap_or(offending));
+    body
+}
+
+/// A processor that works on one message at a time, first come first served.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    service_ns: u64,
+    limit: usize,
+    /// Waiting frames, one behind the other; the first `head` bytes are done.
+    frames: Vec<u8>,
+    head: usize,
+    count: usize,
+    /// When the frame at the head is done.
+    done_at: u64,
+    pub(crate) busy_ns: u64,
+}
+
+impl Service {
+    pub(crate) fn new(setup: &Setup) -> Option<Self> {
+        let model = &setup.switch;
+        (model.service_ns > 0).then(|| Self {
+            service_ns: model.service_ns,
+            limit: if model.queue == 0 { DEFAULT_QUEUE } else { model.queue },
+            frames: Vec::new(),
+            head: 0,
+            count: 0,
+            done_at: 0,
+            busy_ns: 0,
+        })
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.count >= self.limit
+    }
+
+    /// A frame arrived. The answer is when it will be done, if the processor was idle.
+    pub(crate) fn push(&mut self, frame: &[u8], now: u64) -> Option<u64> {
+        self.frames.extend_from_slice(frame);
+        self.count += 1;
+        if self.count > 1 {
+            return None;
+        }
+        // A processor that was idle starts now, or when it would have been free: a wake-up that
+        // came late must not slow the switch down.
+        self.done_at = now.max(self.done_at) + self.service_ns;
+        Some(self.done_at)
+    }
+
+    /// Takes the frame that is done by `now` into `frame`. The answer is when the next will be.
+    pub(crate) fn pop(&mut self, now: u64, frame: &mut Vec<u8>) -> Option<Option<u64>> {
+        if self.count == 0 || self.done_at > now {
+            return None;
+        }
+        let waiting = self.frames.get(self.head..)?;
+        let length = usize::from(be16(waiting, 2)?);
+        frame.clear();
+        frame.extend_from_slice(waiting.get(..length)?);
+        self.head += length;
+        self.count -= 1;
+        self.busy_ns += self.service_ns;
+        if self.count == 0 {
+            self.frames.clear();
+            self.head = 0;
+            return Some(None);
+        }
+        if self.head > 64 * 1024 {
+            self.frames.drain(..self.head);
+            self.head = 0;
+        }
+        self.done_at += self.service_ns;
+        Some(Some(self.done_at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Kind, Topology};
+    use crate::wire::Template;
+
+    fn setup(version: Version) -> Setup {
+        Setup { version, ..Setup::new(Topology::Direct, 2) }
+    }
+
+    fn answer(version: Version, frame: &[u8]) -> (Meaning, Vec<u8>) {
+        let mut out = Vec::new();
+        let meaning = Switch::new(&setup(version), 0).handle(frame, &mut out);
+        assert!(out.is_empty() || be16(&out, 2) == Some(out.len() as u16));
+        (meaning, out)
+    }
+
+    #[test]
+    fn every_request_is_answered_with_its_xid() {
+        for version in [Version::V1_0, Version::V1_3] {
+            let types = Types::of(version);
+            for (kind, want) in [
+                (Kind::Echo, kind::ECHO_REPLY),
+                (Kind::Features, kind::FEATURES_REPLY),
+                (Kind::PortStats, types.stats_reply),
+                (Kind::FlowStats, types.stats_reply),
+                (Kind::Barrier, types.barrier_reply),
+                (Kind::Role, if version == Version::V1_3 { ROLE_REPLY } else { kind::ERROR }),
+            ] {
+                let mut frame = Template::new(kind, &setup(version), 0).bytes;
+                frame[4..8].copy_from_slice(&77u32.to_be_bytes());
+                let (_, out) = answer(version, &frame);
+                assert_eq!(
+                    (out.get(1), be32(&out, 4)),
+                    (Some(&want), Some(77)),
+                    "{kind:?} {version:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn statistics_have_the_lengths_of_the_specification() {
+        for (version, stats_type, want) in [
+            (Version::V1_0, 0, 4 + 1056),
+            (Version::V1_0, 1, 4),
+            (Version::V1_0, 2, 4 + 24),
+            (Version::V1_0, 4, 4 + 4 * 104),
+            (Version::V1_3, 4, 8 + 4 * 112),
+            (Version::V1_3, 8, 8 + 40),
+            (Version::V1_3, 11, 8 + 16),
+            (Version::V1_3, 13, 8 + 4 * 64),
+        ] {
+            let mut frame = Vec::new();
+            let mut body = vec![0, stats_type, 0, 0];
+            body.resize(16, 0xff);
+            message(&mut frame, version, Types::of(version).stats_request, 9, &body);
+            let (_, out) = answer(version, &frame);
+            assert_eq!(out.len(), HEADER_LEN + want, "{version:?} {stats_type}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_gets_an_error_with_the_offending_bytes() {
+        let mut frame = Vec::new();
+        message(&mut frame, Version::V1_0, 200, 5, &[1, 2, 3]);
+        let (_, out) = answer(Version::V1_0, &frame);
+        assert_eq!(out[1], kind::ERROR);
+        assert_eq!(out[8..12], [0, 1, 0, 1]);
+        assert_eq!(out[12..], frame);
+    }
+
+    #[test]
+    fn an_older_peer_is_told() {
+        let mut frame = Vec::new();
+        message(&mut frame, Version::V1_0, kind::HELLO, 0, &[]);
+        assert_eq!(answer(Version::V1_3, &frame).0, Meaning::WrongVersion(1));
+        assert_eq!(answer(Version::V1_0, &frame).0, Meaning::Done);
+    }
+
+    #[test]
+    fn service_is_first_come_first_served_one_at_a_time() {
+        let mut setup = setup(Version::V1_0);
+        setup.switch.service_ns = 100;
+        setup.switch.queue = 2;
+        let mut service = Service::new(&setup).unwrap();
+        let frame = |xid| {
+            let mut bytes = Vec::new();
+            message(&mut bytes, Version::V1_0, kind::ECHO_REQUEST, xid, &[]);
+            bytes
+        };
+        let mut done = Vec::new();
+        assert_eq!(service.push(&frame(1), 1000), Some(1100));
+        assert_eq!(service.push(&frame(2), 1010), None);
+        assert!(service.is_full());
+        assert_eq!(service.pop(1099, &mut done), None);
+        // Seen late, yet the second one is done on time.
+        assert_eq!(service.pop(1150, &mut done), Some(Some(1200)));
+        assert_eq!(be32(&done, 4), Some(1));
+        assert_eq!(service.pop(1200, &mut done), Some(None));
+        assert_eq!(be32(&done, 4), Some(2));
+        assert_eq!(service.busy_ns, 200);
+        assert_eq!(service.push(&frame(3), 1500), Some(1600));
+    }
+}

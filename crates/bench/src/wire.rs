@@ -1,0 +1,440 @@
+//! The few bytes of OpenFlow that the generator's hot path needs: templates that are patched in
+//! place, and where to find a packet in a message. Everything is big-endian.
+//!
+//! A complete codec is in crate `openflow`; here a message is a copied template with two fields
+//! written over, because a generator that builds messages field by field is its own bottleneck.
+
+use crate::plan::{Kind, Setup, Slicing, Version};
+use crate::tag::TAG_LEN;
+
+pub(crate) const HEADER_LEN: usize = 8;
+/// The length of a probe's Ethernet frame: the smallest that Ethernet knows, with its checksum's room.
+pub(crate) const PROBE_LEN: usize = 64;
+
+/// Message types that both versions share.
+pub(crate) mod kind {
+    pub(crate) const HELLO: u8 = 0;
+    pub(crate) const ERROR: u8 = 1;
+    pub(crate) const ECHO_REQUEST: u8 = 2;
+    pub(crate) const ECHO_REPLY: u8 = 3;
+    pub(crate) const VENDOR: u8 = 4;
+    pub(crate) const FEATURES_REQUEST: u8 = 5;
+    pub(crate) const FEATURES_REPLY: u8 = 6;
+    pub(crate) const GET_CONFIG_REQUEST: u8 = 7;
+    pub(crate) const GET_CONFIG_REPLY: u8 = 8;
+    pub(crate) const SET_CONFIG: u8 = 9;
+    pub(crate) const PACKET_IN: u8 = 10;
+    pub(crate) const PACKET_OUT: u8 = 13;
+    pub(crate) const FLOW_MOD: u8 = 14;
+}
+
+/// Message types whose numbers differ between the versions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Types {
+    pub(crate) stats_request: u8,
+    pub(crate) stats_reply: u8,
+    pub(crate) barrier_request: u8,
+    pub(crate) barrier_reply: u8,
+    pub(crate) queue_config_request: u8,
+    pub(crate) queue_config_reply: u8,
+}
+
+impl Types {
+    pub(crate) const fn of(version: Version) -> Self {
+        match version {
+            Version::V1_0 => Self {
+                stats_request: 16,
+                stats_reply: 17,
+                barrier_request: 18,
+                barrier_reply: 19,
+                queue_config_request: 20,
+                queue_config_reply: 21,
+            },
+            Version::V1_3 => Self {
+                stats_request: 18,
+                stats_reply: 19,
+                barrier_request: 20,
+                barrier_reply: 21,
+                queue_config_request: 22,
+                queue_config_reply: 23,
+            },
+        }
+    }
+}
+
+pub(crate) const ROLE_REQUEST: u8 = 24;
+pub(crate) const ROLE_REPLY: u8 = 25;
+pub(crate) const GET_ASYNC_REQUEST: u8 = 26;
+pub(crate) const GET_ASYNC_REPLY: u8 = 27;
+
+#[inline]
+pub(crate) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk::<2>().map(|b| u16::from_be_bytes(*b))
+}
+
+#[inline]
+pub(crate) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk::<4>().map(|b| u32::from_be_bytes(*b))
+}
+
+/// Appends a header for a message of `length` bytes.
+pub(crate) fn header(out: &mut Vec<u8>, version: Version, kind: u8, length: usize, xid: u32) {
+    out.extend_from_slice(&[version.wire(), kind]);
+    out.extend_from_slice(&(length as u16).to_be_bytes());
+    out.extend_from_slice(&xid.to_be_bytes());
+}
+
+/// Appends a whole message; a body that would not fit into one is cut.
+pub(crate) fn message(out: &mut Vec<u8>, version: Version, kind: u8, xid: u32, body: &[u8]) {
+    let body = body.get(..usize::from(u16::MAX) - HEADER_LEN).unwrap_or(body);
+    header(out, version, kind, HEADER_LEN + body.len(), xid);
+    out.extend_from_slice(body);
+}
+
+/// The packet inside a PACKET_IN, or `None` when the message is too short for one.
+#[inline]
+pub(crate) fn packet_in_data(version: Version, message: &[u8]) -> Option<&[u8]> {
+    match version {
+        Version::V1_0 => message.get(18..),
+        Version::V1_3 => {
+            let match_len = usize::from(be16(message, 26)?);
+            message.get(24 + match_len.next_multiple_of(8) + 2..)
+        }
+    }
+}
+
+/// The packet inside a PACKET_OUT, or `None` when the message is too short for one.
+#[inline]
+pub(crate) fn packet_out_data(version: Version, message: &[u8]) -> Option<&[u8]> {
+    match version {
+        Version::V1_0 => message.get(16 + usize::from(be16(message, 14)?)..),
+        Version::V1_3 => message.get(24 + usize::from(be16(message, 16)?)..),
+    }
+}
+
+/// A message that is sent many times with another xid and tag.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    /// One message, or a FLOW_MOD and its BARRIER_REQUEST.
+    pub(crate) bytes: Vec<u8>,
+    /// Where the tag goes, when the message carries one.
+    pub(crate) tag_at: Option<usize>,
+    /// Where the second message starts, when there are two.
+    pub(crate) second_at: Option<usize>,
+    /// Where a number that makes each FLOW_MOD another rule goes.
+    pub(crate) rule_at: Option<usize>,
+}
+
+impl Template {
+    /// The template of `kind` for tenant `index`.
+    pub(crate) fn new(kind: Kind, setup: &Setup, index: usize) -> Self {
+        let version = setup.version;
+        let types = Types::of(version);
+        let mut bytes = Vec::new();
+        let simple = |message_type, body: &[u8]| {
+            let mut bytes = Vec::new();
+            message(&mut bytes, version, message_type, 0, body);
+            Self { bytes, tag_at: None, second_at: None, rule_at: None }
+        };
+        match kind {
+            Kind::PacketIn | Kind::PacketOut => {
+                let packet = probe(setup, index);
+                let body = if kind == Kind::PacketIn {
+                    packet_in(version, setup.port(index), packet.len())
+                } else {
+                    packet_out(version, setup.port(index))
+                };
+                let message_type =
+                    if kind == Kind::PacketIn { kind::PACKET_IN } else { kind::PACKET_OUT };
+                message(&mut bytes, version, message_type, 0, &[body, packet].concat());
+                let tag_at = Some(bytes.len() - TAG_LEN);
+                Self { bytes, tag_at, second_at: None, rule_at: None }
+            }
+            Kind::Echo => {
+                Self { tag_at: Some(HEADER_LEN), ..simple(kind::ECHO_REQUEST, &[0; TAG_LEN]) }
+            }
+            Kind::Features => simple(kind::FEATURES_REQUEST, &[]),
+            Kind::Barrier => simple(types.barrier_request, &[]),
+            Kind::PortStats => simple(types.stats_request, &port_stats_request(version)),
+            Kind::FlowStats => simple(types.stats_request, &flow_stats_request(version)),
+            Kind::Role => simple(ROLE_REQUEST, &[0; 16]),
+            Kind::FlowMod => {
+                let (body, rule_at) = flow_mod(setup, index);
+                message(&mut bytes, version, kind::FLOW_MOD, 0, &body);
+                let second_at = bytes.len();
+                message(&mut bytes, version, types.barrier_request, 0, &[]);
+                let rule_at = Some(HEADER_LEN + rule_at);
+                Self { bytes, tag_at: None, second_at: Some(second_at), rule_at }
+            }
+        }
+    }
+}
+
+/// A 64-byte UDP packet of tenant `index`; its last [`TAG_LEN`] bytes are for the tag.
+pub(crate) fn probe(setup: &Setup, index: usize) -> Vec<u8> {
+    let mut packet = Vec::with_capacity(PROBE_LEN);
+    let [high, low] = (index as u16 + 1).to_be_bytes();
+    packet.extend_from_slice(&[2, 0, 0, 1, high, low]);
+    packet.extend_from_slice(&[2, 0, 0, 0, high, low]);
+    if setup.slicing == Slicing::Vlan {
+        packet.extend_from_slice(&[0x81, 0]);
+        packet.extend_from_slice(&((index as u16 + 1) & 0xfff).to_be_bytes());
+    }
+    packet.extend_from_slice(&[0x08, 0]);
+    let ip_len = (PROBE_LEN - packet.len()) as u16;
+    let ([a, b, c, _], _) = Slicing::source_network(index, setup.tenants);
+    let mut ip = vec![0x45, 0];
+    ip.extend_from_slice(&ip_len.to_be_bytes());
+    ip.extend_from_slice(&[0, 0, 0x40, 0, 64, 17, 0, 0]);
+    ip.extend_from_slice(&[a, b, c, 1]);
+    ip.extend_from_slice(&[10, 255, 255, 254]);
+    let sum: u32 = ip.chunks_exact(2).map(|pair| u32::from(be16(pair, 0).unwrap_or(0))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
+    if let Some(place) = ip.get_mut(10..12) {
+        place.copy_from_slice(&checksum.to_be_bytes());
+    }
+    packet.extend_from_slice(&ip);
+    // A UDP checksum of 0 is none: the tag changes with every message.
+    packet.extend_from_slice(&[0x23, 0x28, 0x23, 0x29]);
+    packet.extend_from_slice(&(ip_len - 20).to_be_bytes());
+    packet.extend_from_slice(&[0, 0]);
+    packet.resize(PROBE_LEN, 0);
+    packet
+}
+
+const NO_BUFFER: [u8; 4] = [0xff; 4];
+
+fn packet_in(version: Version, in_port: u16, total_len: usize) -> Vec<u8> {
+    let mut body = NO_BUFFER.to_vec();
+    body.extend_from_slice(&(total_len as u16).to_be_bytes());
+    match version {
+        Version::V1_0 => {
+            body.extend_from_slice(&in_port.to_be_bytes());
+            body.extend_from_slice(&[0, 0]);
+        }
+        Version::V1_3 => {
+            body.extend_from_slice(&[0, 0]);
+            body.extend_from_slice(&[0; 8]);
+            body.extend_from_slice(&match_in_port(in_port));
+            body.extend_from_slice(&[0, 0]);
+        }
+    }
+    body
+}
+
+/// A 1.3 match on one ingress port, padded.
+fn match_in_port(port: u16) -> Vec<u8> {
+    let mut bytes = vec![0, 1, 0, 12, 0x80, 0, 0, 4];
+    bytes.extend_from_slice(&u32::from(port).to_be_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes
+}
+
+fn packet_out(version: Version, out_port: u16) -> Vec<u8> {
+    let mut body = NO_BUFFER.to_vec();
+    match version {
+        Version::V1_0 => {
+            // in_port NONE, 8 bytes of actions.
+            body.extend_from_slice(&[0xff, 0xff, 0, 8]);
+        }
+        Version::V1_3 => {
+            // in_port CONTROLLER, 16 bytes of actions.
+            body.extend_from_slice(&[0xff, 0xff, 0xff, 0xfd, 0, 16, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+    body.extend_from_slice(&output(version, out_port));
+    body
+}
+
+fn output(version: Version, port: u16) -> Vec<u8> {
+    let mut action = vec![0, 0];
+    match version {
+        Version::V1_0 => {
+            action.extend_from_slice(&[0, 8]);
+            action.extend_from_slice(&port.to_be_bytes());
+            action.extend_from_slice(&[0, 0]);
+        }
+        Version::V1_3 => {
+            action.extend_from_slice(&[0, 16]);
+            action.extend_from_slice(&u32::from(port).to_be_bytes());
+            action.extend_from_slice(&[0; 8]);
+        }
+    }
+    action
+}
+
+fn port_stats_request(version: Version) -> Vec<u8> {
+    match version {
+        Version::V1_0 => vec![0, 4, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0],
+        Version::V1_3 => {
+            vec![0, 4, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]
+        }
+    }
+}
+
+fn flow_stats_request(version: Version) -> Vec<u8> {
+    match version {
+        Version::V1_0 => {
+            let mut body = vec![0, 1, 0, 0];
+            body.extend_from_slice(&0x003f_ffff_u32.to_be_bytes());
+            body.resize(4 + 40, 0);
+            body.extend_from_slice(&[0xff, 0, 0xff, 0xff]);
+            body
+        }
+        Version::V1_3 => {
+            let mut body = vec![0, 1, 0, 0, 0, 0, 0, 0, 0xff, 0, 0, 0];
+            body.extend_from_slice(&[0xff; 8]);
+            body.resize(body.len() + 4 + 16, 0);
+            body.extend_from_slice(&[0, 1, 0, 4, 0, 0, 0, 0]);
+            body
+        }
+    }
+}
+
+/// A rule inside tenant `index`'s space, and where the four bytes are that tell its rules apart
+/// (the IPv4 destination).
+fn flow_mod(setup: &Setup, index: usize) -> (Vec<u8>, usize) {
+    let (network, length) = Slicing::source_network(index, setup.tenants);
+    let port = setup.port(index);
+    let mut body = Vec::new();
+    match setup.version {
+        Version::V1_0 => {
+            // Wildcards: all but in_port or VLAN where these bound the tenant, dl_type, nw_src, nw_dst.
+            let mut wildcards: u32 = 0x003f_ffff & !(1 << 4) & !(0x3f << 8) & !(0x3f << 14);
+            wildcards |= u32::from(32 - length) << 8;
+            let mut vlan = 0;
+            match setup.slicing {
+                Slicing::SourcePrefix => {}
+                Slicing::Vlan => {
+                    wildcards &= !(1 << 1);
+                    vlan = index as u16 + 1;
+                }
+                Slicing::InPort => wildcards &= !1,
+            }
+            body.extend_from_slice(&wildcards.to_be_bytes());
+            body.extend_from_slice(&port.to_be_bytes());
+            body.extend_from_slice(&[0; 12]);
+            body.extend_from_slice(&vlan.to_be_bytes());
+            body.extend_from_slice(&[0, 0, 0x08, 0, 0, 0, 0, 0]);
+            body.extend_from_slice(&network);
+            let rule_at = body.len();
+            body.extend_from_slice(&[0; 4 + 4]);
+            body.extend_from_slice(&[0; 8]);
+            // ADD, no time-outs, priority 100, no buffer, no out_port, no flags.
+            body.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 100]);
+            body.extend_from_slice(&NO_BUFFER);
+            body.extend_from_slice(&[0xff, 0xff, 0, 0]);
+            body.extend_from_slice(&output(setup.version, port));
+            (body, rule_at)
+        }
+        Version::V1_3 => {
+            body.extend_from_slice(&[0; 16]);
+            // Table 0, ADD, no time-outs, priority 100, no buffer, any port and group, no flags.
+            body.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 100]);
+            body.extend_from_slice(&NO_BUFFER);
+            body.extend_from_slice(&[0xff; 8]);
+            body.extend_from_slice(&[0; 4]);
+            let mut fields = Vec::new();
+            match setup.slicing {
+                Slicing::SourcePrefix => {}
+                Slicing::Vlan => {
+                    let vlan = 0x1000 | (index as u16 + 1);
+                    fields.extend_from_slice(&[0x80, 0, 6 << 1, 2]);
+                    fields.extend_from_slice(&vlan.to_be_bytes());
+                }
+                Slicing::InPort => {
+                    fields.extend_from_slice(&[0x80, 0, 0, 4]);
+                    fields.extend_from_slice(&u32::from(port).to_be_bytes());
+                }
+            }
+            fields.extend_from_slice(&[0x80, 0, 5 << 1, 2, 0x08, 0]);
+            fields.extend_from_slice(&[0x80, 0, 11 << 1 | 1, 8]);
+            fields.extend_from_slice(&network);
+            fields.extend_from_slice(&(u32::MAX << (32 - u32::from(length))).to_be_bytes());
+            fields.extend_from_slice(&[0x80, 0, 12 << 1, 4]);
+            let rule_at = body.len() + 4 + fields.len();
+            fields.extend_from_slice(&[0; 4]);
+            let match_len = 4 + fields.len();
+            body.extend_from_slice(&[0, 1]);
+            body.extend_from_slice(&(match_len as u16).to_be_bytes());
+            body.extend_from_slice(&fields);
+            body.resize(body.len() + match_len.next_multiple_of(8) - match_len, 0);
+            // APPLY_ACTIONS with one output.
+            body.extend_from_slice(&[0, 4, 0, 24, 0, 0, 0, 0]);
+            body.extend_from_slice(&output(setup.version, port));
+            (body, rule_at)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Topology;
+    use crate::tag::Tag;
+
+    fn setups() -> impl Iterator<Item = Setup> {
+        [Version::V1_0, Version::V1_3].into_iter().flat_map(|version| {
+            [Slicing::SourcePrefix, Slicing::Vlan, Slicing::InPort].map(|slicing| Setup {
+                version,
+                slicing,
+                ..Setup::new(Topology::Direct, 3)
+            })
+        })
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_published_measurements() {
+        let setup = Setup::new(Topology::Direct, 1);
+        assert_eq!(Template::new(Kind::PacketIn, &setup, 0).bytes.len(), 82);
+        assert_eq!(Template::new(Kind::PacketOut, &setup, 0).bytes.len(), 88);
+    }
+
+    #[test]
+    fn every_template_frames_and_the_tag_is_found_again() {
+        for setup in setups() {
+            for kind in Kind::ALL {
+                let mut template = Template::new(kind, &setup, 2);
+                let first = usize::from(be16(&template.bytes, 2).unwrap());
+                let rest = template.bytes.len() - first;
+                assert_eq!(rest, if kind == Kind::FlowMod { 8 } else { 0 }, "{kind:?} {setup:?}");
+                let tag = Tag { run: 1, stream: 2, sequence: 3, intended: 4 };
+                let Some(at) = template.tag_at else { continue };
+                tag.write(&mut template.bytes[at..]);
+                let data = match kind {
+                    Kind::PacketIn => packet_in_data(setup.version, &template.bytes),
+                    Kind::PacketOut => packet_out_data(setup.version, &template.bytes),
+                    _ => template.bytes.get(HEADER_LEN..),
+                };
+                assert_eq!(data.and_then(Tag::read_end), Some(tag), "{kind:?} {setup:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rules_differ_in_the_destination_address() {
+        for setup in setups() {
+            let template = Template::new(Kind::FlowMod, &setup, 1);
+            let at = template.rule_at.unwrap();
+            assert_eq!(be32(&template.bytes, at), Some(0));
+            let network = Slicing::source_network(1, 3).0;
+            let before = match setup.version {
+                Version::V1_0 => at - 4,
+                Version::V1_3 => at - 12,
+            };
+            assert_eq!(template.bytes[before..before + 4], network, "{setup:?}");
+        }
+    }
+
+    #[test]
+    fn truncated_messages_have_no_packet() {
+        for version in [Version::V1_0, Version::V1_3] {
+            for length in 0..16 {
+                let bytes = vec![0xff; length];
+                assert_eq!(packet_in_data(version, &bytes), None);
+                assert_eq!(packet_out_data(version, &bytes), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,614 @@
+//! A thread of the generator: one epoll loop that sends what is due and reads what has come.
+//!
+//! ```text
+//!  session ──commands──▶ worker ──────────────────────────────┐
+//!     ▲                    │  loop:                           │
+//!     │                    │   1. build what is due, write it │◀──▶ switches' sockets
+//!     └──parts of results──│   2. epoll: sleep until the next │◀──▶ controllers' sockets
+//!                          │      is due, or spin when near   │
+//!                          │   3. read what has come          │
+//!                          └──────────────────────────────────┘
+//! ```
+//!
+//! With one thread it plays both sides; with two, one plays the switches and one the controllers.
+//! Threads share nothing but two counters each, by which the session sees when all has arrived.
+
+use crate::clock::Clock;
+use crate::conn::{Conn, Flushed};
+use crate::endpoint::{Context, ControllerEnd, Effect, SwitchEnd};
+use crate::error::Error;
+use crate::fault::{Fault, Faults};
+use crate::plan::{Load, Setup, Topology};
+use crate::run::{Due, Part, Run, Sides};
+use crate::sender::Next;
+use crate::wire::be16;
+use rustix::event::{Timespec, epoll};
+use std::cmp::Reverse;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::Duration;
+
+/// A loop reads at most this much of one connection, so that sending is not held up by more than
+/// some thirty microseconds.
+const READ_AT_ONCE: usize = 64 * 1024;
+/// Room for a kept partial frame and a read.
+const SCRATCH: usize = 64 * 1024 + READ_AT_ONCE;
+/// A slow switch reads in small pieces, as its queue is short.
+const READ_SLOWLY: usize = 2 * 1024;
+/// Messages of one sender, and of all, before the loop looks at its sockets again.
+const SENDER_TURN: usize = 512;
+const SEND_TURN: usize = 1024;
+/// A full write.
+const WRITE_AT_ONCE: usize = 64 * 1024;
+/// With nothing due, how often commands are looked for.
+const IDLE_NS: u64 = 2_000_000;
+const LISTENER: u64 = 1 << 32;
+
+/// What the session tells a worker.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Begin a run with this number.
+    Run {
+        id: u16,
+        load: Arc<Load>,
+        start: u64,
+        /// Keep what was wrong before the run, to explain a handshake that failed.
+        keep_faults: bool,
+    },
+    /// The run is over: send the part.
+    Finish,
+}
+
+/// What all can see while a worker works.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) sent: AtomicU64,
+    pub(crate) arrived: AtomicU64,
+    /// Connections that have shaken hands.
+    pub(crate) ready: AtomicUsize,
+}
+
+#[derive(Debug)]
+enum End {
+    Switch(Box<SwitchEnd>),
+    Controller(ControllerEnd),
+}
+
+#[derive(Debug)]
+struct Peer {
+    conn: Conn,
+    end: End,
+    reads: bool,
+    /// Senders that wait for room.
+    parked: Vec<usize>,
+    dirty: bool,
+    /// Messages since the last write.
+    batched: usize,
+    /// Whether epoll was told to say when there is room.
+    watches_room: bool,
+}
+
+/// One thread's state.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    setup: Arc<Setup>,
+    sides: Sides,
+    clock: Clock,
+    epoll: OwnedFd,
+    listeners: Vec<TcpListener>,
+    peers: Vec<Option<Peer>>,
+    /// Ready connections of each tenant, by peer.
+    controllers: Vec<Vec<usize>>,
+    /// Each switch's peer.
+    switches: Vec<Option<usize>>,
+    dials: Vec<SocketAddr>,
+    redial_at: u64,
+    run: Option<Run>,
+    faults: Faults,
+    /// Senders that have no connection at all at the moment.
+    homeless: Vec<usize>,
+    dirty: Vec<usize>,
+    scratch: Vec<u8>,
+    served: Vec<u8>,
+    progress: Arc<Progress>,
+    commands: Receiver<Command>,
+    parts: Sender<Part>,
+    busy_before: u64,
+    writes_before: u64,
+}
+
+/// The ends of the channels and what else a worker gets from its session.
+#[derive(Debug)]
+pub(crate) struct Wiring {
+    pub(crate) clock: Clock,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) commands: Receiver<Command>,
+    pub(crate) parts: Sender<Part>,
+}
+
+impl Worker {
+    /// `listeners` are the tenants' controllers' sockets, in order; `dials` where each switch
+    /// connects to.
+    pub(crate) fn new(
+        setup: Arc<Setup>,
+        sides: Sides,
+        listeners: Vec<TcpListener>,
+        dials: Vec<SocketAddr>,
+        wiring: Wiring,
+    ) -> Result<Self, Error> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|error| Error::Io("epoll".to_owned(), error.into()))?;
+        for (tenant, listener) in listeners.iter().enumerate() {
+            listener.set_nonblocking(true).map_err(Error::io("listening socket"))?;
+            let data = epoll::EventData::new_u64(LISTENER | tenant as u64);
+            epoll::add(&epoll, listener, data, epoll::EventFlags::IN)
+                .map_err(|error| Error::Io("epoll".to_owned(), error.into()))?;
+        }
+        Ok(Self {
+            controllers: vec![Vec::new(); setup.tenants],
+            switches: vec![None; dials.len()],
+            setup,
+            sides,
+            clock: wiring.clock,
+            epoll,
+            listeners,
+            peers: Vec::new(),
+            dials,
+            redial_at: 0,
+            run: None,
+            faults: Faults::default(),
+            homeless: Vec::new(),
+            dirty: Vec::new(),
+            scratch: vec![0; SCRATCH],
+            served: Vec::with_capacity(1024),
+            progress: wiring.progress,
+            commands: wiring.commands,
+            parts: wiring.parts,
+            busy_before: 0,
+            writes_before: 0,
+        })
+    }
+
+    /// Works until the session hangs up.
+    pub(crate) fn work(mut self) {
+        // Without this the kernel lets sleeps overrun by 50 µs to save wake-ups; where it refuses,
+        // the lag shows it.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
+        loop {
+            match self.commands.try_recv() {
+                Ok(command) => self.obey(command),
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => return,
+            }
+            self.dial_missing();
+            let wait = self.send_due();
+            let timeout = Timespec { tv_sec: 0, tv_nsec: wait.min(IDLE_NS) as i64 };
+            events.clear();
+            let spare = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, spare, Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+            let now = self.clock.now();
+            for event in &events {
+                let (data, flags) = (event.data.u64(), event.flags);
+                if data & LISTENER != 0 {
+                    self.accept((data & !LISTENER) as usize);
+                } else {
+                    self.ready(data as usize, flags, now);
+                }
+            }
+            self.publish();
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Run { id, load, start, keep_faults } => {
+                if !keep_faults {
+                    self.faults = Faults::default();
+                }
+                self.homeless.clear();
+                (self.busy_before, self.writes_before) = self.totals();
+                self.run = Some(Run::new(id, &self.setup, load, self.sides, start));
+            }
+            Command::Finish => {
+                let (busy, writes) = self.totals();
+                let faults = std::mem::take(&mut self.faults);
+                self.peers.iter_mut().flatten().for_each(|peer| peer.parked.clear());
+                let run = self.run.take();
+                self.finish_service();
+                if let Some(run) = run {
+                    let part =
+                        run.into_part(faults, busy - self.busy_before, writes - self.writes_before);
+                    // A session that is gone needs no part.
+                    let _ = self.parts.send(part);
+                }
+            }
+        }
+    }
+
+    /// Outside of runs switches take no time: what still waits is answered now.
+    fn finish_service(&mut self) {
+        for token in 0..self.peers.len() {
+            if matches!(self.peers.get(token), Some(Some(Peer { end: End::Switch(end), .. })) if end.is_slow())
+            {
+                self.serve(token, u64::MAX);
+            }
+        }
+    }
+
+    /// The time that switches were busy, and the writes of all, since the beginning.
+    fn totals(&self) -> (u64, u64) {
+        let busy = self.peers.iter().flatten().map(|peer| match &peer.end {
+            End::Switch(end) => end.busy_ns(),
+            End::Controller(_) => 0,
+        });
+        (busy.sum(), self.peers.iter().flatten().map(|peer| peer.conn.writes).sum())
+    }
+
+    fn publish(&self) {
+        if let Some(run) = &self.run {
+            self.progress.sent.store(run.total_sent, Ordering::Relaxed);
+            self.progress.arrived.store(run.total_arrived, Ordering::Relaxed);
+        }
+    }
+
+    /// Connects every switch that is not connected, at most some each second.
+    fn dial_missing(&mut self) {
+        if self.redial_at == u64::MAX || self.clock.now() < self.redial_at {
+            return;
+        }
+        self.redial_at = u64::MAX;
+        for index in 0..self.dials.len() {
+            if self.switches.get(index).copied().flatten().is_some() {
+                continue;
+            }
+            let Some(&address) = self.dials.get(index) else { continue };
+            let connected = TcpStream::connect_timeout(&address, Duration::from_millis(200))
+                .and_then(|stream| Conn::new(stream, self.setup.nodelay));
+            match connected {
+                Ok(mut conn) => {
+                    let end = SwitchEnd::new(&self.setup, index, &mut conn.out);
+                    let token = self.add(conn, End::Switch(Box::new(end)));
+                    if let Some(place) = self.switches.get_mut(index) {
+                        *place = token;
+                    }
+                }
+                Err(_) => {
+                    self.faults.count(Fault::SwitchClosed { switch: index });
+                    self.redial_at = self.clock.now() + 200_000_000;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes one connection; when there are more, epoll says so again.
+    fn accept(&mut self, tenant: usize) {
+        let accepted = self.listeners.get(tenant).map(TcpListener::accept);
+        let Some(Ok((stream, _))) = accepted else { return };
+        if let Ok(mut conn) = Conn::new(stream, self.setup.nodelay) {
+            let end = ControllerEnd::new(&self.setup, tenant, &mut conn.out);
+            self.add(conn, End::Controller(end));
+        }
+    }
+
+    fn add(&mut self, conn: Conn, end: End) -> Option<usize> {
+        let free = self.peers.iter().position(Option::is_none).unwrap_or(self.peers.len());
+        let data = epoll::EventData::new_u64(free as u64);
+        epoll::add(&self.epoll, &conn, data, epoll::EventFlags::IN).ok()?;
+        let peer = Peer {
+            conn,
+            end,
+            reads: true,
+            parked: Vec::new(),
+            dirty: false,
+            batched: 0,
+            watches_room: false,
+        };
+        if free == self.peers.len() {
+            self.peers.push(Some(peer));
+        } else if let Some(place) = self.peers.get_mut(free) {
+            *place = Some(peer);
+        }
+        self.mark_dirty(free);
+        self.flush_dirty();
+        Some(free)
+    }
+
+    fn mark_dirty(&mut self, token: usize) {
+        if let Some(Some(peer)) = self.peers.get_mut(token)
+            && !peer.dirty
+        {
+            peer.dirty = true;
+            self.dirty.push(token);
+        }
+    }
+
+    fn flush_dirty(&mut self) {
+        while let Some(token) = self.dirty.pop() {
+            if let Some(Some(peer)) = self.peers.get_mut(token) {
+                peer.dirty = false;
+                if peer.conn.blocked {
+                    continue;
+                }
+                peer.batched = 0;
+                if peer.conn.flush() == Flushed::Closed {
+                    self.close(token);
+                } else {
+                    self.watch(token);
+                }
+            }
+        }
+    }
+
+    /// Tells epoll what this peer is to be woken for, when that has changed.
+    fn watch(&mut self, token: usize) {
+        let Some(Some(peer)) = self.peers.get_mut(token) else { return };
+        let full = matches!(&peer.end, End::Switch(end) if end.is_full());
+        let reads = peer.conn.may_read() && !full;
+        let room = peer.conn.blocked;
+        if (reads, room) == (peer.reads, peer.watches_room) {
+            return;
+        }
+        (peer.reads, peer.watches_room) = (reads, room);
+        let mut flags = epoll::EventFlags::empty();
+        flags.set(epoll::EventFlags::IN, reads);
+        flags.set(epoll::EventFlags::OUT, room);
+        let data = epoll::EventData::new_u64(token as u64);
+        let _ = epoll::modify(&self.epoll, &peer.conn, data, flags);
+    }
+
+    fn close(&mut self, token: usize) {
+        let Some(peer) = self.peers.get_mut(token).and_then(Option::take) else { return };
+        let _ = epoll::delete(&self.epoll, &peer.conn);
+        self.homeless.extend(&peer.parked);
+        match &peer.end {
+            End::Switch(end) => {
+                self.faults.count(Fault::SwitchClosed { switch: end.index() });
+                self.switches
+                    .iter_mut()
+                    .filter(|place| **place == Some(token))
+                    .for_each(|p| *p = None);
+                self.redial_at = self.clock.now() + 200_000_000;
+            }
+            End::Controller(end) => {
+                self.faults.count(Fault::ControllerClosed { tenant: end.tenant() });
+                if let Some(ready) = self.controllers.get_mut(end.tenant()) {
+                    ready.retain(|&other| other != token);
+                }
+                self.count_ready();
+            }
+        }
+    }
+
+    fn count_ready(&self) {
+        let ready = self.controllers.iter().map(Vec::len).sum();
+        self.progress.ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// A socket has something, or room.
+    fn ready(&mut self, token: usize, flags: epoll::EventFlags, now: u64) {
+        if flags.contains(epoll::EventFlags::OUT) {
+            self.room(token, now);
+        }
+        let end = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        if flags.intersects(end) {
+            self.read(token);
+        }
+    }
+
+    /// There is room in a socket that was full: its senders go on.
+    fn room(&mut self, token: usize, now: u64) {
+        let Some(Some(peer)) = self.peers.get_mut(token) else { return };
+        if peer.conn.flush() == Flushed::Closed {
+            self.close(token);
+            return;
+        }
+        if !peer.conn.blocked {
+            peer.batched = 0;
+            let parked = std::mem::take(&mut peer.parked);
+            self.resume(&parked, now);
+        }
+        self.watch(token);
+    }
+
+    fn resume(&mut self, senders: &[usize], now: u64) {
+        let Some(run) = &mut self.run else { return };
+        for &place in senders {
+            if let Some(sender) = run.senders.get_mut(place) {
+                sender.excused_until = now;
+                // Its intended times stay what they are: the stall is the peer's.
+                run.due.push(Reverse((now, Due::Send(place))));
+            }
+        }
+    }
+
+    fn read(&mut self, token: usize) {
+        let Some(Some(peer)) = self.peers.get_mut(token) else { return };
+        let slow = matches!(&peer.end, End::Switch(end) if end.is_slow());
+        let limit = if slow { READ_SLOWLY } else { READ_AT_ONCE };
+        let Some(filled) = peer.conn.read(&mut self.scratch, limit) else {
+            self.close(token);
+            return;
+        };
+        let now = self.clock.now();
+        let mut at = 0;
+        let mut effect = Effect::None;
+        while let Some(frame) = next_frame(self.scratch.get(at..filled).unwrap_or_default()) {
+            let Ok(frame) = frame else {
+                self.faults.count(Fault::BadLength);
+                self.close(token);
+                return;
+            };
+            at += frame.len();
+            let mut context = Context { run: self.run.as_mut(), faults: &mut self.faults, now };
+            let one = match &mut peer.end {
+                End::Switch(end) => end.frame(frame, &mut peer.conn.out, &mut context),
+                End::Controller(end) => end.frame(frame, &mut peer.conn.out, &mut context),
+            };
+            effect = effect.max(one);
+            if let Effect::ServiceDoneAt(done) = one
+                && let Some(run) = &mut self.run
+            {
+                run.due.push(Reverse((done, Due::Service(token))));
+            }
+        }
+        peer.conn.keep(self.scratch.get(at..filled).unwrap_or_default());
+        let answers = peer.conn.unsent() > 0 && !peer.conn.blocked;
+        match effect {
+            Effect::Ready => self.now_ready(token),
+            Effect::Close => return self.close(token),
+            Effect::None | Effect::ServiceDoneAt(_) => {}
+        }
+        if answers {
+            self.mark_dirty(token);
+            self.flush_dirty();
+        } else {
+            self.watch(token);
+        }
+    }
+
+    fn now_ready(&mut self, token: usize) {
+        if let Some(Some(Peer { end: End::Controller(end), .. })) = self.peers.get(token)
+            && let Some(ready) = self.controllers.get_mut(end.tenant())
+        {
+            ready.push(token);
+            self.count_ready();
+        }
+    }
+
+    /// Sends what is due. The answer is how many ns may be slept: 0 when the next is near.
+    fn send_due(&mut self) -> u64 {
+        let now = self.clock.now();
+        let homeless = std::mem::take(&mut self.homeless);
+        self.resume(&homeless, now);
+        let mut budget = SEND_TURN;
+        let wait = loop {
+            let Some(run) = &mut self.run else { break IDLE_NS };
+            let Some(&Reverse((at, due))) = run.due.peek() else { break IDLE_NS };
+            let now = self.clock.now();
+            if at > now {
+                break (at - now).saturating_sub(self.setup.spin_ns);
+            }
+            if budget == 0 {
+                break 0;
+            }
+            run.due.pop();
+            match due {
+                Due::Send(place) => budget = budget.saturating_sub(self.turn(place, now)),
+                Due::Service(token) => self.serve(token, now),
+            }
+        };
+        self.flush_dirty();
+        wait
+    }
+
+    /// Lets one sender send what is due, up to a limit. The answer is how many left.
+    fn turn(&mut self, place: usize, mut now: u64) -> usize {
+        let mut count = 0;
+        loop {
+            let Some(run) = &mut self.run else { return count };
+            let Some(sender) = run.senders.get_mut(place) else { return count };
+            let intended = match sender.next(now) {
+                Next::At(at) if at <= now => at,
+                Next::At(at) => {
+                    run.due.push(Reverse((at, Due::Send(place))));
+                    return count.max(1);
+                }
+                Next::Now => now,
+                Next::Reply | Next::Over => return count.max(1),
+            };
+            if count >= SENDER_TURN {
+                // Others first: this one is put behind everybody who is already due.
+                run.due.push(Reverse((now, Due::Send(place))));
+                return count;
+            }
+            let route = if sender.from_switch {
+                route_of_switch(&self.setup, &self.switches, sender.tenant, sender.sequence())
+            } else {
+                route_of_tenant(&self.controllers, sender.tenant, sender.sequence())
+            };
+            let Some((token, peer)) =
+                route.and_then(|token| Some((token, self.peers.get_mut(token)?.as_mut()?)))
+            else {
+                // Nobody to send to: looked at again soon; what is due meanwhile is not our lag.
+                sender.excused_until = now + 1_000_000;
+                run.due.push(Reverse((now + 1_000_000, Due::Send(place))));
+                return count.max(1);
+            };
+            if peer.conn.blocked {
+                peer.parked.push(place);
+                return count.max(1);
+            }
+            if intended >= sender.excused_until && !sender.is_unscheduled() {
+                run.lag.record(now - intended);
+            }
+            let (stream, has_reply) = (sender.stream, sender.kind().has_reply());
+            let waiting = sender.build(run.id, intended, now, &mut peer.conn.out);
+            run.left(stream, waiting, has_reply);
+            count += 1;
+            peer.batched += 1;
+            let full = run.load.batch > 0 && peer.batched >= run.load.batch;
+            if !peer.dirty {
+                peer.dirty = true;
+                self.dirty.push(token);
+            }
+            if full || peer.conn.unsent() >= WRITE_AT_ONCE {
+                self.flush_dirty();
+            }
+            now = self.clock.now();
+        }
+    }
+
+    /// The slow switch is done with a message, perhaps with several.
+    fn serve(&mut self, token: usize, now: u64) {
+        let Some(Some(Peer { end: End::Switch(end), conn, .. })) = self.peers.get_mut(token) else {
+            return;
+        };
+        while let Some(next) = end.serve(now, &mut self.served) {
+            let mut context = Context { run: self.run.as_mut(), faults: &mut self.faults, now };
+            end.process(&self.served, &mut conn.out, &mut context);
+            if let (Some(at), Some(run)) = (next, &mut self.run)
+                && at > now
+            {
+                run.due.push(Reverse((at, Due::Service(token))));
+            }
+        }
+        self.mark_dirty(token);
+        self.flush_dirty();
+        self.watch(token);
+    }
+}
+
+fn route_of_switch(
+    setup: &Setup,
+    switches: &[Option<usize>],
+    tenant: usize,
+    sequence: u32,
+) -> Option<usize> {
+    let index = match setup.topology {
+        Topology::Direct | Topology::PerTenant { .. } => tenant,
+        Topology::Shared { switches, .. } => sequence as usize % switches.max(1),
+    };
+    switches.get(index).copied().flatten()
+}
+
+fn route_of_tenant(controllers: &[Vec<usize>], tenant: usize, sequence: u32) -> Option<usize> {
+    let ready = controllers.get(tenant)?;
+    ready.get((sequence as usize).checked_rem(ready.len())?).copied()
+}
+
+/// The first whole frame; an error when its length field is below 8.
+fn next_frame(bytes: &[u8]) -> Option<Result<&[u8], ()>> {
+    let length = usize::from(be16(bytes, 2)?);
+    if length < 8 {
+        return Some(Err(()));
+    }
+    bytes.get(..length).map(Ok)
+}

@@ -1,0 +1,368 @@
+//! A results directory: `result.json` (schema in `schema/result.schema.json`), `histograms.hlog`,
+//! `metrics.csv`, `tenants.csv` and `report.html`.
+
+use crate::environment::{Environment, timestamp};
+use crate::histogram::{Histogram, LatencySummary, write_log};
+use crate::table::Table;
+use crate::{page, stats};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The version of the schema that this code writes and reads.
+pub const SCHEMA: u32 = 1;
+
+/// Everything that one measuring command found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Always [`SCHEMA`].
+    pub schema: u32,
+    /// The command's name, such as `bench relay`.
+    pub tool: String,
+    /// When it started, RFC 3339 in UTC.
+    pub started: String,
+    /// The machine.
+    pub environment: Environment,
+    /// What random choices were drawn from.
+    pub seed: u64,
+    /// Every setting that shaped the measurement, by name.
+    pub settings: BTreeMap<String, Scalar>,
+    /// What was measured: one entry per system and combination of parameters.
+    pub points: Vec<Point>,
+    /// What a reader has to know before believing or using the figures.
+    pub findings: Vec<Finding>,
+}
+
+/// A setting's or parameter's value.
+#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// Yes or no.
+    Flag(bool),
+    /// A number.
+    Number(f64),
+    /// Text.
+    Text(String),
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Number(number) => f.write_str(&crate::table::number(*number)),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+macro_rules! scalar_from {
+    ($($from:ty => $variant:ident($convert:expr)),* $(,)?) => {
+        $(impl From<$from> for Scalar {
+            fn from(value: $from) -> Self {
+                Self::$variant($convert(value))
+            }
+        })*
+    };
+}
+scalar_from! {
+    bool => Flag(|value| value),
+    f64 => Number(|value| value),
+    u64 => Number(|value| value as f64),
+    u32 => Number(f64::from),
+    usize => Number(|value| value as f64),
+    String => Text(|value| value),
+    &str => Text(str::to_owned),
+}
+
+/// One system under one combination of parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// What was measured: `direct`, `weir`, `haproxy`, …
+    pub system: String,
+    /// What was varied: `rate`, `tenants`, `message`, …
+    pub parameters: BTreeMap<String, Scalar>,
+    /// By name, such as `p50_us`; one sample per run.
+    pub metrics: BTreeMap<String, Metric>,
+    /// Distributions merged over runs, by what they are of: `latency`, `lag`, `latency PACKET_IN`.
+    pub latency: BTreeMap<String, LatencySummary>,
+    /// One row per tenant, where tenants are told apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<TenantRow>,
+    /// The course of the first run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Interval>,
+}
+
+/// A figure with one sample per run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// `µs`, `1/s`, `%`, `bytes`, or empty for a plain count or ratio.
+    pub unit: String,
+    /// Which way is good.
+    pub better: Better,
+    /// One value per run.
+    pub samples: Vec<f64>,
+    /// Their mean; absent without samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// Half the width of the mean's 95 % confidence interval; absent with fewer than two samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<f64>,
+    /// The sample variance; absent with fewer than two samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variance: Option<f64>,
+}
+
+impl Metric {
+    /// A metric of these samples.
+    #[must_use]
+    pub fn new(unit: &str, better: Better, samples: Vec<f64>) -> Self {
+        Self {
+            unit: unit.to_owned(),
+            better,
+            mean: stats::mean(&samples),
+            ci95: stats::confidence95(&samples),
+            variance: stats::sample_variance(&samples),
+            samples,
+        }
+    }
+}
+
+/// Which way is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Latency, loss, CPU.
+    Lower,
+    /// Throughput, fairness.
+    Higher,
+    /// A description, not a merit.
+    Neither,
+}
+
+/// One tenant's share of a point, over all runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TenantRow {
+    /// Its name.
+    pub tenant: String,
+    /// Messages sent in the measured window.
+    pub sent: u64,
+    /// Of those, how many arrived or were answered.
+    pub received: u64,
+    /// Their latency.
+    pub latency: LatencySummary,
+}
+
+/// One second of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Seconds since the schedule's start.
+    pub start_s: f64,
+    /// Messages whose intended time lies in it.
+    pub sent: u64,
+    /// Of those, how many arrived or were answered.
+    pub received: u64,
+    /// Their mean latency.
+    pub mean_us: f64,
+    /// Their greatest latency.
+    pub max_us: f64,
+}
+
+/// Something that a reader has to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// A stable name, such as `generator-bottleneck` or `leak`.
+    pub code: String,
+    /// A sentence.
+    pub text: String,
+}
+
+/// What can go wrong with a results directory.
+#[derive(Debug)]
+pub enum Error {
+    /// A file could not be read or written.
+    Io(PathBuf, io::Error),
+    /// `result.json` is not what the schema says.
+    Format(PathBuf, serde_json::Error),
+    /// `result.json` was written by a version with another schema.
+    Schema(PathBuf, u32),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Format(path, error) => write!(f, "{}: not a result: {error}", path.display()),
+            Self::Schema(path, version) => {
+                write!(f, "{}: has schema {version}, this program reads {SCHEMA}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Results {
+    /// Empty results of `tool`, started now, on this machine.
+    #[must_use]
+    pub fn new(tool: &str, seed: u64, environment: Environment) -> Self {
+        Self {
+            schema: SCHEMA,
+            tool: tool.to_owned(),
+            started: timestamp(),
+            environment,
+            seed,
+            settings: BTreeMap::new(),
+            points: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Writes the whole directory, making it where it is missing.
+    ///
+    /// `histograms` are the raw distributions by name; `window` is the measured time of a run.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the file that could not be written.
+    pub fn write(
+        &self,
+        dir: &Path,
+        histograms: &[(String, Histogram)],
+        window: Duration,
+    ) -> Result<(), Error> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |error| Error::Io(path, error)
+        };
+        fs::create_dir_all(dir).map_err(io(dir))?;
+        let put = |name: &str, bytes: &[u8]| {
+            let path = dir.join(name);
+            fs::write(&path, bytes).map_err(io(&path))
+        };
+        put("result.json", self.to_json().as_bytes())?;
+        let mut log = Vec::new();
+        let named = histograms.iter().map(|(name, histogram)| (name.as_str(), histogram));
+        write_log(&mut log, named, window).map_err(io(&dir.join("histograms.hlog")))?;
+        put("histograms.hlog", &log)?;
+        put("metrics.csv", self.metrics_table().to_csv().as_bytes())?;
+        put("tenants.csv", self.tenants_table().to_csv().as_bytes())?;
+        put("report.html", page::html(self).as_bytes())
+    }
+
+    /// Reads `result.json` from a results directory, or from that file itself.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let path = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
+        let text = fs::read_to_string(&path).map_err(|error| Error::Io(path.clone(), error))?;
+        let results: Self =
+            serde_json::from_str(&text).map_err(|error| Error::Format(path.clone(), error))?;
+        if results.schema == SCHEMA {
+            Ok(results)
+        } else {
+            Err(Error::Schema(path, results.schema))
+        }
+    }
+
+    /// `result.json`'s text.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Only maps with keys that are no strings can fail, and there are none.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    fn metrics_table(&self) -> Table {
+        let mut table = Table::new([
+            "system",
+            "parameters",
+            "metric",
+            "unit",
+            "runs",
+            "mean",
+            "ci95",
+            "variance",
+            "samples",
+        ]);
+        let text = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+        for point in &self.points {
+            for (name, metric) in &point.metrics {
+                let samples: Vec<String> = metric.samples.iter().map(f64::to_string).collect();
+                table.row([
+                    point.system.clone(),
+                    point.label(),
+                    name.clone(),
+                    metric.unit.clone(),
+                    metric.samples.len().to_string(),
+                    text(metric.mean),
+                    text(metric.ci95),
+                    text(metric.variance),
+                    samples.join(" "),
+                ]);
+            }
+        }
+        table
+    }
+
+    fn tenants_table(&self) -> Table {
+        let mut table = Table::new([
+            "system",
+            "parameters",
+            "tenant",
+            "sent",
+            "received",
+            "p50_us",
+            "p90_us",
+            "p99_us",
+            "max_us",
+        ]);
+        for point in &self.points {
+            for tenant in &point.tenants {
+                let latency = &tenant.latency;
+                table.row([
+                    point.system.clone(),
+                    point.label(),
+                    tenant.tenant.clone(),
+                    tenant.sent.to_string(),
+                    tenant.received.to_string(),
+                    latency.p50_us.to_string(),
+                    latency.p90_us.to_string(),
+                    latency.p99_us.to_string(),
+                    latency.max_us.to_string(),
+                ]);
+            }
+        }
+        table
+    }
+}
+
+impl Point {
+    /// A point of `system` with these parameters.
+    pub fn new<N: Into<String>, V: Into<Scalar>>(
+        system: &str,
+        parameters: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let parameters = parameters.into_iter().map(|(n, v)| (n.into(), v.into())).collect();
+        Self { system: system.to_owned(), parameters, ..Self::default() }
+    }
+
+    /// The parameters in one line: `rate=40,000 tenants=20`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let parts: Vec<String> =
+            self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        parts.join(" ")
+    }
+
+    /// A metric's mean over runs.
+    #[must_use]
+    pub fn mean(&self, metric: &str) -> Option<f64> {
+        self.metrics.get(metric)?.mean
+    }
+}
