@@ -1,2 +1,61 @@
 #![forbid(unsafe_code)]
-//! To be filled.
+//! Real emulated networks on one Linux machine, in the manner of Mininet.
+//!
+//! Hosts are network namespaces, switches are bridges of a private Open vSwitch with its userspace
+//! datapath, links are veth pairs with an optional rate (HTB). This crate is the only code of Weir
+//! that runs `ip`, `tc`, `ethtool` and `ovs-*`.
+//!
+//! ```text
+//!          the caller's namespace                      weir-NAME.switches
+//!   controller ── 198.18.a.b ═══ veth "control" ═══ ovs-vswitchd, ovsdb-server
+//!                                                     │ bridges s1, s2, ...
+//!                                 veth s1-eth1 ═══════╪═══════ veth s1-eth2
+//!                               ┌───────┴──────┐      │      ┌───────┴──────┐
+//!                               │ weir-NAME.h1 │             │ weir-NAME.h2 │
+//!                               │     eth0     │             │     eth0     │
+//!                               └──────────────┘             └──────────────┘
+//! ```
+//!
+//! Two userspace `ovs-vswitchd` cannot share a network namespace, so each lab's has its own; several
+//! labs run side by side, and interface names inside a lab are Mininet's, unchanged. The control
+//! channel crosses one veth pair: see [`Lab::controller_address`].
+//!
+//! A lab is written down *before* it is made ([`Lab::up`]), so that [`Lab::down`] removes exactly what
+//! it made even after the process that made it was killed.
+//!
+//! What this crate deliberately lacks: link delay and loss (netem is absent from small kernels),
+//! anything of OpenFlow, and printing.
+//!
+//! Start reading at [`Lab`] for the enacting half and at [`Topology`] for the model, which knows
+//! nothing of the machine.
+
+mod address;
+mod command;
+mod error;
+mod guard;
+mod iperf;
+mod lab;
+mod names;
+mod namespace;
+mod openvswitch;
+mod options;
+mod ping;
+mod plan;
+mod process;
+mod requirements;
+mod state;
+pub mod testing;
+pub mod topology;
+
+pub use address::ControlLink;
+pub use error::{Error, Result};
+pub use guard::LabGuard;
+pub use iperf::{IperfOptions, IperfReport};
+pub use lab::Lab;
+pub use openvswitch::OpenVSwitch;
+pub use options::{Controller, FailMode, Options, Protocol};
+pub use ping::{Ping, PingOptions, PingReport};
+pub use process::ProcessIdentity;
+pub use requirements::{Missing, Requirements};
+pub use state::{Phase, StateDirectory, Summary};
+pub use topology::{Host, Link, LinkEnd, MacAddress, Rate, Switch, Topology, TopologyBuilder};

@@ -1,0 +1,49 @@
+//! A lab that ends with its scope.
+
+use std::ops::Deref;
+
+use crate::error::Result;
+use crate::lab::Lab;
+
+/// Takes its lab down when dropped: for tests, demonstrations and measurements.
+///
+/// A signal does not run destructors: whoever handles SIGINT or SIGTERM calls [`LabGuard::down`]
+/// or lets the guard go out of scope. After SIGKILL, [`Lab::down_abandoned`] removes the rest.
+#[derive(Debug)]
+#[must_use = "the lab is taken down when the guard is dropped"]
+pub struct LabGuard {
+    lab: Lab,
+    is_down: bool,
+}
+
+impl LabGuard {
+    /// Guards the lab.
+    pub fn new(lab: Lab) -> LabGuard {
+        LabGuard { lab, is_down: false }
+    }
+
+    /// Takes the lab down now and reports what went wrong, which dropping can only log.
+    pub fn down(mut self) -> Result<()> {
+        self.is_down = true;
+        self.lab.remove()
+    }
+}
+
+impl Deref for LabGuard {
+    type Target = Lab;
+
+    fn deref(&self) -> &Lab {
+        &self.lab
+    }
+}
+
+impl Drop for LabGuard {
+    fn drop(&mut self) {
+        if self.is_down {
+            return;
+        }
+        if let Err(error) = self.lab.remove() {
+            tracing::error!(lab = self.lab.name(), %error, "the lab could not be removed whole");
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Makes a lab, finds it again, uses it and removes it.
+//!
+//! Order of making, each step after the one before is done:
+//!
+//! ```text
+//!   claim the name ─ write lab.json ─ namespaces ─ veth pairs ─ addresses ─ Open vSwitch ─ bridges ─ rates ─ write "up"
+//! ```
+//!
+//! `lab.json` lists everything that the later steps make, so removing what it lists is right after
+//! a stop at any point.
+
+use std::ffi::OsStr;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::address::{ControlLink, Turn, free_control_link};
+use crate::command::{program, run, run_with_input};
+use crate::error::{Error, Result};
+use crate::iperf::{self, IperfOptions, IperfReport};
+use crate::namespace;
+use crate::openvswitch::OpenVSwitch;
+use crate::options::{Controller, Options};
+use crate::ping::{self, PingOptions, PingReport};
+use crate::plan;
+use crate::process::{self, ProcessIdentity};
+use crate::requirements::Requirements;
+use crate::state::{Phase, Record, StateDirectory, Summary};
+use crate::topology::{Host, Topology};
+
+/// How long the lab's processes have to end before they are made to.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait for other labs' bring-ups, which hold the lock for well under a second.
+const TURN: Duration = Duration::from_secs(30);
+
+/// A running lab.
+///
+/// Dropping it leaves it up: `weir lab up` returns and the lab stays. [`crate::LabGuard`] is for
+/// labs that end with their scope.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    state: StateDirectory,
+    record: Record,
+}
+
+impl Lab {
+    /// Makes the network and returns when every link is up and every bridge exists.
+    ///
+    /// Whatever fails, what was made until then is removed before the error is returned.
+    pub fn up(topology: &Topology, options: &Options) -> Result<Lab> {
+        let rates = topology.links().iter().any(|link| link.rate.is_some());
+        Requirements { switches: !topology.switches().is_empty(), rates }.require()?;
+        let mut lab = Lab::plan(topology, options)?;
+        match lab.make(options) {
+            Ok(()) => Ok(lab),
+            Err(error) => {
+                if let Err(second) = lab.remove() {
+                    tracing::error!(lab = lab.name(), error = %second, "a failed lab could not be removed whole");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The lab of that name.
+    pub fn open(name: &str, state: &StateDirectory) -> Result<Lab> {
+        Ok(Lab { state: state.clone(), record: state.read(name)? })
+    }
+
+    /// All labs, by name.
+    pub fn list(state: &StateDirectory) -> Result<Vec<Summary>> {
+        state.list()
+    }
+
+    /// Removes everything that the lab made: processes, namespaces with their interfaces, files.
+    ///
+    /// Processes that were started inside its hosts end with it. A lab that is only partly there
+    /// (after a crash, or after an earlier attempt) is removed as far as it is there.
+    pub fn down(self) -> Result<()> {
+        self.remove()
+    }
+
+    /// Removes the labs that were to end with a process which is no more, and returns their names.
+    pub fn down_abandoned(state: &StateDirectory) -> Result<Vec<String>> {
+        let abandoned: Vec<_> =
+            state.list()?.into_iter().filter(|lab| lab.abandoned).map(|lab| lab.name).collect();
+        for name in &abandoned {
+            Lab::open(name, state)?.down()?;
+        }
+        Ok(abandoned)
+    }
+
+    /// The lab's name.
+    pub fn name(&self) -> &str {
+        &self.record.name
+    }
+
+    /// The network that was asked for.
+    pub fn topology(&self) -> &Topology {
+        &self.record.topology
+    }
+
+    /// The folder of the lab's files.
+    pub fn folder(&self) -> PathBuf {
+        self.state.folder(&self.record.name)
+    }
+
+    /// The address at which a controller on this machine must listen so that the switches reach it.
+    ///
+    /// Listening on `0.0.0.0` does too; `127.0.0.1` does not, because the switches live in a
+    /// namespace of their own. `None` for a lab without switches.
+    pub fn controller_address(&self) -> Option<Ipv4Addr> {
+        self.record.control.as_ref().map(|control| control.host)
+    }
+
+    /// The control channel's link; `None` for a lab without switches.
+    pub fn control_link(&self) -> Option<&ControlLink> {
+        self.record.control.as_ref()
+    }
+
+    /// The private Open vSwitch; `None` for a lab without switches.
+    pub fn open_vswitch(&self) -> Option<OpenVSwitch> {
+        self.record.control.as_ref().map(|_| OpenVSwitch::attach(&self.switch_folder()))
+    }
+
+    /// The named network namespace (below `/run/netns`) of a switch or host; the switches share one.
+    pub fn namespace(&self, node: &str) -> Result<String> {
+        self.check_node(node)?;
+        Ok(plan::namespace(self.name(), self.topology(), node))
+    }
+
+    /// A program to run at a host, or among the switches; the caller adds arguments and runs it.
+    ///
+    /// Among the switches, Open vSwitch's programs find the lab's instance: `ovs-ofctl dump-flows s1`.
+    pub fn command(&self, node: &str, name: impl AsRef<OsStr>) -> Result<Command> {
+        let namespace = self.namespace(node)?;
+        let mut command = program("ip");
+        command
+            .env_remove("LC_ALL")
+            .stdin(Stdio::inherit())
+            .args(["netns", "exec", &namespace])
+            .arg(name);
+        if let Some(switches) =
+            self.open_vswitch().filter(|_| self.topology().switch(node).is_some())
+        {
+            switches.environment(&mut command);
+        }
+        Ok(command)
+    }
+
+    /// Runs a program (the first word) at a host or among the switches and waits for its output.
+    ///
+    /// A status other than success is the caller's to judge.
+    pub fn exec<S: AsRef<OsStr>>(&self, node: &str, words: &[S]) -> Result<Output> {
+        let [name, arguments @ ..] = words else {
+            return Err(Error::Option { option: "command", message: "there is none".to_owned() });
+        };
+        let mut command = self.command(node, name)?;
+        command.stdin(Stdio::null()).args(arguments);
+        command.output().map_err(Error::io(format!("run a program at {node}")))
+    }
+
+    /// Pings every host from every other.
+    pub fn ping_all(&self, options: &PingOptions) -> Result<PingReport> {
+        let hosts: Vec<&Host> = self.topology().hosts().iter().collect();
+        self.ping_among(&hosts, options)
+    }
+
+    /// Pings each of these hosts from each other of them.
+    pub fn ping(&self, hosts: &[&str], options: &PingOptions) -> Result<PingReport> {
+        let hosts: Vec<&Host> = hosts.iter().map(|name| self.host(name)).collect::<Result<_>>()?;
+        self.ping_among(&hosts, options)
+    }
+
+    /// Measures the throughput from one host to another with `iperf3`.
+    pub fn iperf(&self, from: &str, to: &str, options: &IperfOptions) -> Result<IperfReport> {
+        let address = self.host(to)?.ip;
+        self.host(from)?;
+        iperf::measure(self.command(from, "iperf3")?, self.command(to, "iperf3")?, address, options)
+    }
+
+    /// Points every switch at these controllers, in place of those that it had.
+    pub fn set_controllers(&mut self, controllers: &[Controller]) -> Result<()> {
+        let (Some(switches), Some(control)) = (self.open_vswitch(), &self.record.control) else {
+            return Ok(());
+        };
+        switches.vsctl(plan::controllers(self.topology(), controllers, control))?;
+        self.record.controllers = controllers.to_vec();
+        self.state.write(&self.record)
+    }
+
+    /// Waits until every switch is connected to a controller.
+    pub fn wait_connected(&self, patience: Duration) -> Result<()> {
+        let Some(switches) = self.open_vswitch() else { return Ok(()) };
+        let deadline = Instant::now() + patience;
+        loop {
+            let connected =
+                switches.vsctl(["--columns=is_connected", "--bare", "find", "Controller"])?;
+            let connected: Vec<&str> = connected.split_whitespace().collect();
+            if !connected.is_empty() && connected.iter().all(|one| *one == "true") {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                let targets: Vec<_> =
+                    self.record.controllers.iter().map(ToString::to_string).collect();
+                let here = self
+                    .controller_address()
+                    .map_or_else(String::new, |address| address.to_string());
+                let what = format!(
+                    "the switches' connection to {} (a controller on this machine must listen on {here} or 0.0.0.0)",
+                    targets.join(", ")
+                );
+                return Err(Error::Timeout { what, after: patience });
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn plan(topology: &Topology, options: &Options) -> Result<Lab> {
+        let owner = if options.ephemeral { ProcessIdentity::own() } else { None };
+        let record = options.state.claim(options.name.as_deref(), |name| Record {
+            version: Record::VERSION,
+            name: name.to_owned(),
+            phase: Phase::Starting,
+            created: Record::now(),
+            owner,
+            controllers: options.controllers.clone(),
+            topology: topology.clone(),
+            namespaces: Vec::new(),
+            control: None,
+            processes: Vec::new(),
+        })?;
+        Ok(Lab { state: options.state.clone(), record })
+    }
+
+    fn make(&mut self, options: &Options) -> Result<()> {
+        self.make_links()?;
+        self.set_up_switch_namespace()?;
+        self.set_up_hosts(options)?;
+        if let Some(control) = self.record.control.clone() {
+            let namespace = plan::switches_namespace(self.name());
+            let switches = OpenVSwitch::start(&self.switch_folder(), &namespace)?;
+            self.record.processes = switches.processes();
+            self.state.write(&self.record)?;
+            let mut transaction = plan::bridges(self.topology(), options);
+            if !options.controllers.is_empty() {
+                transaction.extend(plan::controllers(
+                    self.topology(),
+                    &options.controllers,
+                    &control,
+                ));
+            }
+            switches.vsctl(transaction)?;
+        }
+        // After the bridges: ovs-vswitchd resets the queueing discipline of a port that it adds.
+        for (namespace, script) in plan::rates(self.name(), self.topology()) {
+            namespace::inside(&namespace, || {
+                run_with_input(program("tc").args(["-batch", "-"]), &script)
+            })?;
+        }
+        self.record.phase = Phase::Up;
+        self.state.write(&self.record)
+    }
+
+    /// Makes namespaces and interfaces while holding the turn: their names and addresses must not
+    /// be taken by another lab between the look and the making.
+    fn make_links(&mut self) -> Result<()> {
+        let turn = Turn::wait(TURN)?;
+        let namespaces = plan::namespaces(self.name(), self.topology());
+        if let Some(taken) = namespaces.iter().find(|name| namespace::path(name).exists()) {
+            return Err(Error::Occupied(format!("the network namespace {taken}")));
+        }
+        // From here on they are ours to remove.
+        self.record.namespaces = namespaces;
+        if !self.topology().switches().is_empty() {
+            self.record.control = Some(free_control_link(&turn)?);
+        }
+        self.state.write(&self.record)?;
+        ip_batch(&plan::make_namespaces(&self.record.namespaces))?;
+        ip_batch(&plan::make_links(self.name(), self.topology(), self.record.control.as_ref()))
+    }
+
+    fn set_up_switch_namespace(&self) -> Result<()> {
+        let Some(control) = &self.record.control else { return Ok(()) };
+        namespace::inside(&plan::switches_namespace(self.name()), || {
+            // Otherwise the kernel itself would send multicast listener reports out of every port.
+            disable_ipv6()?;
+            ip_batch(&plan::switch_interfaces(self.topology(), control))
+        })
+    }
+
+    fn set_up_hosts(&self, options: &Options) -> Result<()> {
+        self.topology().hosts().iter().try_for_each(|host| {
+            namespace::inside(&plan::namespace(self.name(), self.topology(), &host.name), || {
+                if !options.ipv6 {
+                    disable_ipv6()?;
+                }
+                // The userspace datapath forwards frames as they are: a checksum that was left to
+                // the hardware would stay wrong.
+                for end in self.topology().ports(&host.name) {
+                    run(program("ethtool").args(["-K", &end.interface, "tx", "off"]))?;
+                }
+                ip_batch(&plan::host_interfaces(self.topology(), host, options.static_arp))
+            })
+        })
+    }
+
+    pub(crate) fn remove(&self) -> Result<()> {
+        let Record { processes, namespaces, control, name, .. } = &self.record;
+        let mut ending = OpenVSwitch::attach(&self.switch_folder()).processes();
+        ending.extend(processes);
+        // Whatever else lives in the lab's namespaces was started at its hosts.
+        ending.extend(namespace::members(namespaces));
+        ending.sort_by_key(|process| process.pid);
+        ending.dedup();
+        process::end(&ending, PATIENCE)?;
+        if let Some(control) = control {
+            self.remove_control_link(control)?;
+        }
+        let present: Vec<_> =
+            namespaces.iter().filter(|name| namespace::path(name).exists()).collect();
+        let script: String = present.iter().map(|name| format!("netns delete {name}\n")).collect();
+        ip_batch(&script)?;
+        self.state.release(name)
+    }
+
+    /// The link is this lab's only if its other end is in this lab's namespace, or is its address.
+    fn remove_control_link(&self, control: &ControlLink) -> Result<()> {
+        let Ok(listing) =
+            run(program("ip").args(["-oneline", "addr", "show", "dev", &control.interface]))
+        else {
+            return Ok(());
+        };
+        let unconfigured = listing.trim().is_empty();
+        if unconfigured || listing.contains(&format!(" inet {}/", control.host)) {
+            run(program("ip").args(["link", "delete", &control.interface]))?;
+        }
+        Ok(())
+    }
+
+    fn ping_among(&self, hosts: &[&Host], options: &PingOptions) -> Result<PingReport> {
+        let hosts: Vec<_> = hosts
+            .iter()
+            .map(|host| ping::Station {
+                name: host.name.clone(),
+                namespace: plan::namespace(self.name(), self.topology(), &host.name),
+                address: host.ip,
+            })
+            .collect();
+        ping::all(&hosts, options)
+    }
+
+    fn host(&self, name: &str) -> Result<&Host> {
+        self.topology().host(name).ok_or_else(|| self.topology().unknown(name))
+    }
+
+    fn check_node(&self, name: &str) -> Result<()> {
+        if self.topology().switch(name).is_some() { Ok(()) } else { self.host(name).map(drop) }
+    }
+
+    fn switch_folder(&self) -> PathBuf {
+        self.folder().join("openvswitch")
+    }
+}
+
+/// Runs one `ip` over the whole script, in the calling thread's namespace.
+fn ip_batch(script: &str) -> Result<()> {
+    if script.is_empty() {
+        return Ok(());
+    }
+    run_with_input(program("ip").args(["-batch", "-"]), script).map(drop)
+}
+
+/// Turns IPv6 off in the calling thread's namespace; a kernel without IPv6 has nothing to turn off.
+fn disable_ipv6() -> Result<()> {
+    for scope in ["all", "default"] {
+        let path = PathBuf::from(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"));
+        if path.exists() {
+            std::fs::write(&path, "1").map_err(Error::path("write", &path))?;
+        }
+    }
+    Ok(())
+}

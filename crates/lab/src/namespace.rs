@@ -1,0 +1,50 @@
+//! Named network namespaces: entering one, and finding who lives in it.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::os::linux::fs::MetadataExt;
+use std::path::PathBuf;
+
+use nix::sched::{CloneFlags, setns};
+
+use crate::error::{Error, Result};
+use crate::process::ProcessIdentity;
+
+/// Where `ip netns` keeps them.
+pub(crate) fn path(name: &str) -> PathBuf {
+    PathBuf::from("/run/netns").join(name)
+}
+
+/// Runs `work` on a thread of its own inside the namespace; programs that it starts live there too.
+pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let path = path(name);
+    let file = File::open(&path).map_err(Error::path("open", &path))?;
+    let enter = || {
+        setns(&file, CloneFlags::CLONE_NEWNET).map_err(|errno| Error::Io {
+            action: format!("enter namespace {name}"),
+            source: errno.into(),
+        })?;
+        work()
+    };
+    // A thread of its own: the caller's must not be left in another namespace.
+    std::thread::scope(|scope| scope.spawn(enter).join())
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The processes that live in one of these namespaces, the calling process aside.
+pub(crate) fn members(names: &[String]) -> Vec<ProcessIdentity> {
+    let identity = |metadata: fs::Metadata| (metadata.st_dev(), metadata.st_ino());
+    let namespaces: HashSet<_> =
+        names.iter().filter_map(|name| fs::metadata(path(name)).ok()).map(identity).collect();
+    let own = ProcessIdentity::own();
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    processes
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|pid: &i32| {
+            fs::metadata(format!("/proc/{pid}/ns/net"))
+                .is_ok_and(|one| namespaces.contains(&identity(one)))
+        })
+        .filter_map(ProcessIdentity::of)
+        .filter(|process| Some(*process) != own)
+        .collect()
+}

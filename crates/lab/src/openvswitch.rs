@@ -1,0 +1,181 @@
+//! A private Open vSwitch: its own database, sockets, logs and network namespace.
+//!
+//! ```text
+//!   folder/conf.db ── ovsdb-server ──(folder/db.sock)── ovs-vswitchd ── bridges
+//! ```
+//!
+//! Both daemons write their pid to the folder and live in the namespace, so they are found again
+//! after a crash of whoever started them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::command::{find_program, program, run};
+use crate::error::{Error, Result};
+use crate::namespace;
+use crate::process::{self, ProcessIdentity};
+use crate::requirements::schema;
+
+const SERVER: &str = "ovsdb-server";
+const DAEMON: &str = "ovs-vswitchd";
+/// How long a transaction may wait for ovs-vswitchd to have carried it out.
+const TRANSACTION: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A private Open vSwitch.
+#[derive(Clone, Debug)]
+pub struct OpenVSwitch {
+    folder: PathBuf,
+}
+
+impl OpenVSwitch {
+    /// Starts one in that (existing) network namespace with its files in `folder`, which is created.
+    ///
+    /// Two userspace `ovs-vswitchd` in one namespace fail: both want the tap `ovs-netdev`.
+    pub fn start(folder: &Path, namespace: &str) -> Result<OpenVSwitch> {
+        let schema = schema().ok_or_else(|| {
+            Error::Missing(crate::Requirements { switches: true, rates: false }.check())
+        })?;
+        std::fs::create_dir_all(folder).map_err(Error::path("create", folder))?;
+        let instance = OpenVSwitch { folder: folder.to_owned() };
+        run(instance
+            .program("ovsdb-tool")
+            .arg("create")
+            .arg(instance.file("conf.db"))
+            .arg(schema))?;
+        namespace::inside(namespace, || {
+            // With --detach each returns once its daemon is ready, or with what stopped it.
+            let remote = format!("--remote=punix:{}", instance.file("db.sock").display());
+            run(instance.daemon(SERVER).arg(remote).arg(instance.file("conf.db")))?;
+            instance.vsctl(["--no-wait", "init"])?;
+            run(instance.daemon(DAEMON).arg(instance.database()))
+        })?;
+        Ok(instance)
+    }
+
+    /// The one whose files are in `folder`, started earlier.
+    pub(crate) fn attach(folder: &Path) -> OpenVSwitch {
+        OpenVSwitch { folder: folder.to_owned() }
+    }
+
+    /// Where its database, sockets, pid files and logs are (`OVS_RUNDIR`, `OVS_DBDIR`, `OVS_LOGDIR`).
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where OVSDB clients connect, in Open vSwitch's form: `unix:/...`.
+    pub fn database(&self) -> String {
+        format!("unix:{}", self.file("db.sock").display())
+    }
+
+    /// Where OpenFlow management connections to a bridge go, in Open vSwitch's form.
+    pub fn management(&self, bridge: &str) -> String {
+        format!("unix:{}", self.file(&format!("{bridge}.mgmt")).display())
+    }
+
+    /// Runs `ovs-vsctl` with these arguments, as one transaction, and returns its stdout.
+    pub fn vsctl<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<String> {
+        let timeout = format!("--timeout={}", TRANSACTION.as_secs());
+        run(self
+            .program("ovs-vsctl")
+            .arg(format!("--db={}", self.database()))
+            .arg(timeout)
+            .args(arguments))
+    }
+
+    /// Runs `ovs-ofctl` with these arguments and returns its stdout; bridges go by their names.
+    pub fn ofctl<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<String> {
+        run(self.program("ovs-ofctl").args(arguments))
+    }
+
+    /// Runs `ovs-appctl` against its `ovs-vswitchd` and returns its stdout.
+    pub fn appctl<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<String> {
+        let daemon = self.process(DAEMON);
+        let socket = daemon.map(|daemon| self.file(&format!("{DAEMON}.{}.ctl", daemon.pid)));
+        let target = socket.unwrap_or_else(|| self.file(DAEMON));
+        run(self
+            .program("ovs-appctl")
+            .arg("--timeout=10")
+            .arg("--target")
+            .arg(target)
+            .args(arguments))
+    }
+
+    /// A program of Open vSwitch, told where this instance is; it runs in the caller's namespace.
+    pub fn program(&self, name: &str) -> Command {
+        let mut command = program(name);
+        self.environment(&mut command);
+        command
+    }
+
+    /// Tells a command where this instance is.
+    pub(crate) fn environment(&self, command: &mut Command) {
+        for variable in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR"] {
+            command.env(variable, &self.folder);
+        }
+    }
+
+    /// The daemons that run: `ovsdb-server` first, `ovs-vswitchd` second.
+    pub fn processes(&self) -> Vec<ProcessIdentity> {
+        [SERVER, DAEMON].iter().filter_map(|name| self.process(name)).collect()
+    }
+
+    /// The identity of `ovs-vswitchd`, for measuring its CPU; `None` when it does not run.
+    pub fn switch_process(&self) -> Option<ProcessIdentity> {
+        self.process(DAEMON)
+    }
+
+    /// The version that is installed, such as `3.1.0`; `None` when there is none.
+    pub fn version() -> Option<String> {
+        find_program(DAEMON)?;
+        let text = run(program(DAEMON).arg("--version")).ok()?;
+        text.lines().next()?.rsplit(' ').next().map(str::to_owned)
+    }
+
+    /// Ends both daemons, `ovs-vswitchd` first.
+    pub fn stop(&self) -> Result<()> {
+        [DAEMON, SERVER].iter().try_for_each(|name| match self.process(name) {
+            Some(one) => process::end(&[one], PATIENCE),
+            None => Ok(()),
+        })
+    }
+
+    fn daemon(&self, name: &str) -> Command {
+        let mut command = self.program(name);
+        command.args(["--detach", "--no-chdir", "--log-file", "-vconsole:off"]);
+        command.arg(format!("--pidfile={}", self.pid_file(name).display()));
+        command
+    }
+
+    /// The daemon of that name, if the pid in its pid file is still that daemon's.
+    fn process(&self, name: &str) -> Option<ProcessIdentity> {
+        let file = self.pid_file(name);
+        let pid = std::fs::read_to_string(&file).ok()?.trim().parse().ok()?;
+        let identity = ProcessIdentity::of(pid)?;
+        // A pid file may outlive its daemon; its path on the command line tells whose pid this is.
+        let command_line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let expected = format!("--pidfile={}", file.display());
+        command_line
+            .split(|byte| *byte == 0)
+            .any(|argument| argument == expected.as_bytes())
+            .then_some(identity)
+    }
+
+    fn pid_file(&self, name: &str) -> PathBuf {
+        self.file(&format!("{name}.pid"))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}

@@ -1,0 +1,213 @@
+//! How a lab is to be made: everything beside its topology.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::ControlLink;
+use crate::error::Error;
+use crate::names;
+use crate::state::StateDirectory;
+
+/// How a lab is to be made.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The lab's name; the first free of `lab1`, `lab2`, ... when `None`.
+    pub name: Option<String>,
+    /// Where it is remembered.
+    pub state: StateDirectory,
+    /// Where the switches' controllers are; none makes learning switches.
+    pub controllers: Vec<Controller>,
+    /// OpenFlow versions that the switches offer; Open vSwitch's default (all) when empty.
+    pub protocols: Vec<Protocol>,
+    /// What switches do without a controller; [`FailMode::Secure`] when there are controllers,
+    /// [`FailMode::Standalone`] when there are none.
+    pub fail_mode: Option<FailMode>,
+    /// Gives every host every other host's hardware address, so that there is no ARP.
+    pub static_arp: bool,
+    /// Leaves IPv6 on in the hosts, which then send neighbour discovery unasked.
+    pub ipv6: bool,
+    /// Ties the lab to the calling process: [`crate::Lab::down_abandoned`] removes it when that
+    /// process is gone. Set it wherever a [`crate::LabGuard`] is used.
+    pub ephemeral: bool,
+}
+
+/// What a switch does while it has no controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailMode {
+    /// It drops what no flow says how to forward.
+    Secure,
+    /// It learns addresses like an ordinary switch. In a topology with loops and without
+    /// controllers it also runs the rapid spanning tree protocol, which takes some seconds.
+    Standalone,
+}
+
+/// Where a controller is: `tcp:HOST:PORT` or `ssl:HOST:PORT`.
+///
+/// A loopback host (`127.0.0.1`, `localhost`, `[::1]`) means the machine that runs the lab. Its
+/// switches live in a namespace with a loopback of its own, so they are given
+/// [`crate::Lab::controller_address`] instead: the controller must listen there or on `0.0.0.0`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Controller {
+    scheme: String,
+    host: String,
+    port: u16,
+}
+
+impl Controller {
+    /// What Open vSwitch is told.
+    pub(crate) fn target(&self, here: &ControlLink) -> String {
+        let host = if self.is_here() { here.host.to_string() } else { self.host.clone() };
+        format!("{}:{host}:{}", self.scheme, self.port)
+    }
+
+    fn is_here(&self) -> bool {
+        let bare = self.host.trim_start_matches('[').trim_end_matches(']');
+        bare == "localhost" || bare.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    }
+}
+
+impl fmt::Display for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.scheme, self.host, self.port)
+    }
+}
+
+impl FromStr for Controller {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::Option {
+            option: "controller",
+            message: format!(
+                "{text:?} is not a controller such as tcp:127.0.0.1:6653 or ssl:192.0.2.1:6653"
+            ),
+        };
+        let (scheme, rest) = text
+            .split_once(':')
+            .filter(|(scheme, _)| matches!(*scheme, "tcp" | "ssl"))
+            .ok_or_else(wrong)?;
+        let (host, port) = rest.rsplit_once(':').ok_or_else(wrong)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+        let v6 = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let right = match v6 {
+            Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => !host.is_empty() && host.chars().all(is_name),
+        };
+        let port = port.parse().ok().filter(|port| right && *port != 0).ok_or_else(wrong)?;
+        Ok(Controller { scheme: scheme.to_owned(), host: host.to_owned(), port })
+    }
+}
+
+impl TryFrom<String> for Controller {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        text.parse()
+    }
+}
+
+impl From<Controller> for String {
+    fn from(controller: Controller) -> String {
+        controller.to_string()
+    }
+}
+
+/// A version of OpenFlow that switches may offer, written `OpenFlow13` or `1.3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocol(&'static str);
+
+impl Protocol {
+    /// OpenFlow 1.0.
+    pub const OPENFLOW10: Protocol = Protocol("OpenFlow10");
+    /// OpenFlow 1.3.
+    pub const OPENFLOW13: Protocol = Protocol("OpenFlow13");
+
+    const ALL: [(&str, Protocol); 6] = [
+        ("1.0", Protocol::OPENFLOW10),
+        ("1.1", Protocol("OpenFlow11")),
+        ("1.2", Protocol("OpenFlow12")),
+        ("1.3", Protocol::OPENFLOW13),
+        ("1.4", Protocol("OpenFlow14")),
+        ("1.5", Protocol("OpenFlow15")),
+    ];
+
+    /// Open vSwitch's name for it.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let known = Protocol::ALL
+            .iter()
+            .find(|(short, long)| *short == text || long.0.eq_ignore_ascii_case(text));
+        known.map(|(_, protocol)| *protocol).ok_or_else(|| Error::Option {
+            option: "protocols",
+            message: format!(
+                "{text:?} is not a version such as OpenFlow13 or 1.3{}",
+                names::suggestion(text, Protocol::ALL.iter().map(|(_, long)| long.0))
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers() {
+        let here = ControlLink {
+            interface: "x".to_owned(),
+            host: [198, 18, 0, 1].into(),
+            switches: [198, 18, 0, 2].into(),
+        };
+        let cases = [
+            ("tcp:127.0.0.1:6653", Some("tcp:198.18.0.1:6653")),
+            ("tcp:127.9.9.9:6653", Some("tcp:198.18.0.1:6653")),
+            ("ssl:localhost:6653", Some("ssl:198.18.0.1:6653")),
+            ("tcp:[::1]:6653", Some("tcp:198.18.0.1:6653")),
+            ("tcp:192.0.2.1:6653", Some("tcp:192.0.2.1:6653")),
+            ("tcp:[2001:db8::1]:6653", Some("tcp:[2001:db8::1]:6653")),
+            ("tcp:2001:db8::1:6653", None),
+            ("tcp:127.0.0.1", None),
+            ("tcp:127.0.0.1:0", None),
+            ("tcp::6653", None),
+            ("ptcp:6653", None),
+            ("udp:127.0.0.1:6653", None),
+            ("tcp:a\" b:1", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            let controller = text.parse::<Controller>().ok();
+            assert_eq!(
+                controller.as_ref().map(|one| one.target(&here)).as_deref(),
+                expected,
+                "{text:?}"
+            );
+            let printed = controller.map(|one| one.to_string());
+            assert_eq!(printed.as_deref(), expected.map(|_| text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn protocols() {
+        let cases = [
+            ("1.0", Some("OpenFlow10")),
+            ("openflow13", Some("OpenFlow13")),
+            ("1.6", None),
+            ("OpenFlow130", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse::<Protocol>().ok().map(Protocol::name), expected, "{text:?}");
+        }
+        let error = "OpenFlow133".parse::<Protocol>().map_err(|error| error.to_string());
+        assert!(error.unwrap_err().contains("did you mean \"OpenFlow13\"?"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Processes, told apart by pid *and* start time, so that a reused pid is never ended.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// One particular process of this machine's uptime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    /// Process id.
+    pub pid: i32,
+    /// Start time in clock ticks since boot (`/proc/PID/stat`, field 22).
+    pub start: u64,
+}
+
+impl ProcessIdentity {
+    /// The calling process.
+    pub fn own() -> Option<ProcessIdentity> {
+        ProcessIdentity::of(Pid::this().as_raw())
+    }
+
+    /// The process that has this pid now; `None` when there is none, or only a zombie.
+    pub fn of(pid: i32) -> Option<ProcessIdentity> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The command's name, in parentheses, may itself hold spaces and parentheses.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let mut fields = fields.split(' ');
+        let state = fields.next()?;
+        let start = fields.nth(18)?.parse().ok()?;
+        (!matches!(state, "Z" | "X")).then_some(ProcessIdentity { pid, start })
+    }
+
+    /// Whether this very process still runs.
+    pub fn is_alive(self) -> bool {
+        ProcessIdentity::of(self.pid) == Some(self)
+    }
+
+    fn signal(self, signal: Signal) -> Result<()> {
+        if !self.is_alive() {
+            return Ok(());
+        }
+        match kill(Pid::from_raw(self.pid), signal) {
+            Ok(()) | Err(Errno::ESRCH) => Ok(()),
+            Err(errno) => {
+                Err(Error::Io { action: format!("end process {}", self.pid), source: errno.into() })
+            }
+        }
+    }
+}
+
+/// Asks the processes to end, and makes those end that have not within `patience`.
+pub(crate) fn end(processes: &[ProcessIdentity], patience: Duration) -> Result<()> {
+    processes.iter().try_for_each(|process| process.signal(Signal::SIGTERM))?;
+    if wait_for_end(processes, patience) {
+        return Ok(());
+    }
+    processes.iter().try_for_each(|process| process.signal(Signal::SIGKILL))?;
+    if wait_for_end(processes, patience) {
+        return Ok(());
+    }
+    let left: Vec<_> = processes
+        .iter()
+        .filter(|process| process.is_alive())
+        .map(|one| one.pid.to_string())
+        .collect();
+    Err(Error::Timeout {
+        what: format!("the end of processes {}", left.join(", ")),
+        after: patience,
+    })
+}
+
+fn wait_for_end(processes: &[ProcessIdentity], patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    while processes.iter().any(|process| process.is_alive()) {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    const PATIENCE: Duration = Duration::from_millis(500);
+
+    #[test]
+    fn only_the_very_process_is_ended() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let identity = ProcessIdentity::of(i32::try_from(child.id()).unwrap()).unwrap();
+        let earlier_owner_of_the_pid = ProcessIdentity { start: identity.start - 1, ..identity };
+        end(&[earlier_owner_of_the_pid], PATIENCE).unwrap();
+        assert!(identity.is_alive());
+        end(&[identity], PATIENCE).unwrap();
+        assert!(!identity.is_alive());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_ignores_the_request_is_made_to_end() {
+        // An ignored signal stays ignored over `exec`, so the shell leaves no child of its own.
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' TERM; echo; exec sleep 1000"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its first byte says that the trap is set.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let identity = ProcessIdentity::of(i32::try_from(child.id()).unwrap()).unwrap();
+        end(&[identity], Duration::from_millis(100)).unwrap();
+        assert!(!identity.is_alive());
+        child.wait().unwrap();
+    }
+}

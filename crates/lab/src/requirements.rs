@@ -1,0 +1,153 @@
+//! What a lab needs of the machine, and what of it is missing here.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::sched::{CloneFlags, unshare};
+
+use crate::command::{find_program, program, run};
+use crate::error::{Error, Result};
+
+/// One thing that is missing, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The thing, such as `ovs-vswitchd`.
+    pub what: String,
+    /// A sentence that says how to get it.
+    pub remedy: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.remedy)
+    }
+}
+
+/// What labs need: privileges, programs and kernel features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requirements {
+    /// Whether the lab has switches, hence needs Open vSwitch and `/dev/net/tun`.
+    pub switches: bool,
+    /// Whether links have rates, hence need HTB.
+    pub rates: bool,
+}
+
+/// Bits of `CapEff` in `/proc/self/status`: the capability's name and number.
+const CAPABILITIES: [(&str, u32); 3] =
+    [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13), ("CAP_SYS_ADMIN", 21)];
+
+const PROGRAMS: [(&str, &str); 2] = [("ip", "iproute2"), ("ethtool", "ethtool")];
+const SWITCH_PROGRAMS: [(&str, &str); 5] = [
+    ("ovs-vswitchd", "openvswitch-switch"),
+    ("ovsdb-server", "openvswitch-switch"),
+    ("ovsdb-tool", "openvswitch-switch"),
+    ("ovs-vsctl", "openvswitch-switch"),
+    ("ovs-ofctl", "openvswitch-switch"),
+];
+
+impl Requirements {
+    /// Everything that any lab may need.
+    pub const ALL: Requirements = Requirements { switches: true, rates: true };
+
+    /// What is missing here; empty means that a lab can be made.
+    ///
+    /// Kernel features are tried, in a network namespace that nobody else sees and that vanishes.
+    pub fn check(self) -> Vec<Missing> {
+        let mut missing = missing_privileges();
+        let switch_programs: &[_] = if self.switches { &SWITCH_PROGRAMS } else { &[] };
+        let tc: &[_] = if self.rates { &[("tc", "iproute2")] } else { &[] };
+        for (name, package) in PROGRAMS.iter().chain(switch_programs).chain(tc) {
+            if find_program(name).is_none() {
+                missing.push(Missing {
+                    what: (*name).to_owned(),
+                    remedy: format!("not installed; on Debian: apt-get install {package}"),
+                });
+            }
+        }
+        if self.switches {
+            if schema().is_none() {
+                missing.push(Missing {
+                    what: "vswitch.ovsschema".to_owned(),
+                    remedy: "Open vSwitch's database schema is not where it should be; on Debian: apt-get install openvswitch-switch, elsewhere set OVS_PKGDATADIR".to_owned(),
+                });
+            }
+            if !Path::new("/dev/net/tun").exists() {
+                missing.push(Missing {
+                    what: "/dev/net/tun".to_owned(),
+                    remedy:
+                        "Open vSwitch's userspace datapath needs it; load the kernel module tun"
+                            .to_owned(),
+                });
+            }
+        }
+        if missing.is_empty() {
+            missing.extend(self.missing_kernel_features());
+        }
+        missing
+    }
+
+    /// Like [`Requirements::check`], as a result.
+    pub fn require(self) -> Result<()> {
+        let missing = self.check();
+        if missing.is_empty() { Ok(()) } else { Err(Error::Missing(missing)) }
+    }
+
+    fn missing_kernel_features(self) -> Vec<Missing> {
+        let try_out = move || -> Result<Vec<Missing>, Missing> {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| Missing {
+                what: "network namespaces".to_owned(),
+                remedy: format!("this kernel or container does not allow a new one ({errno})"),
+            })?;
+            let mut attempts =
+                vec![("veth", "ip", "link add name weir0 type veth peer name weir1")];
+            if self.rates {
+                attempts.push(("HTB", "tc", "qdisc add dev lo root handle 1: htb"));
+            }
+            let failed = attempts.into_iter().filter_map(|(what, name, arguments)| {
+                let error = run(program(name).args(arguments.split(' '))).err()?;
+                Some(Missing {
+                    what: what.to_owned(),
+                    remedy: format!("this kernel does not offer it: {error}"),
+                })
+            });
+            Ok(failed.collect())
+        };
+        // A thread of its own: it takes the trial namespace with it when it ends.
+        let outcome = std::thread::scope(|scope| scope.spawn(try_out).join());
+        match outcome {
+            Ok(Ok(missing)) => missing,
+            Ok(Err(missing)) => vec![missing],
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+fn missing_privileges() -> Vec<Missing> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok())
+        .unwrap_or_default();
+    let lacking: Vec<_> = CAPABILITIES
+        .iter()
+        .filter(|(_, bit)| effective & (1 << bit) == 0)
+        .map(|(name, _)| *name)
+        .collect();
+    if lacking.is_empty() {
+        return Vec::new();
+    }
+    vec![Missing {
+        what: "privileges".to_owned(),
+        remedy: format!("run as root (lacking {})", lacking.join(", ")),
+    }]
+}
+
+/// Open vSwitch's database schema: `$OVS_PKGDATADIR`, then where packages and sources install it.
+pub(crate) fn schema() -> Option<PathBuf> {
+    let set = std::env::var_os("OVS_PKGDATADIR").map(PathBuf::from);
+    set.into_iter()
+        .chain(["/usr/share/openvswitch", "/usr/local/share/openvswitch"].map(PathBuf::from))
+        .map(|folder| folder.join("vswitch.ovsschema"))
+        .find(|file| file.is_file())
+}

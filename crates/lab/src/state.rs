@@ -1,0 +1,259 @@
+//! The folder that remembers which labs exist and exactly what each one made.
+//!
+//! ```text
+//!   STATE/NAME/lab.json     what is (to be) made: written before anything is
+//!   STATE/NAME/openvswitch/ the private Open vSwitch
+//! ```
+//!
+//! The folder `STATE/NAME` is what claims the name.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::ControlLink;
+use crate::error::{Error, Result};
+use crate::options::Controller;
+use crate::process::ProcessIdentity;
+use crate::topology::Topology;
+
+const FILE: &str = "lab.json";
+
+/// A folder of labs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDirectory {
+    path: PathBuf,
+}
+
+/// How far a lab has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Being made, or left half made by a process that died.
+    Starting,
+    /// Up.
+    Up,
+}
+
+/// One lab as `weir lab list` shows it.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The lab's name.
+    pub name: String,
+    /// How far it has come.
+    pub phase: Phase,
+    /// Whether it was meant to end with a process that is no more.
+    pub abandoned: bool,
+    /// Number of switches.
+    pub switches: usize,
+    /// Number of hosts.
+    pub hosts: usize,
+    /// Where its switches' controllers are.
+    pub controllers: Vec<String>,
+    /// When it was made.
+    pub created: SystemTime,
+}
+
+/// Everything that a lab made, or is about to make.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) version: u32,
+    pub(crate) name: String,
+    pub(crate) phase: Phase,
+    /// Seconds since 1970.
+    pub(crate) created: u64,
+    /// The process with which the lab is to end; `None` for one that stays until it is taken down.
+    pub(crate) owner: Option<ProcessIdentity>,
+    pub(crate) topology: Topology,
+    pub(crate) controllers: Vec<Controller>,
+    pub(crate) namespaces: Vec<String>,
+    pub(crate) control: Option<ControlLink>,
+    pub(crate) processes: Vec<ProcessIdentity>,
+}
+
+impl Record {
+    pub(crate) const VERSION: u32 = 1;
+
+    pub(crate) fn now() -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+
+    fn summary(&self) -> Summary {
+        Summary {
+            name: self.name.clone(),
+            phase: self.phase,
+            abandoned: self.owner.is_some_and(|owner| !owner.is_alive()),
+            switches: self.topology.switches().len(),
+            hosts: self.topology.hosts().len(),
+            controllers: self.controllers.iter().map(ToString::to_string).collect(),
+            created: UNIX_EPOCH + std::time::Duration::from_secs(self.created),
+        }
+    }
+}
+
+impl Default for StateDirectory {
+    /// `/run/weir/labs` for root, else `$XDG_RUNTIME_DIR/weir/labs`.
+    fn default() -> Self {
+        let user =
+            std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !nix::unistd::geteuid().is_root());
+        let base = user.map_or_else(|| PathBuf::from("/run"), PathBuf::from);
+        StateDirectory { path: base.join("weir").join("labs") }
+    }
+}
+
+impl StateDirectory {
+    /// That folder; it is created when the first lab is and removed with the last.
+    pub fn at(path: impl Into<PathBuf>) -> StateDirectory {
+        StateDirectory { path: path.into() }
+    }
+
+    /// The folder's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The labs that exist, by name.
+    pub fn list(&self) -> Result<Vec<Summary>> {
+        let mut summaries = Vec::new();
+        for name in self.names()? {
+            match self.read(&name) {
+                Ok(record) => summaries.push(record.summary()),
+                // Taken down while we were looking, or claimed and not yet written.
+                Err(Error::NoSuchLab { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(summaries)
+    }
+
+    /// Names of the labs that exist, whether their state can be read or not.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other.map_err(Error::path("read", &self.path))?,
+        };
+        let mut names: Vec<_> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| crate::topology::check_lab_name(name).is_ok())
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Claims a name, `wanted` or the first free of `lab1`, `lab2`, ..., with the record that
+    /// `describe` makes for it.
+    pub(crate) fn claim(
+        &self,
+        wanted: Option<&str>,
+        describe: impl Fn(&str) -> Record,
+    ) -> Result<Record> {
+        if let Some(name) = wanted {
+            crate::topology::check_lab_name(name)?;
+            return self
+                .try_claim(describe(name))?
+                .ok_or_else(|| Error::NameTaken(name.to_owned()));
+        }
+        for number in 1..=u16::MAX {
+            if let Some(record) = self.try_claim(describe(&format!("lab{number}")))? {
+                return Ok(record);
+            }
+        }
+        Err(Error::NameTaken("lab1 and so on".to_owned()))
+    }
+
+    /// Claiming and writing are one step (the renaming of a prepared folder), so that no crash
+    /// leaves a claimed name that nobody can take down.
+    fn try_claim(&self, record: Record) -> Result<Option<Record>> {
+        let folder = self.folder(&record.name);
+        if folder.exists() {
+            return Ok(None);
+        }
+        let prepared =
+            self.path.join(format!(".{}.{:?}", std::process::id(), std::thread::current().id()));
+        fs::create_dir_all(&prepared).map_err(Error::path("create", &prepared))?;
+        let outcome =
+            self.write_to(&prepared, &record).and_then(|()| match fs::rename(&prepared, &folder) {
+                Ok(()) => Ok(true),
+                // A folder that has something in it cannot be replaced.
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
+                Err(source) => Err(Error::path("create", &folder)(source)),
+            });
+        if matches!(outcome, Ok(true)) {
+            return Ok(Some(record));
+        }
+        let _ = fs::remove_dir_all(&prepared);
+        outcome.map(|_| None)
+    }
+
+    /// Removes the lab's folder, and the parents that Weir made when they are empty now.
+    pub(crate) fn release(&self, name: &str) -> Result<()> {
+        let folder = self.folder(name);
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::path("remove", &folder)(error));
+            }
+            _ => {}
+        }
+        // Fails when other labs are there, which is as it should be.
+        let mut parent = Some(&*self.path);
+        while let Some(folder) =
+            parent.filter(|folder| folder.ends_with("weir/labs") || folder.ends_with("weir"))
+        {
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+            parent = folder.parent();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Result<Record> {
+        let path = self.file(name);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(self.no_such_lab(name));
+            }
+            other => other.map_err(Error::path("read", &path))?,
+        };
+        let wrong = |message: String| Error::State { path: path.clone(), message };
+        let record: Record =
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        if record.version != Record::VERSION {
+            return Err(wrong(format!(
+                "its version is {}, not {}",
+                record.version,
+                Record::VERSION
+            )));
+        }
+        Ok(record)
+    }
+
+    /// Writes it so that a reader, or a crash, sees either the old one or the new one.
+    pub(crate) fn write(&self, record: &Record) -> Result<()> {
+        self.write_to(&self.folder(&record.name), record)
+    }
+
+    fn write_to(&self, folder: &Path, record: &Record) -> Result<()> {
+        let path = folder.join(FILE);
+        let fresh = path.with_extension("json.new");
+        let text = serde_json::to_vec_pretty(record)
+            .map_err(|error| Error::State { path: path.clone(), message: error.to_string() })?;
+        fs::write(&fresh, text).map_err(Error::path("write", &fresh))?;
+        fs::rename(&fresh, &path).map_err(Error::path("replace", &path))
+    }
+
+    pub(crate) fn no_such_lab(&self, name: &str) -> Error {
+        Error::NoSuchLab { name: name.to_owned(), existing: self.names().unwrap_or_default() }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder(name).join(FILE)
+    }
+}

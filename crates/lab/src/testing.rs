@@ -1,0 +1,33 @@
+//! For tests that need root, Open vSwitch or both: skip loudly by name where they are missing.
+
+use std::io::Write;
+
+use crate::requirements::Requirements;
+
+/// Whether `test` has to be skipped because this machine lacks something; says so on stderr.
+///
+/// ```no_run
+/// # fn root_hosts_reach_each_other() {
+/// if lab::testing::skip("root_hosts_reach_each_other", lab::Requirements::ALL) {
+///     return;
+/// }
+/// # }
+/// ```
+///
+/// # Panics
+/// Under `CI=true`, where a skip is a failure.
+#[allow(clippy::panic)] // A test's failure is a panic.
+pub fn skip(test: &str, requirements: Requirements) -> bool {
+    let missing = requirements.check();
+    if missing.is_empty() {
+        return false;
+    }
+    let reasons: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    let message = format!("SKIPPED {test}: {}", reasons.join("; "));
+    if std::env::var_os("CI").is_some_and(|value| value == "true") {
+        panic!("{message} (under CI=true this is a failure)");
+    }
+    // Not `eprintln!`: the test harness swallows what a passing test prints with it.
+    let _ = writeln!(std::io::stderr(), "{message}");
+    true
+}
