@@ -1,0 +1,129 @@
+//! A tenant may have several controllers, and they may be anybody's.
+
+use std::net::Ipv4Addr;
+
+use serde_json::json;
+
+use crate::slices::{by_port, forward};
+use crate::support::app::App;
+use crate::support::free_port;
+use crate::support::network::{Network, V10, V13, Version};
+use crate::support::process::Process;
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
+
+const EQUAL: u32 = 1;
+const MASTER: u32 = 2;
+const SLAVE: u32 = 3;
+/// OpenFlow 1.3.5 section 7.4.4: BAD_REQUEST / IS_SLAVE and ROLE_REQUEST_FAILED / STALE.
+const IS_SLAVE: (u64, u64) = (1, 10);
+const STALE: (u64, u64) = (11, 0);
+
+#[test]
+fn ovs_each_tenant_has_one_master_of_its_own() {
+    needs!(ovs_each_tenant_has_one_master_of_its_own: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::single(&ADDRESSES, V13);
+    let (mut first, mut second, mut blue) =
+        (App::flow_installer("1.3"), App::flow_installer("1.3"), App::flow_installer("1.3"));
+    let red = by_port("red", &format!("{first}\", \"{second}"), [1, 2]);
+    let weir = Weir::serve_on(
+        network.controller_host(),
+        &(red + &by_port("blue", &blue.to_string(), [3, 4])),
+    );
+    network.connect_to(weir.openflow);
+    for controller in [&mut first, &mut second, &mut blue] {
+        controller.expect("switch");
+        assert_eq!(ask_role(controller, 1, "NOCHANGE", 0), EQUAL);
+    }
+
+    assert_eq!(ask_role(&mut first, 2, "MASTER", 1), MASTER);
+    assert_eq!(ask_role(&mut blue, 2, "MASTER", 1), MASTER, "blue's roles are not red's");
+    assert_eq!(ask_role(&mut second, 2, "MASTER", 2), MASTER);
+    assert_eq!(ask_role(&mut first, 3, "NOCHANGE", 0), SLAVE, "one master at a time");
+    assert_eq!(ask_role(&mut blue, 3, "NOCHANGE", 0), MASTER, "per tenant");
+
+    // A slave may look, and may not touch.
+    first.flow("add", 4, &forward(1, 2));
+    assert_error(&mut first, 4, IS_SLAVE);
+    assert_eq!(first.flows(5).len(), 0);
+    second.flow("add", 4, &forward(1, 2));
+    second.barrier(5);
+    assert_eq!(first.flows(6).len(), 1);
+
+    // A master of yesterday is told so.
+    first.order(&json!({"send": "role", "xid": 7, "role": "MASTER", "generation_id": 1}));
+    assert_error(&mut first, 7, STALE);
+}
+
+fn ask_role(controller: &mut App, xid: u32, role: &str, generation_id: u64) -> u32 {
+    controller
+        .order(&json!({"send": "role", "xid": xid, "role": role, "generation_id": generation_id}));
+    let reply = controller.expect_reply("role_reply", xid);
+    reply["role"].as_u64().and_then(|role| u32::try_from(role).ok()).expect("a role")
+}
+
+fn assert_error(controller: &mut App, xid: u32, (kind, code): (u64, u64)) {
+    let error = controller.expect_reply("error", xid);
+    assert_eq!(
+        (error["type"].as_u64(), error["code"].as_u64()),
+        (Some(kind), Some(code)),
+        "{error}"
+    );
+}
+
+#[test]
+fn ovs_a_packet_reaches_all_controllers_of_its_tenant_and_no_other() {
+    needs!(ovs_a_packet_reaches_all_controllers_of_its_tenant_and_no_other: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::single(&ADDRESSES, V10);
+    let (mut first, mut second, mut blue) =
+        (App::flow_installer("1.0"), App::flow_installer("1.0"), App::flow_installer("1.0"));
+    let red = by_port("red", &format!("{first}\", \"{second}"), [1, 2]);
+    let weir = Weir::serve_on(
+        network.controller_host(),
+        &(red + &by_port("blue", &blue.to_string(), [3, 4])),
+    );
+    network.connect_to(weir.openflow);
+    for controller in [&mut first, &mut second, &mut blue] {
+        controller.expect("switch");
+    }
+    assert!(network.is_silent("h1", "h2"), "nobody forwards, so ARP goes to the controllers");
+    assert_eq!(first.expect("packet_in")["in_port"], 1);
+    assert_eq!(second.expect("packet_in")["in_port"], 1);
+    blue.barrier(1);
+    assert!(!blue.has_seen("packet_in"));
+}
+
+#[test]
+fn ovs_testcontroller_is_a_tenant_on_openflow_10() {
+    needs!(ovs_testcontroller_is_a_tenant_on_openflow_10:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("ovs-testcontroller"));
+    check_testcontroller(V10, App::learning_switch_10());
+}
+
+#[test]
+fn ovs_testcontroller_is_a_tenant_on_openflow_13() {
+    needs!(ovs_testcontroller_is_a_tenant_on_openflow_13:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("ovs-testcontroller"));
+    check_testcontroller(V13, App::learning_switch_13());
+}
+
+/// Red runs Open vSwitch's own controller, blue runs os-ken; each serves its hosts and only those.
+fn check_testcontroller(version: Version, mut blue: App) {
+    let network = Network::single(&ADDRESSES, version);
+    let port = free_port();
+    let listen = format!("ptcp:{port}:{}", Ipv4Addr::LOCALHOST);
+    let _red =
+        Process::start("ovs-testcontroller", "ovs-testcontroller", &["--verbose=warn", &listen]);
+    let weir = Weir::serve_on(
+        network.controller_host(),
+        &(by_port("red", &format!("tcp:127.0.0.1:{port}"), [1, 2])
+            + &by_port("blue", &blue.to_string(), [3, 4])),
+    );
+    network.connect_to(weir.openflow);
+    blue.expect("switch");
+    assert!(network.pings("h1", "h2"), "red");
+    assert!(network.pings("h3", "h4"), "blue");
+    assert!(network.is_silent("h1", "h3"), "across");
+}

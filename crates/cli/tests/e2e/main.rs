@@ -1,0 +1,20 @@
+//! End to end: `weir` as a process, with real switches and real controllers where the scenario asks for them.
+//!
+//! One file a scenario; each reads like a specification, and `support` is what they are told with. Tests whose names
+//! begin with `ovs_` need root and Open vSwitch, and skip themselves loudly without.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, unreachable_pub)]
+
+mod support;
+
+mod bad_peers;
+mod controllers;
+mod operations;
+mod reconnect;
+mod reload;
+mod restart;
+mod slices;
+mod statistics;
+mod switch_only;
+mod tls;

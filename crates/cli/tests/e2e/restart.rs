@@ -1,0 +1,106 @@
+//! Weir dies by kill -9 and comes back: no rule is lost, none is orphaned, none is installed twice.
+
+use serde_json::{Value, json};
+
+use crate::slices::{by_port, forward};
+use crate::support::app::App;
+use crate::support::eventually;
+use crate::support::network::{Network, V10, V13, Version};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
+const SEND_FLOW_REMOVED: u32 = 1;
+const RED_COOKIE: u64 = 0xcafe;
+
+#[test]
+fn ovs_rules_survive_kill_9_on_openflow_10() {
+    needs!(ovs_rules_survive_kill_9_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+    check_crash(V10, "1.0");
+}
+
+#[test]
+fn ovs_rules_survive_kill_9_on_openflow_13() {
+    needs!(ovs_rules_survive_kill_9_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
+    check_crash(V13, "1.3");
+}
+
+fn check_crash(version: Version, openflow: &str) {
+    let network = Network::single(&ADDRESSES, version);
+    let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
+    let tenants =
+        by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4]);
+    let mut weir = Weir::serve_on(network.controller_host(), &tenants);
+    network.connect_to(weir.openflow);
+    install_both_ways(&mut red, [1, 2]);
+    install_both_ways(&mut blue, [3, 4]);
+    assert!(network.pings("h1", "h2"));
+    let before = network.flows("s1");
+
+    weir.crash();
+    assert!(network.pings("h3", "h4"), "the switch goes on by itself");
+    weir.restart();
+    network.wait_connected();
+    red.expect("switch");
+    blue.expect("switch");
+    red.barrier(100);
+    blue.barrier(100);
+
+    let after = network.flows("s1");
+    let texts = |flows: &[crate::support::network::Flow]| {
+        flows.iter().map(|flow| flow.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&after), texts(&before), "the same flows, no more and no fewer");
+    for (before, after) in before.iter().zip(&after) {
+        assert!(after.duration > before.duration, "installed again: {}", after.text);
+        assert!(after.packets >= before.packets, "counters lost: {}", after.text);
+    }
+
+    // The tenants' numbers are what they were.
+    let mine: Vec<Value> =
+        red.flows(101).into_iter().filter(|flow| flow["match"]["in_port"] == 1).collect();
+    assert_eq!(mine.len(), 1, "{mine:?}");
+    assert_eq!((&mine[0]["cookie"], &mine[0]["priority"]), (&json!(RED_COOKIE), &json!(9)));
+    assert!(mine[0]["packets"].as_u64() > Some(0), "counted on the switch, before and after");
+
+    // And the rules are still the tenant's: it may delete them, and is told once.
+    red.flow("delete", 102, &json!({"table_id": 255, "match": {"in_port": 1}}));
+    let removed = red.expect("flow_removed");
+    assert_eq!((&removed["cookie"], &removed["match"]["in_port"]), (&json!(RED_COOKIE), &json!(1)));
+    red.barrier(103);
+    assert!(!red.has_seen("flow_removed"), "once");
+    assert_eq!(red.flows(104).len(), 1);
+    assert_eq!(blue.flows(104).len(), 2);
+}
+
+/// Two rules, for the two directions between two ports, that tell when they are gone.
+fn install_both_ways(controller: &mut App, [one, other]: [u32; 2]) {
+    controller.expect("switch");
+    for (xid, mut flow) in [(1, forward(one, other)), (2, forward(other, one))] {
+        flow["cookie"] = json!(RED_COOKIE);
+        flow["flags"] = json!(SEND_FLOW_REMOVED);
+        controller.flow("add", xid, &flow);
+    }
+    controller.barrier(3);
+}
+
+#[test]
+fn ovs_rules_of_a_tenant_that_left_meanwhile_are_removed() {
+    needs!(ovs_rules_of_a_tenant_that_left_meanwhile_are_removed: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::single(&ADDRESSES, V13);
+    let (mut red, mut blue) = (App::flow_installer("1.3"), App::flow_installer("1.3"));
+    let only_red = by_port("red", &red.to_string(), [1, 2]);
+    let both = only_red.clone() + &by_port("blue", &blue.to_string(), [3, 4]);
+    let mut weir = Weir::serve_on(network.controller_host(), &both);
+    network.connect_to(weir.openflow);
+    install_both_ways(&mut red, [1, 2]);
+    install_both_ways(&mut blue, [3, 4]);
+    assert!(network.pings("h1", "h2") && network.pings("h3", "h4"));
+
+    weir.crash();
+    weir.write_config(&only_red);
+    weir.restart();
+    network.wait_connected();
+    eventually("blue's rules are gone", || network.is_silent("h3", "h4"));
+    assert!(network.pings("h1", "h2"), "red's are not");
+}

@@ -1,0 +1,238 @@
+//! Two tenants on one real switch, each with its own real controller: all of their own, nothing of the other's.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::app::App;
+use crate::support::network::{Network, V10, V13, Version};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+/// Hosts 1 and 2 are red's, 3 and 4 blue's, whichever way the flowspace says it.
+const ADDRESSES: [&str; 4] = ["10.1.0.1", "10.1.0.2", "10.2.0.1", "10.2.0.2"];
+
+/// A tenant by the ports that its hosts are on.
+pub fn by_port(name: &str, controller: &str, ports: [u16; 2]) -> String {
+    let [first, second] = ports;
+    format!(
+        r#"
+[[tenants]]
+name = "{name}"
+controllers = ["{controller}"]
+[[tenants.flowspace]]
+match = "in_port={first}"
+[[tenants.flowspace]]
+match = "in_port={second}"
+"#
+    )
+}
+
+/// A tenant by its address block: what is sent from it to it, and the ARP that this needs.
+fn by_prefix(name: &str, controller: &str, block: &str) -> String {
+    format!(
+        r#"
+[[tenants]]
+name = "{name}"
+controllers = ["{controller}"]
+[[tenants.flowspace]]
+match = "ip,nw_src={block},nw_dst={block}"
+[[tenants.flowspace]]
+match = "arp,nw_src={block},nw_dst={block}"
+"#
+    )
+}
+
+/// Both tenants reach all of their own; neither reaches the other, in any direction.
+fn check_isolation(
+    version: Version,
+    mut controllers: [App; 2],
+    tenants: impl Fn(&App, &App) -> String,
+) {
+    let network = Network::single(&ADDRESSES, version);
+    let weir =
+        Weir::serve_on(network.controller_host(), &tenants(&controllers[0], &controllers[1]));
+    network.connect_to(weir.openflow);
+    for controller in &mut controllers {
+        controller.expect("switch");
+    }
+    for (from, to) in [("h1", "h2"), ("h2", "h1"), ("h3", "h4"), ("h4", "h3")] {
+        assert!(network.pings(from, to), "{from} to {to}: one tenant");
+    }
+    for (from, to) in [("h1", "h3"), ("h2", "h4"), ("h3", "h2"), ("h4", "h1")] {
+        assert!(network.is_silent(from, to), "{from} to {to}: two tenants");
+    }
+    for controller in &mut controllers {
+        assert!(!controller.has_seen("error"), "an ordinary learning switch is refused nothing");
+    }
+}
+
+fn tenants_by_port(red: &App, blue: &App) -> String {
+    by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4])
+}
+
+fn tenants_by_prefix(red: &App, blue: &App) -> String {
+    by_prefix("red", &red.to_string(), "10.1.0.0/16")
+        + &by_prefix("blue", &blue.to_string(), "10.2.0.0/16")
+}
+
+#[test]
+fn ovs_tenants_by_port_on_openflow_10_are_apart() {
+    needs!(ovs_tenants_by_port_on_openflow_10_are_apart: Needs::OpenVSwitch, Needs::OsKen);
+    check_isolation(V10, [App::learning_switch_10(), App::learning_switch_10()], tenants_by_port);
+}
+
+#[test]
+fn ovs_tenants_by_port_on_openflow_13_are_apart() {
+    needs!(ovs_tenants_by_port_on_openflow_13_are_apart: Needs::OpenVSwitch, Needs::OsKen);
+    check_isolation(V13, [App::learning_switch_13(), App::learning_switch_13()], tenants_by_port);
+}
+
+#[test]
+fn ovs_tenants_by_prefix_on_openflow_10_are_apart() {
+    needs!(ovs_tenants_by_prefix_on_openflow_10_are_apart: Needs::OpenVSwitch, Needs::OsKen);
+    check_isolation(V10, [App::learning_switch_10(), App::learning_switch_10()], tenants_by_prefix);
+}
+
+#[test]
+fn ovs_tenants_by_prefix_on_openflow_13_are_apart() {
+    needs!(ovs_tenants_by_prefix_on_openflow_13_are_apart: Needs::OpenVSwitch, Needs::OsKen);
+    check_isolation(V13, [App::learning_switch_13(), App::learning_switch_13()], tenants_by_prefix);
+}
+
+/// What the switch's refusals are called, by version: (FLOW_MOD_FAILED, EPERM) and (BAD_ACTION, BAD_OUT_PORT).
+struct Refusals {
+    no_permission: (u64, u64),
+    bad_out_port: (u64, u64),
+}
+
+const REFUSALS_10: Refusals = Refusals { no_permission: (3, 2), bad_out_port: (2, 4) };
+const REFUSALS_13: Refusals = Refusals { no_permission: (5, 6), bad_out_port: (2, 4) };
+
+#[test]
+fn ovs_refusals_on_openflow_10_name_the_tenants_request() {
+    needs!(ovs_refusals_on_openflow_10_name_the_tenants_request: Needs::OpenVSwitch, Needs::OsKen);
+    check_refusals(V10, "1.0", &REFUSALS_10);
+}
+
+#[test]
+fn ovs_refusals_on_openflow_13_name_the_tenants_request() {
+    needs!(ovs_refusals_on_openflow_13_name_the_tenants_request: Needs::OpenVSwitch, Needs::OsKen);
+    check_refusals(V13, "1.3", &REFUSALS_13);
+}
+
+fn check_refusals(version: Version, openflow: &str, refusals: &Refusals) {
+    let network = Network::single(&ADDRESSES, version);
+    let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
+    let weir = Weir::serve_on(network.controller_host(), &tenants_by_port(&red, &blue));
+    network.connect_to(weir.openflow);
+    red.expect("switch");
+    blue.expect("switch");
+
+    // Blue has a rule over its own traffic.
+    blue.flow("add", 0x0b1e, &forward(3, 4));
+    blue.barrier(0x0b1f);
+    let before = network.flow_texts("s1");
+
+    // Red tries to take that traffic, and to send its own into blue's port.
+    red.flow("add", 0x0bad, &forward(3, 1));
+    assert_refused(&red.expect_reply("error", 0x0bad), refusals.no_permission, 0x0bad);
+    red.flow("add", 0x0bae, &forward(1, 4));
+    assert_refused(&red.expect_reply("error", 0x0bae), refusals.bad_out_port, 0x0bae);
+
+    // Red deletes everything, which is nothing.
+    red.flow("delete", 0x0baf, &json!({"table_id": 255}));
+    red.barrier(0x0bb0);
+
+    assert_eq!(network.flow_texts("s1"), before, "the switch never heard of it");
+    assert!(!blue.has_seen("error"), "and neither did blue");
+    assert_eq!(blue.flows(0x0b20).len(), 1, "blue's rule stands");
+    assert_eq!(red.flows(0x0bb1).len(), 0, "red sees none of it");
+}
+
+/// A rule that forwards all that comes in at one port to another.
+pub fn forward(in_port: u32, out_port: u32) -> Value {
+    json!({"priority": 9, "match": {"in_port": in_port}, "actions": [{"type": "OUTPUT", "port": out_port}]})
+}
+
+/// The ERROR has type and code, and its data is the tenant's own message with the tenant's own xid.
+fn assert_refused(error: &Value, (kind, code): (u64, u64), xid: u32) {
+    assert_eq!(
+        (error["type"].as_u64(), error["code"].as_u64()),
+        (Some(kind), Some(code)),
+        "{error}"
+    );
+    let data = error["data"].as_str().unwrap_or_default();
+    // A FLOW_MOD's header: version, type 0x0e, length, xid.
+    assert_eq!(
+        (data.get(2..4), data.get(8..16)),
+        (Some("0e"), Some(format!("{xid:08x}").as_str())),
+        "{error}"
+    );
+}
+
+#[test]
+fn ovs_a_tenant_sees_only_its_own_ports() {
+    needs!(ovs_a_tenant_sees_only_its_own_ports: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::single(&ADDRESSES, V13);
+    let (mut red, mut blue) = (App::flow_installer("1.3"), App::flow_installer("1.3"));
+    let weir = Weir::serve_on(network.controller_host(), &tenants_by_port(&red, &blue));
+    network.connect_to(weir.openflow);
+    for (controller, own) in [(&mut red, [1, 2]), (&mut blue, [3, 4])] {
+        controller.expect("switch");
+        for (xid, request) in [(21, "port_desc"), (22, "port_stats")] {
+            controller.order(&json!({"send": request, "xid": xid}));
+            let mut ports: Vec<u64> =
+                serde_json::from_value(controller.expect_reply("stats", xid)["body"].clone())
+                    .expect("a list of port numbers");
+            ports.sort_unstable();
+            assert_eq!(ports, own, "{request}");
+        }
+    }
+
+    // A port goes down: its owner hears of it, the other tenant does not.
+    network.set_port("s1", "s1-eth3", "down");
+    assert_eq!(blue.expect("port_status")["port"], 3);
+    red.barrier(23);
+    assert!(!red.has_seen("port_status"));
+}
+
+#[test]
+fn ovs_discovery_of_a_tenant_stays_within_its_links() {
+    needs!(ovs_discovery_of_a_tenant_stays_within_its_links: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::linear(3, V13);
+    let (mut red, mut blue) = (App::topology(), App::topology());
+    // Red has the switches s1 and s2, blue has s3; s1–s2–s3 is a row.
+    let tenant = |name: &str, controller: &App, switches: &str| {
+        format!(
+            r#"
+[[tenants]]
+name = "{name}"
+controllers = ["{controller}"]
+[[tenants.flowspace]]
+match = ""
+switches = {switches}
+"#
+        )
+    };
+    let weir = Weir::serve_on(
+        network.controller_host(),
+        &(tenant("red", &red, r#"["00:00:00:00:00:00:00:01", "00:00:00:00:00:00:00:02"]"#)
+            + &tenant("blue", &blue, r#"["00:00:00:00:00:00:00:03"]"#)),
+    );
+    network.connect_to(weir.openflow);
+    let ends = |link: Value| {
+        let mut ends = [link["from"][0].as_u64(), link["to"][0].as_u64()];
+        ends.sort_unstable();
+        ends
+    };
+    blue.expect("switch");
+    for _ in 0..2 {
+        assert_eq!(ends(red.expect("link")), [Some(1), Some(2)]);
+    }
+    // One more round of os-ken's probes, in which the link between s2 and s3 could show.
+    thread::sleep(Duration::from_secs(1));
+    assert!(!red.has_seen("link"), "half of it is not red's");
+    assert!(!blue.has_seen("link"), "and half of it is not blue's");
+}

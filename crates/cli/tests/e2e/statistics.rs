@@ -1,0 +1,126 @@
+//! Barriers mean what they say, and each tenant's statistics are its own.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::slices::{by_port, forward};
+use crate::support::app::App;
+use crate::support::network::{Network, V10, V13, Version};
+use crate::support::puppet::{
+    BARRIER_REPLY, BARRIER_REQUEST, Controller, FLOW_MOD, Message, STATS_REPLY, STATS_REQUEST,
+    Switch, add_flow,
+};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
+
+/// How long nothing must happen, for us to believe that it won't.
+const A_WHILE: Duration = Duration::from_millis(300);
+
+#[test]
+fn a_barrier_reply_waits_for_the_switch() {
+    let controller = Controller::listen();
+    let weir = Weir::serve(&by_port("red", &controller.name(), [1, 2]));
+    let switch = Switch::connect(weir.openflow, 1, &[1, 2]);
+    let red = controller.switch(0);
+    weir.wait_for_switches(1);
+
+    switch.peer.hold(BARRIER_REQUEST);
+    red.send(&Message::new(FLOW_MOD, 5, &add_flow(1, 2, 9, 0)));
+    red.send(&Message::new(BARRIER_REQUEST, 6, &[]));
+    let asked = switch.peer.expect(BARRIER_REQUEST);
+    assert!(red.hears_no(BARRIER_REPLY, A_WHILE), "the switch has not said that it is done");
+
+    switch.peer.send(&Message::new(BARRIER_REPLY, asked.xid, &[]));
+    // Weir may have put barriers of its own before; the tenant's comes with the last.
+    while let Some(more) = switch.peer.poll(BARRIER_REQUEST, A_WHILE) {
+        switch.peer.send(&Message::new(BARRIER_REPLY, more.xid, &[]));
+    }
+    red.expect_reply(BARRIER_REPLY, 6);
+}
+
+#[test]
+fn a_barrier_does_not_wait_for_the_neighbour() {
+    let (red, blue) = (Controller::listen(), Controller::listen());
+    let weir = Weir::serve(
+        &(by_port("red", &red.name(), [1, 2]) + &by_port("blue", &blue.name(), [3, 4])),
+    );
+    let _switch = Switch::connect(weir.openflow, 1, &[1, 2, 3, 4]);
+    let (red, blue) = (red.switch(0), blue.switch(0));
+    for xid in 0..500 {
+        red.send(&Message::new(FLOW_MOD, xid, &add_flow(1, 2, 9, u64::from(xid))));
+    }
+    blue.send(&Message::new(BARRIER_REQUEST, 6, &[]));
+    blue.expect_reply(BARRIER_REPLY, 6);
+}
+
+#[test]
+fn an_empty_answer_is_an_answer() {
+    const FLOW: u16 = 1;
+    let controller = Controller::listen();
+    let weir = Weir::serve(&by_port("red", &controller.name(), [1, 2]));
+    let _switch = Switch::connect(weir.openflow, 1, &[1, 2]);
+    let red = controller.switch(0);
+    let mut body = FLOW.to_be_bytes().to_vec();
+    body.extend([0, 0]);
+    body.extend(0x003f_ffffu32.to_be_bytes()); // every flow
+    body.resize(4 + 40, 0);
+    body.extend([0xff, 0, 0xff, 0xff]); // of every table, to whatever port
+    red.send(&Message::new(STATS_REQUEST, 9, &body));
+    assert_eq!(red.expect_reply(STATS_REPLY, 9).body, [0, 1, 0, 0]);
+}
+
+#[test]
+fn ovs_flow_statistics_are_per_tenant_on_openflow_10() {
+    needs!(ovs_flow_statistics_are_per_tenant_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+    check_statistics(V10, "1.0");
+}
+
+#[test]
+fn ovs_flow_statistics_are_per_tenant_on_openflow_13() {
+    needs!(ovs_flow_statistics_are_per_tenant_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
+    check_statistics(V13, "1.3");
+}
+
+/// Both tenants use the same cookie, priority and xids; neither sees a trace of the other.
+fn check_statistics(version: Version, openflow: &str) {
+    const COOKIE: u64 = 0x1234;
+    let network = Network::single(&ADDRESSES, version);
+    let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
+    let weir = Weir::serve_on(
+        network.controller_host(),
+        &(by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4])),
+    );
+    network.connect_to(weir.openflow);
+    for (controller, ports) in [(&mut red, [1, 2]), (&mut blue, [3, 4])] {
+        controller.expect("switch");
+        for (xid, mut flow) in [(1, forward(ports[0], ports[1])), (2, forward(ports[1], ports[0]))]
+        {
+            flow["cookie"] = json!(COOKIE);
+            controller.flow("add", xid, &flow);
+        }
+        controller.barrier(3);
+    }
+    assert!(network.pings("h1", "h2"));
+
+    for (controller, ports, has_traffic) in [(&mut red, [1, 2], true), (&mut blue, [3, 4], false)] {
+        let mut flows = controller.flows(4);
+        flows.sort_by_key(|flow| flow["match"]["in_port"].as_u64());
+        assert_eq!(flows.len(), 2, "{flows:?}");
+        for (flow, port) in flows.iter().zip(ports) {
+            assert_eq!(
+                (&flow["match"]["in_port"], &flow["cookie"]),
+                (&json!(port), &json!(COOKIE))
+            );
+            assert_eq!(flow["priority"], 9);
+            assert_eq!(flow["packets"].as_u64() > Some(0), has_traffic, "{flow}");
+        }
+    }
+
+    // A delete with the shared cookie's match takes one's own only.
+    red.flow("delete", 5, &json!({"table_id": 255, "match": {}}));
+    red.barrier(6);
+    assert_eq!((red.flows(7).len(), blue.flows(7).len()), (0, 2));
+}

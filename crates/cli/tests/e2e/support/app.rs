@@ -1,0 +1,177 @@
+//! A tenant's real controller: an os-ken application of `examples/os-ken`, told and heard by JSON lines.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::process::Process;
+use super::{PATIENCE, free_port, repository};
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+pub struct App {
+    name: &'static str,
+    pub address: SocketAddr,
+    scheme: &'static str,
+    process: Process,
+    /// Lines before this one were asked for already.
+    read: usize,
+}
+
+/// What a controller that speaks TLS shows and trusts.
+pub struct Credentials<'a> {
+    pub certificate: &'a Path,
+    pub private_key: &'a Path,
+    pub ca: &'a Path,
+}
+
+impl App {
+    pub fn learning_switch_10() -> App {
+        App::start("learning_switch_10", LOOPBACK, &[], None)
+    }
+
+    pub fn learning_switch_13() -> App {
+        App::start("learning_switch_13", LOOPBACK, &[], None)
+    }
+
+    pub fn topology() -> App {
+        App::start("topology", LOOPBACK, &[], None)
+    }
+
+    /// `openflow` is "1.0" or "1.3".
+    pub fn flow_installer(openflow: &str) -> App {
+        App::start("flow_installer", LOOPBACK, &["--openflow", openflow], None)
+    }
+
+    /// An application by name that switches reach without Weir between.
+    pub fn switch_only(name: &'static str, host: IpAddr) -> App {
+        App::start(name, host, &[], None)
+    }
+
+    pub fn with_tls(name: &'static str, credentials: &Credentials<'_>) -> App {
+        App::start(name, LOOPBACK, &[], Some(credentials))
+    }
+
+    fn start(
+        name: &'static str,
+        host: IpAddr,
+        more: &[&str],
+        tls: Option<&Credentials<'_>>,
+    ) -> App {
+        App::start_at(SocketAddr::new(host, free_port()), name, more, tls)
+    }
+
+    fn start_at(
+        address: SocketAddr,
+        name: &'static str,
+        more: &[&str],
+        tls: Option<&Credentials<'_>>,
+    ) -> App {
+        let run = repository().join("examples/os-ken/run.py").display().to_string();
+        let listen = address.to_string();
+        let mut arguments = vec![run.as_str(), name, "--listen", &listen];
+        arguments.extend(more);
+        let paths = tls.map(|tls| {
+            [tls.certificate, tls.private_key, tls.ca].map(|path| path.display().to_string())
+        });
+        for (option, path) in
+            ["--certificate", "--private-key", "--ca"].iter().zip(paths.iter().flatten())
+        {
+            arguments.extend([*option, path]);
+        }
+        let process = Process::start(name, &python().display().to_string(), &arguments);
+        let scheme = if tls.is_some() { "ssl" } else { "tcp" };
+        App { name, address, scheme, process, read: 0 }
+    }
+
+    /// Ends the application as a crash would, and starts it again at the same address with nothing remembered.
+    pub fn restart(&mut self) {
+        self.process.kill();
+        *self = App::start_at(self.address, self.name, &[], None);
+    }
+
+    /// The next event of that kind, which must come.
+    pub fn expect(&mut self, event: &str) -> Value {
+        self.expect_where(event, |_| true)
+    }
+
+    /// The next event of that kind with that xid, which must come.
+    pub fn expect_reply(&mut self, event: &str, xid: u32) -> Value {
+        self.expect_where(event, |found| found["xid"] == xid)
+    }
+
+    /// The next event of that kind that is `wanted`, which must come; events before it count as read.
+    pub fn expect_where(&mut self, event: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let found = self.find(event, PATIENCE, &wanted);
+        found.unwrap_or_else(|| {
+            panic!("{}: no such event `{event}`; saw {:#?}", self.name, self.process.stdout.all())
+        })
+    }
+
+    /// Whether such an event came since the last one that was asked for, without waiting.
+    pub fn has_seen(&mut self, event: &str) -> bool {
+        self.find(event, Duration::ZERO, &|_| true).is_some()
+    }
+
+    fn find(
+        &mut self,
+        event: &str,
+        at_most: Duration,
+        wanted: &dyn Fn(&Value) -> bool,
+    ) -> Option<Value> {
+        let found = self.process.stdout.wait_for(self.read, at_most, |line| {
+            serde_json::from_str::<Value>(line)
+                .ok()
+                .filter(|found| found["event"] == event && wanted(found))
+        })?;
+        let all = self.process.stdout.all();
+        let text =
+            |line: &String| serde_json::from_str::<Value>(line).is_ok_and(|parsed| parsed == found);
+        self.read += all[self.read..].iter().position(text).map_or(0, |index| index + 1);
+        Some(found)
+    }
+
+    /// An order for `flow_installer`, as its first lines describe them.
+    pub fn order(&mut self, order: &Value) {
+        self.process.write_line(&order.to_string());
+    }
+
+    /// Sends a FLOW_MOD; `flow` is written as in os-ken's ofctl library.
+    pub fn flow(&mut self, command: &str, xid: u32, flow: &Value) {
+        self.order(&json!({"send": "flow", "command": command, "xid": xid, "flow": flow}));
+    }
+
+    /// Waits until everything sent before is done at the switch; `xid` must be unused.
+    pub fn barrier(&mut self, xid: u32) {
+        self.order(&json!({"send": "barrier", "xid": xid}));
+        self.expect_reply("barrier_reply", xid);
+    }
+
+    /// The tenant's flows as the switch tells them; each is an object with `match`, `priority`, `packets`, ...
+    pub fn flows(&mut self, xid: u32) -> Vec<Value> {
+        self.order(&json!({"send": "flow_stats", "xid": xid}));
+        let mut flows = Vec::new();
+        loop {
+            let part = self.expect_reply("stats", xid);
+            flows.extend(part["body"].as_array().expect("a list of flows").clone());
+            if part["more"] == false {
+                return flows;
+            }
+        }
+    }
+}
+
+/// As a tenant's `controllers` name it.
+impl fmt::Display for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.scheme, self.address)
+    }
+}
+
+/// os-ken's Python; it exists only once `scripts/setup` has run.
+pub fn python() -> PathBuf {
+    repository().join(".venv/bin/python")
+}

@@ -1,0 +1,42 @@
+//! What the scenarios are told with: `weir serve` as a process, os-ken applications, labs, certificates.
+//!
+//! Nothing here knows Weir's insides: a scenario sees what an operator sees. Everything that is started or made
+//! is ended or removed when its value is dropped.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub mod app;
+pub mod folder;
+pub mod http;
+pub mod network;
+pub mod pki;
+pub mod process;
+pub mod puppet;
+pub mod requirements;
+pub mod weir;
+
+/// How long anything may take that must happen. Generous: a busy machine is no failure.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits until `happened`, or fails with `what`.
+#[track_caller]
+pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !happened() {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A port that nobody had a moment ago.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bind to a free port");
+    listener.local_addr().expect("the port").port()
+}
+
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}

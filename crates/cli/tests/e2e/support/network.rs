@@ -1,0 +1,191 @@
+//! A real network for a scenario: hosts in namespaces, bridges of a private Open vSwitch.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use lab::{
+    FailMode, Lab, LabGuard, MacAddress, OpenVSwitch, Options, PingOptions, Protocol,
+    StateDirectory, Topology,
+};
+
+use super::PATIENCE;
+
+/// OpenFlow versions that a switch may be told to offer.
+pub use lab::Protocol as Version;
+
+pub const V10: Protocol = Protocol::OPENFLOW10;
+pub const V13: Protocol = Protocol::OPENFLOW13;
+
+pub struct Network {
+    lab: LabGuard,
+}
+
+/// One flow of a switch's table.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Cookie, table, priority, match and actions as `ovs-ofctl` writes them: what makes two flows the same.
+    pub text: String,
+    /// Seconds since it was installed.
+    pub duration: f64,
+    pub packets: u64,
+}
+
+impl Network {
+    /// Switch `s1` with hosts `h1`, `h2`, ... on its ports 1, 2, ..., with these addresses in one subnet.
+    pub fn single(addresses: &[&str], version: Version) -> Network {
+        let mut topology = Topology::builder();
+        topology.switch("s1").expect("a switch");
+        for (index, address) in addresses.iter().enumerate() {
+            let name = format!("h{}", index + 1);
+            let mac = MacAddress::from_number(u32::try_from(index + 1).expect("a small number"));
+            let address: Ipv4Addr = address.parse().expect("an IPv4 address");
+            topology.host_with(&name, mac, address, 8).expect("a host");
+            topology.link("s1", &name, None).expect("a link");
+        }
+        Network::up(&topology.build().expect("a topology"), version)
+    }
+
+    /// Switches in a row, one host each, as `weir lab` builds them.
+    pub fn linear(switches: usize, version: Version) -> Network {
+        Network::up(&Topology::builtin(&format!("linear,{switches}")).expect("a topology"), version)
+    }
+
+    fn up(topology: &Topology, version: Version) -> Network {
+        // What a killed test run left.
+        Lab::down_abandoned(&StateDirectory::default()).unwrap_or_else(|error| panic!("{error}"));
+        let options = Options {
+            protocols: vec![version],
+            // Without a controller nothing is forwarded: what passes, a controller has allowed.
+            fail_mode: Some(FailMode::Secure),
+            ephemeral: true,
+            ..Options::default()
+        };
+        let lab = Lab::up(topology, &options).unwrap_or_else(|error| panic!("{error}"));
+        Network { lab: LabGuard::new(lab) }
+    }
+
+    /// Where a controller must listen for the switches to reach it.
+    pub fn controller_host(&self) -> IpAddr {
+        IpAddr::V4(self.lab.controller_address().expect("a lab with switches"))
+    }
+
+    fn open_vswitch(&self) -> OpenVSwitch {
+        self.lab.open_vswitch().expect("a lab with switches")
+    }
+
+    /// Points every switch there, and waits until all are connected.
+    pub fn connect_to(&self, address: SocketAddr) {
+        self.set_controllers(&format!("tcp:{address}"));
+        self.wait_connected();
+    }
+
+    /// The same over TLS, with the switch's certificates.
+    pub fn connect_with_tls(&self, address: SocketAddr, key: &Path, certificate: &Path, ca: &Path) {
+        self.dial_with_tls(address, key, certificate, ca);
+        self.wait_connected();
+    }
+
+    /// The same without waiting, for those that must not come through.
+    pub fn dial_with_tls(&self, address: SocketAddr, key: &Path, certificate: &Path, ca: &Path) {
+        let paths = [key, certificate, ca].map(|path| path.display().to_string());
+        let arguments = ["set-ssl", &paths[0], &paths[1], &paths[2]];
+        self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
+        self.set_controllers(&format!("ssl:{address}"));
+    }
+
+    fn set_controllers(&self, target: &str) {
+        for switch in self.lab.topology().switches() {
+            // Out of band: the control channel does not cross the switch. No back-off: tests do not wait.
+            let arguments = [
+                "set-controller",
+                &switch.name,
+                target,
+                "--",
+                "set",
+                "controller",
+                &switch.name,
+                "connection-mode=out-of-band",
+                "max-backoff=1000",
+            ];
+            self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    pub fn wait_connected(&self) {
+        self.lab.wait_connected(PATIENCE).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Cuts the control channel of every switch; [`Network::connect_to`] mends it. The flows stay.
+    pub fn disconnect(&self) {
+        for switch in self.lab.topology().switches() {
+            self.open_vswitch()
+                .vsctl(["del-controller", &switch.name])
+                .unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    /// Takes every flow from a switch behind its controllers' back, as a power cycle does.
+    pub fn forget_flows(&self, switch: &str) {
+        self.ofctl(&["-O", "OpenFlow10,OpenFlow13", "del-flows", switch]);
+    }
+
+    /// Whether a ping gets there and back, at one of a few attempts.
+    pub fn pings(&self, from: &str, to: &str) -> bool {
+        self.reaches(from, to, Duration::from_secs(1), 3)
+    }
+
+    /// Whether pings that nothing should answer stay unanswered.
+    pub fn is_silent(&self, from: &str, to: &str) -> bool {
+        !self.reaches(from, to, Duration::from_millis(400), 2)
+    }
+
+    fn reaches(&self, from: &str, to: &str, timeout: Duration, attempts: u16) -> bool {
+        let options = PingOptions { timeout, attempts };
+        let report = self.lab.ping(&[from, to], &options).unwrap_or_else(|error| panic!("{error}"));
+        report.reaches(from, to).expect("a pair that was asked for")
+    }
+
+    /// The flows of a switch, by text.
+    pub fn flows(&self, switch: &str) -> Vec<Flow> {
+        let listing = self.ofctl(&["-O", "OpenFlow10,OpenFlow13", "dump-flows", switch]);
+        let mut flows: Vec<_> =
+            listing.lines().filter(|line| line.contains("actions=")).map(parse_flow).collect();
+        flows.sort_by(|a, b| a.text.cmp(&b.text));
+        flows
+    }
+
+    /// The flows' texts alone: what a comparison of two moments looks at.
+    pub fn flow_texts(&self, switch: &str) -> Vec<String> {
+        self.flows(switch).into_iter().map(|flow| flow.text).collect()
+    }
+
+    pub fn ofctl(&self, arguments: &[&str]) -> String {
+        self.open_vswitch().ofctl(arguments).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Takes a host's port down or up at the switch.
+    pub fn set_port(&self, switch: &str, interface: &str, state: &str) {
+        let output =
+            self.lab.exec(switch, &["ip", "link", "set", interface, state]).expect("run ip");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// ` cookie=0x0, duration=3.1s, table=0, n_packets=2, n_bytes=84, priority=10,in_port=1 actions=output:2`
+fn parse_flow(line: &str) -> Flow {
+    let mut kept = Vec::new();
+    let mut flow = Flow { text: String::new(), duration: 0.0, packets: 0 };
+    for part in line.trim().split(", ") {
+        match part.split_once('=') {
+            Some(("duration", value)) => {
+                flow.duration = value.trim_end_matches('s').parse().expect("seconds")
+            }
+            Some(("n_packets", value)) => flow.packets = value.parse().expect("a number"),
+            Some(("n_bytes" | "idle_age" | "hard_age", _)) => {}
+            _ => kept.push(part),
+        }
+    }
+    flow.text = kept.join(", ");
+    flow
+}

@@ -1,0 +1,63 @@
+//! Skipping, by name and loudly: the one convention of CONTRIBUTING.md.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use super::app::python;
+
+/// What a scenario stands on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// os-ken in `.venv`.
+    OsKen,
+    /// Root, network namespaces and Open vSwitch.
+    OpenVSwitch,
+    /// A program in PATH.
+    Program(&'static str),
+}
+
+/// Whether `test` must be skipped here; says so if it must. Under `CI=true` that is a failure.
+pub fn skip(test: &str, needs: &[Needs]) -> bool {
+    let missing: Vec<_> = needs.iter().flat_map(missing).collect();
+    if missing.is_empty() {
+        return false;
+    }
+    let line = format!("SKIPPED: {test}: {}", missing.join("; "));
+    assert!(env::var("CI").as_deref() != Ok("true"), "{line} (under CI=true this is a failure)");
+    eprintln!("{line}");
+    if let Some(log) = env::var_os("WEIR_SKIP_LOG") {
+        let file = OpenOptions::new().create(true).append(true).open(log);
+        file.and_then(|mut file| writeln!(file, "{line}")).expect("append to WEIR_SKIP_LOG");
+    }
+    true
+}
+
+fn missing(need: &Needs) -> Vec<String> {
+    match need {
+        Needs::OsKen if python().exists() => Vec::new(),
+        Needs::OsKen => vec!["os-ken is not installed; run scripts/setup".to_owned()],
+        Needs::OpenVSwitch => {
+            lab::Requirements::ALL.check().iter().map(ToString::to_string).collect()
+        }
+        Needs::Program(name) => {
+            let folders = env::var_os("PATH").unwrap_or_default();
+            let found = env::split_paths(&folders).any(|folder| folder.join(name).exists());
+            if found {
+                Vec::new()
+            } else {
+                vec![format!("{name} is not installed; run scripts/setup")]
+            }
+        }
+    }
+}
+
+/// Leaves the test if it cannot run here.
+macro_rules! needs {
+    ($test:ident: $($need:expr),+ $(,)?) => {
+        if $crate::support::requirements::skip(stringify!($test), &[$($need),+]) {
+            return;
+        }
+    };
+}
+pub(crate) use needs;

@@ -1,0 +1,139 @@
+//! `weir serve` as an operator starts it: a configuration file, a state folder, signals.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use nix::sys::signal::Signal;
+
+use super::folder::Folder;
+use super::process::Process;
+use super::{PATIENCE, eventually, free_port, http};
+
+pub struct Weir {
+    pub folder: Folder,
+    pub openflow: SocketAddr,
+    pub api: SocketAddr,
+    process: Process,
+}
+
+impl Weir {
+    /// Serves `tenants` (everything of the configuration but `[listen]`) to switches that dial loopback.
+    pub fn serve(tenants: &str) -> Weir {
+        Weir::serve_on(IpAddr::V4(Ipv4Addr::LOCALHOST), tenants)
+    }
+
+    /// Serves `tenants` to switches that dial `host`, and returns once it does.
+    pub fn serve_on(host: IpAddr, tenants: &str) -> Weir {
+        let openflow = SocketAddr::new(host, free_port());
+        let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        Weir::start(Folder::new(), openflow, api, tenants)
+    }
+
+    /// Where everything is known already: TLS material in the folder, a switch that has the address.
+    pub fn start(folder: Folder, openflow: SocketAddr, api: SocketAddr, tenants: &str) -> Weir {
+        fs::create_dir_all(folder.path().join("state")).expect("a state folder");
+        fs::write(folder.path().join("weir.toml"), with_listen(openflow, api, tenants))
+            .expect("a configuration");
+        let process = spawn(&folder);
+        let weir = Weir { folder, openflow, api, process };
+        weir.wait_until_healthy();
+        weir
+    }
+
+    fn wait_until_healthy(&self) {
+        eventually("weir serve answers /healthz", || {
+            http::get(self.api, "/healthz").is_some_and(|(status, _)| status == 200)
+        });
+    }
+
+    /// kill -9; [`Weir::restart`] is a new process on the same state.
+    pub fn crash(&mut self) {
+        self.process.kill();
+    }
+
+    pub fn restart(&mut self) {
+        self.process = spawn(&self.folder);
+        self.wait_until_healthy();
+    }
+
+    /// SIGTERM; the exit code.
+    pub fn terminate(&mut self) -> Option<i32> {
+        self.process.terminate()
+    }
+
+    /// Replaces the configuration by renaming, as editors do; nobody is told.
+    pub fn write_config(&self, tenants: &str) {
+        let (draft, path) =
+            (self.folder.path().join("weir.toml.new"), self.folder.path().join("weir.toml"));
+        fs::write(&draft, with_listen(self.openflow, self.api, tenants)).expect("a configuration");
+        fs::rename(draft, path).expect("rename the configuration");
+    }
+
+    pub fn hang_up(&self) {
+        self.process.signal(Signal::SIGHUP);
+    }
+
+    /// How many lines the log has; a start for [`Weir::expect_log`].
+    pub fn log_mark(&self) -> usize {
+        self.process.stderr.len()
+    }
+
+    /// A log line after `mark` that contains all `words`, which must come.
+    pub fn expect_log(&self, mark: usize, words: &[&str]) -> String {
+        let has_all =
+            |line: &str| words.iter().all(|word| line.contains(word)).then(|| line.to_owned());
+        let found = self.process.stderr.wait_for(mark, PATIENCE, has_all);
+        found.unwrap_or_else(|| {
+            panic!("no log line with {words:?}; saw {:#?}", self.process.stderr.all())
+        })
+    }
+
+    pub fn get(&self, path: &str) -> (u16, String) {
+        http::get(self.api, path)
+            .unwrap_or_else(|| panic!("no answer from http://{}{path}", self.api))
+    }
+
+    /// The sum of a metric over all series whose labels contain all `labels`, e.g. `tenant="red"`.
+    pub fn metric(&self, name: &str, labels: &[&str]) -> f64 {
+        let (_, text) = self.get("/metrics");
+        let series = text.lines().filter(|line| {
+            line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))
+                && labels.iter().all(|label| line.contains(label))
+        });
+        series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    pub fn wait_for_switches(&self, count: u32) {
+        eventually(&format!("{count} switches are connected"), || {
+            (self.metric("weir_switches", &[]) - f64::from(count)).abs() < 0.5
+        });
+    }
+
+    /// Resident memory in bytes.
+    pub fn memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.pid()))
+            .expect("a running weir");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+        1024 * line.trim().trim_end_matches(" kB").parse::<u64>().expect("kB")
+    }
+}
+
+fn spawn(folder: &Folder) -> Process {
+    let (config, state) = (folder.join("weir.toml"), folder.join("state"));
+    Process::start("weir", env!("CARGO_BIN_EXE_weir"), &["serve", &config, "--state", &state])
+}
+
+fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
+    // A test that brings its own [listen] knows why.
+    if tenants.contains("[listen]") {
+        return tenants.to_owned();
+    }
+    format!("[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\n{tenants}")
+}
+
+/// How `weir` with these arguments ended: the exit code, stdout and stderr.
+pub fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut process = Process::start("weir", env!("CARGO_BIN_EXE_weir"), arguments);
+    let code = process.wait(PATIENCE);
+    (code, process.stdout.to_end(), process.stderr.to_end())
+}

@@ -1,0 +1,124 @@
+//! TLS on both sides, with the certificates that Open vSwitch users have, beside plain connections.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+
+use crate::slices::by_port;
+use crate::support::app::{App, Credentials};
+use crate::support::folder::Folder;
+use crate::support::network::{Network, V13};
+use crate::support::pki::Pki;
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+use crate::support::{PATIENCE, eventually, free_port};
+
+const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
+
+/// Weir's certificates: to switches it is a controller, to controllers a switch, and it trusts both authorities.
+struct Site {
+    pki: Pki,
+    folder: Folder,
+    plain: SocketAddr,
+    encrypted: SocketAddr,
+    api: SocketAddr,
+}
+
+impl Site {
+    fn new(host: std::net::IpAddr) -> Site {
+        let (pki, folder) = (Pki::new(), Folder::new());
+        pki.sign("weir", "controller");
+        pki.sign("switch", "switch");
+        pki.sign("red", "controller");
+        let authorities = ["controller", "switch"]
+            .map(|class| fs::read(pki.ca(class)).expect("an authority"))
+            .concat();
+        fs::write(folder.path().join("ca.pem"), authorities).expect("a bundle");
+        Site {
+            pki,
+            folder,
+            plain: SocketAddr::new(host, free_port()),
+            encrypted: SocketAddr::new(host, free_port()),
+            api: SocketAddr::from((Ipv4Addr::LOCALHOST, free_port())),
+        }
+    }
+
+    fn serve(self, tenants: &str) -> (Weir, Pki, SocketAddr) {
+        let Site { pki, folder, plain, encrypted, api } = self;
+        let (key, certificate) = (pki.private_key("weir"), pki.certificate("weir"));
+        let config = format!(
+            r#"
+[listen]
+openflow = ["tcp:{plain}", "ssl:{encrypted}"]
+api = "{api}"
+[tls]
+private_key = "{}"
+certificate = "{}"
+ca = "ca.pem"
+{tenants}"#,
+            key.display(),
+            certificate.display()
+        );
+        (Weir::start(folder, plain, api, &config), pki, encrypted)
+    }
+}
+
+#[test]
+fn ovs_switch_and_controller_over_tls_beside_plain_ones() {
+    needs!(ovs_switch_and_controller_over_tls_beside_plain_ones:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("ovs-pki"));
+    let network = Network::single(&ADDRESSES, V13);
+    let site = Site::new(network.controller_host());
+    let credentials = Credentials {
+        certificate: &site.pki.certificate("red"),
+        private_key: &site.pki.private_key("red"),
+        ca: &site.pki.ca("controller"),
+    };
+    let mut red = App::with_tls("learning_switch_13", &credentials);
+    let mut blue = App::learning_switch_13();
+    let tenants =
+        by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4]);
+    let (weir, pki, encrypted) = site.serve(&tenants);
+
+    let (key, certificate) = (pki.private_key("switch"), pki.certificate("switch"));
+    network.connect_with_tls(encrypted, &key, &certificate, &pki.ca("controller"));
+    red.expect("switch");
+    blue.expect("switch");
+    assert!(network.pings("h1", "h2"), "a controller over TLS");
+    assert!(network.pings("h3", "h4"), "a plain one");
+
+    // The plain listener serves beside it.
+    network.connect_to(weir.openflow);
+    red.expect("switch");
+    assert!(network.pings("h1", "h2"));
+}
+
+#[test]
+fn ovs_a_switch_that_nobody_signed_is_turned_away() {
+    needs!(ovs_a_switch_that_nobody_signed_is_turned_away: Needs::OpenVSwitch, Needs::Program("ovs-pki"));
+    let network = Network::single(&ADDRESSES, V13);
+    let (weir, pki, encrypted) = Site::new(network.controller_host()).serve("");
+    let stranger = Pki::new();
+    stranger.sign("switch", "switch");
+    let (key, certificate) = (stranger.private_key("switch"), stranger.certificate("switch"));
+    network.dial_with_tls(encrypted, &key, &certificate, &pki.ca("controller"));
+    eventually("it is counted", || {
+        weir.metric("weir_connections_rejected_total", &["peer=\"switch\"", "reason=\"tls\""])
+            >= 1.0
+    });
+    weir.wait_for_switches(0);
+}
+
+#[test]
+fn plain_bytes_at_the_tls_port_are_turned_away() {
+    needs!(plain_bytes_at_the_tls_port_are_turned_away: Needs::Program("ovs-pki"));
+    let (weir, _pki, encrypted) = Site::new(Ipv4Addr::LOCALHOST.into()).serve("");
+    let mut stream = TcpStream::connect(encrypted).expect("connect to Weir");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).expect("send an OpenFlow HELLO");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("Weir hangs up, in time");
+    // At most a TLS alert (record type 21), never OpenFlow.
+    assert!(answer.first().is_none_or(|first| *first == 21), "{answer:?}");
+    assert_eq!(weir.get("/healthz").0, 200);
+}
