@@ -1,3 +1,52 @@
+//! The pure core of Weir: what becomes of each OpenFlow message of a tenant or a switch.
+//!
+//! One [`Switch`] stands for one connected switch and all the tenants' controllers that see it. It is driven from
+//! outside: bytes, connections and the time go in through `handle_*` and `controller_*` calls, bytes and events come
+//! out through `poll_*` and the outboxes. There is no socket, clock, thread or randomness here; a test with virtual
+//! time sees exactly what a network sees.
+//!
+//! ```text
+//!                     +--------------------------- Switch ---------------------------+
+//!   controllers  ---> | check, translate (v10, v13) -> Queue per tenant -> scheduler | ---> switch
+//!                     |        View  FlowTable  Buffers      Pending <- Window       |
+//!                <--- | Outbox per controller <- translate back, prune, attribute    | <---
+//!                     +---------------------------------------------------------------+
+//! ```
+//!
+//! Start reading at [`Switch`], then [`view`] (who owns what), `v10` and `v13` (one file per message family), and
+//! [`scheduler`] and [`window`] (fairness).
 #![no_std]
 #![forbid(unsafe_code)]
-//! To be filled.
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod buffers;
+mod controllers;
+pub mod cookie;
+pub mod counters;
+pub mod flows;
+pub mod ids;
+pub mod lldp;
+pub mod outbox;
+pub mod pending;
+pub mod policy;
+pub mod queue;
+pub mod scheduler;
+pub mod store;
+mod switch;
+mod tenant;
+pub mod time;
+mod v10;
+mod v13;
+pub mod view;
+pub mod window;
+
+pub use ids::{ControllerIndex, TenantIndex};
+pub use lldp::LldpKey;
+pub use outbox::Outbox;
+pub use policy::{Policy, TenantId};
+pub use store::{StoreKey, StoreOp};
+pub use switch::{Event, Settings, StartError, Switch};
+pub use time::{Duration, Instant};

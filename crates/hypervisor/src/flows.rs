@@ -1,0 +1,289 @@
+//! The virtual flow table of one tenant on one switch: what the tenant believes to be installed.
+//!
+//! It is the truth for statistics, FLOW_REMOVED, strict and non-strict changes, CHECK_OVERLAP and limits, and for
+//! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
+//! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::hash::BuildHasher;
+use flowspace::Match;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+
+/// One entry, as the tenant sees it, and what stands for it on the switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// The tenant's table; 0 on OpenFlow 1.0.
+    pub table: u8,
+    /// The tenant's match, normalized.
+    pub match_: Match,
+    /// The tenant's priority.
+    pub priority: u16,
+    /// The tenant's cookie.
+    pub cookie: u64,
+    /// The tenant's flags.
+    pub flags: u16,
+    /// Seconds.
+    pub idle_timeout: u16,
+    /// Seconds.
+    pub hard_timeout: u16,
+    /// The match as the tenant wrote it.
+    pub match_wire: Box<[u8]>,
+    /// Actions (1.0) or instructions (1.3) as the tenant wrote them.
+    pub actions: Box<[u8]>,
+    /// What stands for it on the switch.
+    pub pieces: Vec<Piece>,
+    /// Packets counted by pieces that are gone.
+    pub past_packets: u64,
+    /// Bytes counted by pieces that are gone.
+    pub past_bytes: u64,
+}
+
+/// An entry on the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The match on the wire.
+    pub match_wire: Box<[u8]>,
+    /// The actions or instructions on the wire.
+    pub actions: Box<[u8]>,
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub struct FlowTable {
+    flows: HashMap<u32, Flow>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    next: u32,
+}
+
+impl FlowTable {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Number of entries in one of the tenant's tables.
+    pub fn len_of(&self, table: u8) -> usize {
+        self.flows.values().filter(|flow| flow.table == table).count()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// An entry by number.
+    pub fn get(&self, id: u32) -> Option<&Flow> {
+        self.flows.get(&id)
+    }
+
+    /// An entry by number, to change what does not identify it.
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Flow> {
+        self.flows.get_mut(&id)
+    }
+
+    /// All entries, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
+        self.flows.iter().map(|(id, flow)| (*id, flow))
+    }
+
+    /// Takes a number for a new entry.
+    pub fn number(&mut self) -> u32 {
+        loop {
+            self.next = self.next.wrapping_add(1);
+            if self.next != 0 && !self.flows.contains_key(&self.next) {
+                return self.next;
+            }
+        }
+    }
+
+    /// Puts an entry under a number. An entry with the same table, match and priority under another number must have
+    /// been removed before.
+    pub fn put(&mut self, id: u32, flow: Flow) {
+        self.remove(id);
+        let hash = self.hash(flow.table, &flow.match_, flow.priority);
+        self.next = self.next.max(id);
+        self.flows.insert(id, flow);
+        let FlowTable { flows, index, hasher, .. } = self;
+        index.insert_unique(hash, id, |id| match flows.get(id) {
+            Some(flow) => hasher.hash_one((flow.table, &flow.match_, flow.priority)),
+            None => 0,
+        });
+    }
+
+    /// Removes an entry.
+    pub fn remove(&mut self, id: u32) -> Option<Flow> {
+        let flow = self.flows.remove(&id)?;
+        let hash = self.hash(flow.table, &flow.match_, flow.priority);
+        if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
+            entry.remove();
+        }
+        Some(flow)
+    }
+
+    /// The entry with exactly this table, match and priority.
+    pub fn find(&self, table: u8, match_: &Match, priority: u16) -> Option<u32> {
+        let hash = self.hash(table, match_, priority);
+        self.index
+            .find(hash, |id| {
+                self.flows.get(id).is_some_and(|flow| {
+                    flow.table == table && flow.priority == priority && flow.match_ == *match_
+                })
+            })
+            .copied()
+    }
+
+    /// The entries that a non-strict request with this match means (OpenFlow 1.0 section 4.6, 1.3 section 6.4): those
+    /// whose match is as specific or more. `table` is `None` for all tables.
+    pub fn matching(&self, table: Option<u8>, match_: &Match) -> Vec<u32> {
+        let mut found: Vec<u32> = self
+            .flows
+            .iter()
+            .filter(|(_, flow)| {
+                table.is_none_or(|table| flow.table == table) && match_.contains(&flow.match_)
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Whether another entry of the same priority overlaps (CHECK_OVERLAP).
+    pub fn overlaps(&self, table: u8, match_: &Match, priority: u16) -> bool {
+        self.flows.values().any(|flow| {
+            flow.table == table
+                && flow.priority == priority
+                && flow.match_ != *match_
+                && flow.match_.overlaps(match_)
+        })
+    }
+
+    fn hash(&self, table: u8, match_: &Match, priority: u16) -> u64 {
+        self.hasher.hash_one((table, match_, priority))
+    }
+}
+
+impl Flow {
+    /// For the store: everything but what can be computed again.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(24 + self.match_wire.len() + self.actions.len());
+        out.push(FORMAT);
+        out.push(self.table);
+        out.extend_from_slice(&self.priority.to_be_bytes());
+        out.extend_from_slice(&self.flags.to_be_bytes());
+        out.extend_from_slice(&self.idle_timeout.to_be_bytes());
+        out.extend_from_slice(&self.hard_timeout.to_be_bytes());
+        out.extend_from_slice(&(self.match_wire.len() as u16).to_be_bytes());
+        out.extend_from_slice(&self.cookie.to_be_bytes());
+        out.extend_from_slice(&self.match_wire);
+        out.extend_from_slice(&self.actions);
+        out
+    }
+
+    /// The inverse of [`to_bytes`](Self::to_bytes); `parse` reads the match of the version that is spoken. `None` for
+    /// bytes that are not of this format.
+    pub fn from_bytes(bytes: &[u8], parse: impl FnOnce(&[u8]) -> Option<Match>) -> Option<Flow> {
+        let head: &[u8; 20] = bytes.first_chunk()?;
+        let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        if head[0] != FORMAT {
+            return None;
+        }
+        let rest = &bytes[20..];
+        let (match_wire, actions) = rest.split_at_checked(usize::from(u16_at(10)))?;
+        Some(Flow {
+            table: head[1],
+            match_: parse(match_wire)?,
+            priority: u16_at(2),
+            cookie: u64::from_be_bytes(head[12..20].try_into().ok()?),
+            flags: u16_at(4),
+            idle_timeout: u16_at(6),
+            hard_timeout: u16_at(8),
+            match_wire: match_wire.into(),
+            actions: actions.into(),
+            pieces: Vec::new(),
+            past_packets: 0,
+            past_bytes: 0,
+        })
+    }
+}
+
+/// First byte of a stored flow.
+const FORMAT: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flowspace::Field;
+
+    fn flow(match_: Match, priority: u16) -> Flow {
+        Flow {
+            table: 0,
+            match_,
+            priority,
+            cookie: 0x1234_5678_9abc_def0,
+            flags: 1,
+            idle_timeout: 5,
+            hard_timeout: 6,
+            match_wire: [1, 2, 3].into(),
+            actions: [4, 5].into(),
+            pieces: Vec::new(),
+            past_packets: 0,
+            past_bytes: 0,
+        }
+    }
+
+    fn port(n: u128) -> Match {
+        Match::exact(Field::InPort, n)
+    }
+
+    #[test]
+    fn entries_are_found_by_what_identifies_them() {
+        let mut table = FlowTable::default();
+        for priority in 0..100 {
+            let id = table.number();
+            table.put(id, flow(port(u128::from(priority % 7)), priority));
+        }
+        let id = table.find(0, &port(3), 10).unwrap();
+        assert_eq!(table.get(id).unwrap().priority, 10);
+        assert_eq!(table.find(0, &port(4), 10), None);
+        assert_eq!(table.find(1, &port(3), 10), None);
+        assert!(table.remove(id).is_some());
+        assert_eq!(table.find(0, &port(3), 10), None);
+        assert_eq!(table.len(), 99);
+    }
+
+    #[test]
+    fn a_wide_request_means_all_that_is_narrower() {
+        let mut table = FlowTable::default();
+        for (i, m) in [Match::ANY, port(1), port(2)].into_iter().enumerate() {
+            let id = table.number();
+            table.put(id, flow(m, i as u16));
+        }
+        assert_eq!(table.matching(None, &Match::ANY).len(), 3);
+        assert_eq!(table.matching(None, &port(1)).len(), 1);
+        assert_eq!(table.matching(Some(1), &Match::ANY).len(), 0);
+    }
+
+    #[test]
+    fn overlap_is_between_different_entries_of_one_priority() {
+        let mut table = FlowTable::default();
+        let id = table.number();
+        table.put(id, flow(port(1), 5));
+        assert!(table.overlaps(0, &Match::ANY, 5));
+        assert!(!table.overlaps(0, &Match::ANY, 6));
+        assert!(!table.overlaps(0, &port(1), 5));
+        assert!(!table.overlaps(0, &port(2), 5));
+    }
+
+    #[test]
+    fn a_stored_entry_comes_back() {
+        let before = flow(port(1), 9);
+        let bytes = before.to_bytes();
+        let parse = |wire: &[u8]| (wire == [1, 2, 3]).then(|| port(1));
+        assert_eq!(Flow::from_bytes(&bytes, parse), Some(before));
+        for n in 0..20 {
+            assert_eq!(Flow::from_bytes(&bytes[..n], |_| Some(Match::ANY)), None);
+        }
+    }
+}

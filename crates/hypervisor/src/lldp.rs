@@ -1,0 +1,176 @@
+//! Keeping each tenant's link discovery within its own links.
+//!
+//! Tenants' controllers find links by sending LLDP frames out of a port and seeing where they come in. Such a frame
+//! carries nothing that a flowspace could tell apart, so the hypervisor adds an organizationally specific TLV (IEEE
+//! 802.1AB, section 9.6) that names the tenant and authenticates the whole frame with a keyed hash (SipHash-2-4). On
+//! its way back in, a frame with a valid tag goes to that tenant alone, without the tag. A host can neither make a
+//! tag nor keep an old one: it lives for [`LIFETIME`].
+
+use crate::policy::TenantId;
+use crate::time::{Duration, Instant};
+use alloc::vec::Vec;
+use core::hash::Hasher;
+use siphasher::sip::SipHasher24;
+
+/// The EtherType of LLDP.
+pub const ETHERTYPE: u16 = 0x88cc;
+/// How long a tag is accepted after it was made.
+pub const LIFETIME: Duration = Duration::from_secs(5);
+
+/// A locally administered identifier, since Weir owns none.
+const OUI: [u8; 3] = [0x02, 0x57, 0x45];
+const SUBTYPE: u8 = 1;
+/// OUI, subtype, tenant, time, hash.
+const VALUE_LEN: usize = 3 + 1 + 2 + 8 + 8;
+const TLV_LEN: usize = 2 + VALUE_LEN;
+const ETHERNET_LEN: usize = 14;
+
+/// The key of one installation; shared by all its switches.
+#[derive(Clone, Copy)]
+pub struct LldpKey(pub [u8; 16]);
+
+impl core::fmt::Debug for LldpKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("LldpKey(..)")
+    }
+}
+
+impl LldpKey {
+    /// Appends `frame` with a tag to `out`. False, and nothing appended, when it is not a well-formed LLDP frame.
+    pub fn tag(&self, frame: &[u8], tenant: TenantId, now: Instant, out: &mut Vec<u8>) -> bool {
+        let Some(end) = end_of_tlvs(frame) else { return false };
+        let body = &frame[..end];
+        out.extend_from_slice(body);
+        out.extend_from_slice(&((127 << 9) | VALUE_LEN as u16).to_be_bytes());
+        out.extend_from_slice(&OUI);
+        out.push(SUBTYPE);
+        out.extend_from_slice(&tenant.0.to_be_bytes());
+        out.extend_from_slice(&now.0.to_be_bytes());
+        out.extend_from_slice(&self.hash(body, tenant, now).to_be_bytes());
+        out.extend_from_slice(&[0, 0]);
+        true
+    }
+
+    /// Whose frame it is, if it carries a valid tag that is not too old, and where the tag stands in it.
+    pub fn verify(&self, frame: &[u8], now: Instant) -> Option<(TenantId, Tagged)> {
+        let end = end_of_tlvs(frame)?;
+        let at = end.checked_sub(TLV_LEN)?;
+        let value = frame.get(at + 2..end)?;
+        let header = frame.get(at..at + 2)?;
+        if at < ETHERNET_LEN
+            || header != ((127 << 9) | VALUE_LEN as u16).to_be_bytes()
+            || value[..3] != OUI
+            || value[3] != SUBTYPE
+        {
+            return None;
+        }
+        let tenant = TenantId(u16::from_be_bytes([value[4], value[5]]));
+        let made = Instant(u64::from_be_bytes(value[6..14].try_into().ok()?));
+        let hash = u64::from_be_bytes(value[14..22].try_into().ok()?);
+        let fresh = made <= now && now - made <= LIFETIME;
+        (fresh && hash == self.hash(&frame[..at], tenant, made))
+            .then_some((tenant, Tagged { at, end }))
+    }
+
+    fn hash(&self, body: &[u8], tenant: TenantId, made: Instant) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(&tenant.0.to_be_bytes());
+        hasher.write(&made.0.to_be_bytes());
+        hasher.write(body);
+        hasher.finish()
+    }
+}
+
+/// Where a tag stands in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tagged {
+    at: usize,
+    end: usize,
+}
+
+impl Tagged {
+    /// The frame's parts before and after the tag.
+    pub fn without<'a>(&self, frame: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        (&frame[..self.at], &frame[self.end..])
+    }
+}
+
+/// The offset of the End Of LLDPDU TLV, or of the end of a frame whose TLVs fill it exactly.
+fn end_of_tlvs(frame: &[u8]) -> Option<usize> {
+    if frame.get(12..14)? != ETHERTYPE.to_be_bytes() {
+        return None;
+    }
+    let mut at = ETHERNET_LEN;
+    while let Some(header) = frame.get(at..at + 2) {
+        let header = u16::from_be_bytes([header[0], header[1]]);
+        if header == 0 {
+            return Some(at);
+        }
+        at += 2 + usize::from(header & 0x1ff);
+    }
+    (at == frame.len()).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const KEY: LldpKey = LldpKey([7; 16]);
+    const RED: TenantId = TenantId(3);
+    const NOW: Instant = Instant(1_000_000);
+
+    fn probe() -> Vec<u8> {
+        let mut frame = vec![0x01, 0x80, 0xc2, 0, 0, 0x0e, 2, 0, 0, 0, 0, 1, 0x88, 0xcc];
+        frame.extend_from_slice(&[0x02, 0x07, 4, 2, 0, 0, 0, 0, 1]); // chassis id
+        frame.extend_from_slice(&[0x04, 0x03, 2, 0, 1]); // port id
+        frame.extend_from_slice(&[0x06, 0x02, 0, 120]); // time to live
+        frame.extend_from_slice(&[0, 0]);
+        frame
+    }
+
+    fn tagged() -> Vec<u8> {
+        let mut out = Vec::new();
+        assert!(KEY.tag(&probe(), RED, NOW, &mut out));
+        out
+    }
+
+    #[test]
+    fn a_tagged_frame_is_its_tenants_and_comes_out_as_it_went_in() {
+        let frame = tagged();
+        let (tenant, tag) = KEY.verify(&frame, NOW).unwrap();
+        assert_eq!(tenant, RED);
+        let (before, after) = tag.without(&frame);
+        assert_eq!([before, after].concat(), probe());
+    }
+
+    #[test]
+    fn a_switch_may_pad_the_frame() {
+        let mut frame = tagged();
+        frame.resize(96, 0);
+        assert!(KEY.verify(&frame, NOW).is_some());
+    }
+
+    #[test]
+    fn forged_changed_and_stale_frames_are_nobodys() {
+        let frame = tagged();
+        assert_eq!(KEY.verify(&probe(), NOW), None);
+        assert_eq!(LldpKey([8; 16]).verify(&frame, NOW), None);
+        assert_eq!(KEY.verify(&frame, NOW + LIFETIME + Duration(1)), None);
+        assert_eq!(KEY.verify(&frame, Instant(0)), None);
+        for at in 0..frame.len() - 2 {
+            let mut changed = frame.clone();
+            changed[at] ^= 0x10;
+            assert_eq!(KEY.verify(&changed, NOW), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn frames_cut_anywhere_are_harmless() {
+        let frame = tagged();
+        for n in 0..frame.len() {
+            KEY.verify(&frame[..n], NOW);
+            KEY.tag(&frame[..n], RED, NOW, &mut Vec::new());
+        }
+    }
+}

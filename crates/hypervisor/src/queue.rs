@@ -1,0 +1,110 @@
+//! A tenant's messages that wait for the switch, in the order in which it sent them.
+
+use crate::pending::{Awaits, Origin};
+use crate::time::Instant;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// What the scheduler has to know about a waiting message.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    /// Who sent it; the hypervisor itself, on the tenant's behalf, when absent.
+    pub origin: Option<Origin>,
+    /// What the switch will answer.
+    pub awaits: Awaits,
+    /// The table operation that it belongs to, if any.
+    pub operation: Option<u32>,
+    /// Which messages it resembles; see [`crate::window::CLASSES`].
+    pub class: Class,
+    /// Its cost in units of work.
+    pub cost: u32,
+    /// The number of the last store operation that must be safe before this may be sent.
+    pub gate: u64,
+    /// When it arrived.
+    pub arrived: Instant,
+}
+
+/// Messages that cost a switch about the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// BARRIER.
+    Barrier,
+    /// PACKET_OUT.
+    PacketOut,
+    /// FLOW_MOD, GROUP_MOD, METER_MOD, PORT_MOD.
+    Modification,
+    /// Statistics of this type.
+    Statistics(u16),
+    /// Anything else that is answered.
+    Other,
+}
+
+impl Class {
+    /// The number under which the window learns about the class.
+    pub fn number(self) -> u8 {
+        match self {
+            Class::Barrier => 0,
+            Class::PacketOut => 1,
+            Class::Modification => 2,
+            Class::Other => 3,
+            Class::Statistics(type_) => 4 + (type_ % 12) as u8,
+        }
+    }
+}
+
+/// The queue: items, and their bytes back to back.
+#[derive(Debug, Default)]
+pub struct Queue {
+    items: VecDeque<(Item, usize)>,
+    bytes: Vec<u8>,
+    head: usize,
+}
+
+impl Queue {
+    /// Messages that wait.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Bytes that wait.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len() - self.head
+    }
+
+    /// Adds a whole message at the end.
+    pub fn push(&mut self, item: Item, message: &[u8]) {
+        self.items.push_back((item, message.len()));
+        self.bytes.extend_from_slice(message);
+    }
+
+    /// The next item.
+    pub fn front(&self) -> Option<&Item> {
+        self.items.front().map(|(item, _)| item)
+    }
+
+    /// Takes the next message: what is known about it, and its bytes, appended to `out`.
+    pub fn pop_into(&mut self, out: &mut Vec<u8>) -> Option<Item> {
+        let (item, length) = self.items.pop_front()?;
+        out.extend_from_slice(&self.bytes[self.head..self.head + length]);
+        self.head += length;
+        if self.items.is_empty() {
+            self.bytes.clear();
+            self.head = 0;
+            self.bytes.shrink_to(64 * 1024);
+        } else if self.head > 64 * 1024 && self.head > self.bytes.len() / 2 {
+            self.bytes.drain(..self.head);
+            self.head = 0;
+        }
+        Some(item)
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Queue::default();
+    }
+}

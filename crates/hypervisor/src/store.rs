@@ -1,0 +1,101 @@
+//! What has to outlive a restart.
+//!
+//! The core does not store anything itself. It says what changed, numbered; the driver makes it safe and reports how
+//! far it got. A message that changes the switch waits in its queue until the change is safe, so that after a crash
+//! the stored tables and the switch can be reconciled: a stored flow that is missing is installed, a flow of ours that
+//! is not stored is removed.
+
+use crate::policy::TenantId;
+use alloc::vec::Vec;
+
+/// The name of a stored value: unique per switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoreKey {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The kind of thing in the highest byte, its number in the rest.
+    pub item: u64,
+}
+
+/// Kinds of stored things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A virtual flow entry.
+    Flow,
+    /// A group.
+    Group,
+    /// A meter.
+    Meter,
+}
+
+impl StoreKey {
+    /// The key of a thing.
+    pub fn new(tenant: TenantId, kind: Kind, number: u32) -> Self {
+        let kind: u64 = match kind {
+            Kind::Flow => 1,
+            Kind::Group => 2,
+            Kind::Meter => 3,
+        };
+        StoreKey { tenant, item: kind << 56 | u64::from(number) }
+    }
+
+    /// The kind and number; `None` for a key that a later version may have written.
+    pub fn parts(&self) -> Option<(Kind, u32)> {
+        let kind = match self.item >> 56 {
+            1 => Kind::Flow,
+            2 => Kind::Group,
+            3 => Kind::Meter,
+            _ => return None,
+        };
+        Some((kind, (self.item & 0xffff_ffff) as u32))
+    }
+}
+
+/// A change to the stored state of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreOp {
+    /// Set or replace.
+    Put(StoreKey, Vec<u8>),
+    /// Remove; no harm if absent.
+    Delete(StoreKey),
+}
+
+/// Changes in order, and how far they are safe.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    ops: Vec<StoreOp>,
+    written: u64,
+    safe: u64,
+    /// Without a store, everything is as safe as it will be.
+    pub(crate) volatile: bool,
+}
+
+impl Journal {
+    /// Adds a change.
+    pub(crate) fn push(&mut self, op: StoreOp) {
+        if !self.volatile {
+            self.ops.push(op);
+            self.written += 1;
+        }
+    }
+
+    /// The number of the last change, which messages that depend on it wait for.
+    pub(crate) fn gate(&self) -> u64 {
+        self.written
+    }
+
+    /// Whether everything up to `gate` is safe.
+    pub(crate) fn is_safe(&self, gate: u64) -> bool {
+        gate <= self.safe
+    }
+
+    /// Changes that the driver has not taken yet, with the number of the last.
+    pub(crate) fn take(&mut self) -> Option<(u64, Vec<StoreOp>)> {
+        (!self.ops.is_empty()).then(|| (self.written, core::mem::take(&mut self.ops)))
+    }
+
+    /// The driver reports that everything up to `number` is safe.
+    pub(crate) fn confirm(&mut self, number: u64) {
+        self.safe = self.safe.max(number.min(self.written));
+    }
+}

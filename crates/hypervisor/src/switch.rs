@@ -1,0 +1,394 @@
+//! One switch and the controllers of all tenants that see it.
+
+mod collect;
+mod forward;
+mod north;
+mod reconcile;
+mod start;
+mod tables;
+
+use crate::controllers::Controllers;
+use crate::counters::{Counters, SwitchCounters, count};
+use crate::ids::{ControllerIndex, TenantIndex};
+use crate::lldp::LldpKey;
+use crate::outbox::Outbox;
+use crate::pending::{Excerpt, Origin, Pending};
+use crate::policy::{Policy, TenantId};
+use crate::scheduler::RoundRobin;
+use crate::store::{Journal, StoreKey, StoreOp};
+use crate::tenant::{Controller, Tenant};
+use crate::time::{Duration, Instant};
+use crate::view::View;
+use crate::window::Window;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use collect::Collection;
+pub(crate) use collect::{Share, Waiter};
+pub(crate) use north::Asynchronous;
+pub(crate) use reconcile::Held;
+pub(crate) use tables::{Cause, Change};
+use core::fmt;
+use hashbrown::HashMap;
+use openflow::{DecodeError, Header, Version};
+use start::{Learned, Phase};
+use tables::Operation;
+
+/// A connected switch as its tenants see it. See the crate's documentation.
+pub struct Switch {
+    pub(crate) dpid: u64,
+    pub(crate) version: Version,
+    pub(crate) features: Features,
+    pub(crate) ports: BTreeMap<u32, Port>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) view: View,
+    pub(crate) tenants: Vec<Tenant>,
+    pub(crate) by_id: HashMap<TenantId, TenantIndex>,
+    pub(crate) controllers: Controllers,
+    pub(crate) dirty: VecDeque<ControllerIndex>,
+    pub(crate) resumed: Vec<ControllerIndex>,
+    pub(crate) south: Outbox,
+    pub(crate) line: RoundRobin,
+    pub(crate) window: Window,
+    pub(crate) pending: Pending,
+    /// Work without a reply, sent since something that has one.
+    pub(crate) unacknowledged: u32,
+    /// Messages in flight that will be answered, and so acknowledge what went before.
+    pub(crate) answers_due: u32,
+    pub(crate) last_sent: Instant,
+    /// When to look for requests that were never answered.
+    pub(crate) next_settle: Instant,
+    /// When a tenant that ran out of tokens may go on.
+    pub(crate) waiting: Vec<(Instant, TenantIndex)>,
+    pub(crate) operations: HashMap<u32, Operation>,
+    pub(crate) next_operation: u32,
+    /// Messages of operations that have been sent, by xid, until a barrier confirms them.
+    pub(crate) unconfirmed: VecDeque<(u32, u32)>,
+    pub(crate) collections: Vec<Collection>,
+    pub(crate) next_collection: u32,
+    /// What the switch said of its entries, until they are reconciled.
+    pub(crate) learned: Learned,
+    pub(crate) journal: Journal,
+    pub(crate) restored: Vec<(StoreKey, Vec<u8>)>,
+    pub(crate) phase: Phase,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) lldp: LldpKey,
+    pub(crate) settings: Settings,
+    pub(crate) counters: SwitchCounters,
+    pub(crate) scratch: Vec<u8>,
+}
+
+/// Bounds of the core's queues.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Messages of one tenant that may be accepted and not finished, before reading from it stops.
+    pub tenant_backlog: usize,
+    /// Bytes that may wait for a controller before asynchronous messages to it are dropped.
+    pub controller_bytes: usize,
+    /// Bytes that may wait for a controller before it is disconnected: replies cannot be dropped.
+    pub controller_bytes_limit: usize,
+    /// Bytes that may wait for the switch.
+    pub switch_bytes: usize,
+    /// How long a reply of the switch is waited for.
+    pub reply_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            tenant_backlog: 256,
+            controller_bytes: 1 << 20,
+            controller_bytes_limit: 8 << 20,
+            switch_bytes: 256 << 10,
+            reply_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What the switch can do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Features {
+    pub n_buffers: u32,
+    pub n_tables: u8,
+    pub capabilities: u32,
+    pub actions: u32,
+}
+
+/// A port of the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Port {
+    /// The description as the switch gave it.
+    pub wire: Vec<u8>,
+    pub no_flood: bool,
+}
+
+/// What the driver has to do or to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The tenant has a part of this switch: connect its controllers.
+    Serve(TenantId),
+    /// The tenant has no part of it any more: close its controllers' connections.
+    Withdraw(TenantId),
+    /// Close this controller's connection: it does not read what it asked for.
+    CloseController(ControllerIndex),
+    /// The switch said something that makes it unusable; the connection is to be closed.
+    CloseSwitch(&'static str),
+    /// The switch's tables are as they should be.
+    Reconciled {
+        /// Entries that were in place.
+        kept: usize,
+        /// Entries that were missing and have been installed.
+        installed: usize,
+        /// Entries that had no owner any more and have been removed.
+        removed: usize,
+        /// Entries that somebody else made; they are left alone.
+        foreign: usize,
+    },
+}
+
+/// Why a switch cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartError {
+    /// A version that is not spoken.
+    Version(Version),
+    /// The FEATURES_REPLY cannot be read.
+    Features(DecodeError),
+    /// OpenFlow 1.3 slices need a table before the tenants' own.
+    TooFewTables,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Version(version) => {
+                write!(f, "OpenFlow version {:#04x} is not spoken", version.0)
+            }
+            StartError::Features(error) => write!(f, "FEATURES_REPLY cannot be read: {error}"),
+            StartError::TooFewTables => {
+                f.write_str("slicing OpenFlow 1.3 needs a switch with two tables or more")
+            }
+        }
+    }
+}
+
+impl core::error::Error for StartError {}
+
+/// One message of a controller, while it is handled.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub tenant: TenantIndex,
+    pub controller: ControllerIndex,
+    pub header: Header,
+    pub frame: &'a [u8],
+    pub now: Instant,
+}
+
+impl<'a> Request<'a> {
+    /// The message without its header.
+    pub(crate) fn body(&self) -> &'a [u8] {
+        self.frame.get(Header::LEN..).unwrap_or_default()
+    }
+
+    /// What is remembered to answer it later.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin {
+            tenant: self.tenant,
+            controller: self.controller,
+            xid: self.header.xid,
+            excerpt: Excerpt::of(self.frame),
+        }
+    }
+}
+
+impl Switch {
+    /// The switch's datapath id.
+    pub fn dpid(&self) -> u64 {
+        self.dpid
+    }
+
+    /// The version spoken with the switch, and so with the controllers.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Whether tenants are served.
+    pub fn is_ready(&self) -> bool {
+        self.phase == Phase::Ready
+    }
+
+    /// Takes one whole message of the switch.
+    pub fn handle_switch_message(&mut self, frame: &[u8], now: Instant) {
+        let Ok(header) = Header::parse(frame) else {
+            self.counters.unexpected += 1;
+            return;
+        };
+        count(&mut self.counters.from_switch, header.type_);
+        if header.version != self.version {
+            self.counters.unexpected += 1;
+            return;
+        }
+        let handled = match self.version {
+            Version::V1_0 => self.switch_message_v10(header, frame, now),
+            _ => self.switch_message_v13(header, frame, now),
+        };
+        if handled.is_err() {
+            self.counters.unexpected += 1;
+        }
+        self.run(now);
+    }
+
+    /// Takes one whole message of a controller. Whatever cannot be granted is answered with an error.
+    pub fn handle_controller_message(
+        &mut self,
+        controller: ControllerIndex,
+        frame: &[u8],
+        now: Instant,
+    ) {
+        let Some(&Controller { tenant, closing: false, .. }) = self.controllers.get(controller)
+        else {
+            return;
+        };
+        let Ok(header) = Header::parse(frame) else { return };
+        count(&mut self.tenants[tenant.0 as usize].counters.from_controller, header.type_);
+        let request = Request { tenant, controller, header, frame, now };
+        let handled = if header.version != self.version {
+            Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION)
+        } else if self.version == Version::V1_0 {
+            self.controller_message_v10(request)
+        } else {
+            self.controller_message_v13(request)
+        };
+        if let Err(code) = handled {
+            self.refuse(&request.origin(), code);
+        }
+    }
+
+    /// Whether the controller should be read from now. After a "no" it is named by
+    /// [`poll_resumed`](Self::poll_resumed) once that changes.
+    pub fn wants_read(&mut self, controller: ControllerIndex) -> bool {
+        let Some(state) = self.controllers.get(controller) else { return false };
+        if state.closing {
+            return false;
+        }
+        let full = state.outbox.len() >= self.settings.controller_bytes;
+        let tenant = &mut self.tenants[state.tenant.0 as usize];
+        if full || tenant.backlog() >= self.settings.tenant_backlog {
+            tenant.paused = true;
+            return false;
+        }
+        true
+    }
+
+    /// A controller that may be read from again.
+    pub fn poll_resumed(&mut self) -> Option<ControllerIndex> {
+        self.resumed.pop()
+    }
+
+    /// What the driver has to do or to know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Changes to be made safe, and their number for [`handle_stored`](Self::handle_stored).
+    pub fn poll_store(&mut self) -> Option<(u64, Vec<StoreOp>)> {
+        self.journal.take()
+    }
+
+    /// Everything up to this number is safe; messages that waited for it may go.
+    pub fn handle_stored(&mut self, number: u64, now: Instant) {
+        self.journal.confirm(number);
+        for at in 0..self.tenants.len() {
+            if !self.tenants[at].queue.is_empty() {
+                self.line.activate(at as u32);
+            }
+        }
+        self.run(now);
+    }
+
+    /// Bytes for the switch.
+    pub fn switch_outbox(&mut self) -> &mut Outbox {
+        &mut self.south
+    }
+
+    /// The next controller for which bytes wait, in turn. The driver takes at most
+    /// [`share`](Self::share) bytes from its outbox and then calls [`written`](Self::written).
+    pub fn poll_controller(&mut self) -> Option<ControllerIndex> {
+        self.dirty.pop_front()
+    }
+
+    /// Bytes that a controller may be given before the next one's turn.
+    pub fn share(&self, controller: ControllerIndex) -> usize {
+        const QUANTUM: usize = 32 << 10;
+        match self.controllers.get(controller) {
+            Some(state) => QUANTUM * self.tenants[state.tenant.0 as usize].weight as usize,
+            _ => 0,
+        }
+    }
+
+    /// Bytes for a controller.
+    pub fn controller_outbox(&mut self, controller: ControllerIndex) -> Option<&mut Outbox> {
+        self.controllers.get_mut(controller).map(|state| &mut state.outbox)
+    }
+
+    /// The driver has taken what it could; `blocked` when the connection takes no more for now. When it does again,
+    /// this is called once more with `blocked` false.
+    pub fn written(&mut self, controller: ControllerIndex, blocked: bool) {
+        let Some(state) = self.controllers.get_mut(controller) else { return };
+        state.dirty = blocked || !state.outbox.is_empty();
+        if state.dirty && !blocked {
+            self.dirty.push_back(controller);
+        }
+        let tenant = state.tenant;
+        self.resume(tenant);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let quiet = (self.unacknowledged > 0).then(|| self.last_sent + forward::QUIET);
+        let tokens = self.waiting.iter().map(|(at, _)| *at).min();
+        let silent = (self.answers_due > 0).then_some(self.next_settle);
+        [quiet, tokens, silent].into_iter().flatten().min()
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.settle_silence(now);
+        let mut ready = Vec::new();
+        self.waiting.retain(|(at, tenant)| {
+            if *at <= now {
+                ready.push(*tenant);
+            }
+            *at > now
+        });
+        for tenant in ready {
+            self.line.activate(tenant.0);
+        }
+        if self.unacknowledged > 0 && now - self.last_sent >= forward::QUIET {
+            self.send_own_barrier(now);
+        }
+        self.run(now);
+    }
+
+    /// Counts of the switch.
+    pub fn counters(&self) -> &SwitchCounters {
+        &self.counters
+    }
+
+    /// Counts of each tenant that has a part of the switch, with the messages that wait for the switch.
+    pub fn tenant_counters(&self) -> impl Iterator<Item = (TenantId, &Counters, usize)> {
+        self.tenants
+            .iter()
+            .filter(|tenant| tenant.present)
+            .map(|tenant| (tenant.id, &tenant.counters, tenant.queue.len()))
+    }
+
+    /// Units of work that may stand and do stand at the switch.
+    pub fn window(&self) -> (u32, u32) {
+        (self.window.limit(), self.window.in_flight())
+    }
+
+    /// The entries of a tenant's virtual flow table.
+    pub fn flow_count(&self, tenant: TenantId) -> usize {
+        self.by_id.get(&tenant).map_or(0, |at| self.tenants[at.0 as usize].flows.len())
+    }
+}

@@ -1,0 +1,251 @@
+//! Statistics: one question to the switch may answer several of the tenants'.
+//!
+//! A request becomes a [`Collection`]: the questions sent to the switch for it, the answers so far, and everybody who
+//! waits for them. A request that is the same as one in flight joins it. Joining never makes anybody wait for another
+//! tenant's turn: a question that still stands in a queue is joined by its own tenant only. And nobody is given an
+//! answer that is older than its own changes of the table: flow statistics are joined only if no change came between.
+
+use super::{Request, Switch};
+use crate::ids::TenantIndex;
+use crate::pending::{Awaits, Origin};
+use crate::policy::Statistics;
+use crate::queue::{Class, Item};
+use crate::time::Instant;
+use alloc::vec::Vec;
+use openflow::{ErrorCode, Version};
+
+/// Bytes of answers that are kept for one collection.
+const LIMIT: usize = 16 << 20;
+
+/// Who may share the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// Everybody: it is about the switch.
+    Anybody,
+    /// The tenant alone, and only while its tables have not changed since.
+    Tenant,
+}
+
+/// See the module.
+pub(crate) struct Collection {
+    /// Changes with each use, so that a late answer finds nothing.
+    id: u32,
+    state: State,
+    share: Share,
+    tenant: TenantIndex,
+    /// The tenant's count of changes when it was asked.
+    changes: u64,
+    type_: u16,
+    /// What the switch is asked, without xids: the identity.
+    questions: Vec<u8>,
+    unanswered: usize,
+    in_flight: bool,
+    waiters: Vec<Waiter>,
+    answers: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Asked,
+    /// Kept for those who take cached answers.
+    Done(Instant),
+}
+
+/// Somebody who waits for the answers.
+pub(crate) struct Waiter {
+    pub origin: Origin,
+    /// The body of the request.
+    pub request: Vec<u8>,
+}
+
+impl Switch {
+    /// Answers a statistics request from the switch. `questions` are whole messages for it, back to back.
+    pub(crate) fn collect(
+        &mut self,
+        request: &Request<'_>,
+        type_: u16,
+        share: Share,
+        questions: &[u8],
+        cost: u32,
+    ) {
+        let tenant = request.tenant;
+        let waiter = Waiter { origin: request.origin(), request: request.body().to_vec() };
+        let state = &mut self.tenants[tenant.0 as usize];
+        let changes = state.changes;
+        let statistics = state.statistics;
+
+        if let Statistics::Cached { max_age } = statistics
+            && let Some(at) = self.collections.iter().position(|c| {
+                c.is_same(share, tenant, questions)
+                    && matches!(c.state, State::Done(at) if (request.now - at).0 <= max_age)
+            })
+        {
+            let answers = core::mem::take(&mut self.collections[at].answers);
+            self.tenants[tenant.0 as usize].unanswered += 1;
+            self.answer_statistics(type_, &waiter, &answers);
+            self.collections[at].answers = answers;
+            return;
+        }
+        if let Some(shared) = self.collections.iter_mut().find(|c| {
+            c.state == State::Asked
+                && c.is_same(share, tenant, questions)
+                && (share == Share::Anybody || c.changes == changes)
+                && (c.in_flight || c.tenant == tenant)
+        }) {
+            shared.waiters.push(waiter);
+            self.tenants[tenant.0 as usize].unanswered += 1;
+            return;
+        }
+
+        let at = self.free_collection(request.now);
+        let collection = &mut self.collections[at];
+        collection.id = self.next_collection;
+        self.next_collection = self.next_collection.wrapping_add(1);
+        let id = collection.id;
+        collection.state = State::Asked;
+        collection.share = share;
+        collection.tenant = tenant;
+        collection.changes = changes;
+        collection.type_ = type_;
+        collection.in_flight = false;
+        collection.questions.clear();
+        collection.questions.extend_from_slice(questions);
+        collection.answers.clear();
+        collection.waiters.push(waiter);
+        collection.unanswered = count_messages(questions);
+        self.tenants[tenant.0 as usize].unanswered += 1;
+        if self.collections[at].unanswered == 0 {
+            // Nothing of the request is within the tenant's space: the answer is empty, and it is an answer.
+            self.finish_collection(at, request.now);
+            return;
+        }
+        let mut rest = questions;
+        while let Ok(Some(length)) = openflow::frame::next(rest) {
+            let (message, tail) = rest.split_at(length);
+            let item = Item {
+                // What is waited for is counted once, by the waiter.
+                origin: None,
+                awaits: Awaits::Collection(id),
+                operation: None,
+                class: Class::Statistics(type_),
+                cost,
+                gate: 0,
+                arrived: request.now,
+            };
+            self.submit(tenant, item, message);
+            rest = tail;
+        }
+    }
+
+    /// A part of an answer has come; `entries` are the statistics in it.
+    pub(crate) fn collection_part(&mut self, id: u32, entries: &[u8], more: bool, now: Instant) {
+        let Some(at) = self.asked(id) else { return };
+        let collection = &mut self.collections[at];
+        if collection.answers.len() + entries.len() > LIMIT {
+            self.collection_failed(id, self.codes().too_much);
+            return;
+        }
+        collection.answers.extend_from_slice(entries);
+        if !more {
+            collection.unanswered = collection.unanswered.saturating_sub(1);
+            if collection.unanswered == 0 {
+                self.finish_collection(at, now);
+            }
+        }
+    }
+
+    /// The switch would not answer: all who wait get its error.
+    pub(crate) fn collection_failed(&mut self, id: u32, code: ErrorCode) {
+        let Some(at) = self.asked(id) else { return };
+        let collection = &mut self.collections[at];
+        collection.state = State::Free;
+        for waiter in core::mem::take(&mut collection.waiters) {
+            self.refuse(&waiter.origin, code);
+            self.answered(waiter.origin.tenant);
+        }
+    }
+
+    /// A question of a collection has been sent.
+    pub(crate) fn collection_sent(&mut self, id: u32) {
+        if let Some(at) = self.asked(id) {
+            self.collections[at].in_flight = true;
+        }
+    }
+
+    fn asked(&self, id: u32) -> Option<usize> {
+        self.collections.iter().position(|c| c.id == id && c.state == State::Asked)
+    }
+
+    fn finish_collection(&mut self, at: usize, now: Instant) {
+        let collection = &mut self.collections[at];
+        let type_ = collection.type_;
+        let mut waiters = core::mem::take(&mut collection.waiters);
+        let answers = core::mem::take(&mut collection.answers);
+        collection.state = State::Done(now);
+        for waiter in waiters.drain(..) {
+            self.answer_statistics(type_, &waiter, &answers);
+        }
+        let collection = &mut self.collections[at];
+        collection.waiters = waiters;
+        collection.answers = answers;
+    }
+
+    fn answer_statistics(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
+        match self.version {
+            Version::V1_0 => self.answer_statistics_v10(type_, waiter, answers),
+            _ => self.answer_statistics_v13(type_, waiter, answers),
+        }
+        self.answered(waiter.origin.tenant);
+    }
+
+    /// A collection to use: a free one, else a finished one that nobody would take from the cache any more.
+    fn free_collection(&mut self, now: Instant) -> usize {
+        let oldest_useful = self
+            .tenants
+            .iter()
+            .filter_map(|tenant| match tenant.statistics {
+                Statistics::Cached { max_age } => Some(max_age),
+                Statistics::Passthrough => None,
+            })
+            .max();
+        let usable = self.collections.iter().position(|c| match c.state {
+            State::Free => true,
+            State::Asked => false,
+            State::Done(at) => oldest_useful.is_none_or(|age| (now - at).0 > age),
+        });
+        usable.unwrap_or_else(|| {
+            self.collections.push(Collection {
+                id: 0,
+                state: State::Free,
+                share: Share::Tenant,
+                tenant: TenantIndex(0),
+                changes: 0,
+                type_: 0,
+                questions: Vec::new(),
+                unanswered: 0,
+                in_flight: false,
+                waiters: Vec::new(),
+                answers: Vec::new(),
+            });
+            self.collections.len() - 1
+        })
+    }
+}
+
+impl Collection {
+    fn is_same(&self, share: Share, tenant: TenantIndex, questions: &[u8]) -> bool {
+        self.share == share
+            && (share == Share::Anybody || self.tenant == tenant)
+            && self.questions == questions
+    }
+}
+
+fn count_messages(mut messages: &[u8]) -> usize {
+    let mut count = 0;
+    while let Ok(Some(length)) = openflow::frame::next(messages) {
+        count += 1;
+        messages = &messages[length..];
+    }
+    count
+}

@@ -1,0 +1,215 @@
+//! Southbound: from a tenant's queue, by its turn, through the window, to the switch; and what answers mean for it.
+
+use super::Switch;
+use crate::counters::count;
+use crate::ids::TenantIndex;
+use crate::pending::{Awaits, Entry};
+use crate::queue::{Class, Item};
+use crate::time::{Duration, Instant};
+use alloc::vec::Vec;
+use openflow::{Version, frame};
+
+/// After this much silence, a barrier finds out whether the last messages are done.
+pub(crate) const QUIET: Duration = Duration::from_millis(20);
+
+const BARRIER_REQUEST_V10: u8 = 18;
+const BARRIER_REQUEST_V13: u8 = 20;
+
+impl Switch {
+    /// Takes a checked and translated message of a tenant: sent at once when nothing stands before it, else queued.
+    pub(crate) fn submit(&mut self, tenant: TenantIndex, item: Item, message: &[u8]) {
+        let now = item.arrived;
+        let state = &mut self.tenants[tenant.0 as usize];
+        if !matches!(item.awaits, Awaits::Nothing) && item.origin.is_some() {
+            state.unanswered += 1;
+        }
+        let at_once = state.queue.is_empty()
+            && self.journal.is_safe(item.gate)
+            && self.window.is_open(now)
+            && self.south.len() < self.settings.switch_bytes
+            && self.line.is_empty()
+            && state.admit(&item, now).is_ok();
+        if at_once {
+            let start = self.south.len();
+            self.south.end().extend_from_slice(message);
+            self.transmit(tenant, item, start, now);
+        } else {
+            state.queue.push(item, message);
+            self.line.activate(tenant.0);
+        }
+    }
+
+    /// Sends what may be sent now.
+    pub(crate) fn run(&mut self, now: Instant) {
+        while let Some(index) = self.line.turn() {
+            if self.south.len() >= self.settings.switch_bytes {
+                return;
+            }
+            if !self.window.is_open(now) {
+                self.window.note_full();
+                // Only answers open the window again: make sure that there will be one.
+                if self.answers_due == 0 {
+                    self.send_own_barrier(now);
+                }
+                return;
+            }
+            let tenant = &mut self.tenants[index as usize];
+            let Some(item) = tenant.queue.front().copied() else {
+                self.line.retire(index);
+                continue;
+            };
+            if !self.journal.is_safe(item.gate) {
+                // `handle_stored` brings it back.
+                self.line.skip(index);
+                continue;
+            }
+            if let Err(at) = tenant.admit(&item, now) {
+                self.waiting.push((at, TenantIndex(index)));
+                self.line.skip(index);
+                continue;
+            }
+            let start = self.south.len();
+            let tenant = &mut self.tenants[index as usize];
+            let Some(item) = tenant.queue.pop_into(self.south.end()) else { continue };
+            tenant.counters.waited.record(now - item.arrived);
+            let more = !tenant.queue.is_empty();
+            self.line.served(index, item.cost, more);
+            self.transmit(TenantIndex(index), item, start, now);
+            self.resume(TenantIndex(index));
+        }
+    }
+
+    /// Sends everything that waits, whatever the window says.
+    pub(crate) fn flush(&mut self, now: Instant) {
+        for at in 0..self.tenants.len() {
+            loop {
+                let start = self.south.len();
+                let Some(item) = self.tenants[at].queue.pop_into(self.south.end()) else { break };
+                self.transmit(TenantIndex(at as u32), item, start, now);
+            }
+            self.resume(TenantIndex(at as u32));
+        }
+    }
+
+    /// The message at `start` of the switch's outbox gets its xid and is accounted for.
+    fn transmit(&mut self, tenant: TenantIndex, item: Item, start: usize, now: Instant) {
+        let sent = self.window.on_send(item.class.number(), item.cost, now);
+        let entry = Entry {
+            origin: item.origin,
+            awaits: item.awaits,
+            operation: item.operation,
+            sent,
+            released: false,
+        };
+        let message = self.south.tail(start);
+        if let Some(type_) = frame::type_(message) {
+            count(&mut self.tenants[tenant.0 as usize].counters.to_switch, type_);
+        }
+        match self.pending.add(entry) {
+            Some(xid) => {
+                frame::set_xid(message, xid);
+                if let Some(operation) = item.operation {
+                    self.unconfirmed.push_back((xid, operation));
+                }
+            }
+            None => {
+                // The window is far smaller than the ring, so this takes a switch that leaves thousands of requests
+                // unanswered; `settle_silence` ends that.
+                frame::set_xid(message, 0);
+            }
+        }
+        self.last_sent = now;
+        if item.awaits == Awaits::Nothing {
+            self.unacknowledged += item.cost;
+            if self.unacknowledged >= (self.window.limit() / 2).max(2) {
+                self.send_own_barrier(now);
+            }
+        } else {
+            self.unacknowledged = 0;
+            self.answers_due += 1;
+            if let Awaits::Collection(collection) = item.awaits {
+                self.collection_sent(collection);
+            }
+        }
+    }
+
+    /// Sends a barrier of the hypervisor's own, so that work that has no reply is acknowledged.
+    pub(crate) fn send_own_barrier(&mut self, now: Instant) {
+        let type_ = match self.version {
+            Version::V1_0 => BARRIER_REQUEST_V10,
+            _ => BARRIER_REQUEST_V13,
+        };
+        let sent = self.window.on_send(Class::Barrier.number(), 1, now);
+        let entry = Entry {
+            origin: None,
+            awaits: Awaits::OwnBarrier,
+            operation: None,
+            sent,
+            released: false,
+        };
+        let xid = self.pending.add(entry).unwrap_or(0);
+        let written = frame::write(self.version, type_, xid, self.south.end(), |_| {});
+        debug_assert!(written.is_ok());
+        self.counters.own_barriers += 1;
+        self.unacknowledged = 0;
+        self.answers_due += 1;
+        self.last_sent = now;
+    }
+
+    /// The switch has answered the message with this xid: gives its entry, which stays until it is taken.
+    ///
+    /// A switch reads its connection in order, so the answer shows that everything sent before has been read, which is
+    /// what the window is about. Only a barrier shows that it is *done*.
+    pub(crate) fn acknowledge(&mut self, xid: u32, now: Instant) -> Option<Entry> {
+        let entry = *self.pending.get(xid)?;
+        let cost = self.pending.release_up_to(xid);
+        if !entry.released {
+            if matches!(entry.awaits, Awaits::Nothing) {
+                self.window.release(cost);
+            } else {
+                self.answers_due = self.answers_due.saturating_sub(1);
+                self.window.on_ack(entry.sent, cost, now);
+            }
+        }
+        Some(entry)
+    }
+
+    /// A request of a tenant is finished.
+    pub(crate) fn answered(&mut self, tenant: TenantIndex) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        state.unanswered = state.unanswered.saturating_sub(1);
+        self.resume(tenant);
+    }
+
+    /// Lets a tenant's controllers be read again once half of its backlog is gone.
+    pub(crate) fn resume(&mut self, tenant: TenantIndex) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        if state.paused && state.backlog() <= self.settings.tenant_backlog / 2 {
+            state.paused = false;
+            self.resumed.extend_from_slice(&state.controllers);
+        }
+    }
+
+    /// Gives up on requests that the switch has not answered in time.
+    pub(crate) fn settle_silence(&mut self, now: Instant) {
+        if now < self.next_settle {
+            return;
+        }
+        self.next_settle = now + Duration(self.settings.reply_timeout.0 / 4);
+        let late: Vec<u32> = self
+            .pending
+            .iter()
+            .filter(|(_, entry)| {
+                entry.awaits != Awaits::Nothing
+                    && now - entry.sent.at() >= self.settings.reply_timeout
+            })
+            .map(|(xid, _)| xid)
+            .collect();
+        for xid in late {
+            self.counters.unanswered += 1;
+            let Some(entry) = self.acknowledge(xid, now) else { continue };
+            self.pending.take(xid);
+            self.abandon(&entry, now);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Northbound: what controllers are told.
+
+use super::{Event, Request, Switch};
+use crate::counters::count;
+use crate::ids::{ControllerIndex, TenantIndex};
+use crate::pending::{Awaits, Entry, Origin};
+use crate::tenant::{AsyncConfig, Controller, Role};
+use crate::time::Instant;
+use alloc::vec::Vec;
+use openflow::error::Error;
+use openflow::{ErrorCode, TooLong, frame};
+
+/// Asynchronous messages, which a controller can decline (OpenFlow 1.3 section 6.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asynchronous {
+    PacketIn(u8),
+    PortStatus(u8),
+    FlowRemoved(u8),
+}
+
+impl Asynchronous {
+    fn is_wanted(self, controller: &Controller) -> bool {
+        let AsyncConfig { packet_in, port_status, flow_removed } = controller.async_config;
+        let (masks, reason) = match self {
+            Asynchronous::PacketIn(reason) => (packet_in, reason),
+            Asynchronous::PortStatus(reason) => (port_status, reason),
+            Asynchronous::FlowRemoved(reason) => (flow_removed, reason),
+        };
+        AsyncConfig::wants(masks, controller.role, reason)
+    }
+}
+
+impl Switch {
+    /// Answers a request at once; `write` appends one whole message.
+    pub(crate) fn reply(
+        &mut self,
+        request: &Request<'_>,
+        write: impl FnOnce(&Switch, &mut Vec<u8>) -> Result<(), TooLong>,
+    ) {
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        // A reply that does not fit into a message cannot come from a request that did, but for a long ECHO.
+        if write(self, &mut message).is_ok() {
+            self.answer(request.controller, &message);
+        }
+        self.scratch = message;
+    }
+
+    /// Gives a controller messages that it asked for.
+    pub(crate) fn answer(&mut self, controller: ControllerIndex, messages: &[u8]) {
+        let Some(state) = self.controllers.get_mut(controller) else { return };
+        if state.closing {
+            return;
+        }
+        if state.outbox.len() + messages.len() > self.settings.controller_bytes_limit {
+            state.closing = true;
+            state.outbox.clear();
+            self.events.push_back(Event::CloseController(controller));
+            return;
+        }
+        let counters = &mut self.tenants[state.tenant.0 as usize].counters;
+        for type_ in types(messages) {
+            count(&mut counters.to_controller, type_);
+        }
+        state.outbox.end().extend_from_slice(messages);
+        if !state.dirty {
+            state.dirty = true;
+            self.dirty.push_back(controller);
+        }
+    }
+
+    /// Gives a tenant's controllers, as far as they want it, one asynchronous message. Returns whether any was
+    /// connected at all.
+    pub(crate) fn notify(
+        &mut self,
+        tenant: TenantIndex,
+        kind: Asynchronous,
+        mut write: impl FnMut(&mut Vec<u8>) -> Result<(), TooLong>,
+    ) -> bool {
+        let Switch { tenants, controllers, dirty, settings, .. } = self;
+        let state = &mut tenants[tenant.0 as usize];
+        for &index in &state.controllers {
+            let Some(controller) = controllers.get_mut(index) else { continue };
+            if controller.closing || !kind.is_wanted(controller) {
+                continue;
+            }
+            if controller.outbox.len() >= settings.controller_bytes {
+                state.counters.overflowed += 1;
+                continue;
+            }
+            let out = controller.outbox.end();
+            let start = out.len();
+            if write(out).is_err() {
+                out.truncate(start);
+                continue;
+            }
+            if let Some(type_) = out.get(start + 1) {
+                count(&mut state.counters.to_controller, *type_);
+            }
+            if !controller.dirty {
+                controller.dirty = true;
+                dirty.push_back(index);
+            }
+        }
+        !state.controllers.is_empty()
+    }
+
+    /// Answers a message with an error: the controller's own xid, the controller's own bytes.
+    pub(crate) fn refuse(&mut self, origin: &Origin, code: ErrorCode) {
+        self.tenants[origin.tenant.0 as usize].counters.refuse(code);
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        let error = Error { code, data: origin.excerpt.as_bytes() };
+        if error.write_message(self.version, origin.xid, &mut message).is_ok() {
+            self.answer(origin.controller, &message);
+        }
+        self.scratch = message;
+    }
+
+    /// The switch has refused a message.
+    pub(crate) fn switch_error(&mut self, xid: u32, code: ErrorCode, now: Instant) {
+        let Some(entry) = self.acknowledge(xid, now) else {
+            self.counters.unexpected += 1;
+            return;
+        };
+        self.pending.take(xid);
+        if let Some(operation) = entry.operation {
+            self.operation_failed(operation, entry.origin.as_ref(), code, now);
+            return;
+        }
+        match entry.awaits {
+            Awaits::Collection(collection) => self.collection_failed(collection, code),
+            Awaits::Own(purpose) => self.own_request_failed(purpose, now),
+            _ => {
+                if let Some(origin) = entry.origin {
+                    self.refuse(&origin, code);
+                    if entry.awaits != Awaits::Nothing {
+                        self.answered(origin.tenant);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A request that the switch did not answer in time is answered for it.
+    pub(crate) fn abandon(&mut self, entry: &Entry, now: Instant) {
+        let code = self.codes().unanswered;
+        match entry.awaits {
+            Awaits::Collection(collection) => self.collection_failed(collection, code),
+            Awaits::Own(purpose) => self.own_request_failed(purpose, now),
+            Awaits::Reply | Awaits::Barrier => {
+                if let Some(origin) = entry.origin {
+                    self.refuse(&origin, code);
+                    self.answered(origin.tenant);
+                }
+            }
+            Awaits::OwnBarrier | Awaits::Nothing => {}
+        }
+    }
+
+    /// A reply of the switch, made the controller's own by its xid.
+    pub(crate) fn relay_reply(&mut self, origin: &Origin, reply: &[u8]) {
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        message.extend_from_slice(reply);
+        frame::set_xid(&mut message, origin.xid);
+        self.answer(origin.controller, &message);
+        self.scratch = message;
+        self.answered(origin.tenant);
+    }
+
+    /// A controller of a tenant has connected and said HELLO. `None` when the tenant has no part of the switch.
+    pub fn controller_connected(
+        &mut self,
+        tenant: crate::policy::TenantId,
+    ) -> Option<ControllerIndex> {
+        let at = *self.by_id.get(&tenant)?;
+        if !self.is_ready() || !self.tenants[at.0 as usize].present {
+            return None;
+        }
+        let controller = Controller {
+            tenant: at,
+            outbox: Default::default(),
+            dirty: false,
+            closing: false,
+            role: Role::Equal,
+            async_config: AsyncConfig::default(),
+        };
+        let index = self.controllers.insert(controller)?;
+        self.tenants[at.0 as usize].controllers.push(index);
+        Some(index)
+    }
+
+    /// A controller's connection is gone. What it asked for and has not been done yet is still done.
+    pub fn controller_disconnected(&mut self, controller: ControllerIndex) {
+        let Some(state) = self.controllers.remove(controller) else { return };
+        self.tenants[state.tenant.0 as usize].controllers.retain(|other| *other != controller);
+        self.dirty.retain(|other| *other != controller);
+        self.resumed.retain(|other| *other != controller);
+    }
+}
+
+/// The types of the messages in a run.
+fn types(mut messages: &[u8]) -> impl Iterator<Item = u8> {
+    core::iter::from_fn(move || {
+        let length = frame::next(messages).ok()??;
+        let type_ = frame::type_(messages)?;
+        messages = messages.get(length..)?;
+        Some(type_)
+    })
+}

@@ -1,0 +1,233 @@
+//! Bringing the switch to where the tenants' tables say it should be, without wiping anything.
+
+use super::tables::{Cause, Change};
+use super::{Event, Switch};
+use crate::cookie::Cookie;
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::store::{Kind, StoreKey, StoreOp};
+use crate::time::Instant;
+use alloc::vec::Vec;
+use flowspace::Match;
+use hashbrown::HashSet;
+use openflow::{ErrorCode, NO_BUFFER, Version};
+
+/// An entry that the switch says it holds.
+pub(crate) struct Held {
+    pub table: u8,
+    pub match_: Match,
+    pub match_wire: Vec<u8>,
+    pub priority: u16,
+    pub cookie: u64,
+    pub actions: Vec<u8>,
+}
+
+impl Switch {
+    /// Compares what the switch holds with what it should hold, and mends the difference.
+    ///
+    /// An entry that could have timed out meanwhile and is missing has timed out. A permanent one is installed again.
+    /// An entry of ours that nobody's table knows is removed. An entry without our mark is left alone.
+    pub(crate) fn reconcile(&mut self, now: Instant) {
+        let learned = core::mem::take(&mut self.learned);
+        self.restore();
+        if self.version != Version::V1_0 {
+            self.reconcile_numbers(&learned.groups, &learned.meters, now);
+        }
+        let held = match self.version {
+            Version::V1_0 => crate::v10::statistics::held(&learned.flows),
+            _ => crate::v13::statistics::held(&learned.flows),
+        };
+        let (mut kept, mut installed, mut removed, mut foreign) = (0, 0, 0, 0);
+        let mut seen: HashSet<(u32, u32, usize)> = HashSet::new();
+        let mut own_seen = Vec::new();
+        for entry in &held {
+            let Some(cookie) = Cookie::from_wire(entry.cookie) else {
+                foreign += 1;
+                continue;
+            };
+            if cookie.tenant == Cookie::OWN {
+                own_seen.push(entry);
+                continue;
+            }
+            let found = self.tenant_of(cookie.tenant).and_then(|tenant| {
+                let flow = self.tenants[tenant.0 as usize].flows.get(cookie.number)?;
+                let piece = flow.pieces.iter().position(|piece| self.is_held(flow, piece, entry))?;
+                Some((tenant, flow, piece))
+            });
+            match found {
+                Some((tenant, flow, piece)) => {
+                    seen.insert((tenant.0, cookie.number, piece));
+                    if self.same_actions(&flow.pieces[piece].actions, &entry.actions) {
+                        kept += 1;
+                    } else {
+                        let (flow, at) = (flow.clone(), piece);
+                        let cause = Cause::own(tenant, now);
+                        self.submit_piece(
+                            &cause, cookie.number, &flow, &flow.pieces[at], Change::Modify, NO_BUFFER,
+                        );
+                        installed += 1;
+                    }
+                }
+                None => {
+                    self.remove_held(entry, now);
+                    removed += 1;
+                }
+            }
+        }
+        if self.version != Version::V1_0 {
+            let (k, i, r) = self.reconcile_own(&own_seen, now);
+            (kept, installed, removed) = (kept + k, installed + i, removed + r);
+        }
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
+            for number in numbers {
+                let Some(flow) = self.tenants[at].flows.get(number).cloned() else { continue };
+                let missing: Vec<usize> = (0..flow.pieces.len())
+                    .filter(|piece| !seen.contains(&(tenant.0, number, *piece)))
+                    .collect();
+                let cause = Cause::own(tenant, now);
+                if flow.idle_timeout == 0 && flow.hard_timeout == 0 {
+                    for piece in missing {
+                        let piece = &flow.pieces[piece];
+                        self.submit_piece(&cause, number, &flow, piece, Change::Add, NO_BUFFER);
+                        installed += 1;
+                    }
+                } else if missing.len() == flow.pieces.len() {
+                    self.take_flow(&cause, number);
+                } else if let Some(flow) = self.tenants[at].flows.get_mut(number) {
+                    for piece in missing.into_iter().rev() {
+                        flow.pieces.remove(piece);
+                    }
+                }
+            }
+        }
+        self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
+    }
+
+    /// The policy or the ports have changed: each entry's pieces follow.
+    pub(crate) fn resync(&mut self, now: Instant) {
+        if self.version != Version::V1_0 {
+            self.resync_own(now);
+        }
+        // Removals first, over all tenants: what one tenant loses another may gain.
+        let mut additions = Vec::new();
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            let cause = Cause::own(tenant, now);
+            let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
+            for number in numbers {
+                let Some(mut flow) = self.tenants[at].flows.get(number).cloned() else { continue };
+                let wanted = if self.tenants[at].present {
+                    self.plan(tenant, &flow).unwrap_or_default()
+                } else {
+                    Vec::new()
+                };
+                if wanted == flow.pieces {
+                    continue;
+                }
+                for piece in &flow.pieces {
+                    if !wanted.iter().any(|w| w.match_wire == piece.match_wire) {
+                        self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+                    }
+                }
+                if wanted.is_empty() {
+                    self.take_flow(&cause, number);
+                    self.await_removal(&cause, number, flow);
+                    continue;
+                }
+                let before = core::mem::replace(&mut flow.pieces, wanted);
+                for (index, piece) in flow.pieces.iter().enumerate() {
+                    let change = match before.iter().find(|b| b.match_wire == piece.match_wire) {
+                        None => Change::Add,
+                        Some(same) if same.actions != piece.actions => Change::Modify,
+                        Some(_) => continue,
+                    };
+                    additions.push((tenant, number, index, change));
+                }
+                self.put_flow(&cause, number, flow);
+            }
+        }
+        for (tenant, number, index, change) in additions {
+            let flow = self.tenants[tenant.0 as usize].flows.get(number).cloned();
+            if let Some(flow) = flow
+                && let Some(piece) = flow.pieces.get(index)
+            {
+                let cause = Cause::own(tenant, now);
+                self.submit_piece(&cause, number, &flow, piece, change, NO_BUFFER);
+            }
+        }
+    }
+
+    /// What has to stand on the switch for an entry of a tenant.
+    pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Piece>, ErrorCode> {
+        match self.version {
+            Version::V1_0 => self.plan_v10(tenant, flow),
+            _ => self.plan_v13(tenant, flow),
+        }
+    }
+
+    /// Fills the tables from the store.
+    fn restore(&mut self) {
+        let restored = core::mem::take(&mut self.restored);
+        // Groups and meters first: entries refer to them.
+        for (key, bytes) in &restored {
+            if let Some((kind @ (Kind::Group | Kind::Meter), number)) = key.parts() {
+                self.restore_number(kind, key.tenant, number, bytes);
+            }
+        }
+        for (key, bytes) in restored {
+            let Some((Kind::Flow, number)) = key.parts() else { continue };
+            let version = self.version;
+            let flow = Flow::from_bytes(&bytes, |wire| match version {
+                Version::V1_0 => crate::v10::read_match(wire),
+                _ => crate::v13::read_match(wire),
+            });
+            let tenant = self.tenant_of(key.tenant);
+            let kept = tenant.zip(flow).and_then(|(tenant, mut flow)| {
+                flow.pieces = self.plan(tenant, &flow).ok().filter(|pieces| !pieces.is_empty())?;
+                self.tenants[tenant.0 as usize].flows.put(number, flow);
+                Some(())
+            });
+            if kept.is_none() {
+                // No longer anybody's, or no longer permitted: the switch is rid of it below.
+                self.journal.push(StoreOp::Delete(StoreKey::new(key.tenant, Kind::Flow, number)));
+            }
+        }
+    }
+
+    fn is_held(&self, flow: &Flow, piece: &Piece, entry: &Held) -> bool {
+        let wire = match self.version {
+            Version::V1_0 => crate::v10::read_match(&piece.match_wire),
+            _ => crate::v13::read_match(&piece.match_wire),
+        };
+        let table = match self.version {
+            Version::V1_0 => entry.table,
+            _ => flow.table.saturating_add(1),
+        };
+        wire == Some(entry.match_) && flow.priority == entry.priority && table == entry.table
+    }
+
+    fn same_actions(&self, a: &[u8], b: &[u8]) -> bool {
+        match self.version {
+            Version::V1_0 => crate::v10::actions::same(a, b),
+            _ => crate::v13::actions::same(a, b),
+        }
+    }
+
+    fn remove_held(&mut self, entry: &Held, now: Instant) {
+        let mut message = Vec::new();
+        let written = match self.version {
+            Version::V1_0 => crate::v10::flow_mod::write_removal(entry, &mut message),
+            _ => crate::v13::flow_mod::write_removal(entry, &mut message),
+        };
+        if written.is_ok() {
+            self.send_own(
+                crate::pending::Awaits::Nothing,
+                crate::queue::Class::Modification,
+                &message,
+                now,
+            );
+        }
+    }
+}

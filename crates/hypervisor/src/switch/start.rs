@@ -1,0 +1,376 @@
+//! Beginnings: a switch connects, a policy changes.
+
+use super::north::Asynchronous;
+use super::{Event, Features, Port, Settings, StartError, Switch};
+use crate::ids::TenantIndex;
+use crate::lldp::LldpKey;
+use crate::pending::{Awaits, Entry, Pending, Purpose};
+use crate::policy::{self, Policy};
+use crate::queue::Class;
+use crate::scheduler::RoundRobin;
+use crate::store::StoreKey;
+use crate::tenant::Tenant;
+use crate::time::Instant;
+use crate::view::View;
+use crate::window::Window;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+use openflow::{ErrorCode, Header, Version, frame, v10, v13};
+
+/// How far the switch is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// This many questions about its state are open.
+    Learning(u32),
+    /// Tenants are served.
+    Ready,
+}
+
+/// What the switch said of its tables, until they are reconciled: entries as they came.
+#[derive(Debug, Default)]
+pub(crate) struct Learned {
+    pub flows: Vec<u8>,
+    pub groups: Vec<u8>,
+    pub meters: Vec<u8>,
+}
+
+/// Error codes that mean the same on both versions.
+pub(crate) struct Codes {
+    /// The switch did not answer in time. OpenFlow has no code for that before 1.4: "permissions error" comes closest
+    /// to "not now".
+    pub unanswered: ErrorCode,
+    /// The answer is too large to be kept.
+    pub too_much: ErrorCode,
+}
+
+/// OFPP-, OFPT- and other numbers that both versions share.
+const MISS_SEND_ALL: u16 = 0xffff;
+const PORT_ADD: u8 = 0;
+const PORT_DELETE: u8 = 1;
+
+impl Switch {
+    /// A switch has connected. `features` is its whole FEATURES_REPLY; `restored` is what the store holds for it;
+    /// `volatile` says that there is no store to wait for.
+    ///
+    /// The switch is asked what it holds; when it has answered and its tables are reconciled, [`Event::Serve`] names
+    /// the tenants to connect.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        features: &[u8],
+        policy: Arc<Policy>,
+        settings: Settings,
+        lldp: LldpKey,
+        restored: Vec<(StoreKey, Vec<u8>)>,
+        volatile: bool,
+        now: Instant,
+    ) -> Result<Switch, StartError> {
+        let version = frame::version(features).unwrap_or(Version(0));
+        let body = features.get(Header::LEN..).unwrap_or_default();
+        let mut ports = BTreeMap::new();
+        let (dpid, features) = match version {
+            Version::V1_0 => {
+                let reply = v10::FeaturesReply::parse(body).map_err(StartError::Features)?;
+                for port in reply.ports {
+                    let (number, port) = crate::v10::ports::known(&port);
+                    ports.insert(number, port);
+                }
+                let features = Features {
+                    n_buffers: reply.n_buffers,
+                    n_tables: reply.n_tables,
+                    capabilities: reply.capabilities.0,
+                    actions: reply.actions.0,
+                };
+                (reply.datapath_id, features)
+            }
+            Version::V1_3 => {
+                let reply = v13::FeaturesReply::parse(body).map_err(StartError::Features)?;
+                if reply.n_tables < 2 {
+                    return Err(StartError::TooFewTables);
+                }
+                let features = Features {
+                    n_buffers: reply.n_buffers,
+                    n_tables: reply.n_tables,
+                    capabilities: reply.capabilities.0,
+                    actions: 0,
+                };
+                (reply.datapath_id, features)
+            }
+            other => return Err(StartError::Version(other)),
+        };
+        let mut switch = Switch {
+            dpid,
+            version,
+            features,
+            ports,
+            view: View::compile(&Policy::default(), dpid, 0, |_| None),
+            policy: Arc::new(Policy::default()),
+            tenants: Vec::new(),
+            by_id: HashMap::new(),
+            controllers: Default::default(),
+            dirty: VecDeque::new(),
+            resumed: Vec::new(),
+            south: Default::default(),
+            line: RoundRobin::default(),
+            window: Window::new(now),
+            pending: Pending::new(),
+            unacknowledged: 0,
+            answers_due: 0,
+            last_sent: now,
+            next_settle: now + settings.reply_timeout,
+            waiting: Vec::new(),
+            operations: HashMap::new(),
+            next_operation: 0,
+            unconfirmed: VecDeque::new(),
+            collections: Vec::new(),
+            next_collection: 0,
+            learned: Learned::default(),
+            journal: Default::default(),
+            restored,
+            phase: Phase::Learning(0),
+            events: VecDeque::new(),
+            lldp,
+            settings,
+            counters: Default::default(),
+            scratch: Vec::new(),
+        };
+        switch.journal.volatile = volatile;
+        switch.adopt(policy);
+        // The first barrier, alone on the connection, tells how fast the switch is.
+        switch.send_own_barrier(now);
+        switch.ask(now);
+        Ok(switch)
+    }
+
+    /// The policy has changed: tables, views and connections follow, as one step.
+    pub fn handle_policy(&mut self, policy: Arc<Policy>, now: Instant) {
+        if !self.is_ready() {
+            self.adopt(policy);
+            return;
+        }
+        // What was checked under the old policy goes before anything that is done under the new one.
+        self.flush(now);
+        let seen_before: Vec<BTreeSet<u32>> =
+            (0..self.tenants.len()).map(|at| self.visible_ports(TenantIndex(at as u32))).collect();
+        let served_before = self.served();
+        self.adopt(policy);
+        let served = self.served();
+        self.resync(now);
+        for (at, served) in served.iter().enumerate() {
+            let tenant = TenantIndex(at as u32);
+            let id = self.tenants[at].id;
+            let was = served_before.get(at).copied().unwrap_or(false);
+            match (was, *served) {
+                (false, true) => self.events.push_back(Event::Serve(id)),
+                (true, false) => self.events.push_back(Event::Withdraw(id)),
+                (true, true) => {
+                    let before = seen_before.get(at).cloned().unwrap_or_default();
+                    let after = self.visible_ports(tenant);
+                    for port in before.difference(&after) {
+                        self.tell_port(tenant, *port, PORT_DELETE);
+                    }
+                    for port in after.difference(&before) {
+                        self.tell_port(tenant, *port, PORT_ADD);
+                    }
+                }
+                (false, false) => {}
+            }
+        }
+        self.run(now);
+    }
+
+    /// A port has come (or changed) or gone. Where FLOOD stands for a list of ports, the list follows.
+    pub(crate) fn port_changed(&mut self, number: u32, port: Option<Port>, now: Instant) {
+        let before = match &port {
+            Some(port) => self.ports.insert(number, port.clone()),
+            None => self.ports.remove(&number),
+        };
+        let flooded = |port: &Option<Port>| port.as_ref().is_some_and(|port| !port.no_flood);
+        if self.is_ready() && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some()) {
+            self.flush(now);
+            self.resync(now);
+        }
+    }
+
+    /// Codes that differ between the versions.
+    pub(crate) fn codes(&self) -> Codes {
+        match self.version {
+            Version::V1_0 => Codes {
+                unanswered: openflow::error::v10::BAD_REQUEST_EPERM,
+                too_much: openflow::error::v10::BAD_REQUEST_BAD_LEN,
+            },
+            _ => Codes {
+                unanswered: openflow::error::v13::BAD_REQUEST_EPERM,
+                too_much: openflow::error::v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
+            },
+        }
+    }
+
+    /// The ports that a tenant sees.
+    pub(crate) fn visible_ports(&self, tenant: TenantIndex) -> BTreeSet<u32> {
+        self.ports.keys().copied().filter(|port| self.view.sees_port(tenant, *port)).collect()
+    }
+
+    /// Sends a question or a change of the hypervisor's own, past all queues.
+    pub(crate) fn send_own(&mut self, awaits: Awaits, class: Class, message: &[u8], now: Instant) {
+        let sent = self.window.on_send(class.number(), 1, now);
+        let entry = Entry { origin: None, awaits, operation: None, sent, released: false };
+        let xid = self.pending.add(entry).unwrap_or(0);
+        let start = self.south.len();
+        self.south.end().extend_from_slice(message);
+        frame::set_xid(self.south.tail(start), xid);
+        self.last_sent = now;
+        if awaits == Awaits::Nothing {
+            self.unacknowledged += 1;
+        } else {
+            self.unacknowledged = 0;
+            self.answers_due += 1;
+        }
+    }
+
+    /// One of the hypervisor's own questions is answered in full.
+    pub(crate) fn learned_one(&mut self, now: Instant) {
+        if let Phase::Learning(open) = self.phase {
+            if open > 1 {
+                self.phase = Phase::Learning(open - 1);
+                return;
+            }
+            self.phase = Phase::Ready;
+            self.reconcile(now);
+            for (at, served) in self.served().into_iter().enumerate() {
+                if served {
+                    self.events.push_back(Event::Serve(self.tenants[at].id));
+                }
+            }
+        }
+    }
+
+    /// One of the hypervisor's own questions is refused or never answered.
+    pub(crate) fn own_request_failed(&mut self, purpose: Purpose, now: Instant) {
+        match purpose {
+            // Not every switch has groups or meters: then there are none to reconcile.
+            Purpose::Groups | Purpose::Meters => self.learned_one(now),
+            Purpose::Ports | Purpose::Flows => self.events.push_back(Event::CloseSwitch(
+                "the switch does not tell its ports or its flows",
+            )),
+            Purpose::Change => self.counters.unexpected += 1,
+        }
+    }
+
+    fn ask(&mut self, now: Instant) {
+        let questions = match self.version {
+            Version::V1_0 => crate::v10::questions(MISS_SEND_ALL),
+            _ => crate::v13::questions(MISS_SEND_ALL),
+        };
+        let open = questions.iter().filter(|(awaits, _)| *awaits != Awaits::Nothing).count();
+        self.phase = Phase::Learning(open as u32);
+        for (awaits, message) in questions {
+            self.send_own(awaits, Class::Other, &message, now);
+        }
+    }
+
+    /// Takes over a policy: places for new tenants, none for those that are gone, a new view.
+    fn adopt(&mut self, policy: Arc<Policy>) {
+        for tenant in &mut self.tenants {
+            tenant.present = false;
+        }
+        for tenant in &policy.tenants {
+            match self.by_id.get(&tenant.id) {
+                Some(at) => self.tenants[at.0 as usize].configure(tenant),
+                None => {
+                    let at = TenantIndex(self.tenants.len() as u32);
+                    self.tenants.push(Tenant::new(tenant));
+                    self.by_id.insert(tenant.id, at);
+                }
+            }
+        }
+        for (at, tenant) in self.tenants.iter().enumerate() {
+            self.line.set_weight(at as u32, tenant.weight);
+        }
+        let by_id = &self.by_id;
+        self.view = View::compile(&policy, self.dpid, self.tenants.len(), |id| {
+            by_id.get(&id).copied()
+        });
+        self.policy = policy;
+    }
+
+    /// Which tenants have a part of the switch.
+    fn served(&self) -> Vec<bool> {
+        (0..self.tenants.len())
+            .map(|at| {
+                self.tenants[at].present
+                    && self
+                        .view
+                        .space(TenantIndex(at as u32))
+                        .is_some_and(|space| !space.write.is_empty() || !space.read.is_empty())
+            })
+            .collect()
+    }
+
+    fn tell_port(&mut self, tenant: TenantIndex, port: u32, reason: u8) {
+        let Some(Port { wire, .. }) = self.ports.get(&port) else { return };
+        let wire = wire.clone();
+        let version = self.version;
+        self.notify(tenant, Asynchronous::PortStatus(reason), |out| {
+            write_port_status(version, reason, &wire, out)
+        });
+    }
+}
+
+/// Appends a PORT_STATUS with a port description as the switch gave it.
+pub(crate) fn write_port_status(
+    version: Version,
+    reason: u8,
+    wire: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), openflow::TooLong> {
+    const PORT_STATUS: u8 = 12;
+    frame::write(version, PORT_STATUS, 0, out, |out| {
+        out.extend_from_slice(&[reason, 0, 0, 0, 0, 0, 0, 0]);
+        out.extend_from_slice(wire);
+    })
+}
+
+impl Tenant {
+    fn new(tenant: &policy::Tenant) -> Tenant {
+        /// OFP_DEFAULT_MISS_SEND_LEN, in both versions.
+        const DEFAULT_MISS_SEND_LEN: u16 = 128;
+        let mut state = Tenant {
+            id: tenant.id,
+            name: Default::default(),
+            present: true,
+            limits: tenant.limits,
+            queues: Vec::new(),
+            experimenters: Vec::new(),
+            statistics: tenant.statistics,
+            weight: tenant.weight,
+            controllers: Vec::new(),
+            queue: Default::default(),
+            unanswered: 0,
+            paused: false,
+            flows: Default::default(),
+            leaving: Default::default(),
+            changes: 0,
+            buffers: Default::default(),
+            groups: Default::default(),
+            meters: Default::default(),
+            miss_send_len: DEFAULT_MISS_SEND_LEN,
+            generation: None,
+            buckets: Default::default(),
+            counters: Default::default(),
+        };
+        state.configure(tenant);
+        state
+    }
+
+    fn configure(&mut self, tenant: &policy::Tenant) {
+        self.present = true;
+        self.name.clone_from(&tenant.name);
+        self.limits = tenant.limits;
+        self.queues.clone_from(&tenant.queues);
+        self.experimenters.clone_from(&tenant.experimenters);
+        self.statistics = tenant.statistics;
+        self.weight = tenant.weight;
+    }
+}

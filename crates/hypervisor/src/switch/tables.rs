@@ -1,0 +1,230 @@
+//! Changes of tables as operations: one request of a tenant, the messages that it became, and the way back.
+//!
+//! A virtual flow table is changed when a request is accepted; what it was before is kept until a barrier has shown
+//! that the switch took all of it. If the switch refuses any part, the table goes back, what was installed is taken
+//! out or put back, and the tenant gets one error.
+
+use super::Switch;
+use crate::cookie::Cookie;
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::pending::{Awaits, Origin};
+use crate::policy::TenantId;
+use crate::queue::{Class, Item};
+use crate::store::{Kind, StoreKey, StoreOp};
+use crate::tenant::Leaving;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use openflow::{ErrorCode, Version};
+
+/// A change that is on its way.
+pub(crate) struct Operation {
+    tenant: TenantIndex,
+    /// Messages that have not been confirmed.
+    remaining: usize,
+    /// The changed entries as they were before; `None` for those that were not there.
+    before: Vec<(u32, Option<Flow>)>,
+}
+
+/// What a message to the switch does to one of its entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Add,
+    /// Strictly.
+    Modify,
+    /// Strictly.
+    Delete,
+}
+
+/// The context in which messages for the switch are made.
+#[derive(Clone, Copy)]
+pub(crate) struct Cause {
+    pub tenant: TenantIndex,
+    pub origin: Option<Origin>,
+    pub operation: Option<u32>,
+    /// Past the tenant's queue: for changes that the hypervisor makes itself.
+    pub direct: bool,
+    pub now: Instant,
+}
+
+impl Switch {
+    /// Starts an operation of a tenant.
+    pub(crate) fn begin(&mut self, tenant: TenantIndex) -> u32 {
+        self.next_operation = self.next_operation.wrapping_add(1);
+        let operation = Operation { tenant, remaining: 0, before: Vec::new() };
+        self.operations.insert(self.next_operation, operation);
+        self.next_operation
+    }
+
+    /// Ends the making of an operation; one without messages needs no way back.
+    pub(crate) fn commit(&mut self, operation: u32) {
+        if self.operations.get(&operation).is_some_and(|op| op.remaining == 0) {
+            self.operations.remove(&operation);
+        }
+    }
+
+    /// Puts an entry into the tenant's table as a part of an operation.
+    pub(crate) fn put_flow(&mut self, cause: &Cause, number: u32, flow: Flow) {
+        let state = &mut self.tenants[cause.tenant.0 as usize];
+        let key = StoreKey::new(state.id, Kind::Flow, number);
+        let bytes = flow.to_bytes();
+        let before = state.flows.remove(number);
+        state.flows.put(number, flow);
+        state.changes += 1;
+        self.remember(cause.operation, number, before);
+        self.journal.push(StoreOp::Put(key, bytes));
+    }
+
+    /// Takes an entry out of the tenant's table as a part of an operation.
+    pub(crate) fn take_flow(&mut self, cause: &Cause, number: u32) -> Option<Flow> {
+        let state = &mut self.tenants[cause.tenant.0 as usize];
+        let flow = state.flows.remove(number)?;
+        state.changes += 1;
+        let key = StoreKey::new(state.id, Kind::Flow, number);
+        self.remember(cause.operation, number, Some(flow.clone()));
+        self.journal.push(StoreOp::Delete(key));
+        Some(flow)
+    }
+
+    fn remember(&mut self, operation: Option<u32>, number: u32, before: Option<Flow>) {
+        if let Some(operation) = operation.and_then(|at| self.operations.get_mut(&at))
+            // A request touches an entry once, or twice in a row.
+            && operation.before.last().is_none_or(|(known, _)| *known != number)
+        {
+            operation.before.push((number, before));
+        }
+    }
+
+    /// Keeps a removed entry until the switch has told its last counts, if the tenant wants to hear of it.
+    pub(crate) fn await_removal(&mut self, cause: &Cause, number: u32, flow: Flow) {
+        /// OFPFF_SEND_FLOW_REM, in both versions.
+        const SEND_FLOW_REM: u16 = 1;
+        if flow.flags & SEND_FLOW_REM != 0 {
+            let pieces = flow.pieces.len();
+            let leaving = Leaving { flow, pieces, since: cause.now };
+            self.tenants[cause.tenant.0 as usize].leaving.insert(number, leaving);
+        }
+    }
+
+    /// Queues a message that belongs to an operation.
+    pub(crate) fn submit_change(&mut self, cause: &Cause, message: &[u8]) {
+        if cause.direct {
+            self.send_own(Awaits::Nothing, Class::Modification, message, cause.now);
+            return;
+        }
+        if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            operation.remaining += 1;
+        }
+        let item = Item {
+            origin: cause.origin,
+            awaits: Awaits::Nothing,
+            operation: cause.operation,
+            class: Class::Modification,
+            cost: 1,
+            gate: self.journal.gate(),
+            arrived: cause.now,
+        };
+        self.submit(cause.tenant, item, message);
+    }
+
+    /// Queues the message that brings one piece of an entry to the switch or takes it away.
+    pub(crate) fn submit_piece(
+        &mut self,
+        cause: &Cause,
+        number: u32,
+        flow: &Flow,
+        piece: &Piece,
+        change: Change,
+        buffer_id: u32,
+    ) {
+        let cookie =
+            Cookie { tenant: self.tenants[cause.tenant.0 as usize].id, number }.to_wire();
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        let written = match self.version {
+            Version::V1_0 => {
+                crate::v10::flow_mod::write_piece(cookie, flow, piece, change, buffer_id, &mut message)
+            }
+            _ => {
+                crate::v13::flow_mod::write_piece(cookie, flow, piece, change, buffer_id, &mut message)
+            }
+        };
+        if written.is_ok() {
+            self.submit_change(cause, &message);
+        }
+        self.scratch = message;
+    }
+
+    /// A barrier has shown that everything up to this xid is done.
+    pub(crate) fn confirm(&mut self, xid: u32) {
+        while let Some(&(sent, operation)) = self.unconfirmed.front() {
+            if xid.wrapping_sub(sent) > u32::MAX / 2 {
+                break;
+            }
+            self.unconfirmed.pop_front();
+            if let Some(state) = self.operations.get_mut(&operation) {
+                state.remaining = state.remaining.saturating_sub(1);
+                if state.remaining == 0 {
+                    self.operations.remove(&operation);
+                }
+            }
+        }
+    }
+
+    /// The switch has refused a part of an operation: everything goes back, and the tenant is told once.
+    pub(crate) fn operation_failed(
+        &mut self,
+        operation: u32,
+        origin: Option<&Origin>,
+        code: ErrorCode,
+        now: Instant,
+    ) {
+        // Already undone: one error is enough.
+        let Some(Operation { tenant, before, .. }) = self.operations.remove(&operation) else {
+            return;
+        };
+        let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+        for (number, before) in before.into_iter().rev() {
+            let current = self.take_flow(&cause, number);
+            if let Some(current) = &current {
+                for piece in &current.pieces {
+                    let stays = before.as_ref().is_some_and(|b| {
+                        b.pieces.iter().any(|other| other.match_wire == piece.match_wire)
+                    });
+                    if !stays {
+                        self.submit_piece(
+                            &cause, number, current, piece, Change::Delete, openflow::NO_BUFFER,
+                        );
+                    }
+                }
+            }
+            if let Some(before) = before {
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
+                let pieces = before.pieces.clone();
+                self.put_flow(&cause, number, before.clone());
+                // A modification that never happened is undone by modifying back, which keeps the counters.
+                let change = if current.is_some() { Change::Modify } else { Change::Add };
+                for piece in &pieces {
+                    self.submit_piece(
+                        &cause, number, &before, piece, change, openflow::NO_BUFFER,
+                    );
+                }
+            }
+        }
+        if let Some(origin) = origin {
+            self.refuse(origin, code);
+        }
+    }
+
+    /// The tenant of a cookie on the switch.
+    pub(crate) fn tenant_of(&self, id: TenantId) -> Option<TenantIndex> {
+        self.by_id.get(&id).copied()
+    }
+}
+
+impl Cause {
+    /// The cause of a change that the hypervisor makes itself.
+    pub(crate) fn own(tenant: TenantIndex, now: Instant) -> Cause {
+        Cause { tenant, origin: None, operation: None, direct: true, now }
+    }
+}

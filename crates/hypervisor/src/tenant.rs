@@ -1,0 +1,155 @@
+//! What the core keeps for one tenant on one switch, and for one of its controllers.
+
+use crate::buffers::Buffers;
+use crate::counters::Counters;
+use crate::flows::{Flow, FlowTable};
+use crate::ids::{ControllerIndex, TenantIndex};
+use crate::outbox::Outbox;
+use crate::policy::{Limits, Rate, Statistics, TenantId};
+use crate::queue::{Class, Item, Queue};
+use crate::time::{Duration, Instant};
+use crate::v13::numbers::Numbers;
+use alloc::string::String;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+
+/// One tenant on one switch.
+pub(crate) struct Tenant {
+    pub id: TenantId,
+    pub name: String,
+    /// Whether the policy still knows it. Its place is kept, so that indices stay valid.
+    pub present: bool,
+    pub limits: Limits,
+    pub queues: Vec<u32>,
+    pub experimenters: Vec<u32>,
+    pub statistics: Statistics,
+    pub weight: u32,
+    pub controllers: Vec<ControllerIndex>,
+    pub queue: Queue,
+    /// Requests that were accepted and have not been answered.
+    pub unanswered: usize,
+    /// Whether a controller was told to stop reading.
+    pub paused: bool,
+    pub flows: FlowTable,
+    /// Entries that are being removed, until the switch has told their last counts.
+    pub leaving: HashMap<u32, Leaving>,
+    /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
+    pub changes: u64,
+    pub buffers: Buffers,
+    pub groups: Numbers,
+    pub meters: Numbers,
+    pub miss_send_len: u16,
+    /// The generation id of the last accepted mastership claim (1.3).
+    pub generation: Option<u64>,
+    pub buckets: Buckets,
+    pub counters: Counters,
+}
+
+/// A removed entry whose FLOW_REMOVED the tenant is waiting for.
+pub(crate) struct Leaving {
+    pub flow: Flow,
+    pub pieces: usize,
+    pub since: Instant,
+}
+
+/// One controller connection of a tenant.
+pub(crate) struct Controller {
+    pub tenant: TenantIndex,
+    pub outbox: Outbox,
+    /// Whether it stands in the line of those that have something to write.
+    pub dirty: bool,
+    /// Whether the driver was told to close it.
+    pub closing: bool,
+    pub role: Role,
+    pub async_config: AsyncConfig,
+}
+
+/// Roles of OpenFlow 1.3, section 6.3.4. On 1.0 all controllers are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Equal,
+    Master,
+    Slave,
+}
+
+/// Which asynchronous messages a controller wants: `[0]` as master or equal, `[1]` as slave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsyncConfig {
+    pub packet_in: [u32; 2],
+    pub port_status: [u32; 2],
+    pub flow_removed: [u32; 2],
+}
+
+impl Default for AsyncConfig {
+    /// The defaults of OpenFlow 1.3, section 6.1.1: a slave hears of ports only.
+    fn default() -> Self {
+        AsyncConfig { packet_in: [0x7, 0], port_status: [0x7, 0x7], flow_removed: [0xf, 0] }
+    }
+}
+
+impl AsyncConfig {
+    pub(crate) fn wants(masks: [u32; 2], role: Role, reason: u8) -> bool {
+        let mask = if role == Role::Slave { masks[1] } else { masks[0] };
+        reason < 32 && mask & 1 << reason != 0
+    }
+}
+
+/// The token buckets of a tenant.
+#[derive(Default)]
+pub(crate) struct Buckets {
+    packet_out: Bucket,
+    flow_mod: Bucket,
+    statistics: Bucket,
+    packet_in: Bucket,
+}
+
+#[derive(Default)]
+struct Bucket {
+    /// Nanoseconds' worth of tokens.
+    level: u64,
+    filled: Instant,
+}
+
+impl Bucket {
+    /// Takes a token, or says when there will be one.
+    fn take(&mut self, rate: Option<Rate>, now: Instant) -> Result<(), Instant> {
+        let Some(rate) = rate else { return Ok(()) };
+        let token = 1_000_000_000 / u64::from(rate.per_second.max(1));
+        let full = token * u64::from(rate.burst.max(1));
+        self.level = self.level.saturating_add((now - self.filled).0).min(full);
+        self.filled = now;
+        if self.level >= token {
+            self.level -= token;
+            Ok(())
+        } else {
+            Err(now + Duration(token - self.level))
+        }
+    }
+}
+
+impl Tenant {
+    /// Whether the item may be sent as far as the tenant's rates go; if not, when to try again.
+    pub(crate) fn admit(&mut self, item: &Item, now: Instant) -> Result<(), Instant> {
+        let Limits { packet_out, flow_mod, statistics, .. } = self.limits;
+        match item.class {
+            Class::PacketOut => self.buckets.packet_out.take(packet_out, now),
+            // One request of the tenant may have become several messages; only what it asked for is charged.
+            Class::Modification if item.origin.is_some() => {
+                self.buckets.flow_mod.take(flow_mod, now)
+            }
+            Class::Statistics(_) => self.buckets.statistics.take(statistics, now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the tenant may be given one more PACKET_IN now.
+    pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
+        self.limits.packet_in.is_none()
+            || self.buckets.packet_in.take(self.limits.packet_in, now).is_ok()
+    }
+
+    /// Messages accepted and not finished.
+    pub(crate) fn backlog(&self) -> usize {
+        self.queue.len() + self.unanswered
+    }
+}

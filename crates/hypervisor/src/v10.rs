@@ -1,0 +1,166 @@
+//! Slices on OpenFlow 1.0: every message type, in each direction, has its place here.
+
+pub(crate) mod actions;
+pub(crate) mod flow_mod;
+pub(crate) mod flow_removed;
+pub(crate) mod packet;
+pub(crate) mod ports;
+pub(crate) mod statistics;
+mod switch;
+
+use crate::pending::{Awaits, Purpose};
+use crate::queue::{Class, Item};
+use crate::switch::{Request, Switch};
+use crate::time::Instant;
+use alloc::vec;
+use alloc::vec::Vec;
+use flowspace::Match;
+use openflow::error::v10 as code;
+use openflow::v10::{
+    ConfigFlags, FlowStatsRequest, Message, MessageType, StatsRequest, StatsRequestBody, SwitchConfig,
+};
+use openflow::{ErrorCode, Header, Version, frame};
+
+impl Switch {
+    /// From a controller.
+    pub(crate) fn controller_message_v10(&mut self, request: Request<'_>) -> Result<(), ErrorCode> {
+        match MessageType(request.header.type_) {
+            MessageType::PACKET_OUT => self.packet_out_v10(&request),
+            MessageType::FLOW_MOD => self.flow_mod_v10(&request),
+            MessageType::ECHO_REQUEST => {
+                self.reply(&request, |_, out| {
+                    frame::write(
+                        Version::V1_0,
+                        MessageType::ECHO_REPLY.0,
+                        request.header.xid,
+                        out,
+                        |out| out.extend_from_slice(request.body()),
+                    )
+                });
+                Ok(())
+            }
+            MessageType::BARRIER_REQUEST => {
+                self.forward_request(&request, Awaits::Barrier, Class::Barrier, request.frame);
+                Ok(())
+            }
+            MessageType::STATS_REQUEST => self.statistics_v10(&request),
+            MessageType::FEATURES_REQUEST => self.features_v10(&request),
+            MessageType::GET_CONFIG_REQUEST => self.get_config_v10(&request),
+            MessageType::SET_CONFIG => self.set_config_v10(&request),
+            MessageType::PORT_MOD => self.port_mod_v10(&request),
+            MessageType::QUEUE_GET_CONFIG_REQUEST => self.queue_config_v10(&request),
+            MessageType::VENDOR => self.vendor_v10(&request),
+            // Sessions begin before the core hears of them, keepalives are the driver's, and what a controller makes of
+            // our messages is its own affair: all three are counted and need no answer.
+            MessageType::HELLO | MessageType::ECHO_REPLY | MessageType::ERROR => Ok(()),
+            _ => Err(code::BAD_REQUEST_BAD_TYPE),
+        }
+    }
+
+    /// From the switch.
+    pub(crate) fn switch_message_v10(
+        &mut self,
+        header: Header,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let body = frame.get(Header::LEN..).unwrap_or_default();
+        match MessageType(header.type_) {
+            MessageType::PACKET_IN => self.packet_in_v10(frame, now),
+            MessageType::ECHO_REQUEST => {
+                self.answer_switch_echo(header, body);
+                Ok(())
+            }
+            MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, frame, now),
+            MessageType::STATS_REPLY => self.statistics_reply_v10(header.xid, body, now),
+            MessageType::FLOW_REMOVED => self.flow_removed_v10(body, now),
+            MessageType::PORT_STATUS => self.port_status_v10(body, now),
+            MessageType::ERROR => {
+                let error = openflow::error::Error::parse(body).map_err(unreadable)?;
+                self.switch_error(header.xid, error.code, now);
+                Ok(())
+            }
+            MessageType::QUEUE_GET_CONFIG_REPLY => {
+                self.queue_config_reply_v10(header.xid, frame, now)
+            }
+            MessageType::VENDOR => self.vendor_from_switch_v10(header.xid, frame, now),
+            MessageType::HELLO
+            | MessageType::ECHO_REPLY
+            | MessageType::FEATURES_REPLY
+            | MessageType::GET_CONFIG_REPLY => Ok(()),
+            _ => Err(code::BAD_REQUEST_BAD_TYPE),
+        }
+    }
+
+    /// Sends a controller's request to the switch as it is, but for its xid.
+    pub(crate) fn forward_request(
+        &mut self,
+        request: &Request<'_>,
+        awaits: Awaits,
+        class: Class,
+        message: &[u8],
+    ) {
+        let item = Item {
+            origin: Some(request.origin()),
+            awaits,
+            operation: None,
+            class,
+            cost: 1,
+            gate: 0,
+            arrived: request.now,
+        };
+        self.submit(request.tenant, item, message);
+    }
+
+    /// A barrier is done, and with it everything before.
+    pub(crate) fn barrier_reply(
+        &mut self,
+        xid: u32,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let Some(entry) = self.acknowledge(xid, now) else {
+            return Err(code::BAD_REQUEST_BAD_TYPE);
+        };
+        self.pending.take(xid);
+        self.confirm(xid);
+        if let (Awaits::Barrier, Some(origin)) = (entry.awaits, entry.origin) {
+            self.relay_reply(&origin, frame);
+        }
+        Ok(())
+    }
+
+    /// The switch asks whether anybody is there.
+    pub(crate) fn answer_switch_echo(&mut self, header: Header, body: &[u8]) {
+        const ECHO_REPLY: u8 = 3;
+        if self.south.len() < self.settings.switch_bytes {
+            let version = self.version;
+            // As long as the request was, so it fits.
+            let _ = frame::write(version, ECHO_REPLY, header.xid, self.south.end(), |out| {
+                out.extend_from_slice(body);
+            });
+        }
+    }
+}
+
+/// What a new switch is told and asked.
+pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
+    let mut config = Vec::new();
+    let mut flows = Vec::new();
+    let all = StatsRequest::from(StatsRequestBody::Flow(FlowStatsRequest::default()));
+    let written = Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
+        .write(0, &mut config)
+        .and_then(|()| all.write_message(0, &mut flows));
+    debug_assert!(written.is_ok());
+    vec![(Awaits::Nothing, config), (Awaits::Own(Purpose::Flows), flows)]
+}
+
+/// A match from its wire form.
+pub(crate) fn read_match(wire: &[u8]) -> Option<Match> {
+    openflow::v10::Match::parse(wire).ok().map(|m| Match::from_v10(&m))
+}
+
+/// The switch's own bytes make no sense. Nobody asked, so nobody is told; it is counted.
+fn unreadable(error: openflow::DecodeError) -> ErrorCode {
+    error.openflow_error(Version::V1_0)
+}

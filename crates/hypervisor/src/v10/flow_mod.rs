@@ -1,0 +1,280 @@
+//! FLOW_MOD: a tenant's entry becomes one entry for each of the tenant's own flowspace entries that it meets.
+
+use super::actions::Packets;
+use super::unreadable;
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::switch::{Cause, Change, Held, Request, Switch};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use flowspace::Match;
+use openflow::error::v10 as code;
+use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PortNo};
+use openflow::{ErrorCode, List, NO_BUFFER, TooLong};
+
+impl Switch {
+    /// A tenant changes its table.
+    pub(crate) fn flow_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
+        let tenant = request.tenant;
+        if !self.view.may_write(tenant) {
+            return Err(code::FLOW_MOD_FAILED_EPERM);
+        }
+        if flow_mod.flags.contains(FlowModFlags::EMERG) {
+            return Err(code::FLOW_MOD_FAILED_UNSUPPORTED);
+        }
+        let match_ = Match::from_v10(&flow_mod.match_);
+        let buffer_id = self.flow_mod_buffer(tenant, flow_mod.buffer_id)?;
+        let operation = self.begin(tenant);
+        let cause = Cause {
+            tenant,
+            origin: Some(request.origin()),
+            operation: Some(operation),
+            direct: false,
+            now: request.now,
+        };
+        let done = match flow_mod.command {
+            FlowModCommand::ADD => self.add_v10(&cause, &flow_mod, match_, buffer_id),
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
+                self.modify_v10(&cause, &flow_mod, match_, buffer_id)
+            }
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
+                self.delete_v10(&cause, &flow_mod, match_);
+                Ok(())
+            }
+            _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
+        };
+        self.commit(operation);
+        if done.is_ok() && flow_mod.buffer_id != NO_BUFFER {
+            self.tenants[tenant.0 as usize].buffers.take(flow_mod.buffer_id);
+        }
+        done
+    }
+
+    /// The packet that a new entry is to be applied to at once; deletions carry a number that means nothing.
+    fn flow_mod_buffer(
+        &self,
+        tenant: TenantIndex,
+        buffer_id: u32,
+    ) -> Result<Option<crate::buffers::Buffered>, ErrorCode> {
+        if buffer_id == NO_BUFFER {
+            return Ok(None);
+        }
+        let buffers = &self.tenants[tenant.0 as usize].buffers;
+        buffers.peek(buffer_id).copied().map(Some).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)
+    }
+
+    fn add_v10(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+        match_: Match,
+        buffered: Option<crate::buffers::Buffered>,
+    ) -> Result<(), ErrorCode> {
+        let mut flow = new_flow(flow_mod, match_);
+        flow.pieces = self.plan_v10(cause.tenant, &flow)?;
+        let state = &mut self.tenants[cause.tenant.0 as usize];
+        let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
+        if checked && state.flows.overlaps(0, &match_, flow_mod.priority) {
+            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+        }
+        let old = state.flows.find(0, &match_, flow_mod.priority);
+        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
+            return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
+        }
+        // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.
+        let number = old.unwrap_or_else(|| state.flows.number());
+        self.put_flow(cause, number, flow.clone());
+        for piece in &flow.pieces {
+            let here = buffered
+                .filter(|b| super::read_match(&piece.match_wire).is_some_and(|m| m.matches(&b.key)));
+            let buffer_id = here.map_or(NO_BUFFER, |b| b.physical);
+            self.submit_piece(cause, number, &flow, piece, Change::Add, buffer_id);
+        }
+        Ok(())
+    }
+
+    fn modify_v10(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+        match_: Match,
+        buffered: Option<crate::buffers::Buffered>,
+    ) -> Result<(), ErrorCode> {
+        let found = self.meant_by(cause.tenant, flow_mod, &match_);
+        if found.is_empty() {
+            return self.add_v10(cause, flow_mod, match_, buffered);
+        }
+        // All or nothing: every entry is planned before any is changed.
+        let mut changed = Vec::with_capacity(found.len());
+        for number in found {
+            let state = &self.tenants[cause.tenant.0 as usize];
+            let Some(mut flow) = state.flows.get(number).cloned() else { continue };
+            flow.cookie = flow_mod.cookie;
+            flow.actions = flow_mod.actions.as_bytes().into();
+            flow.pieces = self.plan_v10(cause.tenant, &flow)?;
+            changed.push((number, flow));
+        }
+        for (number, flow) in changed {
+            self.put_flow(cause, number, flow.clone());
+            for piece in &flow.pieces {
+                self.submit_piece(cause, number, &flow, piece, Change::Modify, NO_BUFFER);
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_v10(&mut self, cause: &Cause, flow_mod: &FlowMod<'_>, match_: Match) {
+        let found = self.meant_by(cause.tenant, flow_mod, &match_);
+        for number in found {
+            let state = &self.tenants[cause.tenant.0 as usize];
+            let outputs = state
+                .flows
+                .get(number)
+                .is_some_and(|flow| outputs_to(&flow.actions, flow_mod.out_port));
+            if !outputs {
+                continue;
+            }
+            if let Some(flow) = self.take_flow(cause, number) {
+                for piece in &flow.pieces {
+                    self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+                }
+                self.await_removal(cause, number, flow);
+            }
+        }
+    }
+
+    fn meant_by(
+        &self,
+        tenant: TenantIndex,
+        flow_mod: &FlowMod<'_>,
+        match_: &Match,
+    ) -> Vec<u32> {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        match flow_mod.command {
+            FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT => {
+                flows.find(0, match_, flow_mod.priority).into_iter().collect()
+            }
+            _ => flows.matching(None, match_),
+        }
+    }
+
+    /// The entries on the switch that stand for one of the tenant's.
+    ///
+    /// Where a flowspace entry of another tenant ranks higher, the packets are not this tenant's; an entry that would
+    /// reach them cannot be said on OpenFlow 1.0, which has no "but not", and is refused.
+    pub(crate) fn plan_v10(
+        &self,
+        tenant: TenantIndex,
+        flow: &Flow,
+    ) -> Result<Vec<Piece>, ErrorCode> {
+        let actions = List::<Action<'_>>::parse(&flow.actions).map_err(unreadable)?;
+        let Some(space) = self.view.space(tenant) else {
+            return Err(code::FLOW_MOD_FAILED_EPERM);
+        };
+        let mut pieces: Vec<Piece> = Vec::new();
+        for own in &space.write {
+            let Some(region) = own.match_.intersect(&flow.match_) else { continue };
+            if own.contested && !self.view.wins_everywhere(tenant, &region) {
+                return Err(code::FLOW_MOD_FAILED_EPERM);
+            }
+            let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
+            let mut match_wire = Vec::with_capacity(v10::Match::LEN);
+            wire.write(&mut match_wire);
+            if pieces.iter().any(|piece| *piece.match_wire == *match_wire) {
+                continue;
+            }
+            let mut translated = Vec::new();
+            let packets = Packets::Region(&region);
+            self.translate_actions_v10(tenant, packets, actions, &mut translated)?;
+            pieces.push(Piece {
+                match_wire: match_wire.into_boxed_slice(),
+                actions: translated.into_boxed_slice(),
+            });
+        }
+        if pieces.is_empty() {
+            return Err(code::FLOW_MOD_FAILED_EPERM);
+        }
+        Ok(pieces)
+    }
+}
+
+/// Appends the FLOW_MOD that does this to one piece of an entry.
+pub(crate) fn write_piece(
+    cookie: u64,
+    flow: &Flow,
+    piece: &Piece,
+    change: Change,
+    buffer_id: u32,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let (Ok(match_), Ok(actions)) =
+        (v10::Match::parse(&piece.match_wire), List::parse(&piece.actions))
+    else {
+        // Both were written by `plan_v10`.
+        return Err(TooLong { length: 0 });
+    };
+    FlowMod {
+        match_,
+        cookie,
+        command: match change {
+            Change::Add => FlowModCommand::ADD,
+            Change::Modify => FlowModCommand::MODIFY_STRICT,
+            Change::Delete => FlowModCommand::DELETE_STRICT,
+        },
+        idle_timeout: flow.idle_timeout,
+        hard_timeout: flow.hard_timeout,
+        priority: flow.priority,
+        buffer_id,
+        out_port: PortNo::NONE,
+        // The hypervisor always wants to know: its tables have to stay true.
+        flags: FlowModFlags::SEND_FLOW_REM,
+        actions: if change == Change::Delete { List::EMPTY } else { actions },
+    }
+    .write_message(0, out)
+}
+
+/// Appends the FLOW_MOD that removes an entry that the switch holds.
+pub(crate) fn write_removal(held: &Held, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let match_ = v10::Match::parse(&held.match_wire).unwrap_or_default();
+    FlowMod {
+        match_,
+        cookie: held.cookie,
+        command: FlowModCommand::DELETE_STRICT,
+        priority: held.priority,
+        ..FlowMod::default()
+    }
+    .write_message(0, out)
+}
+
+/// Whether a list of actions outputs to the port, as the out_port filter of requests means it.
+pub(crate) fn outputs_to(actions: &[u8], out_port: PortNo) -> bool {
+    if out_port == PortNo::NONE {
+        return true;
+    }
+    List::<Action<'_>>::parse(actions).is_ok_and(|actions| {
+        actions.iter().any(|action| match action {
+            Action::Output { port, .. } | Action::Enqueue { port, .. } => port == out_port,
+            _ => false,
+        })
+    })
+}
+
+fn new_flow(flow_mod: &FlowMod<'_>, match_: Match) -> Flow {
+    let mut match_wire = Vec::with_capacity(v10::Match::LEN);
+    flow_mod.match_.write(&mut match_wire);
+    Flow {
+        table: 0,
+        match_,
+        priority: flow_mod.priority,
+        cookie: flow_mod.cookie,
+        flags: flow_mod.flags.0,
+        idle_timeout: flow_mod.idle_timeout,
+        hard_timeout: flow_mod.hard_timeout,
+        match_wire: match_wire.into_boxed_slice(),
+        actions: Box::from(flow_mod.actions.as_bytes()),
+        pieces: Vec::new(),
+        past_packets: 0,
+        past_bytes: 0,
+    }
+}

@@ -1,0 +1,259 @@
+//! PACKET_IN and PACKET_OUT: the forwarding path. Nothing is allocated here for a message.
+
+use super::actions::Packets;
+use super::unreadable;
+use crate::buffers::Buffered;
+use crate::ids::TenantIndex;
+use crate::lldp;
+use crate::pending::Awaits;
+use crate::queue::{Class, Item};
+use crate::switch::{Asynchronous, Request, Switch};
+use crate::time::Instant;
+use flowspace::{Field, Key, port_from_v10};
+use openflow::error::v10 as code;
+use openflow::v10::{Action, PacketIn, PacketOut, PortNo};
+use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
+
+/// Bytes of a PACKET_IN before the packet.
+const PACKET_IN_DATA: usize = 18;
+
+impl Switch {
+    /// A packet for its owner, and copies for those who observe it.
+    pub(crate) fn packet_in_v10(&mut self, frame: &[u8], now: Instant) -> Result<(), ErrorCode> {
+        let body = frame.get(Header::LEN..).unwrap_or_default();
+        let packet = PacketIn::parse(body).map_err(unreadable)?;
+        let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
+        if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
+            && let Some((id, tag)) = self.lldp.verify(packet.data, now)
+        {
+            if let Some(tenant) = self.tenant_of(id)
+                && self.view.sees_port(tenant, port_from_v10(packet.in_port.0))
+            {
+                let (before, after) = tag.without(packet.data);
+                self.deliver_probe_v10(tenant, &packet, [before, after]);
+            }
+            return Ok(());
+        }
+        let owner = self.view.owner(&key);
+        match owner {
+            Some(tenant) => self.deliver_v10(tenant, &packet, &key, frame, true, now),
+            None => self.counters.nobody += 1,
+        }
+        if self.view.has_readers() {
+            self.deliver_to_readers(owner, &key, |switch, tenant| {
+                switch.deliver_v10(tenant, &packet, &key, frame, false, now);
+            });
+        }
+        Ok(())
+    }
+
+    fn deliver_v10(
+        &mut self,
+        tenant: TenantIndex,
+        packet: &PacketIn<'_>,
+        key: &Key,
+        frame: &[u8],
+        owner: bool,
+        now: Instant,
+    ) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        if !state.admit_packet_in(now) {
+            state.counters.limited += 1;
+            return;
+        }
+        if state.controllers.is_empty() {
+            state.counters.absent += 1;
+            return;
+        }
+        let buffered = packet.buffer_id != NO_BUFFER && owner;
+        let buffer_id = if buffered {
+            state.buffers.give(Buffered { physical: packet.buffer_id, key: *key })
+        } else {
+            NO_BUFFER
+        };
+        // Of a packet that it can have sent by number, a tenant is given as much as it asked for.
+        let wanted = if buffered { usize::from(state.miss_send_len) } else { usize::MAX };
+        let end = frame.len().min(PACKET_IN_DATA.saturating_add(wanted));
+        let kept = frame.get(..end).unwrap_or(frame);
+        self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
+            let start = out.len();
+            out.extend_from_slice(kept);
+            if let Some(message) = out.get_mut(start..) {
+                frame::set_buffer_id(message, buffer_id);
+                set_length(message);
+            }
+            Ok(())
+        });
+    }
+
+    fn deliver_probe_v10(
+        &mut self,
+        tenant: TenantIndex,
+        packet: &PacketIn<'_>,
+        [before, after]: [&[u8]; 2],
+    ) {
+        self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
+            let start = out.len();
+            PacketIn {
+                buffer_id: NO_BUFFER,
+                total_len: (before.len() + after.len()) as u16,
+                data: before,
+                ..*packet
+            }
+            .write_message(0, out)?;
+            out.extend_from_slice(after);
+            if let Some(message) = out.get_mut(start..) {
+                set_length(message);
+            }
+            Ok(())
+        });
+    }
+
+    /// Calls `deliver` for each tenant that observes the packet, once, but not for its owner.
+    pub(crate) fn deliver_to_readers(
+        &mut self,
+        owner: Option<TenantIndex>,
+        key: &Key,
+        mut deliver: impl FnMut(&mut Switch, TenantIndex),
+    ) {
+        let mut readers = alloc::vec::Vec::new();
+        self.view.for_each_reader(key, |reader| readers.push(reader));
+        readers.sort_unstable();
+        readers.dedup();
+        for reader in readers {
+            if Some(reader) != owner {
+                deliver(self, reader);
+            }
+        }
+    }
+
+    /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
+    pub(crate) fn packet_out_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
+        let tenant = request.tenant;
+        if !self.view.may_write(tenant) {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        let in_port = self.entry_port_v10(tenant, packet.in_port)?;
+        let (key, physical) = if packet.buffer_id == NO_BUFFER {
+            if packet.data.len() < 14 {
+                return Err(code::BAD_REQUEST_BAD_LEN);
+            }
+            (Key::extract(port_from_v10(packet.in_port.0), packet.data), NO_BUFFER)
+        } else {
+            let state = &mut self.tenants[tenant.0 as usize];
+            let buffered =
+                *state.buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+            (buffered.key, buffered.physical)
+        };
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        let built = self.build_packet_out(request, &packet, &key, in_port, physical, &mut message);
+        if built.is_ok() {
+            if physical != NO_BUFFER {
+                self.tenants[tenant.0 as usize].buffers.take(packet.buffer_id);
+            }
+            let item = Item {
+                origin: Some(request.origin()),
+                awaits: Awaits::Nothing,
+                operation: None,
+                class: Class::PacketOut,
+                cost: 1,
+                gate: 0,
+                arrived: request.now,
+            };
+            self.submit(tenant, item, &message);
+        }
+        self.scratch = message;
+        built
+    }
+
+    /// The port that a packet is said to have entered by: one of the slice's, or none.
+    fn entry_port_v10(
+        &self,
+        tenant: TenantIndex,
+        port: PortNo,
+    ) -> Result<Option<u32>, ErrorCode> {
+        match port {
+            PortNo::NONE | PortNo::CONTROLLER => Ok(None),
+            port if self.view.sees_port(tenant, port_from_v10(port.0)) => {
+                Ok(Some(port_from_v10(port.0)))
+            }
+            _ => Err(code::BAD_REQUEST_EPERM),
+        }
+    }
+
+    fn build_packet_out(
+        &self,
+        request: &Request<'_>,
+        packet: &PacketOut<'_>,
+        key: &Key,
+        in_port: Option<u32>,
+        physical: u32,
+        out: &mut alloc::vec::Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        let tenant = request.tenant;
+        let is_probe = key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
+            && physical == NO_BUFFER
+            && !self.view.owns_packet(tenant, key, in_port);
+        if !is_probe && physical == NO_BUFFER && !self.view.owns_packet(tenant, key, in_port) {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        // Header and fixed part as they were; then the actions, then the packet.
+        out.extend_from_slice(request.frame.get(..16).unwrap_or_default());
+        frame::set_buffer_id(out, physical);
+        if is_probe {
+            self.probe_actions(tenant, packet.actions, out)?;
+        } else {
+            let packets = Packets::One(key, in_port);
+            self.translate_actions_v10(tenant, packets, packet.actions, out)?;
+        }
+        let actions_len = u16::try_from(out.len() - 16).map_err(|_| code::BAD_ACTION_TOO_MANY)?;
+        if let Some(field) = out.get_mut(14..16) {
+            field.copy_from_slice(&actions_len.to_be_bytes());
+        }
+        if is_probe {
+            let id = self.tenants[tenant.0 as usize].id;
+            if !self.lldp.tag(packet.data, id, request.now, out) {
+                return Err(code::BAD_REQUEST_EPERM);
+            }
+        } else if physical == NO_BUFFER {
+            out.extend_from_slice(packet.data);
+        }
+        if out.len() > usize::from(u16::MAX) {
+            return Err(code::BAD_REQUEST_BAD_LEN);
+        }
+        set_length(out);
+        Ok(())
+    }
+
+    /// A link probe may be sent out of the slice's ports, and nothing else may be done with it.
+    fn probe_actions(
+        &self,
+        tenant: TenantIndex,
+        actions: List<'_, Action<'_>>,
+        out: &mut alloc::vec::Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        for action in actions {
+            match action {
+                Action::Output { port, .. }
+                    if port.is_physical()
+                        && self.view.may_output(tenant, port_from_v10(port.0)) =>
+                {
+                    action.write(out);
+                }
+                Action::Output { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
+                _ => return Err(code::BAD_ACTION_EPERM),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes a message's length field say how long it is.
+pub(crate) fn set_length(message: &mut [u8]) {
+    let length = u16::try_from(message.len()).unwrap_or(u16::MAX);
+    if let Some(field) = message.get_mut(2..4) {
+        field.copy_from_slice(&length.to_be_bytes());
+    }
+}

@@ -1,0 +1,52 @@
+//! PORT_STATUS, PORT_MOD, and what is known of a port.
+
+use super::unreadable;
+use crate::ids::TenantIndex;
+use crate::pending::Awaits;
+use crate::queue::Class;
+use crate::switch::{Asynchronous, Port, Request, Switch};
+use crate::time::Instant;
+use flowspace::port_from_v10;
+use openflow::ErrorCode;
+use openflow::error::v10 as code;
+use openflow::v10::{PhyPort, PortConfig, PortMod, PortReason, PortStatus};
+
+/// A port's number in the core, and what is kept of it.
+pub(crate) fn known(port: &PhyPort) -> (u32, Port) {
+    let mut wire = alloc::vec::Vec::with_capacity(PhyPort::LEN);
+    port.write(&mut wire);
+    let no_flood = port.config.contains(PortConfig::NO_FLOOD);
+    (port_from_v10(port.port_no.0), Port { wire, no_flood })
+}
+
+impl Switch {
+    /// A port has come, gone or changed: the tenants that see it hear of it, and FLOOD is expanded anew.
+    pub(crate) fn port_status_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
+        let status = PortStatus::parse(body).map_err(unreadable)?;
+        let (number, port) = known(&status.desc);
+        self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            if self.view.sees_port(tenant, number) {
+                self.notify(tenant, Asynchronous::PortStatus(status.reason.0), |out| {
+                    status.write_message(0, out)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A port belongs to a tenant as a whole or is not its to configure.
+    pub(crate) fn port_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
+        let number = port_from_v10(port_mod.port_no.0);
+        if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
+            return Err(code::PORT_MOD_FAILED_BAD_PORT);
+        }
+        if !self.view.owns_port_whole(request.tenant, number) {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        self.forward_request(request, Awaits::Nothing, Class::Modification, request.frame);
+        Ok(())
+    }
+}

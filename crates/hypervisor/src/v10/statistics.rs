@@ -1,0 +1,337 @@
+//! STATS: every question answered for the tenant, from its own tables and the switch's counts.
+
+use super::flow_mod::outputs_to;
+use super::unreadable;
+use crate::cookie::Cookie;
+use crate::ids::TenantIndex;
+use crate::pending::{Awaits, Purpose};
+use crate::switch::{Held, Request, Share, Switch, Waiter};
+use crate::time::Instant;
+use alloc::vec::Vec;
+use flowspace::{Match, port_from_v10};
+use hashbrown::{HashMap, HashSet};
+use openflow::error::v10 as code;
+use openflow::text::{Name, Text};
+use openflow::v10::{
+    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, MessageType, PortNo, PortStats,
+    QUEUE_ALL, QueueStats, StatsFlags, StatsReply, StatsReplyBody, StatsRequest, StatsRequestBody,
+    StatsType, TABLE_ALL, TableStats, Wildcards,
+};
+use openflow::{Encode, ErrorCode, List, ListBuf, TooLong, Version, frame};
+
+/// Room for entries in one part of a reply.
+const PART: usize = 60_000;
+/// "Not counted" (specification section 5.3.5: unsupported counters are set to -1).
+const UNSUPPORTED: u64 = u64::MAX;
+
+impl Switch {
+    /// A tenant asks for statistics.
+    pub(crate) fn statistics_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let asked = StatsRequest::parse(request.body()).map_err(unreadable)?;
+        let tenant = request.tenant;
+        match asked.body {
+            StatsRequestBody::Desc => {
+                self.describe_v10(request);
+                Ok(())
+            }
+            StatsRequestBody::Table => {
+                self.table_statistics_v10(request);
+                Ok(())
+            }
+            StatsRequestBody::Flow(filter) | StatsRequestBody::Aggregate(filter) => {
+                let questions = self.flow_questions_v10(tenant, &filter);
+                self.collect(request, StatsType::FLOW.0, Share::Tenant, &questions, FLOWS_COST);
+                Ok(())
+            }
+            StatsRequestBody::Port { port_no } => {
+                self.check_port_v10(tenant, port_no)?;
+                let question = question(StatsRequestBody::Port { port_no });
+                self.collect(request, StatsType::PORT.0, Share::Anybody, &question, 1);
+                Ok(())
+            }
+            StatsRequestBody::Queue { port_no, queue_id } => {
+                let port = if port_no == PortNo::ALL { PortNo::NONE } else { port_no };
+                self.check_port_v10(tenant, port).map_err(|_| code::QUEUE_OP_FAILED_BAD_PORT)?;
+                let state = &self.tenants[tenant.0 as usize];
+                if queue_id != QUEUE_ALL && !state.queues.contains(&queue_id) {
+                    return Err(code::QUEUE_OP_FAILED_BAD_QUEUE);
+                }
+                let question = question(StatsRequestBody::Queue { port_no, queue_id });
+                self.collect(request, StatsType::QUEUE.0, Share::Anybody, &question, 1);
+                Ok(())
+            }
+            StatsRequestBody::Vendor { vendor, .. } => {
+                if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
+                    return Err(code::BAD_REQUEST_BAD_VENDOR);
+                }
+                let mut question = request.frame.to_vec();
+                frame::set_xid(&mut question, 0);
+                self.collect(request, StatsType::VENDOR.0, Share::Tenant, &question, 1);
+                Ok(())
+            }
+            StatsRequestBody::Unknown { .. } => Err(code::BAD_REQUEST_BAD_STAT),
+        }
+    }
+
+    /// A part of an answer of the switch.
+    pub(crate) fn statistics_reply_v10(
+        &mut self,
+        xid: u32,
+        body: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let reply = StatsReply::parse(body).map_err(unreadable)?;
+        let more = reply.flags.contains(StatsFlags::REPLY_MORE);
+        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_STAT)?;
+        if !more {
+            self.pending.take(xid);
+        }
+        let entries = body.get(4..).unwrap_or_default();
+        match entry.awaits {
+            Awaits::Collection(collection) => {
+                self.collection_part(collection, entries, more, now);
+            }
+            Awaits::Own(Purpose::Flows) => {
+                self.learned.flows.extend_from_slice(entries);
+                if !more {
+                    self.learned_one(now);
+                }
+            }
+            _ => return Err(code::BAD_REQUEST_BAD_STAT),
+        }
+        Ok(())
+    }
+
+    /// The answer for one who waited.
+    pub(crate) fn answer_statistics_v10(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
+        let Ok(asked) = StatsRequest::parse(&waiter.request) else { return };
+        let tenant = waiter.origin.tenant;
+        let mut out = Vec::new();
+        let written = match asked.body {
+            StatsRequestBody::Flow(filter) => {
+                let entries = self.flow_statistics_v10(tenant, &filter, answers);
+                write_parts(StatsType::FLOW, waiter.origin.xid, entries.into_iter(), &mut out)
+            }
+            StatsRequestBody::Aggregate(filter) => {
+                let mut sum = AggregateStats::default();
+                for entry in self.flow_statistics_v10(tenant, &filter, answers) {
+                    sum.packet_count = sum.packet_count.saturating_add(entry.packet_count);
+                    sum.byte_count = sum.byte_count.saturating_add(entry.byte_count);
+                    sum.flow_count += 1;
+                }
+                StatsReply::from(StatsReplyBody::Aggregate(sum))
+                    .write_message(waiter.origin.xid, &mut out)
+            }
+            StatsRequestBody::Port { .. } => {
+                let all = List::<PortStats>::parse(answers).unwrap_or_default();
+                let seen = all
+                    .iter()
+                    .filter(|port| self.view.sees_port(tenant, port_from_v10(port.port_no.0)));
+                write_parts(StatsType::PORT, waiter.origin.xid, seen, &mut out)
+            }
+            StatsRequestBody::Queue { .. } => {
+                let all = List::<QueueStats>::parse(answers).unwrap_or_default();
+                let queues = &self.tenants[tenant.0 as usize].queues;
+                let seen = all.iter().filter(|queue| {
+                    queues.contains(&queue.queue_id)
+                        && self.view.sees_port(tenant, port_from_v10(queue.port_no.0))
+                });
+                write_parts(StatsType::QUEUE, waiter.origin.xid, seen, &mut out)
+            }
+            _ => write_raw(StatsType(type_), waiter.origin.xid, answers, &mut out),
+        };
+        if written.is_ok() {
+            self.answer(waiter.origin.controller, &out);
+        }
+    }
+
+    /// The tenant's entries that the filter means, with the counts of all their pieces.
+    fn flow_statistics_v10(
+        &self,
+        tenant: TenantIndex,
+        filter: &FlowStatsRequest,
+        answers: &[u8],
+    ) -> Vec<FlowStats<'_>> {
+        #[derive(Default)]
+        struct Sum {
+            packets: u64,
+            bytes: u64,
+            duration: (u32, u32),
+        }
+        let state = &self.tenants[tenant.0 as usize];
+        let mut sums: HashMap<u32, Sum> = HashMap::new();
+        let mut counted: HashSet<(u32, v10::Match)> = HashSet::new();
+        for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
+            let Some(cookie) = Cookie::from_wire(entry.cookie) else { continue };
+            // A piece in two of the tenant's own flowspace entries is reported for each.
+            if cookie.tenant != state.id || !counted.insert((cookie.number, entry.match_)) {
+                continue;
+            }
+            let sum = sums.entry(cookie.number).or_default();
+            sum.packets = sum.packets.saturating_add(entry.packet_count);
+            sum.bytes = sum.bytes.saturating_add(entry.byte_count);
+            sum.duration = sum.duration.max((entry.duration_sec, entry.duration_nsec));
+        }
+        let wanted = Match::from_v10(&filter.match_);
+        let any_table = filter.table_id == TABLE_ALL || filter.table_id == 0;
+        let numbers = if any_table { state.flows.matching(None, &wanted) } else { Vec::new() };
+        numbers
+            .into_iter()
+            .filter_map(|number| {
+                let flow = state.flows.get(number)?;
+                if !outputs_to(&flow.actions, filter.out_port) {
+                    return None;
+                }
+                let sum = sums.remove(&number).unwrap_or_default();
+                Some(FlowStats {
+                    table_id: 0,
+                    match_: v10::Match::parse(&flow.match_wire).unwrap_or_default(),
+                    duration_sec: sum.duration.0,
+                    duration_nsec: sum.duration.1,
+                    priority: flow.priority,
+                    idle_timeout: flow.idle_timeout,
+                    hard_timeout: flow.hard_timeout,
+                    cookie: flow.cookie,
+                    packet_count: sum.packets.saturating_add(flow.past_packets),
+                    byte_count: sum.bytes.saturating_add(flow.past_bytes),
+                    actions: List::parse(&flow.actions).unwrap_or_default(),
+                })
+            })
+            .collect()
+    }
+
+    /// One question for each of the tenant's flowspace entries that the filter meets.
+    fn flow_questions_v10(&self, tenant: TenantIndex, filter: &FlowStatsRequest) -> Vec<u8> {
+        let mut out = Vec::new();
+        let wanted = Match::from_v10(&filter.match_);
+        let Some(space) = self.view.space(tenant) else { return out };
+        let mut asked: Vec<v10::Match> = Vec::new();
+        for own in &space.write {
+            let Some(Ok(match_)) = own.match_.intersect(&wanted).map(|m| m.to_v10()) else {
+                continue;
+            };
+            if !asked.contains(&match_) {
+                asked.push(match_);
+                let filter = FlowStatsRequest { match_, ..FlowStatsRequest::default() };
+                out.extend_from_slice(&question(StatsRequestBody::Flow(filter)));
+            }
+        }
+        out
+    }
+
+    fn check_port_v10(&self, tenant: TenantIndex, port: PortNo) -> Result<(), ErrorCode> {
+        if port == PortNo::NONE || self.view.sees_port(tenant, port_from_v10(port.0)) {
+            Ok(())
+        } else {
+            Err(code::BAD_REQUEST_EPERM)
+        }
+    }
+
+    fn describe_v10(&mut self, request: &Request<'_>) {
+        let name = self.tenants[request.tenant.0 as usize].name.clone();
+        let serial = alloc::format!("{:016x}", self.dpid);
+        self.reply(request, |_, out| {
+            StatsReply::from(StatsReplyBody::Desc(DescStats {
+                mfr_desc: Text::new("Weir"),
+                hw_desc: Text::new("slice of an OpenFlow switch"),
+                sw_desc: Text::new(concat!("weir ", env!("CARGO_PKG_VERSION"))),
+                serial_num: Text::new(serial.as_str()),
+                dp_desc: Text::new(name.as_str()),
+            }))
+            .write_message(request.header.xid, out)
+        });
+    }
+
+    fn table_statistics_v10(&mut self, request: &Request<'_>) {
+        let state = &self.tenants[request.tenant.0 as usize];
+        let table = TableStats {
+            table_id: 0,
+            name: Name::new("slice"),
+            wildcards: Wildcards::ALL,
+            max_entries: state.limits.flows,
+            active_count: state.flows.len() as u32,
+            // What the switch counts here includes everybody's packets.
+            lookup_count: UNSUPPORTED,
+            matched_count: UNSUPPORTED,
+        };
+        let mut tables = ListBuf::<TableStats>::new();
+        tables.push(table);
+        self.reply(request, |_, out| {
+            StatsReply::from(StatsReplyBody::Table(tables.as_list()))
+                .write_message(request.header.xid, out)
+        });
+    }
+}
+
+/// A long answer: each counts as several messages for the switch.
+const FLOWS_COST: u32 = 4;
+
+/// The entries in the switch's answer about its flows.
+pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
+    List::<FlowStats<'_>>::parse(entries)
+        .unwrap_or_default()
+        .iter()
+        .map(|entry| {
+            let mut match_wire = Vec::with_capacity(v10::Match::LEN);
+            entry.match_.write(&mut match_wire);
+            Held {
+                table: entry.table_id,
+                match_: Match::from_v10(&entry.match_),
+                match_wire,
+                priority: entry.priority,
+                cookie: entry.cookie,
+                actions: entry.actions.as_bytes().to_vec(),
+            }
+        })
+        .collect()
+}
+
+fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let written = StatsRequest::from(body).write_message(0, &mut out);
+    debug_assert!(written.is_ok());
+    out
+}
+
+/// Appends a reply in as many parts as it takes; an empty one is one part.
+fn write_parts<T: Encode>(
+    type_: StatsType,
+    xid: u32,
+    entries: impl Iterator<Item = T>,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let mut part = Vec::new();
+    let mut entries = entries.peekable();
+    loop {
+        part.clear();
+        while part.len() < PART
+            && let Some(entry) = entries.next()
+        {
+            entry.write(&mut part);
+        }
+        let more = entries.peek().is_some();
+        write_part(type_, xid, &part, more, out)?;
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+fn write_raw(type_: StatsType, xid: u32, body: &[u8], out: &mut Vec<u8>) -> Result<(), TooLong> {
+    write_part(type_, xid, body, false, out)
+}
+
+fn write_part(
+    type_: StatsType,
+    xid: u32,
+    body: &[u8],
+    more: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    frame::write(Version::V1_0, MessageType::STATS_REPLY.0, xid, out, |out| {
+        type_.write(out);
+        let flags = if more { StatsFlags::REPLY_MORE } else { StatsFlags::NONE };
+        flags.write(out);
+        out.extend_from_slice(body);
+    })
+}

@@ -1,0 +1,133 @@
+//! The switch as a whole: FEATURES, GET_CONFIG and SET_CONFIG, QUEUE_GET_CONFIG, VENDOR.
+
+use super::unreadable;
+use crate::pending::Awaits;
+use crate::queue::Class;
+use crate::switch::{Request, Switch};
+use crate::time::Instant;
+use flowspace::port_from_v10;
+use openflow::error::v10 as code;
+use openflow::v10::{
+    Capabilities, ConfigFlags, FeaturesReply, Message, PacketQueue, PhyPort, QueueGetConfigReply,
+    QueueGetConfigRequest, SupportedActions, SwitchConfig, Vendor,
+};
+use openflow::{ErrorCode, Header, ListBuf};
+
+impl Switch {
+    /// The switch with the tenant's ports, one table, and without what the tenant may not do.
+    pub(crate) fn features_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let mut ports = ListBuf::<PhyPort>::new();
+        for number in self.visible_ports(request.tenant) {
+            if let Some(port) = self.ports.get(&number)
+                && let Ok(port) = PhyPort::parse(&port.wire)
+            {
+                ports.push(port);
+            }
+        }
+        let tenant = &self.tenants[request.tenant.0 as usize];
+        let mut actions = SupportedActions(self.features.actions);
+        if tenant.queues.is_empty() {
+            actions = actions.without(SupportedActions::ENQUEUE);
+        }
+        let n_buffers = self.features.n_buffers.min(crate::buffers::CAPACITY as u32);
+        self.reply(request, |switch, out| {
+            FeaturesReply {
+                datapath_id: switch.dpid,
+                n_buffers,
+                n_tables: 1,
+                capabilities: Capabilities(switch.features.capabilities)
+                    .without(Capabilities::STP | Capabilities::IP_REASM),
+                actions,
+                ports: ports.as_list(),
+            }
+            .write_message(request.header.xid, out)
+        });
+        Ok(())
+    }
+
+    /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants.
+    pub(crate) fn get_config_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let miss_send_len = self.tenants[request.tenant.0 as usize].miss_send_len;
+        self.reply(request, |_, out| {
+            let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
+            Message::GetConfigReply(config).write(request.header.xid, out)
+        });
+        Ok(())
+    }
+
+    /// The treatment of fragments is the switch's, not one tenant's.
+    pub(crate) fn set_config_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let config = SwitchConfig::parse(request.body()).map_err(unreadable)?;
+        if config.flags.intersects(ConfigFlags::FRAG_MASK) {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        self.tenants[request.tenant.0 as usize].miss_send_len = config.miss_send_len;
+        Ok(())
+    }
+
+    /// The queues of a port that the tenant sees.
+    pub(crate) fn queue_config_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let asked = QueueGetConfigRequest::parse(request.body()).map_err(unreadable)?;
+        if !self.view.sees_port(request.tenant, port_from_v10(asked.port.0)) {
+            return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+        }
+        self.forward_request(request, Awaits::Reply, Class::Other, request.frame);
+        Ok(())
+    }
+
+    /// Of the port's queues, those that the tenant may use.
+    pub(crate) fn queue_config_reply_v10(
+        &mut self,
+        xid: u32,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let body = frame.get(Header::LEN..).unwrap_or_default();
+        let reply = QueueGetConfigReply::parse(body).map_err(unreadable)?;
+        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_TYPE)?;
+        let Some(origin) = entry.origin.filter(|_| entry.awaits == Awaits::Reply) else {
+            return Err(code::BAD_REQUEST_BAD_TYPE);
+        };
+        self.pending.take(xid);
+        let tenant = &self.tenants[origin.tenant.0 as usize];
+        let mut queues = ListBuf::<PacketQueue<'_>>::new();
+        for queue in reply.queues.iter().filter(|q| tenant.queues.contains(&q.queue_id)) {
+            queues.push(queue);
+        }
+        let mut message = alloc::vec::Vec::new();
+        let pruned = QueueGetConfigReply { port: reply.port, queues: queues.as_list() };
+        if pruned.write_message(origin.xid, &mut message).is_ok() {
+            self.relay_reply(&origin, &message);
+        }
+        Ok(())
+    }
+
+    /// Vendor messages pass for tenants whose operator allowed that vendor.
+    pub(crate) fn vendor_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let vendor = Vendor::parse(request.body()).map_err(unreadable)?;
+        let tenant = &self.tenants[request.tenant.0 as usize];
+        if !tenant.experimenters.contains(&vendor.vendor) {
+            return Err(code::BAD_REQUEST_BAD_VENDOR);
+        }
+        if !self.view.may_write(request.tenant) {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);
+        Ok(())
+    }
+
+    /// A vendor's answer goes to whom it answers.
+    pub(crate) fn vendor_from_switch_v10(
+        &mut self,
+        xid: u32,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_VENDOR)?;
+        let Some(origin) = entry.origin else { return Err(code::BAD_REQUEST_BAD_VENDOR) };
+        let mut message = frame.to_vec();
+        openflow::frame::set_xid(&mut message, origin.xid);
+        self.answer(origin.controller, &message);
+        Ok(())
+    }
+}

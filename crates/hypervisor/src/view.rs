@@ -1,0 +1,208 @@
+//! A policy compiled for one switch: who owns a packet, who sees a port, what stays inside a tenant's space.
+//!
+//! Write entries of all tenants are ranked by priority, then by their order in the configuration. The owner of a
+//! packet is the tenant of the highest ranking write entry that contains it. Read entries are apart: their tenants
+//! observe, and take nothing away from anyone.
+
+use crate::ids::TenantIndex;
+use crate::policy::{Permission, Policy, TenantId};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use flowspace::{Classifier, Field, Key, Match, wins_everywhere};
+
+/// Pieces that a containment check may split a region into before it gives up and answers "no".
+const PIECE_LIMIT: usize = 1024;
+
+/// The compiled policy.
+pub struct View {
+    owners: Classifier<TenantIndex>,
+    readers: Classifier<TenantIndex>,
+    /// Write entries in decreasing rank.
+    ranked: Vec<(Match, TenantIndex)>,
+    spaces: Vec<Space>,
+}
+
+/// What one tenant has on the switch.
+#[derive(Debug, Default)]
+pub struct Space {
+    /// Its write entries, in decreasing rank.
+    pub write: Vec<Own>,
+    /// Its read entries.
+    pub read: Vec<Match>,
+    ports: Ports,
+    write_ports: Ports,
+}
+
+/// One write entry of a tenant.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// The headers.
+    pub match_: Match,
+    /// The entry's priority.
+    pub priority: u16,
+    /// Whether a higher ranking entry of another tenant overlaps it.
+    pub contested: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+enum Ports {
+    #[default]
+    None,
+    Only(BTreeSet<u32>),
+    All,
+}
+
+impl Ports {
+    fn add(&mut self, match_: &Match) {
+        if match_.is_exact(Field::InPort) {
+            let port = match_.get(Field::InPort).0 as u32;
+            match self {
+                Ports::None => *self = Ports::Only(BTreeSet::from([port])),
+                Ports::Only(ports) => {
+                    ports.insert(port);
+                }
+                Ports::All => {}
+            }
+        } else {
+            *self = Ports::All;
+        }
+    }
+
+    fn contains(&self, port: u32) -> bool {
+        match self {
+            Ports::None => false,
+            Ports::Only(ports) => ports.contains(&port),
+            Ports::All => true,
+        }
+    }
+}
+
+impl View {
+    /// Compiles the policy for the switch. `index` gives the tenants' places.
+    pub fn compile(
+        policy: &Policy,
+        dpid: u64,
+        tenants: usize,
+        mut index: impl FnMut(TenantId) -> Option<TenantIndex>,
+    ) -> View {
+        let mut owners = Classifier::new();
+        let mut readers = Classifier::new();
+        let mut ranked: Vec<(u16, Match, TenantIndex)> = Vec::new();
+        let mut spaces: Vec<Space> = Vec::new();
+        spaces.resize_with(tenants, Space::default);
+        for tenant in &policy.tenants {
+            let Some(at) = index(tenant.id) else { continue };
+            let space = &mut spaces[at.0 as usize];
+            for entry in tenant.flowspace.iter().filter(|e| e.switches.includes(dpid)) {
+                space.ports.add(&entry.match_);
+                match entry.permission {
+                    Permission::Write => {
+                        owners.insert(entry.match_, u32::from(entry.priority), at);
+                        ranked.push((entry.priority, entry.match_, at));
+                        space.write_ports.add(&entry.match_);
+                    }
+                    Permission::Read => {
+                        readers.insert(entry.match_, u32::from(entry.priority), at);
+                        space.read.push(entry.match_);
+                    }
+                }
+            }
+        }
+        // Stable: among equals the order of the configuration decides, as it does in the classifier.
+        ranked.sort_by_key(|(priority, _, _)| core::cmp::Reverse(*priority));
+        for (rank, (priority, match_, at)) in ranked.iter().enumerate() {
+            let contested =
+                ranked[..rank].iter().any(|(_, other, by)| by != at && other.overlaps(match_));
+            let own = Own { match_: *match_, priority: *priority, contested };
+            spaces[at.0 as usize].write.push(own);
+        }
+        let ranked = ranked.into_iter().map(|(_, match_, at)| (match_, at)).collect();
+        View { owners, readers, ranked, spaces }
+    }
+
+    /// The tenant that owns a packet.
+    pub fn owner(&self, key: &Key) -> Option<TenantIndex> {
+        self.owners.lookup(key).map(|entry| *entry.value)
+    }
+
+    /// Whether any tenant only observes.
+    pub fn has_readers(&self) -> bool {
+        self.readers.len() > 0
+    }
+
+    /// Calls `f` with each tenant that observes the packet; possibly several times with the same one.
+    pub fn for_each_reader(&self, key: &Key, mut f: impl FnMut(TenantIndex)) {
+        self.readers.for_each_match(key, |entry| f(*entry.value));
+    }
+
+    /// What a tenant has; `None` if the index is out of range.
+    pub fn space(&self, tenant: TenantIndex) -> Option<&Space> {
+        self.spaces.get(tenant.0 as usize)
+    }
+
+    /// All write entries, in decreasing rank, with their owners.
+    pub fn ranked(&self) -> &[(Match, TenantIndex)] {
+        &self.ranked
+    }
+
+    /// Whether the tenant sees the port at all.
+    pub fn sees_port(&self, tenant: TenantIndex, port: u32) -> bool {
+        self.space(tenant).is_some_and(|space| space.ports.contains(port))
+    }
+
+    /// Whether the tenant may send packets out of the port.
+    pub fn may_output(&self, tenant: TenantIndex, port: u32) -> bool {
+        self.space(tenant).is_some_and(|space| space.write_ports.contains(port))
+    }
+
+    /// Whether every port of the switch, present or future, is the tenant's to send to.
+    pub fn may_output_everywhere(&self, tenant: TenantIndex) -> bool {
+        self.space(tenant).is_some_and(|space| space.write_ports == Ports::All)
+    }
+
+    /// Whether the tenant may change anything at all.
+    pub fn may_write(&self, tenant: TenantIndex) -> bool {
+        self.space(tenant).is_some_and(|space| !space.write.is_empty())
+    }
+
+    /// Whether all packets of the port are the tenant's and nobody else sees the port: only then may it configure it.
+    pub fn owns_port_whole(&self, tenant: TenantIndex, port: u32) -> bool {
+        let whole = Match::exact(Field::InPort, u128::from(port));
+        self.spaces
+            .iter()
+            .enumerate()
+            .all(|(at, space)| at == tenant.0 as usize || !space.ports.contains(port))
+            && self.wins_everywhere(tenant, &whole)
+    }
+
+    /// Whether every packet of the region is the tenant's.
+    pub fn wins_everywhere(&self, tenant: TenantIndex, region: &Match) -> bool {
+        let Some(space) = self.space(tenant) else { return false };
+        if space.write.iter().any(|own| !own.contested && own.match_.contains(region)) {
+            return true;
+        }
+        wins_everywhere(
+            region,
+            self.ranked.iter().map(|(match_, at)| (match_, at)),
+            &tenant,
+            PIECE_LIMIT,
+        )
+    }
+
+    /// Whether the packet, entering at `in_port`, or made by the controller (`None`), is the tenant's.
+    pub fn owns_packet(&self, tenant: TenantIndex, key: &Key, in_port: Option<u32>) -> bool {
+        if in_port.is_some() {
+            return self.owner(key) == Some(tenant);
+        }
+        // A packet out of nowhere is the tenant's if it would be at one of its ports.
+        match self.space(tenant).map(|space| &space.write_ports) {
+            Some(Ports::Only(ports)) => ports.iter().any(|&port| {
+                let mut there = *key;
+                there.set(Field::InPort, u128::from(port));
+                self.owner(&there) == Some(tenant)
+            }),
+            Some(Ports::All) => self.owner(key) == Some(tenant),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! How much work may stand at the switch at once.
+//!
+//! A queue has to stand somewhere when tenants ask for more than the switch can do. In the switch's socket it would be
+//! first come, first served; in the hypervisor it is fair. So the work sent but not yet acknowledged is bounded by a
+//! window that follows the switch's speed: large enough that the switch never idles, small enough that a tenant's
+//! message waits behind few others once it has been sent.
+//!
+//! The controller is delay-based (as TCP Swift's): while answers come within the time that an unloaded switch takes
+//! plus a small queueing allowance, the window grows; when they come later, it shrinks in proportion. The unloaded
+//! time is learned, for each class of message, from messages that were alone when they were sent; from time to time
+//! the window closes to let one such sample through, so that a slow drift of the switch is noticed.
+
+use crate::time::{Duration, Instant};
+
+/// Classes of messages whose service times differ; see [`Window::on_ack`].
+pub const CLASSES: usize = 16;
+
+const MIN: u32 = 4 * SCALE;
+const MAX: u32 = 1024 * SCALE;
+const INITIAL: u32 = 16 * SCALE;
+/// Fixed point: the window is kept in 1/256 units of work.
+const SCALE: u32 = 256;
+/// Queueing that is always tolerated, however fast the switch is.
+const ALLOWANCE: Duration = Duration::from_micros(50);
+/// Units of queueing that are always tolerated, however slow the switch is.
+const ALLOWED_UNITS: u64 = 2;
+const PROBE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// A bounded amount of unacknowledged work.
+#[derive(Debug)]
+pub struct Window {
+    limit: u32,
+    in_flight: u32,
+    /// Unloaded time to an answer, by class; zero where none has been seen.
+    unloaded: [u64; CLASSES],
+    /// Time per unit of work while the window was full, in nanoseconds.
+    service: u64,
+    last_ack: Instant,
+    last_decrease: Instant,
+    last_unloaded: Instant,
+    starting: bool,
+    was_full: bool,
+}
+
+/// What has to be remembered with a message in flight to learn from its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    at: Instant,
+    alone: bool,
+    class: u8,
+    cost: u32,
+}
+
+impl Window {
+    /// An empty window of a switch about which nothing is known.
+    pub fn new(now: Instant) -> Self {
+        Window {
+            limit: INITIAL,
+            in_flight: 0,
+            unloaded: [0; CLASSES],
+            service: 0,
+            last_ack: now,
+            last_decrease: now,
+            last_unloaded: now,
+            starting: true,
+            was_full: false,
+        }
+    }
+
+    /// Whether another message may be sent now.
+    pub fn is_open(&self, now: Instant) -> bool {
+        self.in_flight == 0 || (!self.is_probing(now) && self.in_flight < self.limit / SCALE)
+    }
+
+    /// Notes that a message waited because the window was closed.
+    pub fn note_full(&mut self) {
+        self.was_full = true;
+    }
+
+    /// Accounts for a message that is sent.
+    pub fn on_send(&mut self, class: u8, cost: u32, now: Instant) -> Sent {
+        let alone = self.in_flight == 0;
+        self.in_flight += cost;
+        Sent { at: now, alone, class, cost }
+    }
+
+    /// Takes back work that is known to be done, without learning from it.
+    pub fn release(&mut self, cost: u32) {
+        self.in_flight = self.in_flight.saturating_sub(cost);
+    }
+
+    /// Learns from an answer; `cost` is all the work that it shows to be done. Returns the time that it took.
+    pub fn on_ack(&mut self, sent: Sent, cost: u32, now: Instant) -> Duration {
+        let took = now - sent.at;
+        if self.was_full && cost > 0 {
+            let per_unit = (now - self.last_ack.max(sent.at)).0 / u64::from(cost);
+            self.service =
+                if self.service == 0 { per_unit } else { (self.service * 7 + per_unit) / 8 };
+        }
+        self.last_ack = now;
+        self.in_flight = self.in_flight.saturating_sub(cost);
+
+        let class = usize::from(sent.class) % CLASSES;
+        if sent.alone {
+            let known = self.unloaded[class];
+            self.unloaded[class] = if known == 0 { took.0 } else { (known * 7 + took.0) / 8 };
+            self.last_unloaded = now;
+        }
+        let unloaded = self.unloaded[class];
+        if unloaded == 0 {
+            // Nothing to compare with: this class has only been seen under load.
+            return took;
+        }
+        let allowance = ALLOWANCE.0.max(ALLOWED_UNITS * self.service);
+        let target = unloaded + allowance;
+        if took.0 <= target {
+            if self.was_full {
+                let step = if self.starting {
+                    cost.max(1) * SCALE
+                } else {
+                    (cost.max(1) * SCALE * SCALE / self.limit.max(1)).max(1)
+                };
+                self.limit = (self.limit + step).min(MAX);
+            }
+        } else if now - self.last_decrease >= took {
+            let excess = (took.0 - target) * u64::from(SCALE) / took.0;
+            // At most a half, and with a gain of 0.8, at most once for each window's worth of answers.
+            let cut = (u64::from(self.limit) * excess * 4 / 5 / u64::from(SCALE))
+                .min(u64::from(self.limit) / 2);
+            self.limit = self.limit.saturating_sub(cut as u32).max(MIN);
+            self.last_decrease = now;
+            self.starting = false;
+        }
+        if self.in_flight < self.limit / SCALE {
+            self.was_full = false;
+        }
+        took
+    }
+
+    /// Work that may stand at the switch, in units.
+    pub fn limit(&self) -> u32 {
+        self.limit / SCALE
+    }
+
+    /// Work that stands at the switch, in units.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    fn is_probing(&self, now: Instant) -> bool {
+        self.was_full && now - self.last_unloaded > PROBE_INTERVAL
+    }
+}
+
+impl Sent {
+    /// When the message was handed to the connection.
+    pub fn at(&self) -> Instant {
+        self.at
+    }
+
+    /// Its cost in units of work.
+    pub fn cost(&self) -> u32 {
+        self.cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+
+    /// Runs a closed loop against a switch with a fixed service time and delay; gives the mean work in flight at the
+    /// end and the fraction of time that the switch was busy.
+    fn settle(service_us: u64, delay_us: u64) -> (u32, f64) {
+        let service = service_us * 1_000;
+        let delay = delay_us * 1_000;
+        let mut window = Window::new(Instant(0));
+        let mut now = 0;
+        let mut free_at = 0;
+        let mut busy = 0;
+        let mut flying: VecDeque<(u64, Sent)> = VecDeque::new();
+        // A lonely message first, as at connection set-up.
+        for _ in 0..3 {
+            let sent = window.on_send(0, 1, Instant(now));
+            now += delay + service;
+            window.on_ack(sent, 1, Instant(now));
+        }
+        let start = now;
+        let mut sum = 0u64;
+        let mut samples = 0u64;
+        while now - start < 2_000_000_000 {
+            while window.is_open(Instant(now)) {
+                let sent = window.on_send(0, 1, Instant(now));
+                free_at = free_at.max(now + delay / 2) + service;
+                busy += service;
+                flying.push_back((free_at + delay / 2, sent));
+            }
+            window.note_full();
+            let (done, sent) = flying.pop_front().unwrap();
+            now = done;
+            window.on_ack(sent, 1, Instant(now));
+            if now - start > 1_000_000_000 {
+                sum += u64::from(window.in_flight());
+                samples += 1;
+            }
+        }
+        ((sum / samples) as u32, busy as f64 / (now - start) as f64)
+    }
+
+    #[test]
+    fn a_slow_switch_keeps_a_short_queue_and_stays_busy() {
+        let (in_flight, busy) = settle(125, 60);
+        assert!((2..=5).contains(&in_flight), "in flight: {in_flight}");
+        assert!(busy > 0.95, "busy: {busy}");
+    }
+
+    #[test]
+    fn a_fast_switch_far_away_is_kept_busy() {
+        let (in_flight, busy) = settle(4, 400);
+        assert!(in_flight >= 95, "in flight: {in_flight}");
+        assert!(busy > 0.9, "busy: {busy}");
+    }
+
+    #[test]
+    fn a_fast_switch_nearby_is_kept_busy() {
+        let (in_flight, busy) = settle(3, 50);
+        assert!((15..=60).contains(&in_flight), "in flight: {in_flight}");
+        assert!(busy > 0.95, "busy: {busy}");
+    }
+}
