@@ -63,7 +63,7 @@ impl RoundRobin {
     }
 
     /// Whose turn it is. The caller then either sends something and calls [`served`](Self::served), or calls
-    /// [`retire`](Self::retire) when the tenant has nothing left, or [`skip`](Self::skip) when it must wait.
+    /// [`skip`](Self::skip).
     pub fn turn(&mut self) -> Option<u32> {
         loop {
             let index = *self.fresh.front().or_else(|| self.old.front())?;
@@ -80,25 +80,15 @@ impl RoundRobin {
     }
 
     /// The tenant whose turn it was has sent work of this cost, and has more or not.
+    ///
+    /// With nothing left it still goes round once behind those who wait, so that returning often earns no precedence.
     pub fn served(&mut self, index: u32, cost: u32, more: bool) {
         let Some(member) = self.members.get_mut(index as usize) else { return };
         member.deficit -= i64::from(cost);
-        if !more {
-            self.retire(index);
-        } else if member.deficit <= 0 {
-            self.to_the_back(index);
-        }
-    }
-
-    /// The tenant whose turn it was has nothing left to send.
-    ///
-    /// From the fresh list it goes to the old one first, so that returning often earns no precedence over those who
-    /// have been waiting.
-    pub fn retire(&mut self, index: u32) {
-        if self.fresh.front() == Some(&index) && !self.old.is_empty() {
-            self.to_the_back(index);
-        } else {
+        if !more && self.fresh.len() + self.old.len() == 1 {
             self.skip(index);
+        } else if !more || member.deficit <= 0 {
+            self.to_the_back(index);
         }
     }
 
@@ -112,8 +102,8 @@ impl RoundRobin {
         }
     }
 
-    /// The tenant whose turn it was cannot send now (it waits for something else); it leaves the line until it is
-    /// activated again.
+    /// The tenant whose turn it was has nothing to send, or cannot send it now; it leaves the line until it is activated
+    /// again.
     pub fn skip(&mut self, index: u32) {
         let list = if self.fresh.front() == Some(&index) { &mut self.fresh } else { &mut self.old };
         if list.front() == Some(&index) {
@@ -194,7 +184,7 @@ mod tests {
             }
             let who = rr.turn().unwrap();
             if who == 1 && !queued {
-                rr.retire(1);
+                rr.skip(1);
                 continue;
             }
             got[who as usize] += 1;
@@ -213,7 +203,7 @@ mod tests {
         rr.set_weight(3, 1);
         rr.activate(3);
         assert_eq!(rr.turn(), Some(3));
-        rr.retire(3);
+        rr.skip(3);
         assert_eq!(rr.turn(), None);
     }
 }

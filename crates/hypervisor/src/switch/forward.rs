@@ -55,7 +55,7 @@ impl Switch {
             }
             let tenant = &mut self.tenants[index as usize];
             let Some(item) = tenant.queue.front().copied() else {
-                self.line.retire(index);
+                self.line.skip(index);
                 continue;
             };
             if !self.journal.is_safe(item.gate) {
