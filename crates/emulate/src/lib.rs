@@ -1,3 +1,41 @@
 #![forbid(unsafe_code)]
-//! Emulated OpenFlow switches, networks of them, and controllers.
+//! Emulated OpenFlow switches, networks of them, and controllers: the peers in everybody's tests.
+//!
+//! [`Switch`] is a whole switch without sockets and without a clock: flow tables that really match,
+//! actions that really rewrite, groups, meters, buffers, statistics, in 1.0 and 1.3, with the error
+//! codes that Open vSwitch would send, and with [`Fault`]s planted on request. What it costs a slow
+//! switch's CPU to handle a message is [`ServiceTime`].
+//!
+//! What this crate deliberately lacks: measuring, and any knowledge of a hypervisor.
+//!
+//! Start reading in `switch.rs`; then `pipeline.rs` (packets), `datapath.rs` (commands), `v10` and
+//! `v13` (the wire).
+
+mod action;
+mod buffers;
+mod datapath;
+mod effects;
+mod fault;
 pub mod frame;
+mod groups;
+mod meters;
+mod parts;
+mod pipeline;
+mod ports;
+mod refusal;
+mod rewrite;
+mod service;
+mod session;
+mod switch;
+mod table;
+mod v10;
+mod v13;
+
+pub use action::{ANY_GROUP, Action, Instructions, port};
+pub use effects::{Outcome, PacketInReason, Transmit};
+pub use fault::Fault;
+pub use ports::{Port, PortConfig, PortCounters, QueueCounters, config as port_config};
+pub use service::{Cpu, ServiceTime};
+pub use session::{Role, SessionId};
+pub use switch::{Config, Switch};
+pub use table::{Flow, Removed, flags as flow_flags};

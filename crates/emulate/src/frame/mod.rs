@@ -114,8 +114,7 @@ impl Headers {
         let (mut protocol, mut next) = (header[6], at + 40);
         // Hop-by-hop, routing, destination options and authentication give their length; a fragment
         // header has a fixed one. Bounded by the frame's length, since each step moves forward.
-        loop {
-            let Some(extension) = frame.get(next..next + 8) else { break };
+        while let Some(extension) = frame.get(next..next + 8) {
             match protocol {
                 0 | 43 | 60 => next += (usize::from(extension[1]) + 1) * 8,
                 51 => next += (usize::from(extension[1]) + 2) * 4,

@@ -1,0 +1,238 @@
+//! Actions and instructions as the datapath executes them, whatever version they came in.
+//!
+//! Ports have 1.3's 32-bit numbers. `v10` and `v13` translate from and to the wire.
+
+/// Reserved port numbers (1.3, section 7.2.1).
+pub mod port {
+    /// Back out of the ingress port.
+    pub const IN_PORT: u32 = 0xffff_fff8;
+    /// Through the flow tables; PACKET_OUT only.
+    pub const TABLE: u32 = 0xffff_fff9;
+    /// As a learning switch would.
+    pub const NORMAL: u32 = 0xffff_fffa;
+    /// To all ports but the ingress port and those with flooding disabled.
+    pub const FLOOD: u32 = 0xffff_fffb;
+    /// To all ports but the ingress port.
+    pub const ALL: u32 = 0xffff_fffc;
+    /// To the controllers.
+    pub const CONTROLLER: u32 = 0xffff_fffd;
+    /// The switch's own stack.
+    pub const LOCAL: u32 = 0xffff_fffe;
+    /// No port, or any port.
+    pub const ANY: u32 = 0xffff_ffff;
+    /// Ports of switches have numbers from 1 to this.
+    pub const MAX: u32 = 0xffff_ff00;
+}
+
+/// Group id that means "any group".
+pub const ANY_GROUP: u32 = 0xffff_ffff;
+
+/// One action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Sends the packet out; `max_len` bytes at most if that is to the controller.
+    Output {
+        /// Port, reserved ones included.
+        port: u32,
+        /// 0xffff (`OFPCML_NO_BUFFER`) is the whole packet, unbuffered.
+        max_len: u16,
+    },
+    /// 1.0: sends the packet out through a queue.
+    Enqueue {
+        /// Port.
+        port: u32,
+        /// Queue of that port.
+        queue: u32,
+    },
+    /// Sets the queue for the outputs to come.
+    SetQueue(u32),
+    /// Processes the packet through a group.
+    Group(u32),
+    /// Sets a header field.
+    SetField {
+        /// The OXM field number (1.3, table 11).
+        field: u8,
+        /// Its value, right-aligned.
+        value: u128,
+    },
+    /// 1.0: sets the VLAN id, pushing a tag if there is none.
+    SetVlanVid(u16),
+    /// 1.0: sets the VLAN priority, pushing a tag if there is none.
+    SetVlanPcp(u8),
+    /// 1.0: sets the six DSCP bits of the given type-of-service byte.
+    SetNwTos(u8),
+    /// 1.0: sets the source port of TCP, UDP or SCTP.
+    SetTpSrc(u16),
+    /// 1.0: sets the destination port of TCP, UDP or SCTP.
+    SetTpDst(u16),
+    /// Pushes a VLAN tag of this EtherType.
+    PushVlan(u16),
+    /// Pops the outermost VLAN tag.
+    PopVlan,
+    /// Pushes an MPLS entry of this EtherType.
+    PushMpls(u16),
+    /// Pops the outermost MPLS entry; what follows is of this EtherType.
+    PopMpls(u16),
+    /// Sets the IP TTL.
+    SetNwTtl(u8),
+    /// Decrements the IP TTL.
+    DecNwTtl,
+    /// Sets the MPLS TTL.
+    SetMplsTtl(u8),
+    /// Decrements the MPLS TTL.
+    DecMplsTtl,
+    /// Copies the TTL outwards.
+    CopyTtlOut,
+    /// Copies the TTL inwards.
+    CopyTtlIn,
+}
+
+impl Action {
+    /// Whether packets leave by this action.
+    pub fn is_output(&self) -> bool {
+        matches!(self, Action::Output { .. } | Action::Enqueue { .. } | Action::Group(_))
+    }
+
+    /// The port that the action names, if it outputs to one.
+    pub fn output_port(&self) -> Option<u32> {
+        match *self {
+            Action::Output { port, .. } | Action::Enqueue { port, .. } => Some(port),
+            _ => None,
+        }
+    }
+}
+
+/// The instructions of a flow entry, one of each type at most (1.3, section 5.9).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instructions {
+    /// The meter to pass first.
+    pub meter: Option<u32>,
+    /// Actions to apply at once.
+    pub apply: Vec<Action>,
+    /// Whether the action set is emptied.
+    pub clear: bool,
+    /// Actions to merge into the action set.
+    pub write: Vec<Action>,
+    /// Metadata value and mask.
+    pub metadata: Option<(u64, u64)>,
+    /// The table to continue in.
+    pub goto: Option<u8>,
+}
+
+impl Instructions {
+    /// What a 1.0 flow entry does: its actions at once.
+    pub fn apply(actions: Vec<Action>) -> Instructions {
+        Instructions { apply: actions, ..Instructions::default() }
+    }
+
+    /// All actions, applied and written.
+    pub fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.apply.iter().chain(&self.write)
+    }
+
+    /// Whether an action outputs to the port (the `out_port` filter of requests).
+    pub fn outputs_to(&self, port: u32) -> bool {
+        self.actions().any(|action| action.output_port() == Some(port))
+    }
+
+    /// Whether an action uses the group (the `out_group` filter of requests).
+    pub fn uses_group(&self, group: u32) -> bool {
+        self.actions().any(|action| *action == Action::Group(group))
+    }
+}
+
+/// The action set that travels with a packet through the tables (1.3, section 5.10).
+///
+/// At most one action of each kind; executed in the order of the specification.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ActionSet {
+    actions: Vec<Action>,
+}
+
+impl ActionSet {
+    /// Adds an action, in place of one of the same kind.
+    pub(crate) fn write(&mut self, action: &Action) {
+        match self.actions.iter_mut().find(|old| same_kind(old, action)) {
+            Some(old) => old.clone_from(action),
+            None => self.actions.push(action.clone()),
+        }
+    }
+
+    /// Empties the set.
+    pub(crate) fn clear(&mut self) {
+        self.actions.clear();
+    }
+
+    /// The actions in the order of execution: an output is ignored if there is a group.
+    pub(crate) fn into_ordered(mut self) -> Vec<Action> {
+        if self.actions.iter().any(|action| matches!(action, Action::Group(_))) {
+            self.actions.retain(|action| !matches!(action, Action::Output { .. }));
+        }
+        self.actions.sort_by_key(rank);
+        self.actions
+    }
+}
+
+fn same_kind(a: &Action, b: &Action) -> bool {
+    match (a, b) {
+        (Action::SetField { field: a, .. }, Action::SetField { field: b, .. }) => a == b,
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}
+
+/// Order of execution in an action set (1.3, section 5.10).
+fn rank(action: &Action) -> u8 {
+    match action {
+        Action::CopyTtlIn => 0,
+        Action::PopVlan | Action::PopMpls(_) => 1,
+        Action::PushMpls(_) => 2,
+        Action::PushVlan(_) => 3,
+        Action::CopyTtlOut => 4,
+        Action::DecNwTtl | Action::DecMplsTtl => 5,
+        Action::SetField { .. }
+        | Action::SetNwTtl(_)
+        | Action::SetMplsTtl(_)
+        | Action::SetVlanVid(_)
+        | Action::SetVlanPcp(_)
+        | Action::SetNwTos(_)
+        | Action::SetTpSrc(_)
+        | Action::SetTpDst(_) => 6,
+        Action::SetQueue(_) => 7,
+        Action::Group(_) => 8,
+        Action::Output { .. } | Action::Enqueue { .. } => 9,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_set_keeps_one_of_a_kind_in_the_order_of_the_specification() {
+        let mut set = ActionSet::default();
+        let output = |port| Action::Output { port, max_len: 0 };
+        for action in [
+            output(1),
+            Action::SetQueue(3),
+            Action::SetField { field: 3, value: 1 },
+            Action::PushVlan(0x8100),
+            Action::SetField { field: 4, value: 2 },
+            Action::SetField { field: 3, value: 9 },
+            output(2),
+            Action::PopVlan,
+        ] {
+            set.write(&action);
+        }
+        let expected = vec![
+            Action::PopVlan,
+            Action::PushVlan(0x8100),
+            Action::SetField { field: 3, value: 9 },
+            Action::SetField { field: 4, value: 2 },
+            Action::SetQueue(3),
+            output(2),
+        ];
+        assert_eq!(set.clone().into_ordered(), expected);
+        set.write(&Action::Group(7));
+        assert!(!set.into_ordered().contains(&output(2)), "a group takes the output's place");
+    }
+}

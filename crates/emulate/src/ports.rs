@@ -1,0 +1,137 @@
+//! Ports, their state and their counters.
+
+use std::collections::BTreeMap;
+
+use crate::frame::build::Mac;
+
+/// Configuration bits of a port (1.3's `OFPPC_*`; 1.0 has the same and some more).
+pub mod config {
+    /// Administratively down.
+    pub const PORT_DOWN: u32 = 1 << 0;
+    /// 1.0: disable spanning tree on the port.
+    pub const NO_STP: u32 = 1 << 1;
+    /// Drop what the port receives.
+    pub const NO_RECV: u32 = 1 << 2;
+    /// 1.0: drop received spanning tree packets.
+    pub const NO_RECV_STP: u32 = 1 << 3;
+    /// 1.0: leave the port out when flooding.
+    pub const NO_FLOOD: u32 = 1 << 4;
+    /// Drop what is forwarded to the port.
+    pub const NO_FWD: u32 = 1 << 5;
+    /// Send no PACKET_INs for the port.
+    pub const NO_PACKET_IN: u32 = 1 << 6;
+}
+
+/// A port as the switch is made with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Number, 1 to [`port::MAX`](crate::port::MAX), or [`port::LOCAL`](crate::port::LOCAL).
+    pub number: u32,
+    /// Name, cut to 15 bytes on the wire.
+    pub name: String,
+    /// Hardware address.
+    pub hw_addr: Mac,
+    /// Link rate, kilobits per second.
+    pub speed_kbps: u32,
+    /// Ids of its queues.
+    pub queues: Vec<u32>,
+}
+
+impl PortConfig {
+    /// A 10 Gbit/s port called `ethN` with one queue, 0.
+    pub fn new(number: u32) -> PortConfig {
+        let [_, _, high, low] = number.to_be_bytes();
+        PortConfig {
+            number,
+            name: format!("eth{number}"),
+            hw_addr: [0x0e, 0, 0, 0, high, low],
+            speed_kbps: 10_000_000,
+            queues: vec![0],
+        }
+    }
+}
+
+/// A port of a running switch.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// What it was made with.
+    pub made: PortConfig,
+    /// [`config`] bits, set by PORT_MOD.
+    pub config: u32,
+    /// Whether the link is up.
+    pub link_up: bool,
+    /// When it was added, ns.
+    pub created: u64,
+    /// Counters.
+    pub counters: PortCounters,
+    /// Counters of each queue.
+    pub queues: BTreeMap<u32, QueueCounters>,
+}
+
+/// Counters of a port. An emulated wire has no errors and no collisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets that came while the port was down or told not to receive.
+    pub rx_dropped: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets that were to leave while the port was down or told not to forward.
+    pub tx_dropped: u64,
+}
+
+/// Counters of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounters {
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+}
+
+impl Port {
+    /// A port whose link is up.
+    pub fn new(now: u64, made: PortConfig) -> Port {
+        let queues = made.queues.iter().map(|id| (*id, QueueCounters::default())).collect();
+        let counters = PortCounters::default();
+        Port { made, config: 0, link_up: true, created: now, counters, queues }
+    }
+
+    /// Whether packets can pass at all.
+    pub fn is_up(&self) -> bool {
+        self.link_up && self.config & config::PORT_DOWN == 0
+    }
+
+    /// Counts a received frame; whether it may enter the pipeline.
+    pub(crate) fn receive(&mut self, bytes: usize) -> bool {
+        let accepted = self.is_up() && self.config & config::NO_RECV == 0;
+        if accepted {
+            self.counters.rx_packets += 1;
+            self.counters.rx_bytes += bytes as u64;
+        } else {
+            self.counters.rx_dropped += 1;
+        }
+        accepted
+    }
+
+    /// Counts a frame to be sent; whether it may leave. A queue that the port lacks is its default.
+    pub(crate) fn send(&mut self, bytes: usize, queue: u32) -> bool {
+        let accepted = self.is_up() && self.config & config::NO_FWD == 0;
+        if accepted {
+            self.counters.tx_packets += 1;
+            self.counters.tx_bytes += bytes as u64;
+            if let Some(counters) = self.queues.get_mut(&queue) {
+                counters.tx_packets += 1;
+                counters.tx_bytes += bytes as u64;
+            }
+        } else {
+            self.counters.tx_dropped += 1;
+        }
+        accepted
+    }
+}

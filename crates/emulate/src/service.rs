@@ -1,0 +1,152 @@
+//! The switch's CPU as a queue: one message at a time, first in, first out, each for a stated time.
+//!
+//! A real switch handles a few thousand messages per second. What stands between a fast and a slow
+//! emulated switch is this: a message that arrives while another is served waits, and its effects
+//! (the reply, the changed table) appear when its own service is over. No clock in here: the caller
+//! says what time it is, so that the same model runs in virtual time and, paced, over real sockets.
+
+/// How long the switch's CPU is busy with one message, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceTime {
+    /// For every message that `by_type` does not name.
+    pub default: u64,
+    /// For messages of these types (the type field of the header).
+    pub by_type: Vec<(u8, u64)>,
+}
+
+impl ServiceTime {
+    /// A switch that handles this many messages per second, whatever their type.
+    ///
+    /// HELLO and ECHO are served too: they wait in the same queue.
+    pub fn per_second(messages: u32) -> ServiceTime {
+        ServiceTime { default: 1_000_000_000 / u64::from(messages.max(1)), by_type: Vec::new() }
+    }
+
+    /// Time for a message of this type.
+    pub fn of(&self, message_type: u8) -> u64 {
+        let own = self.by_type.iter().find(|(type_, _)| *type_ == message_type);
+        own.map_or(self.default, |(_, time)| *time)
+    }
+
+    /// Whether messages take any time at all.
+    pub fn is_zero(&self) -> bool {
+        self.default == 0 && self.by_type.iter().all(|(_, time)| *time == 0)
+    }
+}
+
+/// The one server of the queue.
+#[derive(Clone, Debug, Default)]
+pub struct Cpu {
+    service: ServiceTime,
+    current: Option<Job>,
+    /// Until when the server was last known to be occupied.
+    free_at: u64,
+    busy: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    start: u64,
+    end: u64,
+}
+
+impl Cpu {
+    /// A CPU that serves messages in these times.
+    pub fn new(service: ServiceTime) -> Cpu {
+        Cpu { service, ..Cpu::default() }
+    }
+
+    /// Changes the service time from the next message on.
+    pub fn set_service(&mut self, service: ServiceTime) {
+        self.service = service;
+    }
+
+    /// Begins to serve a message that arrived at `arrival`; nobody is being served now.
+    ///
+    /// Service begins when the message is there and the one before is done, even if the caller
+    /// looks later than that: a late wake-up must not make the switch slower. `arrival` may not
+    /// lie in the future.
+    pub fn begin(&mut self, arrival: u64, message_type: u8) {
+        let start = arrival.max(self.free_at);
+        self.current = Some(Job { start, end: start + self.service.of(message_type) });
+    }
+
+    /// Whether a message is being served.
+    pub fn is_serving(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// When the message being served will be done.
+    pub fn done_at(&self) -> Option<u64> {
+        self.current.map(|job| job.end)
+    }
+
+    /// Ends the service if it is over by `now`; says when it ended.
+    pub fn finish(&mut self, now: u64) -> Option<u64> {
+        let job = self.current.filter(|job| job.end <= now)?;
+        self.current = None;
+        self.free_at = job.end;
+        self.busy += job.end - job.start;
+        Some(job.end)
+    }
+
+    /// Forgets the message being served (its connection is gone); the time spent counts as busy.
+    pub fn abandon(&mut self, now: u64) {
+        if let Some(job) = self.current.take() {
+            let end = job.end.min(now).max(job.start);
+            self.free_at = end;
+            self.busy += end - job.start;
+        }
+    }
+
+    /// Nanoseconds spent serving, up to `now`.
+    pub fn busy(&self, now: u64) -> u64 {
+        let current = self.current.map_or(0, |job| now.clamp(job.start, job.end) - job.start);
+        self.busy + current
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Serves messages that arrive at given times; looks at the clock only at `wake_ups`.
+    fn done_times(arrivals: &[u64], wake_ups: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
+        let mut cpu = Cpu::new(ServiceTime { default: 125, by_type: vec![(7, 1000)] });
+        let mut waiting = arrivals.iter().peekable();
+        let mut done = Vec::new();
+        let mut last = 0;
+        for now in wake_ups {
+            loop {
+                done.extend(cpu.finish(now));
+                match waiting.peek() {
+                    Some(&&arrival) if arrival <= now && !cpu.is_serving() => {
+                        cpu.begin(arrival, 0);
+                        waiting.next();
+                    }
+                    _ => break,
+                }
+            }
+            last = now;
+        }
+        (done, cpu.busy(last))
+    }
+
+    #[test]
+    fn messages_are_served_one_after_another_however_late_the_caller_wakes() {
+        let arrivals = [0, 0, 10, 1000];
+        let expected = vec![125, 250, 375, 1125];
+        assert_eq!(done_times(&arrivals, 0..=2000), (expected.clone(), 500));
+        assert_eq!(done_times(&arrivals, (0..=2000).step_by(400)), (expected, 500));
+    }
+
+    #[test]
+    fn a_type_can_have_its_own_time() {
+        let mut cpu = Cpu::new(ServiceTime { default: 125, by_type: vec![(7, 1000)] });
+        cpu.begin(50, 7);
+        assert_eq!((cpu.done_at(), cpu.finish(1049)), (Some(1050), None));
+        assert_eq!(cpu.busy(1049), 999);
+        cpu.abandon(1049);
+        assert_eq!((cpu.busy(9999), cpu.is_serving()), (999, false));
+    }
+}

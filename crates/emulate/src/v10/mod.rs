@@ -1,0 +1,209 @@
+//! The switch in OpenFlow 1.0: each message to what it does, each piece of news to its message.
+
+mod flow;
+mod stats;
+
+use flowspace::{port_from_v10, port_to_v10};
+use openflow::error::v13 as code;
+use openflow::text::Name;
+use openflow::v10::{
+    Capabilities, ConfigFlags, FeaturesReply, FlowRemoved, FlowRemovedReason, Message, PacketIn,
+    PacketInReason, PacketOut, PacketQueue, PhyPort, PortConfig, PortFeatures, PortMod, PortNo,
+    PortReason, PortState, PortStatus, QueueGetConfigReply, SupportedActions, SwitchConfig,
+};
+use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
+
+use crate::effects::{Effects, Event, ToController};
+use crate::ports::Port;
+use crate::session::{Session, SessionId};
+use crate::switch::{Request, Switch};
+use crate::table::{Flow, seconds};
+
+/// Does what a message says. Errors are 1.3's codes.
+pub(crate) fn handle(
+    switch: &mut Switch,
+    request: &Request<'_>,
+    effects: &mut Effects,
+) -> Result<(), ErrorCode> {
+    let (_, message) =
+        Message::parse(request.frame).map_err(|fault| fault.openflow_error(Version::V1_0))?;
+    let xid = request.header.xid;
+    let id = request.session;
+    match message {
+        // Both are for information only.
+        Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => {}
+        Message::EchoRequest(data) => {
+            switch.reply(id, |out| Message::EchoReply(data).write(xid, out));
+        }
+        Message::Vendor(_) => return Err(code::BAD_REQUEST_BAD_EXPERIMENTER),
+        Message::FeaturesRequest => features(switch, id, xid),
+        Message::GetConfigRequest => {
+            let config =
+                switch.session_ref(id).map_or_else(SwitchConfig::default, |session| SwitchConfig {
+                    flags: ConfigFlags(session.config_flags),
+                    miss_send_len: session.miss_send_len,
+                });
+            switch.reply(id, |out| Message::GetConfigReply(config).write(xid, out));
+        }
+        Message::SetConfig(config) => {
+            if let Some(session) = switch.session(id) {
+                session.config_flags = config.flags.0;
+                session.miss_send_len = config.miss_send_len;
+            }
+        }
+        Message::PacketOut(packet) => packet_out(switch, request.now, &packet, effects)?,
+        Message::FlowMod(body) => {
+            let flow = flow::request(&body)?;
+            switch.flow_mod(request, flow, effects)?;
+        }
+        Message::PortMod(body) => port_mod(switch, &body, effects)?,
+        Message::StatsRequest(body) => stats::answer(switch, request, &body)?,
+        Message::BarrierRequest => switch.reply(id, |out| Message::BarrierReply.write(xid, out)),
+        Message::QueueGetConfigRequest(body) => queues(switch, id, xid, body.port)?,
+        Message::FeaturesReply(_)
+        | Message::GetConfigReply(_)
+        | Message::PacketIn(_)
+        | Message::FlowRemoved(_)
+        | Message::PortStatus(_)
+        | Message::StatsReply(_)
+        | Message::BarrierReply
+        | Message::QueueGetConfigReply(_)
+        | Message::Unknown { .. } => return Err(code::BAD_REQUEST_BAD_TYPE),
+    }
+    Ok(())
+}
+
+/// Tells a session the news; whether it was one for this session.
+pub(crate) fn announce(session: &mut Session, event: &Event, buffer: Option<u32>) -> bool {
+    match event {
+        Event::PacketIn(packet) => packet_in(session, packet, buffer),
+        Event::FlowRemoved { flow, reason, at, .. } => {
+            // Open vSwitch, too, has no better word for a group's deletion in 1.0.
+            let reason = FlowRemovedReason(reason.code().min(FlowRemovedReason::DELETE.0));
+            flow_removed(flow, reason, *at)
+                .is_some_and(|body| Message::FlowRemoved(body).write(0, &mut session.out).is_ok())
+        }
+        Event::PortStatus { reason, port } => phy_port(port).is_some_and(|desc| {
+            let body = PortStatus { reason: PortReason(reason.code()), desc };
+            Message::PortStatus(body).write(0, &mut session.out).is_ok()
+        }),
+    }
+}
+
+fn packet_in(session: &mut Session, packet: &ToController, buffer: Option<u32>) -> bool {
+    // 1.0 has no word for an invalid TTL, and cannot name every port of 1.3.
+    if packet.reason.code() > PacketInReason::ACTION.0 {
+        return false;
+    }
+    let Some(in_port) = port_to_v10(packet.in_port) else { return false };
+    let limit = packet.max_len.unwrap_or(session.miss_send_len);
+    let kept = buffer.map_or(packet.frame.len(), |_| packet.frame.len().min(limit.into()));
+    let body = PacketIn {
+        buffer_id: buffer.unwrap_or(NO_BUFFER),
+        total_len: packet.frame.len() as u16,
+        in_port: PortNo(in_port),
+        reason: PacketInReason(packet.reason.code()),
+        data: packet.frame.get(..kept).unwrap_or(&packet.frame),
+    };
+    Message::PacketIn(body).write(0, &mut session.out).is_ok()
+}
+
+fn flow_removed(flow: &Flow, reason: FlowRemovedReason, at: u64) -> Option<FlowRemoved> {
+    let (duration_sec, duration_nsec) = seconds(at.saturating_sub(flow.created));
+    Some(FlowRemoved {
+        match_: flow.match_.to_v10().ok()?,
+        cookie: flow.cookie,
+        priority: flow.priority,
+        reason,
+        duration_sec,
+        duration_nsec,
+        idle_timeout: flow.idle_timeout,
+        packet_count: flow.packets,
+        byte_count: flow.bytes,
+    })
+}
+
+fn features(switch: &mut Switch, id: SessionId, xid: u32) {
+    let ports: ListBuf<PhyPort> = switch.ports().filter_map(phy_port).collect();
+    let body = FeaturesReply {
+        datapath_id: switch.dpid(),
+        n_buffers: switch.datapath.buffers.capacity(),
+        n_tables: switch.config().n_tables,
+        capabilities: Capabilities::FLOW_STATS
+            | Capabilities::TABLE_STATS
+            | Capabilities::PORT_STATS
+            | Capabilities::QUEUE_STATS
+            | Capabilities::ARP_MATCH_IP,
+        actions: SupportedActions(0xfff),
+        ports: ports.as_list(),
+    };
+    switch.reply(id, |out| Message::FeaturesReply(body).write(xid, out));
+}
+
+/// A port as 1.0 describes it; `None` for one whose number 1.0 does not have.
+fn phy_port(port: &Port) -> Option<PhyPort> {
+    let rate = match port.made.speed_kbps {
+        ..100_000 => PortFeatures::RATE_10MB_FD,
+        100_000..1_000_000 => PortFeatures::RATE_100MB_FD,
+        1_000_000..10_000_000 => PortFeatures::RATE_1GB_FD,
+        10_000_000.. => PortFeatures::RATE_10GB_FD,
+    };
+    Some(PhyPort {
+        port_no: PortNo(port_to_v10(port.made.number)?),
+        hw_addr: port.made.hw_addr,
+        name: Name::new(&port.made.name),
+        config: PortConfig(port.config),
+        state: if port.link_up { PortState::NONE } else { PortState::LINK_DOWN },
+        curr: rate | PortFeatures::COPPER,
+        advertised: PortFeatures::NONE,
+        supported: rate | PortFeatures::COPPER,
+        peer: PortFeatures::NONE,
+    })
+}
+
+fn packet_out(
+    switch: &mut Switch,
+    now: u64,
+    packet: &PacketOut<'_>,
+    effects: &mut Effects,
+) -> Result<(), ErrorCode> {
+    let actions = flow::actions(packet.actions)?;
+    let (buffered_at, frame) = match packet.buffer_id {
+        NO_BUFFER => (None, packet.data.to_vec()),
+        id => {
+            let (in_port, frame) = switch.datapath.take_buffer(id)?;
+            (Some(in_port), frame)
+        }
+    };
+    let in_port = match packet.in_port {
+        PortNo::NONE => buffered_at.unwrap_or(port_from_v10(PortNo::NONE.0)),
+        PortNo(number) => port_from_v10(number),
+    };
+    switch.datapath.packet_out(now, in_port, frame, &actions, effects);
+    Ok(())
+}
+
+fn port_mod(switch: &mut Switch, body: &PortMod, effects: &mut Effects) -> Result<(), ErrorCode> {
+    /// All that 1.0 names but spanning tree, which the switch does not have.
+    const SETTABLE: u32 = 0b111_0101;
+    let number = port_from_v10(body.port_no.0);
+    switch.datapath.configure_port(
+        number,
+        body.hw_addr,
+        body.config.0,
+        body.mask.0 & SETTABLE,
+        effects,
+    )
+}
+
+fn queues(switch: &mut Switch, id: SessionId, xid: u32, port: PortNo) -> Result<(), ErrorCode> {
+    let found = switch.port(port_from_v10(port.0)).ok_or(code::QUEUE_OP_FAILED_BAD_PORT)?;
+    let queues: ListBuf<PacketQueue<'_>> = found
+        .queues
+        .keys()
+        .map(|queue_id| PacketQueue { queue_id: *queue_id, properties: List::EMPTY })
+        .collect();
+    let body = QueueGetConfigReply { port, queues: queues.as_list() };
+    switch.reply(id, |out| Message::QueueGetConfigReply(body).write(xid, out));
+    Ok(())
+}

@@ -1,0 +1,303 @@
+//! The switch in OpenFlow 1.3: each message to what it does, each piece of news to its message.
+
+mod actions;
+mod features;
+mod flow;
+mod group;
+mod role;
+mod shape;
+mod stats;
+
+use flowspace::{Field, Match};
+use openflow::error::v13 as code;
+use openflow::text::Name;
+use openflow::v13::{
+    Capabilities, ConfigFlags, FeaturesReply, FlowRemoved, FlowRemovedReason, MatchBuf, Message,
+    OxmField, PacketIn, PacketInReason, PacketOut, PacketQueue, Port as WirePort, PortConfig,
+    PortFeatures, PortMod, PortNo, PortReason, PortState, PortStatus, QueueGetConfigReply,
+    SwitchConfig, TABLE_ALL, TableMod,
+};
+use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
+
+use crate::action::port;
+use crate::effects::{Effects, Event, ToController};
+use crate::ports::Port;
+use crate::session::{Role, Session, SessionId};
+use crate::switch::{Request, Switch};
+use crate::table::{Flow, seconds};
+
+/// Does what a message says.
+pub(crate) fn handle(
+    switch: &mut Switch,
+    request: &Request<'_>,
+    effects: &mut Effects,
+) -> Result<(), ErrorCode> {
+    let (_, message) =
+        Message::parse(request.frame).map_err(|fault| fault.openflow_error(Version::V1_3))?;
+    let id = request.session;
+    if changes_something(&message)
+        && switch.session_ref(id).is_some_and(|session| session.role == Role::Slave)
+    {
+        return Err(code::BAD_REQUEST_IS_SLAVE);
+    }
+    let answer = |switch: &mut Switch, message: Message<'_>| {
+        switch.reply(id, |out| message.write(request.header.xid, out));
+    };
+    match message {
+        // These are for information only.
+        Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => {}
+        Message::EchoRequest(data) => answer(switch, Message::EchoReply(data)),
+        Message::Experimenter(_) => return Err(code::BAD_REQUEST_BAD_EXPERIMENTER),
+        Message::FeaturesRequest => {
+            let body = describe(switch);
+            answer(switch, Message::FeaturesReply(body));
+        }
+        Message::GetConfigRequest => {
+            let config =
+                switch.session_ref(id).map_or_else(SwitchConfig::default, |session| SwitchConfig {
+                    flags: ConfigFlags(session.config_flags),
+                    miss_send_len: session.miss_send_len,
+                });
+            answer(switch, Message::GetConfigReply(config));
+        }
+        Message::SetConfig(config) => set_config(switch, id, config)?,
+        Message::PacketOut(packet) => packet_out(switch, request.now, &packet, effects)?,
+        Message::FlowMod(body) => {
+            let flow = flow::request(switch, &body)?;
+            switch.flow_mod(request, flow, effects)?;
+        }
+        Message::GroupMod(body) => group::change(switch, request.now, &body, effects)?,
+        Message::MeterMod(body) => group::change_meter(switch, request.now, &body, effects)?,
+        Message::PortMod(body) => port_mod(switch, &body, effects)?,
+        Message::TableMod(body) => table_mod(switch, &body)?,
+        Message::MultipartRequest(body) => stats::answer(switch, request, &body)?,
+        Message::BarrierRequest => answer(switch, Message::BarrierReply),
+        Message::QueueGetConfigRequest(body) => {
+            queues(switch, id, request.header.xid, body.port)?;
+        }
+        Message::RoleRequest(body) => {
+            let body = role::change(switch, id, body)?;
+            answer(switch, Message::RoleReply(body));
+        }
+        Message::GetAsyncRequest => {
+            let body = role::async_config(switch, id);
+            answer(switch, Message::GetAsyncReply(body));
+        }
+        Message::SetAsync(body) => role::set_async_config(switch, id, body),
+        Message::FeaturesReply(_)
+        | Message::GetConfigReply(_)
+        | Message::PacketIn(_)
+        | Message::FlowRemoved(_)
+        | Message::PortStatus(_)
+        | Message::MultipartReply(_)
+        | Message::BarrierReply
+        | Message::QueueGetConfigReply(_)
+        | Message::RoleReply(_)
+        | Message::GetAsyncReply(_)
+        | Message::Unknown { .. } => return Err(code::BAD_REQUEST_BAD_TYPE),
+    }
+    Ok(())
+}
+
+/// What a slave may not send (section 6.3.6).
+fn changes_something(message: &Message<'_>) -> bool {
+    matches!(
+        message,
+        Message::PacketOut(_)
+            | Message::FlowMod(_)
+            | Message::GroupMod(_)
+            | Message::MeterMod(_)
+            | Message::PortMod(_)
+            | Message::TableMod(_)
+    )
+}
+
+/// Tells a session the news, if it wants to hear it; whether it did.
+pub(crate) fn announce(session: &mut Session, event: &Event, buffer: Option<u32>) -> bool {
+    match event {
+        Event::PacketIn(packet) => {
+            !packet.implicit_miss
+                && session.wants(session.masks.packet_in, packet.reason.code())
+                && packet_in(session, packet, buffer)
+        }
+        Event::FlowRemoved { table, flow, reason, at } => {
+            session.wants(session.masks.flow_removed, reason.code())
+                && flow_removed(session, *table, flow, reason.code(), *at)
+        }
+        Event::PortStatus { reason, port } => {
+            let body = PortStatus { reason: PortReason(reason.code()), desc: wire_port(port) };
+            session.wants(session.masks.port_status, reason.code())
+                && Message::PortStatus(body).write(0, &mut session.out).is_ok()
+        }
+    }
+}
+
+fn packet_in(session: &mut Session, packet: &ToController, buffer: Option<u32>) -> bool {
+    let limit = packet.max_len.unwrap_or(session.miss_send_len);
+    let kept = buffer.map_or(packet.frame.len(), |_| packet.frame.len().min(limit.into()));
+    let mut match_ = MatchBuf::new();
+    match_.exact(OxmField::IN_PORT, packet.in_port.into());
+    if packet.metadata != 0 {
+        match_.exact(OxmField::METADATA, packet.metadata.into());
+    }
+    if packet.tunnel != 0 {
+        match_.exact(OxmField::TUNNEL_ID, packet.tunnel.into());
+    }
+    let body = PacketIn {
+        buffer_id: buffer.unwrap_or(NO_BUFFER),
+        total_len: packet.frame.len() as u16,
+        reason: PacketInReason(packet.reason.code()),
+        table_id: packet.table,
+        cookie: packet.cookie,
+        match_: match_.as_match(),
+        data: packet.frame.get(..kept).unwrap_or(&packet.frame),
+    };
+    Message::PacketIn(body).write(0, &mut session.out).is_ok()
+}
+
+fn flow_removed(session: &mut Session, table: u8, flow: &Flow, reason: u8, at: u64) -> bool {
+    let (duration_sec, duration_nsec) = seconds(at.saturating_sub(flow.created));
+    let Some(match_) = wire_match(&flow.match_) else { return false };
+    let body = FlowRemoved {
+        cookie: flow.cookie,
+        priority: flow.priority,
+        reason: FlowRemovedReason(reason),
+        table_id: table,
+        duration_sec,
+        duration_nsec,
+        idle_timeout: flow.idle_timeout,
+        hard_timeout: flow.hard_timeout,
+        packet_count: flow.packets,
+        byte_count: flow.bytes,
+        match_: match_.as_match(),
+    };
+    Message::FlowRemoved(body).write(0, &mut session.out).is_ok()
+}
+
+/// A match as 1.3 writes it; `None` if it cannot (only a 1.0 controller can have made such an entry).
+fn wire_match(match_: &Match) -> Option<MatchBuf> {
+    let mut wire = MatchBuf::new();
+    match_.to_v13(&mut wire).ok()?;
+    Some(wire)
+}
+
+fn describe(switch: &Switch) -> FeaturesReply {
+    FeaturesReply {
+        datapath_id: switch.dpid(),
+        n_buffers: switch.datapath.buffers.capacity(),
+        n_tables: switch.config().n_tables,
+        auxiliary_id: 0,
+        capabilities: Capabilities::FLOW_STATS
+            | Capabilities::TABLE_STATS
+            | Capabilities::PORT_STATS
+            | Capabilities::GROUP_STATS
+            | Capabilities::QUEUE_STATS,
+        reserved: 0,
+    }
+}
+
+fn wire_port(port: &Port) -> WirePort {
+    let rate = match port.made.speed_kbps {
+        ..100_000 => PortFeatures::RATE_10MB_FD,
+        100_000..1_000_000 => PortFeatures::RATE_100MB_FD,
+        1_000_000..10_000_000 => PortFeatures::RATE_1GB_FD,
+        10_000_000..40_000_000 => PortFeatures::RATE_10GB_FD,
+        40_000_000..100_000_000 => PortFeatures::RATE_40GB_FD,
+        100_000_000.. => PortFeatures::RATE_100GB_FD,
+    };
+    /// Administrative bits that 1.3 kept of 1.0's.
+    const KNOWN: u32 = 0b110_0101;
+    WirePort {
+        port_no: PortNo(port.made.number),
+        hw_addr: port.made.hw_addr,
+        name: Name::new(&port.made.name),
+        config: PortConfig(port.config & KNOWN),
+        state: if port.link_up { PortState::LIVE } else { PortState::LINK_DOWN },
+        curr: rate | PortFeatures::COPPER,
+        advertised: PortFeatures::NONE,
+        supported: rate | PortFeatures::COPPER,
+        peer: PortFeatures::NONE,
+        curr_speed: port.made.speed_kbps,
+        max_speed: port.made.speed_kbps,
+    }
+}
+
+fn set_config(switch: &mut Switch, id: SessionId, config: SwitchConfig) -> Result<(), ErrorCode> {
+    if !ConfigFlags::FRAG_MASK.contains(config.flags) || config.flags == ConfigFlags::FRAG_MASK {
+        return Err(code::SWITCH_CONFIG_FAILED_BAD_FLAGS);
+    }
+    if let Some(session) = switch.session(id) {
+        session.config_flags = config.flags.0;
+        session.miss_send_len = config.miss_send_len;
+    }
+    Ok(())
+}
+
+fn packet_out(
+    switch: &mut Switch,
+    now: u64,
+    packet: &PacketOut<'_>,
+    effects: &mut Effects,
+) -> Result<(), ErrorCode> {
+    let actions = actions::read(packet.actions)?;
+    switch.datapath.check_groups(actions.iter())?;
+    let (buffered_at, frame) = match packet.buffer_id {
+        NO_BUFFER => (None, packet.data.to_vec()),
+        id => {
+            let (in_port, frame) = switch.datapath.take_buffer(id)?;
+            (Some(in_port), frame)
+        }
+    };
+    let in_port = match packet.in_port.0 {
+        port::ANY | port::CONTROLLER => buffered_at.unwrap_or(packet.in_port.0),
+        number => number,
+    };
+    switch.datapath.packet_out(now, in_port, frame, &actions, effects);
+    Ok(())
+}
+
+fn port_mod(switch: &mut Switch, body: &PortMod, effects: &mut Effects) -> Result<(), ErrorCode> {
+    let known =
+        PortConfig::PORT_DOWN | PortConfig::NO_RECV | PortConfig::NO_FWD | PortConfig::NO_PACKET_IN;
+    if !known.contains(body.mask) {
+        return Err(code::PORT_MOD_FAILED_BAD_CONFIG);
+    }
+    let PortMod { port_no, hw_addr, config, mask, .. } = *body;
+    switch.datapath.configure_port(port_no.0, hw_addr, config.0, mask.0, effects)
+}
+
+/// In 1.3 the configuration of a table says nothing any more (section 7.3.3).
+fn table_mod(switch: &Switch, body: &TableMod) -> Result<(), ErrorCode> {
+    if body.table_id != TABLE_ALL && body.table_id >= switch.config().n_tables {
+        return Err(code::TABLE_MOD_FAILED_BAD_TABLE);
+    }
+    if body.config & !0x3 != 0 {
+        return Err(code::TABLE_MOD_FAILED_BAD_CONFIG);
+    }
+    Ok(())
+}
+
+fn queues(switch: &mut Switch, id: SessionId, xid: u32, port: PortNo) -> Result<(), ErrorCode> {
+    if port != PortNo::ANY && switch.port(port.0).is_none() {
+        return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+    }
+    let queues: ListBuf<PacketQueue<'_>> = switch
+        .ports()
+        .filter(|found| port == PortNo::ANY || found.made.number == port.0)
+        .flat_map(|found| found.queues.keys().map(|queue| (found.made.number, *queue)))
+        .map(|(port, queue_id)| PacketQueue {
+            queue_id,
+            port: PortNo(port),
+            properties: List::EMPTY,
+        })
+        .collect();
+    let body = QueueGetConfigReply { port, queues: queues.as_list() };
+    switch.reply(id, |out| Message::QueueGetConfigReply(body).write(xid, out));
+    Ok(())
+}
+
+/// Whether packets of a match surely have a VLAN tag.
+fn has_vlan_tag(match_: &Match) -> bool {
+    let (value, mask) = match_.get(Field::VlanVid);
+    value & mask & flowspace::field::VLAN_PRESENT != 0
+}
