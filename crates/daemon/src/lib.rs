@@ -1,5 +1,7 @@
 #![forbid(unsafe_code)]
 //! Drives the pure core `hypervisor` over real channels.
 
+pub mod config;
 pub mod dpid;
 pub mod metrics;
+pub mod store;

@@ -24,6 +24,11 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
     }
 
+    /// Sets the value, for a writer that keeps the count elsewhere and publishes it now and then.
+    pub fn publish(&self, total: u64) {
+        self.0.store(total, Relaxed);
+    }
+
     /// The value now.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
@@ -68,7 +73,7 @@ impl Gauge {
     }
 }
 
-/// Durations in log-linear buckets: four per octave from 0.25 µs to 8.4 s, so that a bucket is at most 25 % wide.
+/// Durations in log-linear buckets: four per octave from 256 ns to 8.6 s, so that a bucket is at most 25 % wide.
 /// One writer.
 #[derive(Debug)]
 pub struct Histogram {
@@ -78,9 +83,11 @@ pub struct Histogram {
 
 /// Buckets per octave.
 const SUB: u64 = 4;
-/// Octaves above the first microsecond.
+/// The first bucket's width in nanoseconds.
+const UNIT: u64 = 256;
+/// Octaves above the first four buckets.
 const OCTAVES: u32 = 23;
-/// A linear microsecond, the octaves, and one bucket for everything longer.
+/// The first four of equal width, the octaves, and one bucket for everything longer.
 const BUCKETS: usize = SUB as usize * (1 + OCTAVES as usize) + 1;
 
 impl Default for Histogram {
@@ -97,6 +104,21 @@ impl Histogram {
             bucket.increment();
         }
         self.sum_nanos.add(nanos);
+    }
+
+    /// Takes over a histogram that is kept elsewhere in octaves: `octaves[i]` durations below `1024 << i` ns, and in
+    /// the last element all that were longer. Finer quantiles are lost: each octave counts as its upper bound.
+    pub fn publish(&self, octaves: &[u64], sum_nanos: u64) {
+        let (last, within) = octaves.split_last().unwrap_or((&0, &[]));
+        for (octave, &count) in within.iter().enumerate() {
+            if let Some(bucket) = self.buckets.get((octave + 1) * SUB as usize - 1) {
+                bucket.publish(count);
+            }
+        }
+        if let Some(overflow) = self.buckets.last() {
+            overflow.publish(*last);
+        }
+        self.sum_nanos.publish(sum_nanos);
     }
 
     /// A consistent copy to read from: the counts of `Snapshot` always add up, though a writer is at work.
@@ -122,7 +144,7 @@ impl Snapshot {
         self.buckets.iter().sum()
     }
 
-    /// Octave bounds in nanoseconds (1 µs, 2 µs, … 8.4 s) with the number of durations at most as long.
+    /// Octave bounds in nanoseconds (1,024 ns, 2,048 ns, … 8.6 s) with the number of durations at most as long.
     ///
     /// Coarser than what is kept: 24 lines per histogram in `/metrics` instead of 97.
     pub fn octaves(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
@@ -130,7 +152,7 @@ impl Snapshot {
         (0..=OCTAVES).map(move |octave| {
             let start = octave as usize * SUB as usize;
             total += self.buckets[start..start + SUB as usize].iter().sum::<u64>();
-            (1_000 << octave, total)
+            ((UNIT * SUB) << octave, total)
         })
     }
 
@@ -153,7 +175,7 @@ impl Snapshot {
 /// The bucket for a duration. Bounds are inclusive above, as Prometheus' `le` wants.
 #[inline]
 fn index(nanos: u64) -> usize {
-    let quarters = nanos.saturating_sub(1) / (1_000 / SUB);
+    let quarters = nanos.saturating_sub(1) / UNIT;
     if quarters < SUB {
         return quarters as usize;
     }
@@ -168,10 +190,10 @@ fn index(nanos: u64) -> usize {
 fn upper_bound(index: usize) -> u64 {
     let index = index.min(BUCKETS - 2) as u64;
     if index < SUB {
-        return (index + 1) * (1_000 / SUB);
+        return (index + 1) * UNIT;
     }
     let octave = index / SUB - 1;
-    ((SUB + index % SUB + 1) << octave) * (1_000 / SUB)
+    ((SUB + index % SUB + 1) << octave) * UNIT
 }
 
 #[cfg(test)]
@@ -189,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_at_most_a_quarter_wide_above_a_microsecond() {
+    fn buckets_are_at_most_a_quarter_wide_beyond_the_first_four() {
         for i in SUB as usize..BUCKETS - 1 {
             let (low, high) = (upper_bound(i - 1), upper_bound(i));
             assert!((high - low) * 4 <= low, "bucket {i}: {low}..{high}");
@@ -200,7 +222,7 @@ mod tests {
     fn snapshots_add_up() {
         let histogram = Histogram::default();
         let values =
-            [1, 900, 1_000, 1_001, 2_000, 50_000, 8_388_608_000, 8_388_608_001, u64::MAX / 2];
+            [1, 900, 1_024, 1_025, 2_048, 50_000, 1_024 << 23, (1_024 << 23) + 1, u64::MAX / 2];
         values.iter().for_each(|&nanos| histogram.observe(nanos));
         let snapshot = histogram.snapshot();
         assert_eq!(snapshot.count(), values.len() as u64);
@@ -208,7 +230,20 @@ mod tests {
             let expected = values.iter().filter(|&&nanos| nanos <= bound).count() as u64;
             assert_eq!(total, expected, "le {bound} ns");
         }
-        assert_eq!(snapshot.octaves().last(), Some((8_388_608_000, 7)));
+        assert_eq!(snapshot.octaves().last(), Some((1_024 << 23, 7)));
+    }
+
+    #[test]
+    fn what_is_published_keeps_its_octaves() {
+        let histogram = Histogram::default();
+        histogram.publish(&[5, 0, 7, 2], 1_000_000);
+        let snapshot = histogram.snapshot();
+        assert_eq!(
+            snapshot.octaves().take(4).map(|(_, total)| total).collect::<Vec<_>>(),
+            [5, 5, 12, 12]
+        );
+        assert_eq!((snapshot.count(), snapshot.sum_nanos), (14, 1_000_000));
+        assert_eq!(snapshot.quantile(0.5), Some(4_096));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Label values: the specifications' names in lower case.
 
+use openflow::{ErrorCode, Version};
+
 use super::series::{Direction, DropReason, Kind, Rejection};
 
 /// The name of a message type in an OpenFlow version; `None` where that version has no such type.
@@ -103,10 +105,12 @@ pub(super) fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// An error as `type/code`; what had no counter of its own is `other`.
-pub(super) fn error(_version: u8, error: Option<(u16, u16)>) -> String {
-    match error {
-        Some((error_type, code)) => format!("{error_type}/{code}"),
-        None => "other".to_owned(),
+/// An error by the specification's name, or as `type/code` where it has none; what had no counter of its own is
+/// `other`.
+pub(super) fn error(version: u8, error: Option<(u16, u16)>) -> String {
+    let Some((type_, code)) = error else { return "other".to_owned() };
+    match (ErrorCode { type_, code }).name(Version(version)) {
+        Some(name) => name.to_owned(),
+        None => format!("{type_}/{code}"),
     }
 }

@@ -77,6 +77,15 @@ impl Messages {
         }
     }
 
+    /// Takes over counts that are kept elsewhere, by type; those beyond the known types are added up.
+    pub fn publish(&self, by_type: &[u64]) {
+        let (known, beyond) = by_type.split_at(by_type.len().min(TYPES));
+        self.0.iter().zip(known).for_each(|(counter, &total)| counter.publish(total));
+        if let Some(counter) = self.0.last() {
+            counter.publish(beyond.iter().sum());
+        }
+    }
+
     /// All types together.
     pub fn total(&self) -> u64 {
         self.0.iter().map(Counter::get).sum()
@@ -198,6 +207,11 @@ impl TenantMetrics {
         self.refused.count(error_type, code);
     }
 
+    /// Takes over the count of an error that is kept elsewhere.
+    pub fn publish_refused(&self, error_type: u16, code: u16, total: u64) {
+        self.refused.counter(error_type, code).publish(total);
+    }
+
     /// Requests refused so far, all errors together.
     pub fn refused(&self) -> u64 {
         self.refused.seen().map(|(_, count)| count).sum()
@@ -221,6 +235,10 @@ const TAKEN: u64 = 1 << 32;
 
 impl Refusals {
     fn count(&self, error_type: u16, code: u16) {
+        self.counter(error_type, code).increment();
+    }
+
+    fn counter(&self, error_type: u16, code: u16) -> &Counter {
         let key = TAKEN | u64::from(error_type) << 16 | u64::from(code);
         for (slot, counter) in &self.slots {
             match slot.load(Ordering::Relaxed) {
@@ -228,9 +246,9 @@ impl Refusals {
                 taken if taken != key => continue,
                 _ => {}
             }
-            return counter.increment();
+            return counter;
         }
-        self.other.increment();
+        &self.other
     }
 
     fn seen(&self) -> impl Iterator<Item = (Option<(u16, u16)>, u64)> + '_ {

@@ -1,0 +1,228 @@
+//! The configuration file: TOML in, [`Config`] out, or every error in it with its place.
+//!
+//! Parse, don't validate: what a [`Config`] holds has been checked, and nothing that reads one checks again. Deliberately
+//! without I/O beyond [`load`], and without defaults elsewhere: each default stands here, once, and in
+//! `docs/configuration.md`.
+//!
+//! Start reading at [`Config`]; [`sections`] and [`tenants`] read the file's tables with the help of [`reader`].
+
+mod diagnostic;
+mod reader;
+mod sections;
+mod tenants;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+use std::{fmt, fs, io};
+
+use channel::{Address, TlsFiles};
+use flowspace::Match;
+use hypervisor::policy;
+use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
+
+pub use diagnostic::{Diagnostic, Diagnostics, Position};
+
+/// Everything that the operator says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The file, as it was named by the user.
+    pub file: String,
+    /// `[listen]`
+    pub listen: Listen,
+    /// `[tls]`; there whenever an `ssl:` address is. Relative paths are relative to the configuration file's folder.
+    pub tls: Option<TlsFiles>,
+    /// `[scheduler]`
+    pub scheduler: Scheduler,
+    /// `[keepalive]`
+    pub keepalive: Keepalive,
+    /// `[reconnect]`
+    pub reconnect: Reconnect,
+    /// `[store]`
+    pub store: Store,
+    /// `[[tenants]]`, in the file's order.
+    pub tenants: Vec<Tenant>,
+}
+
+/// Where Weir listens. Read at start only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// Switches connect here. Default `tcp:127.0.0.1:6653`.
+    pub openflow: Vec<Address>,
+    /// REST, metrics. Default `127.0.0.1:8080`; `"off"` for none.
+    pub api: Option<SocketAddr>,
+}
+
+/// Bounds on what may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheduler {
+    /// Messages of one tenant for one switch that may be accepted and not finished; then reading from its controllers
+    /// stops. Default 256.
+    pub tenant_backlog: usize,
+    /// Bytes that may wait for one controller; then asynchronous messages to it are dropped and counted. Default 1 MiB.
+    pub controller_buffer: usize,
+    /// Bytes that may wait for one controller before it is disconnected, since replies cannot be dropped. Default 8 MiB.
+    pub controller_buffer_limit: usize,
+    /// Bytes that may wait for one switch. Default 256 KiB.
+    pub switch_buffer: usize,
+    /// How long a switch's reply is waited for. Default 10 s.
+    pub reply_timeout: Duration,
+}
+
+/// How a dead peer is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Silence after which an ECHO_REQUEST is sent. Default 5 s.
+    pub interval: Duration,
+    /// Silence after that ECHO_REQUEST which ends the connection. Default 10 s.
+    pub timeout: Duration,
+}
+
+/// Exponential back-off between attempts to reach a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reconnect {
+    /// After the first failure. Default 100 ms.
+    pub min: Duration,
+    /// At most. Default 10 s.
+    pub max: Duration,
+}
+
+/// How state is kept under `--state DIR`. Read at start only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// When changes reach the disk. Default: every 100 ms.
+    pub sync: crate::store::Sync,
+}
+
+/// One tenant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tenant {
+    /// Unique, of letters, digits, `_` and `-`.
+    pub name: String,
+    /// Where the tenant stands in the file.
+    pub at: Position,
+    /// Weir connects to all of these, for each switch.
+    pub controllers: Vec<Address>,
+    /// Share of control-plane service, 1 to 1000. Default 1.
+    pub weight: u32,
+    /// What the tenant may see and touch.
+    pub flowspace: Vec<Entry>,
+    /// Bounds on what the tenant may use.
+    pub limits: Limits,
+    /// Queues that it may enqueue to.
+    pub queues: Vec<u32>,
+    /// Vendor / experimenter ids whose messages and actions may pass.
+    pub experimenters: Vec<u32>,
+    /// Where the answers to its statistics requests come from.
+    pub statistics: Statistics,
+}
+
+/// One `[[tenants.flowspace]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Where the entry stands in the file.
+    pub at: Position,
+    /// The headers, possibly with an input port.
+    pub match_: Match,
+    /// The match as it was written.
+    pub text: String,
+    /// Default 100.
+    pub priority: u16,
+    /// Default: any.
+    pub switches: Switches,
+    /// Default: write.
+    pub permission: Permission,
+}
+
+/// A configuration could not be had.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The file could not be read.
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// There are errors in it.
+    Invalid(Diagnostics),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Read { file, error } => write!(f, "cannot read {file}: {error}"),
+            LoadError::Invalid(diagnostics) => diagnostics.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// A configuration of this size would be a mistake; reading it would stall a reload.
+pub const MAX_FILE_SIZE: u64 = 64 << 20;
+
+/// Reads and parses a file.
+pub fn load(path: &Path) -> Result<Config, LoadError> {
+    let file = path.display().to_string();
+    match read(path) {
+        Ok(text) => Config::parse(&file, &text).map_err(LoadError::Invalid),
+        Err(error) => Err(LoadError::Read { file, error }),
+    }
+}
+
+/// Reads a configuration file's text, within [`MAX_FILE_SIZE`].
+pub(crate) fn read(path: &Path) -> io::Result<String> {
+    let length = fs::metadata(path)?.len();
+    if length > MAX_FILE_SIZE {
+        let message = format!(
+            "{length} bytes are more than the {MAX_FILE_SIZE} that a configuration may have"
+        );
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    fs::read_to_string(path)
+}
+
+impl Config {
+    /// Parses the text of a file; its name is used in errors, and its folder for relative paths.
+    pub fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
+        sections::parse(file, text)
+    }
+
+    /// The snapshot that the hypervisor enforces. `ids` are the tenants' numbers, in the order of `self.tenants`.
+    pub fn policy(&self, ids: &[TenantId]) -> Policy {
+        debug_assert_eq!(ids.len(), self.tenants.len());
+        Policy {
+            tenants: self.tenants.iter().zip(ids).map(|(tenant, &id)| tenant.policy(id)).collect(),
+        }
+    }
+}
+
+impl Tenant {
+    fn policy(&self, id: TenantId) -> policy::Tenant {
+        policy::Tenant {
+            id,
+            name: self.name.clone(),
+            weight: self.weight,
+            flowspace: self.flowspace.iter().map(Entry::policy).collect(),
+            limits: self.limits,
+            queues: self.queues.clone(),
+            experimenters: self.experimenters.clone(),
+            statistics: self.statistics,
+        }
+    }
+}
+
+impl Entry {
+    fn policy(&self) -> policy::Entry {
+        policy::Entry {
+            match_: self.match_,
+            priority: self.priority,
+            switches: self.switches.clone(),
+            permission: self.permission,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! The file's sections, apart from the tenants.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use channel::{Address, Scheme, TlsFiles};
+use toml::de::DeTable;
+
+use super::diagnostic::{Diagnostics, Source};
+use super::reader::{Reader, Table, Value};
+use super::tenants;
+use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
+use crate::store::Sync;
+
+pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
+    let reader = Reader::new(Source::new(file, text));
+    let (document, syntax) = DeTable::parse_recoverable(text);
+    if !syntax.is_empty() {
+        // What was recovered after a syntax error would bring errors that are none.
+        for error in syntax {
+            reader.error(
+                error.span().unwrap_or(0..0),
+                "",
+                error.message().replace('\n', ", "),
+                None,
+            );
+        }
+        return Err(Diagnostics(reader.into_errors()));
+    }
+    let mut root = Table::root(&reader, &document);
+    let tls = root.get("tls", |value| value.table(|table| tls(table, file)).flatten());
+    let has_tls = document.get_ref().contains_key("tls");
+    let config = Config {
+        file: file.to_owned(),
+        listen: root
+            .get("listen", |value| value.table(|table| listen(table, has_tls)))
+            .unwrap_or_default(),
+        tls,
+        scheduler: root.get("scheduler", |value| value.table(scheduler)).unwrap_or_default(),
+        keepalive: root.get("keepalive", |value| value.table(keepalive)).unwrap_or_default(),
+        reconnect: root
+            .get("reconnect", |value| value.table(reconnect).flatten())
+            .unwrap_or_default(),
+        store: root.get("store", |value| value.table(store)).unwrap_or_default(),
+        tenants: root.get("tenants", |value| tenants::read(value, has_tls)).unwrap_or_default(),
+    };
+    root.end();
+    let errors = reader.into_errors();
+    if errors.is_empty() { Ok(config) } else { Err(Diagnostics(errors)) }
+}
+
+/// An address of a listener or a controller; `ssl:` needs certificates.
+pub(super) fn address(value: &Value<'_, '_>, has_tls: bool) -> Option<Address> {
+    let address: Address = value.parsed()?;
+    if address.scheme == Scheme::Ssl && !has_tls {
+        let help = "add a section [tls] with private_key, certificate and ca".to_owned();
+        return value.refuse("an ssl: address needs certificates", Some(help));
+    }
+    Some(address)
+}
+
+fn listen(table: &mut Table<'_, '_>, has_tls: bool) -> Listen {
+    let default = Listen::default();
+    let openflow = table.get("openflow", |value| {
+        let addresses = value.one_or_list(|value| address(value, has_tls))?;
+        if value.is_empty_list() {
+            value.refuse("at least one address is needed", None)
+        } else {
+            Some(addresses)
+        }
+    });
+    let api = table.get("api", |value| match value.maybe_string() {
+        Some("off") => Some(None),
+        _ => value.socket_address().map(Some),
+    });
+    Listen { openflow: openflow.unwrap_or(default.openflow), api: api.unwrap_or(default.api) }
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Listen {
+            openflow: vec![Address::tcp(([127, 0, 0, 1], 6653).into())],
+            api: Some(([127, 0, 0, 1], 8080).into()),
+        }
+    }
+}
+
+fn tls(table: &mut Table<'_, '_>, file: &str) -> Option<TlsFiles> {
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let path = |value: &Value<'_, '_>| -> Option<PathBuf> { Some(folder.join(value.string()?)) };
+    let private_key = table.require("private_key", "\"weir-privkey.pem\"", path);
+    let certificate = table.require("certificate", "\"weir-cert.pem\"", path);
+    let ca = table.require("ca", "\"cacert.pem\"", path);
+    Some(TlsFiles { private_key: private_key?, certificate: certificate?, ca_certificate: ca? })
+}
+
+fn scheduler(table: &mut Table<'_, '_>) -> Scheduler {
+    let default = Scheduler::default();
+    // A message has up to 64 KiB: less room than two of them would stand still.
+    let bytes = 128 << 10..=1 << 30;
+    let backlog = table.get("tenant_backlog", |value| value.integer(1..=1 << 20));
+    let buffer = table.get("controller_buffer", |value| value.integer(bytes.clone()));
+    let controller_buffer = buffer.map_or(default.controller_buffer, |n| n as usize);
+    let limit = table
+        .get("controller_buffer_limit", |value| value.integer(controller_buffer as u64..=1 << 30));
+    let switch_buffer = table.get("switch_buffer", |value| value.integer(bytes));
+    let reply_timeout = table.get("reply_timeout", |value| {
+        value.duration(Duration::from_millis(100)..=Duration::from_secs(600))
+    });
+    Scheduler {
+        tenant_backlog: backlog.map_or(default.tenant_backlog, |n| n as usize),
+        controller_buffer,
+        controller_buffer_limit: limit
+            .map_or(default.controller_buffer_limit.max(controller_buffer), |n| n as usize),
+        switch_buffer: switch_buffer.map_or(default.switch_buffer, |n| n as usize),
+        reply_timeout: reply_timeout.unwrap_or(default.reply_timeout),
+    }
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Scheduler {
+            tenant_backlog: 256,
+            controller_buffer: 1 << 20,
+            controller_buffer_limit: 8 << 20,
+            switch_buffer: 256 << 10,
+            reply_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+fn keepalive(table: &mut Table<'_, '_>) -> Keepalive {
+    let default = Keepalive::default();
+    let range = Duration::from_millis(100)..=Duration::from_secs(3600);
+    Keepalive {
+        interval: table
+            .get("interval", |value| value.duration(range.clone()))
+            .unwrap_or(default.interval),
+        timeout: table.get("timeout", |value| value.duration(range)).unwrap_or(default.timeout),
+    }
+}
+
+impl Default for Keepalive {
+    fn default() -> Self {
+        Keepalive { interval: Duration::from_secs(5), timeout: Duration::from_secs(10) }
+    }
+}
+
+fn reconnect(table: &mut Table<'_, '_>) -> Option<Reconnect> {
+    let default = Reconnect::default();
+    let longest = Duration::from_secs(3600);
+    let min = table
+        .get("min", |value| value.duration(Duration::from_millis(1)..=longest))
+        .unwrap_or(default.min);
+    let max =
+        table.get("max", |value| value.duration(min..=longest)).unwrap_or(default.max.max(min));
+    Some(Reconnect { min, max })
+}
+
+impl Default for Reconnect {
+    fn default() -> Self {
+        Reconnect { min: Duration::from_millis(100), max: Duration::from_secs(10) }
+    }
+}
+
+fn store(table: &mut Table<'_, '_>) -> Store {
+    let sync = table.get("sync", |value| match value.maybe_string() {
+        Some("always") => Some(Sync::Always),
+        _ => value.duration(Duration::from_millis(1)..=Duration::from_secs(60)).map(Sync::Every),
+    });
+    Store { sync: sync.unwrap_or_default() }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Store { sync: Sync::default() }
+    }
+}

@@ -1,0 +1,207 @@
+//! `[[tenants]]`: who shares the network, and what belongs to whom.
+
+use std::collections::HashMap;
+use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
+
+use flowspace::{Match, ParseError};
+use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches};
+
+use super::diagnostic::Position;
+use super::reader::{Table, Value};
+use super::sections::address;
+use super::{Entry, Tenant};
+use crate::dpid::Dpid;
+
+/// Tenant ids have 16 bits, and 0 is Weir itself.
+const MAX_TENANTS: usize = u16::MAX as usize;
+
+pub(super) fn read(value: &Value<'_, '_>, has_tls: bool) -> Option<Vec<Tenant>> {
+    let mut names = HashMap::new();
+    let tenants =
+        value.list(|value| value.table(|table| tenant(table, &mut names, has_tls)).flatten())?;
+    if tenants.len() > MAX_TENANTS {
+        return value.refuse(format!("more than {MAX_TENANTS} tenants"), None);
+    }
+    Some(tenants)
+}
+
+fn tenant(
+    table: &mut Table<'_, '_>,
+    names: &mut HashMap<String, Position>,
+    has_tls: bool,
+) -> Option<Tenant> {
+    let name = table.require("name", "\"red\"", |value| name(value, names));
+    let controllers = table.get("controllers", |value| value.list(|value| address(value, has_tls)));
+    let weight = table.get("weight", |value| value.integer(1..=1000));
+    let flowspace =
+        table.get("flowspace", |value| value.list(|value| value.table(entry).flatten()));
+    let limits = table.get("limits", |value| value.table(limits)).unwrap_or_default();
+    let statistics = table.get("statistics", statistics);
+    Some(Tenant {
+        name: name?,
+        at: table.position(),
+        controllers: controllers.unwrap_or_default(),
+        weight: weight.map_or(1, |n| n as u32),
+        flowspace: flowspace.unwrap_or_default(),
+        limits: limits.rates,
+        queues: limits.queues,
+        experimenters: limits.experimenters,
+        statistics: statistics.unwrap_or_default(),
+    })
+}
+
+fn name(value: &Value<'_, '_>, names: &mut HashMap<String, Position>) -> Option<String> {
+    let name = value.string()?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let help = || Some("a name has 1 to 63 letters, digits, _ or -".to_owned());
+    if let Some((at, c)) = name.char_indices().find(|&(_, c)| !allowed(c)) {
+        return value.refuse_part(
+            at..at + c.len_utf8(),
+            format!("{c:?} cannot stand in a name"),
+            help(),
+        );
+    }
+    if name.is_empty() || name.len() > 63 {
+        return value.refuse(format!("a name of {} characters", name.len()), help());
+    }
+    if let Some(first) = names.get(name) {
+        let help = format!("the first stands in line {}", first.line);
+        return value.refuse(format!("there is another tenant \"{name}\""), Some(help));
+    }
+    names.insert(name.to_owned(), value.position());
+    Some(name.to_owned())
+}
+
+fn entry(table: &mut Table<'_, '_>) -> Option<Entry> {
+    let match_ = table.require("match", "\"ip,nw_src=10.1.0.0/16\"", |value| {
+        Some((parse_match(value)?, value.string()?))
+    });
+    let priority = table.get("priority", |value| value.integer(0..=u64::from(u16::MAX)));
+    let switches = table.get("switches", switches);
+    let permissions = [("write", Permission::Write), ("read", Permission::Read)];
+    let permission = table.get("permission", |value| value.choice(&permissions));
+    let (match_, text) = match_?;
+    Some(Entry {
+        at: table.position(),
+        match_,
+        text: text.to_owned(),
+        priority: priority.map_or(100, |n| n as u16),
+        switches: switches.unwrap_or(Switches::Any),
+        permission: permission.unwrap_or(Permission::Write),
+    })
+}
+
+fn parse_match(value: &Value<'_, '_>) -> Option<Match> {
+    let text = value.string()?;
+    match text.parse::<Match>() {
+        Ok(match_) => Some(match_),
+        Err(error) => value.refuse_part(word_span(text, &error), without_column(&error), None),
+    }
+}
+
+/// The bytes of a match's text that are at fault.
+fn word_span(text: &str, error: &ParseError) -> Range<usize> {
+    let start =
+        text.char_indices().nth(error.column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+    start..start + error.word.len()
+}
+
+/// A match error counts its column within the match; in the file it stands elsewhere, and is given there.
+fn without_column(error: &ParseError) -> String {
+    let text = error.to_string();
+    text.strip_prefix(&format!("column {}: ", error.column)).map(str::to_owned).unwrap_or(text)
+}
+
+fn switches(value: &Value<'_, '_>) -> Option<Switches> {
+    let mut any = false;
+    let dpids = value.one_or_list(|value| {
+        if value.maybe_string() == Some("any") {
+            any = true;
+            return None;
+        }
+        value.parsed::<Dpid>().map(|dpid| dpid.0)
+    })?;
+    match (any, dpids.is_empty()) {
+        (true, true) => Some(Switches::Any),
+        (true, false) => {
+            value.refuse("\"any\" beside dpids", Some("leave out one or the other".to_owned()))
+        }
+        // Empty because its elements were refused, or because there were none; the latter needs saying.
+        (false, true) if value.is_empty_list() => {
+            value.refuse("no switch at all", Some("write [\"any\"] for all switches".to_owned()))
+        }
+        (false, _) => Some(Switches::Only(dpids)),
+    }
+}
+
+#[derive(Default)]
+struct TenantLimits {
+    rates: Limits,
+    queues: Vec<u32>,
+    experimenters: Vec<u32>,
+}
+
+fn limits(table: &mut Table<'_, '_>) -> TenantLimits {
+    let flows = table.get("flows", |value| value.integer(0..=u64::from(u32::MAX)));
+    // The last number means "all queues" in both versions of the protocol.
+    let queues =
+        table.get("queues", |value| value.list(|value| value.integer(0..=u64::from(u32::MAX) - 1)));
+    let experimenters = table.get("experimenters", |value| value.list(experimenter));
+    TenantLimits {
+        rates: Limits {
+            flows: flows.map_or(Limits::default().flows, |n| n as u32),
+            packet_out: table.get("packet_out", rate),
+            flow_mod: table.get("flow_mod", rate),
+            statistics: table.get("statistics", rate),
+            packet_in: table.get("packet_in", rate),
+        },
+        queues: queues.unwrap_or_default().into_iter().map(|n| n as u32).collect(),
+        experimenters: experimenters.unwrap_or_default(),
+    }
+}
+
+/// `1000`, or `{ rate = 1000, burst = 50 }`.
+fn rate(value: &Value<'_, '_>) -> Option<Rate> {
+    const RANGE: RangeInclusive<u64> = 1..=1_000_000_000;
+    let (per_second, burst) = if value.is_integer() {
+        (value.integer(RANGE), None)
+    } else {
+        value.table(|table| {
+            let per_second = table.require("rate", "1000", |value| value.integer(RANGE));
+            (per_second, table.get("burst", |value| value.integer(RANGE)))
+        })?
+    };
+    let per_second = per_second? as u32;
+    // A tenth of a second's worth: enough for what a controller sends in one go, too little to hurt others.
+    let burst = burst.map_or((per_second / 10).max(1), |n| n as u32);
+    Some(Rate { per_second, burst })
+}
+
+/// `"0x00002320"` or `0x2320`.
+fn experimenter(value: &Value<'_, '_>) -> Option<u32> {
+    if value.is_integer() {
+        return value.integer(0..=u64::from(u32::MAX)).map(|n| n as u32);
+    }
+    let text = value.string()?;
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let valid = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    let id = valid.then(|| u32::from_str_radix(digits, 16).ok()).flatten();
+    id.or_else(|| {
+        let help =
+            "expected a 32-bit number in hexadecimal, such as \"0x00002320\" (Nicira)".to_owned();
+        value.refuse(format!("bad experimenter id \"{text}\""), Some(help))
+    })
+}
+
+/// `"passthrough"`, or `{ cached = "1s" }`.
+fn statistics(value: &Value<'_, '_>) -> Option<Statistics> {
+    if value.maybe_string().is_some() {
+        return value.choice(&[("passthrough", Statistics::Passthrough)]);
+    }
+    value.table(|table| {
+        let range = Duration::from_millis(1)..=Duration::from_secs(3600);
+        let age = table.require("cached", "\"1s\"", |value| value.duration(range))?;
+        Some(Statistics::Cached { max_age: age.as_nanos() as u64 })
+    })?
+}

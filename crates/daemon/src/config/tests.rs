@@ -1,0 +1,245 @@
+//! Configurations that are right and that are wrong, as data.
+
+use std::time::Duration;
+
+use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches, TenantId};
+
+use super::{Config, Diagnostics, Listen, Scheduler};
+use crate::store::Sync;
+
+fn parse(text: &str) -> Result<Config, Diagnostics> {
+    Config::parse("etc/weir.toml", text)
+}
+
+#[test]
+fn an_empty_file_is_all_defaults() {
+    let config = parse("").unwrap();
+    assert_eq!(config.listen, Listen::default());
+    assert_eq!(config.listen.openflow[0].to_string(), "tcp:127.0.0.1:6653");
+    assert_eq!(config.listen.api.unwrap().to_string(), "127.0.0.1:8080");
+    assert_eq!(config.scheduler, Scheduler::default());
+    assert_eq!(config.store.sync, Sync::Every(Duration::from_millis(100)));
+    assert!(config.tls.is_none() && config.tenants.is_empty());
+}
+
+/// The page that documents every key shows a whole file; it must be one that is read, and with every key in it.
+#[test]
+fn the_documented_example_is_read() {
+    let page = include_str!("../../../../docs/configuration.md");
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let config = parse(example).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(config.listen.openflow.len(), 2);
+    assert_eq!(config.tls.unwrap().ca_certificate.to_str(), Some("etc/pki/switchca/cacert.pem"));
+    assert_eq!(config.keepalive.interval, Duration::from_secs(5));
+    assert_eq!(config.reconnect.max, Duration::from_secs(10));
+    let [red, blue] = config.tenants.as_slice() else { panic!("two tenants") };
+    assert_eq!((red.name.as_str(), red.weight, red.controllers.len()), ("red", 2, 2));
+    let rate = |per_second, burst| Some(Rate { per_second, burst });
+    assert_eq!(
+        red.limits,
+        Limits {
+            flows: 2_000,
+            packet_out: rate(5_000, 500),
+            flow_mod: rate(1_000, 50),
+            statistics: rate(100, 10),
+            packet_in: rate(20_000, 2_000),
+        }
+    );
+    assert_eq!((&red.queues[..], &red.experimenters[..]), (&[1, 2][..], &[0x2320][..]));
+    assert_eq!(red.statistics, Statistics::Cached { max_age: 1_000_000_000 });
+    assert_eq!(red.flowspace[0].switches, Switches::Only(vec![1, 2]));
+    assert_eq!((red.flowspace[1].priority, red.flowspace[1].permission), (10, Permission::Read));
+    assert_eq!(
+        (blue.weight, blue.limits, blue.statistics),
+        (1, Limits::default(), Statistics::Passthrough)
+    );
+    assert_eq!(blue.flowspace[0].priority, 100);
+}
+
+#[test]
+fn the_policy_carries_the_numbers_it_is_given() {
+    let config = parse(
+        "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n[[tenants.flowspace]]\nmatch = \"ip\"\npriority = 7\n",
+    )
+    .unwrap();
+    let policy = config.policy(&[TenantId(5), TenantId(2)]);
+    let named: Vec<_> =
+        policy.tenants.iter().map(|tenant| (tenant.id.0, tenant.name.as_str())).collect();
+    assert_eq!(named, [(5, "a"), (2, "b")]);
+    let entry = &policy.tenants[1].flowspace[0];
+    assert_eq!((entry.priority, entry.match_.to_string().as_str()), (7, "ip"));
+}
+
+/// Each wrong file, and `line:column: key: message` with the help, for every error that it must give, in order.
+const WRONG: &[(&str, &[&str])] = &[
+    (
+        "[listen]\nopenflw = \"127.0.0.1:1\"",
+        &["2:1: listen: unknown key `openflw` (did you mean `openflow`?)"],
+    ),
+    ("[lissten]", &["1:2: unknown key `lissten` (did you mean `listen`?)"]),
+    (
+        "[zzz]\nx = 1",
+        &[
+            "1:2: unknown key `zzz` (known keys here: tls, listen, scheduler, keepalive, reconnect, store, tenants)",
+        ],
+    ),
+    ("[listen\n", &["1:8: unclosed table, expected `]`"]),
+    (
+        "a = 1\na = 2\nb == 3",
+        &["2:1: duplicate key", "3:4: extra `=`, expected nothing", "3:6: unexpected key"],
+    ),
+    (
+        "[listen]\nopenflow = \"host:1\"",
+        &["2:12: listen.openflow: address \"host:1\": the host must be an IP address"],
+    ),
+    ("[listen]\nopenflow = []", &["2:12: listen.openflow: at least one address is needed"]),
+    (
+        "[listen]\nopenflow = [\"127.0.0.1:1\", 5]",
+        &["2:28: listen.openflow[1]: expected a string, found an integer"],
+    ),
+    ("[listen]\napi = \"8080\"", &["2:7: listen.api: bad address \"8080\""]),
+    ("listen = 5", &["1:10: listen: expected a table, found an integer"]),
+    (
+        "[listen]\nopenflow = \"ssl:127.0.0.1:6653\"",
+        &["2:12: listen.openflow: an ssl: address needs certificates"],
+    ),
+    (
+        "[tls]\nprivate_key = \"k\"",
+        &["1:1: tls: `certificate` is missing", "1:1: tls: `ca` is missing"],
+    ),
+    ("[keepalive]\ninterval = \"5\"", &["2:12: keepalive.interval: bad duration \"5\""]),
+    ("[keepalive]\ntimeout = \"1ms\"", &["2:11: keepalive.timeout: \"1ms\" is out of range"]),
+    ("[reconnect]\nmin = \"20s\"\nmax = \"10s\"", &["3:7: reconnect.max: \"10s\" is out of range"]),
+    ("[scheduler]\ntenant_backlog = 0", &["2:18: scheduler.tenant_backlog: 0 is out of range"]),
+    ("[store]\nsync = \"sometimes\"", &["2:8: store.sync: bad duration \"sometimes\""]),
+    (
+        "[[tenants]]\nweight = 0",
+        &["1:1: tenants[0]: `name` is missing", "2:10: tenants[0].weight: 0 is out of range"],
+    ),
+    ("[[tenants]]\nname = \"r d\"", &["2:10: tenants[0].name: ' ' cannot stand in a name"]),
+    ("[[tenants]]\nname = \"\"", &["2:8: tenants[0].name: a name of 0 characters"]),
+    ("[[tenants]]\nname = \"bleu\\u00eb\"", &["2:8: tenants[0].name: 'ë' cannot stand in a name"]),
+    (
+        "[[tenants]]\nname = \"a\"\n\n[[tenants]]\nname = \"a\"",
+        &["5:8: tenants[1].name: there is another tenant \"a\" (the first stands in line 2)"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\nweight = 1001",
+        &["3:10: tenants[0].weight: 1001 is out of range"],
+    ),
+    ("[[tenants]]\nname = \"a\"\nweight = -1", &["3:10: tenants[0].weight: -1 is out of range"]),
+    (
+        "[[tenants]]\nname = \"a\"\nweight = 1.5",
+        &["3:10: tenants[0].weight: expected an integer, found a float"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\ncontrollers = [\"tcp:1.2.3.4:x\", \"udp:1.2.3.4:5\"]",
+        &["3:16: tenants[0].controllers[0]:", "3:33: tenants[0].controllers[1]:"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[[tenants.flowspace]]\npriority = 70000",
+        &[
+            "3:1: tenants[0].flowspace[0]: `match` is missing",
+            "4:12: tenants[0].flowspace[0].priority: 70000 is out",
+        ],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[[tenants.flowspace]]\nmatch = \"ip,nw_scr=10.1.0.0/16\"",
+        &["4:13: tenants[0].flowspace[0].match: unknown field `nw_scr`; did you mean `nw_src`?"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[[tenants.flowspace]]\nmatch = 'nw_src=10.1.0.0/16'",
+        &["4:10: tenants[0].flowspace[0].match: `nw_src` needs"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[[tenants.flowspace]]\nmatch = \"ip,\\u006ew_scr=1\"",
+        &["4:9: tenants[0].flowspace[0].match: unknown field `nw_scr`"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[[tenants.flowspace]]\nmatch = \"\"\nswitches = [\"0:1\", \"any\"]",
+        &["5:13: tenants[0].flowspace[0].switches[0]: expected a dpid"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[[tenants.flowspace]]\nmatch = \"\"\nswitches = [\"1\", \"any\"]",
+        &["5:12: tenants[0].flowspace[0].switches: \"any\" beside dpids"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[[tenants.flowspace]]\nmatch = \"\"\nswitches = []",
+        &["5:12: tenants[0].flowspace[0].switches: no switch at all"],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[[tenants.flowspace]]\nmatch = \"\"\npermission = \"wirte\"",
+        &[
+            "5:14: tenants[0].flowspace[0].permission: unknown value \"wirte\" (did you mean \"write\"?)",
+        ],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\n[tenants.limits]\npacket_out = { rat = 1 }\nqueues = [4294967295]\nexperimenters = [\"zz\"]",
+        &[
+            "4:14: tenants[0].limits.packet_out: `rate` is missing",
+            "4:16: tenants[0].limits.packet_out: unknown key `rat` (did you mean `rate`?)",
+            "5:11: tenants[0].limits.queues[0]: 4294967295 is out of range",
+            "6:18: tenants[0].limits.experimenters[0]: bad experimenter id \"zz\"",
+        ],
+    ),
+    (
+        "[[tenants]]\nname = \"a\"\nstatistics = \"cached\"",
+        &["3:14: tenants[0].statistics: unknown value \"cached\" (it must be \"passthrough\")"],
+    ),
+    ("tenants = 5", &["1:11: tenants: expected an array, found an integer"]),
+];
+
+#[test]
+fn every_error_has_its_place() {
+    for (text, expected) in WRONG {
+        let Err(errors) = parse(text) else { panic!("accepted:\n{text}") };
+        let found: Vec<String> = errors.iter().map(short).collect();
+        assert_eq!(found.len(), expected.len(), "in\n{text}\nfound {found:#?}");
+        for (found, expected) in found.iter().zip(*expected) {
+            assert!(
+                found.starts_with(expected),
+                "in\n{text}\nfound    {found}\nexpected {expected}"
+            );
+        }
+    }
+}
+
+fn short(error: &super::Diagnostic) -> String {
+    let key = if error.key.is_empty() { String::new() } else { format!("{}: ", error.key) };
+    let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+    format!("{}: {key}{}{help}", error.at, error.message)
+}
+
+#[test]
+fn errors_are_shown_with_their_lines() {
+    let text = "[[tenants]]\nname = \"red\"\nwieght = 2\n[[tenants.flowspace]]\nmatch = \"ip,nw_scr=10.1.0.0/16\"\n";
+    let expected = "\
+etc/weir.toml:3:1: tenants[0]: unknown key `wieght`
+  |
+3 | wieght = 2
+  | ^^^^^^
+  = help: did you mean `weight`?
+
+etc/weir.toml:5:13: tenants[0].flowspace[0].match: unknown field `nw_scr`; did you mean `nw_src`?
+  |
+5 | match = \"ip,nw_scr=10.1.0.0/16\"
+  |             ^^^^^^
+
+2 errors in the configuration";
+    assert_eq!(parse(text).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn no_bytes_make_it_panic() {
+    // Every prefix of a real file, and every file with one byte replaced, is read or refused with a place in it.
+    let page = include_str!("../../../../docs/configuration.md");
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    for at in (0..example.len()).filter(|&at| example.is_char_boundary(at)) {
+        for text in [example[..at].to_owned(), format!("{}\"{}", &example[..at], &example[at..])] {
+            if let Err(errors) = parse(&text) {
+                assert!(errors.iter().all(|error| error.at.line >= 1 && error.at.column >= 1));
+                assert!(!errors.to_string().is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! The tables, and how the file that holds them is opened.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `meta` | `"schema"`, `"secret"` | u32 in network byte order; 16 bytes |
+//! | `tenants` | name | number, 1 to 65535 |
+//! | `items` | (dpid, tenant, item) | the core's encoding of a flow, group or meter |
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+
+use hypervisor::policy::TenantId;
+use hypervisor::store::{StoreKey, StoreOp};
+use redb::{
+    DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
+    WriteTransaction,
+};
+
+use super::backend::{Backend, SyncerThread};
+use super::{Batch, StoreError, Stored, Sync};
+
+/// The version of the tables above.
+pub(super) const SCHEMA: u32 = 1;
+
+const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+const TENANTS: TableDefinition<'_, &str, u16> = TableDefinition::new("tenants");
+const ITEMS: TableDefinition<'_, (u64, u16, u64), &[u8]> = TableDefinition::new("items");
+
+/// Pages that redb may keep in memory. The working set is the path to the flows being changed.
+const CACHE_BYTES: usize = 8 << 20;
+
+/// An open database. Owned by the store thread.
+pub(super) struct Database {
+    dir: PathBuf,
+    sync: Sync,
+    secret: [u8; 16],
+    // In the order in which they must be dropped: database, then its fsync thread, then the lock.
+    redb: Option<redb::Database>,
+    syncer: Option<SyncerThread>,
+    _lock: File,
+}
+
+impl Database {
+    pub(super) fn open(dir: &Path, sync: Sync) -> Result<Database, StoreError> {
+        let doing = || format!("making the state directory {}", dir.display());
+        // Only Weir's user: the secret lies there.
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(|error| StoreError::io(doing(), &error))?;
+        let lock = lock(dir)?;
+        let mut database = Database {
+            dir: dir.to_owned(),
+            sync,
+            secret: [0; 16],
+            redb: None,
+            syncer: None,
+            _lock: lock,
+        };
+        match database.reopen() {
+            Err(Failure::Damaged(why)) => {
+                let aside = set_aside(dir)?;
+                tracing::error!(
+                    why,
+                    set_aside = %aside.display(),
+                    "the state database is damaged; it was set aside and a new one begun: \
+                     rules that are on the switches now will be taken for strangers'"
+                );
+                database.reopen().map_err(|failure| failure.into_error(&database.file()))?;
+            }
+            Err(failure) => return Err(failure.into_error(&database.file())),
+            Ok(()) => {}
+        }
+        Ok(database)
+    }
+
+    pub(super) fn secret(&self) -> [u8; 16] {
+        self.secret
+    }
+
+    /// Opens the file anew, as is needed after a failed commit: redb refuses further ones.
+    pub(super) fn recover(&mut self) -> Result<(), StoreError> {
+        self.reopen().map_err(|failure| failure.into_error(&self.file()))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.join("weir.redb")
+    }
+
+    fn reopen(&mut self) -> Result<(), Failure> {
+        self.redb = None;
+        self.syncer = None;
+        let options = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .clone();
+        let file = options.open(self.file()).map_err(|error| Failure::Io("opening", error))?;
+        let (backend, syncer) =
+            Backend::new(file, self.sync).map_err(|error| Failure::Io("opening", error))?;
+        // A damaged file can break assertions within redb; that is the file's fault, not a reason to stop.
+        let opened = panic::catch_unwind(AssertUnwindSafe(|| open_checked(backend)));
+        let (redb, secret) =
+            opened.unwrap_or_else(|_| Err(Failure::Damaged("it cannot be read".to_owned())))?;
+        (self.redb, self.syncer, self.secret) = (Some(redb), syncer, secret);
+        Ok(())
+    }
+
+    fn redb(&self) -> Result<&redb::Database, StoreError> {
+        self.redb
+            .as_ref()
+            .ok_or_else(|| StoreError::Database("it could not be opened again".to_owned()))
+    }
+
+    /// Stores changes, all or none.
+    pub(super) fn apply<'a>(
+        &self,
+        batches: impl Iterator<Item = &'a Batch>,
+    ) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            let mut items = transaction.open_table(ITEMS)?;
+            for Batch { dpid, ops, .. } in batches {
+                for op in ops {
+                    match op {
+                        StoreOp::Put(key, value) => {
+                            items.insert((*dpid, key.tenant.0, key.item), value.as_slice())?
+                        }
+                        StoreOp::Delete(key) => items.remove((*dpid, key.tenant.0, key.item))?,
+                    };
+                }
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn load(&self, dpid: u64) -> Result<Vec<Stored>, StoreError> {
+        let read = || -> Result<Vec<Stored>, redb::Error> {
+            let items = self.redb()?.begin_read()?.open_table(ITEMS)?;
+            let mut stored = Vec::new();
+            for row in items.range((dpid, 0, 0)..=(dpid, u16::MAX, u64::MAX))? {
+                let (key, value) = row?;
+                let (_, tenant, item) = key.value();
+                stored.push((StoreKey { tenant: TenantId(tenant), item }, value.value().to_vec()));
+            }
+            Ok(stored)
+        };
+        read().map_err(database_error)
+    }
+
+    pub(super) fn tenant_ids(&self, names: &[&str]) -> Result<Vec<TenantId>, StoreError> {
+        let known = self.known_tenants().map_err(database_error)?;
+        // A failure to find out counts as "all are in use": nobody's number is taken away.
+        let used = || self.tenants_in_use().unwrap_or_else(|_| (0..=u16::MAX).collect());
+        let (ids, changes) = allocate(&known, names, used)?;
+        if !changes.assign.is_empty() {
+            self.write(|transaction| {
+                let mut tenants = transaction.open_table(TENANTS)?;
+                for name in &changes.forget {
+                    tenants.remove(name.as_str())?;
+                }
+                for (name, id) in &changes.assign {
+                    tenants.insert(name.as_str(), id)?;
+                }
+                Ok(())
+            })?;
+            let file = File::open(self.file()).and_then(|file| file.sync_data());
+            file.map_err(|error| StoreError::io("fsync of the state database", &error))?;
+        }
+        Ok(ids)
+    }
+
+    fn known_tenants(&self) -> Result<HashMap<String, u16>, redb::Error> {
+        let tenants = self.redb()?.begin_read()?.open_table(TENANTS)?;
+        let rows = tenants.iter()?;
+        rows.map(|row| {
+            row.map(|(name, id)| (name.value().to_owned(), id.value())).map_err(redb::Error::from)
+        })
+        .collect()
+    }
+
+    fn tenants_in_use(&self) -> Result<HashSet<u16>, redb::Error> {
+        let items = self.redb()?.begin_read()?.open_table(ITEMS)?;
+        let rows = items.iter()?;
+        rows.map(|row| row.map(|(key, _)| key.value().1).map_err(redb::Error::from)).collect()
+    }
+
+    fn write(
+        &self,
+        change: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+    ) -> Result<(), StoreError> {
+        let commit = || -> Result<(), redb::Error> {
+            let mut transaction = self.redb()?.begin_write()?;
+            transaction.set_durability(Durability::Immediate)?;
+            change(&transaction)?;
+            transaction.commit()?;
+            Ok(())
+        };
+        commit().map_err(database_error)
+    }
+}
+
+fn database_error(error: redb::Error) -> StoreError {
+    StoreError::Database(error.to_string())
+}
+
+impl From<StoreError> for redb::Error {
+    fn from(error: StoreError) -> Self {
+        redb::Error::Io(io::Error::other(error))
+    }
+}
+
+/// Why a file could not be opened.
+enum Failure {
+    /// Its contents are not what Weir wrote.
+    Damaged(String),
+    /// It was written by a newer Weir.
+    Newer(u32),
+    /// The file system refuses; the contents may be good.
+    Io(&'static str, io::Error),
+}
+
+impl Failure {
+    fn into_error(self, file: &Path) -> StoreError {
+        match self {
+            Failure::Damaged(why) => StoreError::Database(why),
+            Failure::Newer(found) => StoreError::Newer { file: file.to_owned(), found },
+            Failure::Io(doing, error) => {
+                StoreError::io(format!("{doing} {}", file.display()), &error)
+            }
+        }
+    }
+}
+
+impl From<redb::Error> for Failure {
+    fn from(error: redb::Error) -> Self {
+        use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+        match error {
+            // The kinds that redb gives to contents that it does not understand.
+            redb::Error::Io(error)
+                if ![InvalidData, InvalidInput, UnexpectedEof, Other].contains(&error.kind()) =>
+            {
+                Failure::Io("reading", error)
+            }
+            other => Failure::Damaged(other.to_string()),
+        }
+    }
+}
+
+/// Opens a database, verifies every page of it, and makes the tables if it is new.
+fn open_checked(backend: Backend) -> Result<(redb::Database, [u8; 16]), Failure> {
+    let mut builder = redb::Builder::new();
+    builder.set_cache_size(CACHE_BYTES);
+    let mut database = builder.create_with_backend(backend).map_err(redb::Error::from)?;
+    match database.check_integrity() {
+        Ok(true) => {}
+        Ok(false) => {
+            tracing::warn!("the state database was not closed properly and has been repaired")
+        }
+        Err(DatabaseError::Storage(StorageError::Io(error))) => {
+            return Err(Failure::Io("checking", error));
+        }
+        Err(error) => return Err(Failure::Damaged(error.to_string())),
+    }
+    let secret = initialize(&database)?;
+    Ok((database, secret))
+}
+
+fn initialize(database: &redb::Database) -> Result<[u8; 16], Failure> {
+    let transaction = database.begin_write().map_err(redb::Error::from)?;
+    let secret = {
+        let mut meta = transaction.open_table(META).map_err(redb::Error::from)?;
+        transaction.open_table(TENANTS).map_err(redb::Error::from)?;
+        transaction.open_table(ITEMS).map_err(redb::Error::from)?;
+        let get = |key| -> Result<Option<Vec<u8>>, redb::Error> {
+            Ok(meta.get(key)?.map(|v| v.value().to_vec()))
+        };
+        match (get("schema")?, get("secret")?) {
+            (None, None) => {
+                let secret = new_secret()
+                    .map_err(|error| Failure::Io("seeding", io::Error::other(error)))?;
+                meta.insert("schema", SCHEMA.to_be_bytes().as_slice())
+                    .map_err(redb::Error::from)?;
+                meta.insert("secret", secret.as_slice()).map_err(redb::Error::from)?;
+                secret
+            }
+            (Some(schema), secret) => {
+                let bytes = schema
+                    .try_into()
+                    .map_err(|_| Failure::Damaged("its schema is no number".to_owned()))?;
+                match u32::from_be_bytes(bytes) {
+                    SCHEMA => {}
+                    newer if newer > SCHEMA => return Err(Failure::Newer(newer)),
+                    other => return Err(Failure::Damaged(format!("there is no schema {other}"))),
+                }
+                let secret = secret.and_then(|bytes| bytes.try_into().ok());
+                secret.ok_or_else(|| Failure::Damaged("its secret is missing".to_owned()))?
+            }
+            (None, Some(_)) => return Err(Failure::Damaged("its schema is missing".to_owned())),
+        }
+    };
+    transaction.commit().map_err(redb::Error::from)?;
+    Ok(secret)
+}
+
+/// Takes the directory for this process, for as long as the file is held.
+fn lock(dir: &Path) -> Result<File, StoreError> {
+    let path = dir.join("lock");
+    let doing = || format!("locking {}", path.display());
+    let options =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).clone();
+    let mut file = options.open(&path).map_err(|error| StoreError::io(doing(), &error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            // Who holds it only makes the message better.
+            let _ = file.take(32).read_to_string(&mut holder);
+            return Err(StoreError::Locked {
+                dir: dir.to_owned(),
+                holder: holder.trim().to_owned(),
+            });
+        }
+        Err(TryLockError::Error(error)) => return Err(StoreError::io(doing(), &error)),
+    }
+    let write = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+    write.map_err(|error| StoreError::io(doing(), &error))?;
+    Ok(file)
+}
+
+/// Renames the database to the first free `weir.redb.damaged-N`.
+fn set_aside(dir: &Path) -> Result<PathBuf, StoreError> {
+    let free =
+        (1..).map(|n| dir.join(format!("weir.redb.damaged-{n}"))).find(|path| !path.exists());
+    let aside = free.unwrap_or_else(|| dir.join("weir.redb.damaged"));
+    let renamed = fs::rename(dir.join("weir.redb"), &aside);
+    renamed.map_err(|error| StoreError::io("setting the damaged state database aside", &error))?;
+    Ok(aside)
+}
+
+/// Sixteen bytes from the kernel's generator.
+pub(super) fn new_secret() -> Result<[u8; 16], StoreError> {
+    let mut secret = [0; 16];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut secret));
+    read.map_err(|error| StoreError::io("reading /dev/urandom", &error))?;
+    Ok(secret)
+}
+
+/// What [`allocate`] wants to have changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    pub(super) forget: Vec<String>,
+    pub(super) assign: Vec<(String, u16)>,
+}
+
+/// Numbers for names: the known one, else one above all that were ever given, else one that is not `used` by anything stored
+/// and whose name is not asked for.
+pub(super) fn allocate(
+    known: &HashMap<String, u16>,
+    names: &[&str],
+    used: impl FnOnce() -> HashSet<u16>,
+) -> Result<(Vec<TenantId>, Changes), StoreError> {
+    let mut changes = Changes::default();
+    let mut next = known.values().copied().max().unwrap_or(0);
+    let mut used = Some(used);
+    let mut spare: Vec<(&String, u16)> = Vec::new();
+    let mut given: HashMap<&str, u16> = HashMap::new();
+    let mut ids = Vec::with_capacity(names.len());
+    for &name in names {
+        let id = if let Some(&id) = known.get(name).or_else(|| given.get(name)) {
+            id
+        } else if let Some(above) = next.checked_add(1) {
+            next = above;
+            changes.assign.push((name.to_owned(), above));
+            above
+        } else {
+            if let Some(used) = used.take() {
+                let used = used();
+                let asked: HashSet<&str> = names.iter().copied().collect();
+                let free = known
+                    .iter()
+                    .filter(|(name, id)| !asked.contains(name.as_str()) && !used.contains(id));
+                spare = free.map(|(name, &id)| (name, id)).collect();
+                spare.sort_by_key(|&(_, id)| std::cmp::Reverse(id));
+            }
+            let (old, id) = spare.pop().ok_or(StoreError::NoTenantIds)?;
+            changes.forget.push(old.clone());
+            changes.assign.push((name.to_owned(), id));
+            id
+        };
+        given.insert(name, id);
+        ids.push(TenantId(id));
+    }
+    Ok((ids, changes))
+}

@@ -1,0 +1,341 @@
+//! What must outlive a restart: tenants' numbers, Weir's secret, and what each tenant has on each switch.
+//!
+//! A rule on a switch carries a cookie that only Weir can resolve; if Weir forgot, the rule would be orphaned. So the
+//! core withholds a FLOW_MOD from the switch until its state is stored, and the latency of a commit is latency of
+//! every FLOW_MOD. That decides the design:
+//!
+//! ```text
+//!   shard 0 ─ push(batch) ─┐  bounded queue   ┌────────────────┐ commit (page cache) ┌──────┐
+//!   shard 1 ─ push(batch) ─┼─────────────────►│ store thread   │────────────────────►│ redb │
+//!   reload ─ tenant_ids() ─┘                  │ (owns database)│                     └──┬───┘
+//!        ▲   Event::Stored(seq), Loaded(…)    └──────┬─────────┘   fsync, at most every │
+//!        └───────── callback per shard ──────────────┘             100 ms, other thread ┘
+//! ```
+//!
+//! * Batches that wait are committed together (group commit).
+//! * A commit is written to the file and acknowledged, and fsynced later ([`Sync::Every`]): what is in the page cache
+//!   survives `kill -9` of Weir. Only a crash of the machine can lose what was acknowledged since the last fsync; then
+//!   the file may be damaged too, which is found at the next start. [`Sync::Always`] fsyncs before acknowledging.
+//! * A damaged file is set aside, not deleted, and a new one is begun.
+//!
+//! Measured on the 2-core development machine (ext4 on a virtual disk; release build;
+//! `cargo run --release -p weir-daemon --example store_writer -- DIR --batches 5000 --sync 100ms`), one FLOW_MOD per
+//! batch, from push to acknowledgement: see `docs/configuration.md`, section `[store]`.
+//!
+//! Without `--state` the same interface is served from memory, without a thread.
+//!
+//! Deliberately ignorant of what the values mean: the core encodes them. Start reading at [`Store`], then
+//! [`ShardStore`]; the store thread is in [`writer`], the tables are in [`database`].
+
+mod backend;
+mod database;
+mod memory;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::{fmt, io};
+
+use hypervisor::policy::TenantId;
+use hypervisor::store::{StoreKey, StoreOp};
+
+use crate::metrics::Registry;
+use database::Database;
+use memory::Memory;
+use writer::{Command, Reply};
+
+/// When changes reach the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Before they are acknowledged.
+    Always,
+    /// At most this long after they were acknowledged.
+    Every(Duration),
+}
+
+impl Default for Sync {
+    fn default() -> Self {
+        Sync::Every(Duration::from_millis(100))
+    }
+}
+
+/// What is stored of a flow, group or meter: its name, and the core's encoding of it.
+pub type Stored = (StoreKey, Vec<u8>);
+
+/// Changes of one switch that are stored together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Chosen by the shard, ascending over all its switches; comes back in [`Event::Stored`].
+    pub seq: u64,
+    /// The switch.
+    pub dpid: u64,
+    /// In this order.
+    pub ops: Vec<StoreOp>,
+}
+
+/// What the store thread tells a shard. The callback that receives it runs on the store thread and must not block:
+/// it puts the event into the shard's inbox and wakes it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Every batch of this shard up to and including this one is stored, save those reported as failed.
+    Stored(u64),
+    /// This batch was not stored. It may be pushed again, in its order among others that failed.
+    Failed(Batch),
+    /// The answer to [`ShardStore::load`], after every batch that was pushed before by whichever shard.
+    Loaded {
+        /// The switch.
+        dpid: u64,
+        /// All that is stored for it, by key.
+        stored: Result<Vec<Stored>, StoreError>,
+    },
+}
+
+/// Whether something is done already, or will be told by an [`Event`].
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Done<T> {
+    /// It is done; no event will follow.
+    Now(T),
+    /// An event will follow.
+    Later,
+}
+
+/// The queue to the store thread is full. Nothing was taken; the shard stops reading from tenants and tries again after
+/// its next [`Event::Stored`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Full<T>(pub T);
+
+/// The store cannot be opened or used.
+#[derive(Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// Another process holds the state directory.
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+        /// What the holder wrote into the lock file: its process id.
+        holder: String,
+    },
+    /// The file was written by a newer Weir.
+    Newer {
+        /// The file.
+        file: PathBuf,
+        /// Its schema.
+        found: u32,
+    },
+    /// The file system refuses.
+    Io {
+        /// What was tried.
+        doing: String,
+        /// Why it failed.
+        error: String,
+    },
+    /// The database reports a failure while in use.
+    Database(String),
+    /// All 65,535 tenant numbers belong to configured tenants, or to tenants with rules on switches.
+    NoTenantIds,
+    /// The store has been closed.
+    Closed,
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Locked { dir, holder } => {
+                write!(
+                    f,
+                    "the state directory {} is in use by another weir (process {holder})",
+                    dir.display()
+                )
+            }
+            StoreError::Newer { file, found } => {
+                let file = file.display();
+                write!(f, "{file} has schema {found}; this weir knows {} at most", database::SCHEMA)
+            }
+            StoreError::Io { doing, error } => write!(f, "{doing}: {error}"),
+            StoreError::Database(error) => write!(f, "the state database fails: {error}"),
+            StoreError::NoTenantIds => {
+                f.write_str("no tenant number is free: all 65535 have rules on switches")
+            }
+            StoreError::Closed => f.write_str("the store is closed"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl StoreError {
+    fn io(doing: impl Into<String>, error: &io::Error) -> Self {
+        StoreError::Io { doing: doing.into(), error: error.to_string() }
+    }
+}
+
+/// The store, as the daemon holds it. Dropping it stores what is queued, fsyncs and closes.
+pub struct Store {
+    inner: Inner,
+    secret: [u8; 16],
+    shards: AtomicU32,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Clone)]
+enum Inner {
+    Memory(Arc<Mutex<Memory>>),
+    Disk(SyncSender<Command>),
+}
+
+/// Batches that may wait for the store thread. With one batch per wake-up of a shard this is far more than a commit's
+/// time brings; it is a bound, not a working size.
+const QUEUE: usize = 1024;
+
+impl Store {
+    /// Opens the store in a directory, which is made if need be, and starts the store thread.
+    ///
+    /// A database that is damaged is renamed to `weir.redb.damaged-N` with an error in the log, and a new one begun.
+    pub fn open(dir: &Path, sync: Sync, metrics: Arc<Registry>) -> Result<Store, StoreError> {
+        let database = Database::open(dir, sync)?;
+        let secret = database.secret();
+        let (sender, receiver) = mpsc::sync_channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || writer::run(database, &receiver, &metrics))
+            .map_err(|error| StoreError::io("starting the store thread", &error))?;
+        Ok(Store {
+            inner: Inner::Disk(sender),
+            secret,
+            shards: AtomicU32::new(0),
+            thread: Some(thread),
+        })
+    }
+
+    /// A store that forgets everything when it is dropped.
+    pub fn memory() -> Result<Store, StoreError> {
+        let inner = Inner::Memory(Arc::default());
+        Ok(Store {
+            inner,
+            secret: database::new_secret()?,
+            shards: AtomicU32::new(0),
+            thread: None,
+        })
+    }
+
+    /// Sixteen random bytes, made when the store was: the key of what Weir signs (LLDP probes).
+    pub fn secret(&self) -> [u8; 16] {
+        self.secret
+    }
+
+    /// The tenants' numbers, in the order of their names; new names get new numbers.
+    ///
+    /// A number is not given to another name, save when all are taken: then one of a name that is not among `names`
+    /// and has no flow stored. Returns when the numbers are on disk: they become part of cookies on switches.
+    pub fn tenant_ids(&self, names: &[&str]) -> Result<Vec<TenantId>, StoreError> {
+        match &self.inner {
+            Inner::Memory(memory) => {
+                memory.lock().unwrap_or_else(PoisonError::into_inner).tenant_ids(names)
+            }
+            Inner::Disk(sender) => ask(sender, |reply| Command::TenantIds {
+                names: names.iter().map(|&name| name.to_owned()).collect(),
+                reply,
+            }),
+        }
+    }
+
+    /// [`Store::tenant_ids`] for one tenant.
+    pub fn tenant_id(&self, name: &str) -> Result<TenantId, StoreError> {
+        self.tenant_ids(&[name])?.first().copied().ok_or(StoreError::Closed)
+    }
+
+    /// All that is stored for a switch, by key. Waits for the store thread: a shard uses [`ShardStore::load`].
+    pub fn load(&self, dpid: u64) -> Result<Vec<Stored>, StoreError> {
+        match &self.inner {
+            Inner::Memory(memory) => {
+                Ok(memory.lock().unwrap_or_else(PoisonError::into_inner).load(dpid))
+            }
+            Inner::Disk(sender) => {
+                ask(sender, |reply| Command::Load { dpid, to: writer::LoadTo::Caller(reply) })
+            }
+        }
+    }
+
+    /// A shard's access; `notify` is called on the store thread and must not block.
+    pub fn register(
+        &self,
+        notify: impl FnMut(Event) + Send + 'static,
+    ) -> Result<ShardStore, StoreError> {
+        let shard = self.shards.fetch_add(1, Ordering::Relaxed);
+        if let Inner::Disk(sender) = &self.inner {
+            let register = Command::Register { shard, notify: Box::new(notify) };
+            sender.send(register).map_err(|_| StoreError::Closed)?;
+        }
+        Ok(ShardStore { shard, inner: self.inner.clone() })
+    }
+}
+
+fn ask<T>(
+    sender: &SyncSender<Command>,
+    command: impl FnOnce(Reply<T>) -> Command,
+) -> Result<T, StoreError> {
+    let (reply, answer) = mpsc::sync_channel(1);
+    let asked = sender.send(command(reply)).is_ok();
+    asked.then(|| answer.recv().ok()).flatten().unwrap_or(Err(StoreError::Closed))
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Inner::Disk(sender) = &self.inner {
+            // Fails only when the thread has ended already.
+            let _ = sender.send(Command::Stop);
+        }
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the store thread panicked");
+        }
+    }
+}
+
+/// A shard's access to the store; it never blocks.
+pub struct ShardStore {
+    shard: u32,
+    inner: Inner,
+}
+
+impl ShardStore {
+    /// Hands over changes. On disk they are stored when [`Event::Stored`] says so; in memory at once.
+    pub fn push(&self, batch: Batch) -> Result<Done<()>, Full<Batch>> {
+        match &self.inner {
+            Inner::Memory(memory) => {
+                memory.lock().unwrap_or_else(PoisonError::into_inner).apply(batch);
+                Ok(Done::Now(()))
+            }
+            Inner::Disk(sender) => {
+                match sender.try_send(Command::Store { shard: self.shard, batch }) {
+                    Ok(()) => Ok(Done::Later),
+                    // A store thread that is gone looks like a full queue: nothing can be promised any more.
+                    Err(TrySendError::Full(command) | TrySendError::Disconnected(command)) => {
+                        match command {
+                            Command::Store { batch, .. } => Err(Full(batch)),
+                            _ => Ok(Done::Later),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for all that is stored for a switch; on disk the answer comes as [`Event::Loaded`].
+    pub fn load(&self, dpid: u64) -> Result<Done<Vec<Stored>>, Full<u64>> {
+        match &self.inner {
+            Inner::Memory(memory) => {
+                Ok(Done::Now(memory.lock().unwrap_or_else(PoisonError::into_inner).load(dpid)))
+            }
+            Inner::Disk(sender) => {
+                let load = Command::Load { dpid, to: writer::LoadTo::Shard(self.shard) };
+                sender.try_send(load).map(|()| Done::Later).map_err(|_| Full(dpid))
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The store thread: takes what waits, commits it together, tells the shards.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Instant;
+
+use hypervisor::policy::TenantId;
+
+use super::database::Database;
+use super::{Batch, Event, StoreError, Stored};
+use crate::metrics::Registry;
+
+/// What the store thread is asked to do.
+pub(super) enum Command {
+    /// From now on this shard's events go here.
+    Register { shard: u32, notify: Notify },
+    /// Store a batch.
+    Store { shard: u32, batch: Batch },
+    /// Read a switch's flows.
+    Load { dpid: u64, to: LoadTo },
+    /// Find or make tenants' numbers.
+    TenantIds { names: Vec<String>, reply: Reply<Vec<TenantId>> },
+    /// End; everything queued before is done.
+    Stop,
+}
+
+pub(super) type Reply<T> = SyncSender<Result<T, StoreError>>;
+
+pub(super) type Notify = Box<dyn FnMut(Event) + Send>;
+
+pub(super) enum LoadTo {
+    Shard(u32),
+    Caller(Reply<Vec<Stored>>),
+}
+
+/// Changes in one commit, at most; what is beyond waits for the next, so that the first need not wait for long.
+const GROUP: usize = 4096;
+
+pub(super) fn run(database: Database, commands: &Receiver<Command>, metrics: &Registry) {
+    let mut writer = Writer { database, metrics, shards: BTreeMap::new(), group: Vec::new() };
+    while let Ok(command) = commands.recv() {
+        let mut next = Some(command);
+        // Whatever has to see the changes before it, or does not belong to a group, ends the group.
+        while let Some(Command::Store { shard, batch }) = next {
+            writer.group.push((shard, batch));
+            let ops: usize = writer.group.iter().map(|(_, batch)| batch.ops.len()).sum();
+            next = if ops < GROUP { commands.try_recv().ok() } else { None };
+        }
+        writer.commit();
+        match next {
+            Some(Command::Stop) => return,
+            Some(command) => writer.serve(command),
+            None => {}
+        }
+    }
+}
+
+struct Writer<'a> {
+    database: Database,
+    metrics: &'a Registry,
+    shards: BTreeMap<u32, Notify>,
+    group: Vec<(u32, Batch)>,
+}
+
+impl Writer<'_> {
+    fn commit(&mut self) {
+        if self.group.is_empty() {
+            return;
+        }
+        let started = Instant::now();
+        let result = self.database.apply(self.group.iter().map(|(_, batch)| batch));
+        let process = &self.metrics.process;
+        let group = std::mem::take(&mut self.group);
+        match result {
+            Ok(()) => {
+                process.store_commit.observe(started.elapsed().as_nanos() as u64);
+                process
+                    .store_changes
+                    .add(group.iter().map(|(_, batch)| batch.ops.len() as u64).sum());
+                let newest: BTreeMap<u32, u64> =
+                    group.iter().map(|(shard, batch)| (*shard, batch.seq)).collect();
+                newest.into_iter().for_each(|(shard, seq)| self.tell(shard, Event::Stored(seq)));
+            }
+            Err(error) => {
+                process.store_failed.increment();
+                tracing::error!(%error, batches = group.len(), "state could not be stored");
+                group.into_iter().for_each(|(shard, batch)| self.tell(shard, Event::Failed(batch)));
+                if let Err(error) = self.database.recover() {
+                    tracing::error!(%error, "the state database could not be opened again");
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, command: Command) {
+        match command {
+            Command::Register { shard, notify } => {
+                self.shards.insert(shard, notify);
+            }
+            Command::Load { dpid, to } => {
+                let stored = self.database.load(dpid);
+                match to {
+                    LoadTo::Shard(shard) => self.tell(shard, Event::Loaded { dpid, stored }),
+                    LoadTo::Caller(reply) => drop(reply.send(stored)),
+                }
+            }
+            Command::TenantIds { names, reply } => {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                // The caller may have given up; then nobody wants the answer.
+                drop(reply.send(self.database.tenant_ids(&names)));
+            }
+            // Both are taken care of by `run`.
+            Command::Store { .. } | Command::Stop => {}
+        }
+    }
+
+    fn tell(&mut self, shard: u32, event: Event) {
+        if let Some(notify) = self.shards.get_mut(&shard) {
+            notify(event);
+        }
+    }
+}
