@@ -87,6 +87,14 @@ impl Listener {
         self.address
     }
 
+    /// Changes the identity for connections to come, as after a reload of the files. A plain
+    /// listener stays plain.
+    pub fn set_tls(&mut self, tls: &Tls) {
+        if self.address.scheme == Scheme::Ssl {
+            self.tls = Some(tls.clone());
+        }
+    }
+
     /// The next waiting connection; `None` if none waits. Call until it says so (events are
     /// edge-triggered). After an error (say, no file descriptors are left) ask again later, by a
     /// timer.

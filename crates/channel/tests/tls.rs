@@ -90,8 +90,9 @@ fn handshake_and_a_large_exchange() {
 #[test]
 fn who_does_not_get_in_and_why() {
     let Some(ours) = Pki::new("tls::who_does_not_get_in_and_why") else { return };
-    let Some(other) = Pki::new("tls::who_does_not_get_in_and_why") else { return };
+    let (other, same_name) = (ours.other(false), ours.other(true));
     let server = load(&ours.controller());
+    assert!(!format!("{server:?}").contains("PrivateKey"), "keys do not get into logs");
     let mixed = |own: TlsFiles, trusted: TlsFiles| {
         load(&TlsFiles { ca_certificate: trusted.ca_certificate, ..own })
     };
@@ -114,6 +115,12 @@ fn who_does_not_get_in_and_why() {
         Some(mixed(other.switch(), ours.switch())),
         "the peer's certificate is not signed by our CA",
         "our certificate is not signed by the peer's CA",
+    );
+    check(
+        "a certificate of another CA of the same name",
+        Some(mixed(same_name.switch(), ours.switch())),
+        "the peer's certificate is not signed by our CA but by one of the same name",
+        "TLS: received fatal alert",
     );
     check(
         "a client that trusts another CA",

@@ -19,6 +19,8 @@ pub(crate) struct TlsStream {
     session: Connection,
     /// The end of the stream has been read below TLS.
     at_end: bool,
+    /// TLS has failed; what was decrypted before is still handed out.
+    failed: Option<CloseReason>,
 }
 
 impl TlsStream {
@@ -35,7 +37,7 @@ impl TlsStream {
 
     fn new(mut session: Connection) -> Self {
         session.set_buffer_limit(Some(PLAINTEXT_LIMIT));
-        TlsStream { session, at_end: false }
+        TlsStream { session, at_end: false, failed: None }
     }
 
     pub(crate) fn is_handshaking(&self) -> bool {
@@ -62,6 +64,9 @@ impl TlsStream {
                 }
                 Err(error) => return Err(CloseReason::from_io(&error)),
             }
+            if let Some(reason) = &self.failed {
+                return Err(reason.clone());
+            }
             if self.at_end {
                 return Err(self.cut());
             }
@@ -78,9 +83,8 @@ impl TlsStream {
             if let Err(error) = self.session.process_new_packets() {
                 // The alert tells the peer why; it goes out now or never.
                 let _ = self.write_records(socket);
-                return Err(describe(error, handshaking));
-            }
-            if self.session.wants_write() {
+                self.failed = Some(describe(error, handshaking));
+            } else if self.session.wants_write() {
                 self.write_records(socket)?;
             }
         }

@@ -41,10 +41,29 @@ impl Pki {
             return None;
         }
         let pki = Pki { dir: TempDir::new() };
-        pki.run(&["init"]);
-        pki.run(&["req+sign", "sw", "switch"]);
-        pki.run(&["req+sign", "ctl", "controller"]);
+        pki.fill();
         Some(pki)
+    }
+
+    /// Other keys; the CAs' names are the same, or (as `ovs-pki` puts the second into them)
+    /// certainly others.
+    pub fn other(&self, same_names: bool) -> Self {
+        let other = Pki { dir: TempDir::new() };
+        for ca in ["controllerca", "switchca"] {
+            let file = format!("pki/{ca}/ca.cnf");
+            let text = std::fs::read_to_string(self.path(&file)).unwrap();
+            let name = if same_names { "CA Certificate" } else { "CA Certificate of others" };
+            std::fs::create_dir_all(other.path(&format!("pki/{ca}"))).unwrap();
+            std::fs::write(other.path(&file), text.replace("CA Certificate", name)).unwrap();
+        }
+        other.fill();
+        other
+    }
+
+    fn fill(&self) {
+        self.run(&["--force", "init"]);
+        self.run(&["req+sign", "sw", "switch"]);
+        self.run(&["req+sign", "ctl", "controller"]);
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
