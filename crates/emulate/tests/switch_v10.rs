@@ -1,5 +1,7 @@
 //! The switch in OpenFlow 1.0: every command, every kind of statistics, every error.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
 mod common;
 
 use common::{Peer, SECOND, path, ports};
@@ -380,7 +382,7 @@ fn ports_obey_port_mod_and_tell_their_state() {
     let mut peer = new();
     add(&mut peer, Match::ANY, 1, &[output(2)]);
     let frame = path(1, 2).udp(1, 2, b"");
-    let mut set = |peer: &mut Peer, port: u16, bits: u32| {
+    let set = |peer: &mut Peer, port: u16, bits: u32| {
         let body = PortMod {
             port_no: PortNo(port),
             hw_addr: PortConfig::new(port.into()).hw_addr,

@@ -65,7 +65,8 @@ fn instructions(
     let mut seen = [false; 7];
     for instruction in list {
         match seen.get_mut(usize::from(instruction.type_())) {
-            Some(true) => return Err(code::BAD_INSTRUCTION_DUP_INST),
+            // 1.4 made a code for a repeated instruction; 1.3 has none that is closer.
+            Some(true) => return Err(code::BAD_INSTRUCTION_UNSUP_INST),
             Some(place) => *place = true,
             None => {}
         }

@@ -1,14 +1,15 @@
 //! A controller's end of a switch in memory: sends messages, and tells the answers in short words.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 use emulate::frame::build::{Path, host_mac};
 use emulate::{Config, Outcome, Switch};
 use openflow::{Version, VersionSet};
 
-pub const SECOND: u64 = 1_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// A packet from host `a` to host `b`, which have addresses 10.0.0.a and 10.0.0.b.
-pub fn path(a: u16, b: u16) -> Path {
+pub(crate) fn path(a: u16, b: u16) -> Path {
     Path {
         eth_src: host_mac(a),
         eth_dst: host_mac(b),
@@ -17,14 +18,14 @@ pub fn path(a: u16, b: u16) -> Path {
     }
 }
 
-pub struct Peer {
-    pub switch: Switch,
-    pub now: u64,
-    pub out: Vec<u8>,
+pub(crate) struct Peer {
+    pub(crate) switch: Switch,
+    pub(crate) now: u64,
+    pub(crate) out: Vec<u8>,
 }
 
 impl Peer {
-    pub fn connected(version: Version, config: Config) -> Peer {
+    pub(crate) fn connected(version: Version, config: Config) -> Peer {
         let mut peer = Peer { switch: Switch::new(config), now: 0, out: Vec::new() };
         peer.switch.connect(&mut peer.out);
         let mut hello = Vec::new();
@@ -37,21 +38,21 @@ impl Peer {
     }
 
     /// Sends one frame; the answers can be taken with [`Peer::frames`].
-    pub fn send(&mut self, frame: &[u8]) -> Outcome {
+    pub(crate) fn send(&mut self, frame: &[u8]) -> Outcome {
         self.switch.handle_message(self.now, frame, &mut self.out)
     }
 
-    pub fn receive(&mut self, in_port: u32, frame: &[u8]) -> Outcome {
+    pub(crate) fn receive(&mut self, in_port: u32, frame: &[u8]) -> Outcome {
         self.switch.receive_packet(self.now, in_port, frame, &mut self.out)
     }
 
-    pub fn tick(&mut self, now: u64) -> Outcome {
+    pub(crate) fn tick(&mut self, now: u64) -> Outcome {
         self.now = now;
         self.switch.tick(now, &mut self.out)
     }
 
     /// Takes the frames that the switch sent since.
-    pub fn frames(&mut self) -> Vec<Vec<u8>> {
+    pub(crate) fn frames(&mut self) -> Vec<Vec<u8>> {
         let bytes = std::mem::take(&mut self.out);
         let mut rest = bytes.as_slice();
         let mut frames = Vec::new();
@@ -65,6 +66,6 @@ impl Peer {
 }
 
 /// The ports that a packet left by, with their queues where they are not 0.
-pub fn ports(outcome: &Outcome) -> Vec<u32> {
+pub(crate) fn ports(outcome: &Outcome) -> Vec<u32> {
     outcome.sent.iter().map(|transmit| transmit.port).collect()
 }
