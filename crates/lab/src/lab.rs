@@ -135,7 +135,7 @@ impl Lab {
     /// Among the switches, Open vSwitch's programs find the lab's instance: `ovs-ofctl dump-flows s1`.
     pub fn command(&self, node: &str, name: impl AsRef<OsStr>) -> Result<Command> {
         let namespace = self.namespace(node)?;
-        let mut command = program("ip");
+        let mut command = self.program("ip");
         command
             .env_remove("LC_ALL")
             .stdin(Stdio::inherit())
@@ -256,7 +256,7 @@ impl Lab {
         // After the bridges: ovs-vswitchd resets the queueing discipline of a port that it adds.
         for (namespace, script) in plan::rates(self.name(), self.topology()) {
             namespace::inside(&namespace, || {
-                run_with_input(program("tc").args(["-batch", "-"]), &script)
+                run_with_input(self.program("tc").args(["-batch", "-"]), &script)
             })?;
         }
         self.record.phase = Phase::Up;
@@ -277,8 +277,8 @@ impl Lab {
             self.record.control = Some(free_control_link(&turn)?);
         }
         self.state.write(&self.record)?;
-        ip_batch(&plan::make_namespaces(&self.record.namespaces))?;
-        ip_batch(&plan::make_links(self.name(), self.topology(), self.record.control.as_ref()))
+        self.ip_batch(&plan::make_namespaces(&self.record.namespaces))?;
+        self.ip_batch(&plan::make_links(self.name(), self.topology(), self.record.control.as_ref()))
     }
 
     fn set_up_switch_namespace(&self) -> Result<()> {
@@ -286,7 +286,7 @@ impl Lab {
         namespace::inside(&plan::switches_namespace(self.name()), || {
             // Otherwise the kernel itself would send multicast listener reports out of every port.
             disable_ipv6()?;
-            ip_batch(&plan::switch_interfaces(self.topology(), control))
+            self.ip_batch(&plan::switch_interfaces(self.topology(), control))
         })
     }
 
@@ -299,44 +299,66 @@ impl Lab {
                 // The userspace datapath forwards frames as they are: a checksum that was left to
                 // the hardware would stay wrong.
                 for end in self.topology().ports(&host.name) {
-                    run(program("ethtool").args(["-K", &end.interface, "tx", "off"]))?;
+                    run(self.program("ethtool").args(["-K", &end.interface, "tx", "off"]))?;
                 }
-                ip_batch(&plan::host_interfaces(self.topology(), host, options.static_arp))
+                self.ip_batch(&plan::host_interfaces(self.topology(), host, options.static_arp))
             })
         })
     }
 
     pub(crate) fn remove(&self) -> Result<()> {
-        let Record { processes, namespaces, control, name, .. } = &self.record;
-        let mut ending = OpenVSwitch::attach(&self.switch_folder()).processes();
-        ending.extend(processes);
-        // Whatever else lives in the lab's namespaces was started at its hosts.
-        ending.extend(namespace::members(namespaces));
-        ending.sort_by_key(|process| process.pid);
-        ending.dedup();
-        process::end(&ending, PATIENCE)?;
-        if let Some(control) = control {
-            self.remove_control_link(control)?;
+        // More than once, because a program that a killed lab process had just started may still
+        // be making things.
+        let deadline = Instant::now() + PATIENCE;
+        while self.remove_what_is_there()? {
+            if Instant::now() >= deadline {
+                let what = format!("the removal of lab {}", self.name());
+                return Err(Error::Timeout { what, after: PATIENCE });
+            }
         }
-        let present: Vec<_> =
-            namespaces.iter().filter(|name| namespace::path(name).exists()).collect();
-        let script: String = present.iter().map(|name| format!("netns delete {name}\n")).collect();
-        ip_batch(&script)?;
-        self.state.release(name)
+        self.state.release(self.name())
+    }
+
+    /// Returns whether there was anything to remove.
+    fn remove_what_is_there(&self) -> Result<bool> {
+        let processes = self.processes();
+        process::end(&processes, PATIENCE)?;
+        let link = match &self.record.control {
+            Some(control) => self.remove_control_link(control)?,
+            None => false,
+        };
+        let mut script = String::new();
+        for name in self.record.namespaces.iter().filter(|name| namespace::path(name).exists()) {
+            script += &format!("netns delete {name}\n");
+        }
+        self.ip_batch(&script)?;
+        Ok(!processes.is_empty() || link || !script.is_empty())
+    }
+
+    /// Every process that the lab started: its Open vSwitch, the tools that it runs, and what was
+    /// started at its hosts.
+    fn processes(&self) -> Vec<ProcessIdentity> {
+        let lives_in_lab = namespace::membership(&self.record.namespaces);
+        let folder = self.folder();
+        let mut processes =
+            process::find(|pid| lives_in_lab(pid) || process::environment_names(pid, &folder));
+        let recorded = self.record.processes.iter().copied().filter(|process| process.is_alive());
+        processes.extend(recorded.chain(OpenVSwitch::attach(&self.switch_folder()).processes()));
+        processes.sort_by_key(|process| process.pid);
+        processes.dedup();
+        processes
     }
 
     /// The link is this lab's only if its other end is in this lab's namespace, or is its address.
-    fn remove_control_link(&self, control: &ControlLink) -> Result<()> {
-        let Ok(listing) =
-            run(program("ip").args(["-oneline", "addr", "show", "dev", &control.interface]))
-        else {
-            return Ok(());
-        };
-        let unconfigured = listing.trim().is_empty();
-        if unconfigured || listing.contains(&format!(" inet {}/", control.host)) {
-            run(program("ip").args(["link", "delete", &control.interface]))?;
+    fn remove_control_link(&self, control: &ControlLink) -> Result<bool> {
+        let list = ["-oneline", "addr", "show", "dev", &control.interface];
+        let Ok(listing) = run(self.program("ip").args(list)) else { return Ok(false) };
+        let ours =
+            listing.trim().is_empty() || listing.contains(&format!(" inet {}/", control.host));
+        if ours {
+            run(self.program("ip").args(["link", "delete", &control.interface]))?;
         }
-        Ok(())
+        Ok(ours)
     }
 
     fn ping_among(&self, hosts: &[&Host], options: &PingOptions) -> Result<PingReport> {
@@ -359,17 +381,24 @@ impl Lab {
         if self.topology().switch(name).is_some() { Ok(()) } else { self.host(name).map(drop) }
     }
 
+    /// A program that the lab runs for itself, marked so that it is found after a crash.
+    fn program(&self, name: &str) -> Command {
+        let mut command = program(name);
+        command.env("WEIR_LAB", self.folder());
+        command
+    }
+
+    /// Runs one `ip` over the whole script, in the calling thread's namespace.
+    fn ip_batch(&self, script: &str) -> Result<()> {
+        if script.is_empty() {
+            return Ok(());
+        }
+        run_with_input(self.program("ip").args(["-batch", "-"]), script).map(drop)
+    }
+
     fn switch_folder(&self) -> PathBuf {
         self.folder().join("openvswitch")
     }
-}
-
-/// Runs one `ip` over the whole script, in the calling thread's namespace.
-fn ip_batch(script: &str) -> Result<()> {
-    if script.is_empty() {
-        return Ok(());
-    }
-    run_with_input(program("ip").args(["-batch", "-"]), script).map(drop)
 }
 
 /// Turns IPv6 off in the calling thread's namespace; a kernel without IPv6 has nothing to turn off.

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use nix::sched::{CloneFlags, setns};
 
 use crate::error::{Error, Result};
-use crate::process::ProcessIdentity;
 
 /// Where `ip netns` keeps them.
 pub(crate) fn path(name: &str) -> PathBuf {
@@ -31,20 +30,13 @@ pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T> + Sen
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The processes that live in one of these namespaces, the calling process aside.
-pub(crate) fn members(names: &[String]) -> Vec<ProcessIdentity> {
+/// Tells whether a process lives in one of these namespaces.
+pub(crate) fn membership(names: &[String]) -> impl Fn(i32) -> bool + use<> {
     let identity = |metadata: fs::Metadata| (metadata.st_dev(), metadata.st_ino());
     let namespaces: HashSet<_> =
         names.iter().filter_map(|name| fs::metadata(path(name)).ok()).map(identity).collect();
-    let own = ProcessIdentity::own();
-    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    processes
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|pid: &i32| {
-            fs::metadata(format!("/proc/{pid}/ns/net"))
-                .is_ok_and(|one| namespaces.contains(&identity(one)))
-        })
-        .filter_map(ProcessIdentity::of)
-        .filter(|process| Some(*process) != own)
-        .collect()
+    move |pid| {
+        fs::metadata(format!("/proc/{pid}/ns/net"))
+            .is_ok_and(|one| namespaces.contains(&identity(one)))
+    }
 }

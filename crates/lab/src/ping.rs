@@ -17,6 +17,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
+use crate::command::{program, run};
 use crate::error::{Error, Result};
 use crate::namespace;
 
@@ -82,9 +83,22 @@ pub(crate) struct Station {
 /// Senders at the same time: more only queue on the switch and time each other out.
 const SENDERS: usize = 8;
 
+/// Most neighbour entries that pings leave at the same time. The kernel holds 1024 for all
+/// namespaces of the machine together (`gc_thresh3`) and then refuses to send to new neighbours.
+const NEIGHBOURS: usize = 512;
+
 pub(crate) fn all(stations: &[Station], options: &PingOptions) -> Result<PingReport> {
+    // Each request leaves an entry at both ends.
+    let entries_per_sender = 2 * stations.len().max(1);
+    let senders_at_once = (NEIGHBOURS / entries_per_sender).clamp(1, SENDERS);
+    let mut entries = 0;
     let mut pairs = Vec::new();
-    for senders in stations.chunks(SENDERS) {
+    for senders in stations.chunks(senders_at_once) {
+        if entries + senders.len() * entries_per_sender > NEIGHBOURS {
+            stations.iter().try_for_each(forget_neighbours)?;
+            entries = 0;
+        }
+        entries += senders.len() * entries_per_sender;
         let results: Vec<Result<Vec<Ping>>> = std::thread::scope(|scope| {
             let threads: Vec<_> = senders
                 .iter()
@@ -100,6 +114,13 @@ pub(crate) fn all(stations: &[Station], options: &PingOptions) -> Result<PingRep
         }
     }
     Ok(PingReport { pairs })
+}
+
+/// Empties the host's neighbour table, apart from entries that were set by hand.
+fn forget_neighbours(station: &Station) -> Result<()> {
+    namespace::inside(&station.namespace, || {
+        run(program("ip").args(["neigh", "flush", "all"])).map(drop)
+    })
 }
 
 fn ping_from(sender: &Station, stations: &[Station], options: &PingOptions) -> Result<Vec<Ping>> {

@@ -1,6 +1,8 @@
 //! Processes, told apart by pid *and* start time, so that a reused pid is never ended.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -41,6 +43,16 @@ impl ProcessIdentity {
         ProcessIdentity::of(self.pid) == Some(self)
     }
 
+    /// The process that started this one, and so on up to the first of all.
+    fn ancestors(self) -> impl Iterator<Item = ProcessIdentity> {
+        let parent = |child: &ProcessIdentity| {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid)).ok()?;
+            let (_, fields) = stat.rsplit_once(") ")?;
+            ProcessIdentity::of(fields.split(' ').nth(1)?.parse().ok()?)
+        };
+        std::iter::successors(parent(&self), parent)
+    }
+
     fn signal(self, signal: Signal) -> Result<()> {
         if !self.is_alive() {
             return Ok(());
@@ -52,6 +64,31 @@ impl ProcessIdentity {
             }
         }
     }
+}
+
+/// Every process of which `test` holds, the calling process and its ancestors aside.
+pub(crate) fn find(test: impl Fn(i32) -> bool) -> Vec<ProcessIdentity> {
+    let own = ProcessIdentity::own();
+    let spared: Vec<_> =
+        own.into_iter().chain(own.into_iter().flat_map(ProcessIdentity::ancestors)).collect();
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    processes
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|pid| test(*pid))
+        .filter_map(ProcessIdentity::of)
+        .filter(|process| !spared.contains(process))
+        .collect()
+}
+
+/// Whether a variable of the process's environment is that path or a path below it.
+pub(crate) fn environment_names(pid: i32, path: &Path) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let path = path.as_os_str().as_bytes();
+    environment.split(|byte| *byte == 0).any(|variable| {
+        let value = variable.splitn(2, |byte| *byte == b'=').nth(1);
+        let rest = value.and_then(|value| value.strip_prefix(path));
+        rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
+    })
 }
 
 /// Asks the processes to end, and makes those end that have not within `patience`.
@@ -103,6 +140,28 @@ mod tests {
         assert!(identity.is_alive());
         end(&[identity], PATIENCE).unwrap();
         assert!(!identity.is_alive());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn processes_are_found_by_their_environment() {
+        let mut child =
+            Command::new("sleep").arg("1000").env("WEIR_TEST", "/run/of/this").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let cases = [
+            ("/run/of/this", true),
+            ("/run/of", true),
+            ("/run/of/thi", false),
+            ("/run/of/this/x", false),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(environment_names(pid, Path::new(path)), expected, "{path}");
+        }
+        let own = ProcessIdentity::own().unwrap();
+        let everybody = find(|_| true);
+        assert!(everybody.iter().any(|one| one.pid == pid));
+        assert!(!everybody.contains(&own) && !everybody.contains(&own.ancestors().next().unwrap()));
+        child.kill().unwrap();
         child.wait().unwrap();
     }
 

@@ -2,26 +2,35 @@
 
 #![allow(clippy::unwrap_used)] // A helper of tests fails as a test does.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use lab::{Lab, LabGuard, Options, PingOptions, Requirements, StateDirectory, Topology};
+use lab::{
+    Controller, Error, IperfOptions, Lab, LabGuard, Options, PingOptions, Protocol, Requirements,
+    StateDirectory, Topology,
+};
 
-/// A state directory of one test's own.
+/// One test's own state directory and names; checks at its end that nothing of it is left.
 struct Place {
     state: StateDirectory,
-    name: String,
+    prefix: String,
 }
 
 impl Place {
     fn new(name: &str) -> Place {
-        let path: PathBuf =
-            std::env::temp_dir().join(format!("weir-lab-{}-{name}", std::process::id()));
-        Place { state: StateDirectory::at(path), name: format!("t{}-{name}", std::process::id()) }
+        let prefix = format!("t{}-{name}", std::process::id());
+        Place {
+            state: StateDirectory::at(std::env::temp_dir().join(format!("weir-{prefix}"))),
+            prefix,
+        }
     }
 
     fn options(&self) -> Options {
         Options {
-            name: Some(self.name.clone()),
+            name: Some(self.prefix.clone()),
             state: self.state.clone(),
             ephemeral: true,
             ..Options::default()
@@ -31,12 +40,44 @@ impl Place {
     fn up(&self, topology: &str, options: &Options) -> LabGuard {
         LabGuard::new(Lab::up(&Topology::builtin(topology).unwrap(), options).unwrap())
     }
+
+    /// Checks that nothing of this test's labs is there, nor the control link `link`.
+    fn check_nothing_left(&self, link: Option<&str>) {
+        let namespaces: Vec<PathBuf> = entries("/run/netns");
+        let ours = |path: &PathBuf| path.to_string_lossy().contains(&self.prefix);
+        assert_eq!(namespaces.into_iter().filter(ours).collect::<Vec<_>>(), Vec::<PathBuf>::new());
+        let processes: Vec<String> = entries("/proc")
+            .iter()
+            .filter_map(|process| std::fs::read(process.join("cmdline")).ok())
+            .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+            .filter(|line| line.contains(&self.prefix))
+            .collect();
+        assert_eq!(processes, Vec::<String>::new());
+        if let Some(link) = link {
+            assert!(!Path::new("/sys/class/net").join(link).exists(), "{link}");
+        }
+        assert_eq!(self.state.list().unwrap().len(), 0);
+        assert_eq!(entries(&self.state.path().to_string_lossy()), Vec::<PathBuf>::new());
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir(self.state.path());
     }
+}
+
+fn entries(folder: &str) -> Vec<PathBuf> {
+    std::fs::read_dir(folder)
+        .map_or_else(|_| Vec::new(), |list| list.flatten().map(|entry| entry.path()).collect())
+}
+
+fn link(lab: &Lab) -> Option<String> {
+    lab.control_link().map(|control| control.interface.clone())
+}
+
+fn text(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]
@@ -47,6 +88,301 @@ fn root_linear_forwards_and_leaves_nothing() {
     let place = Place::new("linear");
     let lab = place.up("linear,2", &place.options());
     let report = lab.ping_all(&PingOptions::default()).unwrap();
-    assert!(report.is_complete(), "{report:?}");
+    assert_eq!((report.reached(), report.pairs.len()), (2, 2), "{report:?}");
+
+    // Names are Mininet's; ports have the numbers that the topology says.
+    let ports = lab
+        .open_vswitch()
+        .unwrap()
+        .vsctl(["--columns=name,ofport", "--format=csv", "list", "Interface"])
+        .unwrap();
+    for expected in ["s1-eth1,1", "s1-eth2,2", "s2-eth1,1", "s2-eth2,2"] {
+        assert!(ports.lines().any(|line| line == expected), "{expected} in {ports}");
+    }
+    let features = lab.exec("s2", &["ovs-ofctl", "show", "s2"]).unwrap();
+    assert!(text(&features).contains("dpid:0000000000000002"), "{features:?}");
+    let address = lab.exec("h2", &["ip", "-brief", "addr", "show", "eth0"]).unwrap();
+    assert!(text(&address).contains("10.0.0.2/8"), "{address:?}");
+    assert_eq!(lab.exec("h1", &["sh", "-c", "exit 3"]).unwrap().status.code(), Some(3));
+    assert!(matches!(
+        lab.exec("h11", &["true"]),
+        Err(Error::NoSuchNode { suggestion: Some(_), .. })
+    ));
+
+    let link = link(&lab);
     lab.down().unwrap();
+    place.check_nothing_left(link.as_deref());
+}
+
+#[test]
+fn root_two_labs_at_once() {
+    if lab::testing::skip("root_two_labs_at_once", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("two");
+    let named = |suffix: &str| Options {
+        name: Some(format!("{}-{suffix}", place.prefix)),
+        ..place.options()
+    };
+    let (one, two) = std::thread::scope(|scope| {
+        let one = scope.spawn(|| place.up("single,2", &named("a")));
+        let two = scope.spawn(|| place.up("single,2", &named("b")));
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    assert_ne!(one.controller_address(), two.controller_address());
+    assert_eq!(Lab::list(&place.state).unwrap().len(), 2);
+    let links = (link(&one), link(&two));
+    assert!(one.ping_all(&PingOptions::default()).unwrap().is_complete());
+    one.down().unwrap();
+    assert!(two.ping_all(&PingOptions::default()).unwrap().is_complete());
+    two.down().unwrap();
+    place.check_nothing_left(links.0.as_deref());
+    place.check_nothing_left(links.1.as_deref());
+}
+
+/// Not a test of its own: the process that the next test kills. It makes a lab and waits.
+#[test]
+#[ignore = "run by root_down_after_a_kill"]
+fn helper_makes_a_lab_and_waits() {
+    let (Some(state), Some(name)) =
+        (std::env::var_os("WEIR_TEST_STATE"), std::env::var("WEIR_TEST_NAME").ok())
+    else {
+        return;
+    };
+    let options = Options {
+        name: Some(name),
+        state: StateDirectory::at(state),
+        ephemeral: true,
+        ..Options::default()
+    };
+    let _lab = Lab::up(&Topology::builtin("linear,3").unwrap(), &options).unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn root_down_after_a_kill() {
+    if lab::testing::skip("root_down_after_a_kill", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("kill");
+    let folder = place.state.path().join(&place.prefix);
+    let namespaces = |wanted: usize| {
+        entries("/run/netns")
+            .iter()
+            .filter(|path| path.to_string_lossy().contains(&place.prefix))
+            .count()
+            >= wanted
+    };
+    let record = |word: &str| {
+        std::fs::read_to_string(folder.join("lab.json")).unwrap_or_default().contains(word)
+    };
+    // Moments of the bring-up, from the first to the finished lab.
+    let moments: [(&str, &dyn Fn() -> bool); 6] = [
+        ("its name is claimed", &|| record("starting")),
+        ("one namespace is there", &|| namespaces(1)),
+        ("all namespaces are there", &|| namespaces(4)),
+        ("the database runs", &|| folder.join("openvswitch/ovsdb-server.pid").exists()),
+        ("the switch runs", &|| folder.join("openvswitch/ovs-vswitchd.pid").exists()),
+        ("it is up", &|| record("\"up\"")),
+    ];
+    for (moment, has_come) in moments {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "helper_makes_a_lab_and_waits", "--ignored"])
+            .env("WEIR_TEST_STATE", place.state.path())
+            .env("WEIR_TEST_NAME", &place.prefix)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !has_come() {
+            assert!(Instant::now() < deadline, "{moment}: never");
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let link = Lab::open(&place.prefix, &place.state).ok().and_then(|lab| link(&lab));
+        assert_eq!(
+            Lab::down_abandoned(&place.state).unwrap(),
+            std::slice::from_ref(&place.prefix),
+            "{moment}"
+        );
+        place.check_nothing_left(link.as_deref());
+    }
+}
+
+#[test]
+fn root_down_when_parts_are_gone_already() {
+    if lab::testing::skip("root_down_when_parts_are_gone_already", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("gone");
+    let lab = place.up("single,2", &place.options());
+    let link = link(&lab);
+    // Somebody stopped the switch, and a host's namespace went; a program runs at the other host.
+    lab.open_vswitch().unwrap().stop().unwrap();
+    let mut at_host = lab.command("h2", "sleep").unwrap();
+    let mut at_host = at_host.arg("1000").spawn().unwrap();
+    let removed =
+        Command::new("ip").args(["netns", "delete", &lab.namespace("h1").unwrap()]).status();
+    assert!(removed.unwrap().success());
+    lab.down().unwrap();
+    assert!(!at_host.wait().unwrap().success());
+    place.check_nothing_left(link.as_deref());
+}
+
+#[test]
+fn root_what_is_not_ours_stays() {
+    if lab::testing::skip("root_what_is_not_ours_stays", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("foreign");
+    let foreign = format!("weir-{}.h1", place.prefix);
+    assert!(Command::new("ip").args(["netns", "add", &foreign]).status().unwrap().success());
+    let topology = Topology::builtin("single,2").unwrap();
+    let refused = Lab::up(&topology, &place.options());
+    let stays = Path::new("/run/netns").join(&foreign).exists();
+    assert!(Command::new("ip").args(["netns", "delete", &foreign]).status().unwrap().success());
+    assert!(matches!(refused, Err(Error::Occupied(_))), "{refused:?}");
+    assert!(stays);
+    place.check_nothing_left(None);
+
+    let lab = place.up("single,2", &place.options());
+    assert!(matches!(Lab::up(&topology, &place.options()), Err(Error::NameTaken(_))));
+    assert!(lab.ping_all(&PingOptions::default()).unwrap().is_complete());
+    assert!(
+        matches!(Lab::open("none", &place.state), Err(Error::NoSuchLab { existing, .. }) if existing == [lab.name()])
+    );
+}
+
+/// The issue's figure: 20 switches and 40 hosts within 15 seconds.
+#[test]
+fn root_twenty_switches_and_forty_hosts_in_time() {
+    if lab::testing::skip("root_twenty_switches_and_forty_hosts_in_time", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("large");
+    let start = Instant::now();
+    let lab = place.up("linear,20,2", &place.options());
+    let up = start.elapsed();
+    let start = Instant::now();
+    let report = lab.ping_all(&PingOptions::default()).unwrap();
+    let ping = start.elapsed();
+    let link = link(&lab);
+    let start = Instant::now();
+    lab.down().unwrap();
+    let down = start.elapsed();
+    println!(
+        "20 switches, 40 hosts: up {up:.1?}, {} of {} pings {ping:.1?}, down {down:.1?}",
+        report.reached(),
+        report.pairs.len()
+    );
+    assert!(up < Duration::from_secs(15), "{up:?}");
+    assert_eq!((report.reached(), report.pairs.len()), (1560, 1560));
+    place.check_nothing_left(link.as_deref());
+}
+
+#[test]
+fn root_links_have_their_rate() {
+    if lab::testing::skip("root_links_have_their_rate", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("rate");
+    let topology = "
+        [[switches]]
+        name = 's1'
+        [[hosts]]
+        name = 'h1'
+        [[hosts]]
+        name = 'h2'
+        [[links]]
+        ends = ['h1', 's1']
+        [[links]]
+        ends = ['s1', 'h2']
+        rate = '20Mbit'";
+    let lab =
+        LabGuard::new(Lab::up(&Topology::from_toml(topology).unwrap(), &place.options()).unwrap());
+    let options = IperfOptions { duration: Duration::from_secs(2), ..IperfOptions::default() };
+    // Towards h2 the switch's end of the link limits, from h2 the host's end.
+    for (from, to) in [("h1", "h2"), ("h2", "h1")] {
+        let report = lab.iperf(from, to, &options).unwrap();
+        let megabits = report.received / 1e6;
+        println!("{from} to {to} over 20 Mbit/s: {megabits:.1} Mbit/s");
+        assert!((16.0..=20.5).contains(&megabits), "{from} to {to}: {megabits} Mbit/s");
+    }
+    // Adding a bridge makes ovs-vswitchd look at every port again; the rate must survive it.
+    lab.open_vswitch()
+        .unwrap()
+        .vsctl(["add-br", "s9", "--", "set", "Bridge", "s9", "datapath_type=netdev"])
+        .unwrap();
+    let listing = text(&lab.exec("s1", &["tc", "class", "show", "dev", "s1-eth2"]).unwrap());
+    assert!(listing.contains("20Mbit"), "{listing}");
+}
+
+#[test]
+fn root_loops_do_not_storm() {
+    if lab::testing::skip("root_loops_do_not_storm", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("loop");
+    let lab = place.up("leafspine,2,2,1", &place.options());
+    let start = Instant::now();
+    let patient = PingOptions { timeout: Duration::from_secs(1), attempts: 30 };
+    assert!(lab.ping_all(&patient).unwrap().is_complete());
+    println!("spanning tree: hosts reach each other after {:.1?}", start.elapsed());
+    let seen = |lab: &Lab| -> u64 {
+        text(&lab.exec("h1", &["cat", "/sys/class/net/eth0/statistics/rx_packets"]).unwrap())
+            .trim()
+            .parse()
+            .unwrap()
+    };
+    let before = seen(&lab);
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(seen(&lab) - before < 100, "{} packets in half a second", seen(&lab) - before);
+}
+
+#[test]
+fn root_switches_connect_to_a_controller_on_this_machine() {
+    if lab::testing::skip(
+        "root_switches_connect_to_a_controller_on_this_machine",
+        Requirements::ALL,
+    ) {
+        return;
+    }
+    let place = Place::new("control");
+    let options = Options { protocols: vec![Protocol::OPENFLOW13], ..place.options() };
+    let mut lab = Lab::up(&Topology::builtin("single,2").unwrap(), &options).unwrap();
+    let listener = TcpListener::bind((lab.controller_address().unwrap(), 0)).unwrap();
+    // Written as a user would: this machine's loopback.
+    let controller: Controller =
+        format!("tcp:127.0.0.1:{}", listener.local_addr().unwrap().port()).parse().unwrap();
+    lab.set_controllers(std::slice::from_ref(&controller)).unwrap();
+    let (mut connection, peer) = listener.accept().unwrap();
+    assert_eq!(peer.ip(), lab.control_link().unwrap().switches);
+    let mut hello = [0; 2];
+    connection.read_exact(&mut hello).unwrap();
+    assert_eq!(hello, [4, 0], "an OpenFlow 1.3 HELLO");
+    let summary = Lab::list(&place.state).unwrap();
+    assert_eq!(summary[0].controllers, [controller.to_string()]);
+    // It has not finished its handshake, and never will.
+    let error = lab.wait_connected(Duration::from_millis(100)).unwrap_err().to_string();
+    assert!(error.contains("must listen on 198.1"), "{error}");
+    let link = link(&lab);
+    lab.down().unwrap();
+    place.check_nothing_left(link.as_deref());
+}
+
+#[test]
+fn root_hosts_without_a_switch() {
+    let needs = Requirements { switches: false, rates: false };
+    if lab::testing::skip("root_hosts_without_a_switch", needs) {
+        return;
+    }
+    let place = Place::new("pair");
+    let mut topology = Topology::builder();
+    topology.host("h1").unwrap().host("h2").unwrap().link("h1", "h2", None).unwrap();
+    let lab = LabGuard::new(Lab::up(&topology.build().unwrap(), &place.options()).unwrap());
+    assert_eq!(lab.controller_address(), None);
+    assert!(lab.ping_all(&PingOptions::default()).unwrap().is_complete());
+    lab.down().unwrap();
+    place.check_nothing_left(None);
 }
