@@ -5,6 +5,7 @@ use core::fmt;
 use crate::Key;
 use crate::field::{
     FIRST_L3_WORD, Field, VLAN_BITS, VLAN_PRESENT, VLAN_PRESENT_BIT, VLAN_WORD, WORDS, ethertype,
+    ip_proto,
 };
 
 /// A set of packets: per header bit 0, 1 or "any". It is never empty.
@@ -235,6 +236,16 @@ impl Match {
 
     pub(crate) fn is_arp(&self) -> bool {
         matches!(self.exact_u16(Field::DlType), Some(ethertype::ARP | ethertype::RARP))
+    }
+
+    /// Whether all packets of this set are ICMP of their IP version.
+    pub(crate) fn is_icmp(&self) -> bool {
+        let protocol = self.exact_u16(Field::NwProto).map(|protocol| protocol as u8);
+        match self.exact_u16(Field::DlType) {
+            Some(ethertype::IP) => protocol == Some(ip_proto::ICMP),
+            Some(ethertype::IPV6) => protocol == Some(ip_proto::ICMPV6),
+            _ => false,
+        }
     }
 
     fn ensure_prerequisites(&mut self, field: Field) {

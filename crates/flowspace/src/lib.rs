@@ -20,6 +20,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod actions;
 mod algebra;
 mod classifier;
 mod extract;
@@ -31,6 +32,7 @@ mod rewrite;
 mod space;
 mod text;
 mod v10;
+mod v13;
 
 pub use algebra::{Match, Subtract};
 pub use classifier::{Classifier, Entry, EntryId};
@@ -40,3 +42,4 @@ pub use port::{port_from_v10, port_to_v10};
 pub use space::{covered_by, wins_everywhere};
 pub use text::{ParseError, Problem};
 pub use v10::Inexpressible;
+pub use v13::MatchError;

@@ -24,6 +24,8 @@ impl Needs {
     pub(crate) const NOTHING: Needs = Needs::ethertypes(&[], "nothing");
     /// The port itself: [`Match::permits`] knows.
     pub(crate) const IN_PORT: Needs = Needs::ethertypes(&[], "in_port");
+    /// A VLAN tag: [`Match::permits`] knows.
+    pub(crate) const VLAN: Needs = Needs::ethertypes(&[], "a VLAN id that is not \"none\"");
     pub(crate) const IP: Needs = Needs::ethertypes(&[eth::IP, eth::IPV6], "ip or ipv6");
     pub(crate) const IP_OR_ARP: Needs =
         Needs::ethertypes(&[eth::IP, eth::IPV6, eth::ARP, eth::RARP], "ip, ipv6 or arp");

@@ -4,7 +4,7 @@ use core::fmt::{self, Display, Formatter, LowerHex, Write};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{KEYWORDS, PORTS, tci_from_vlan_bits};
-use crate::field::{VLAN_WORD, ethertype, ip_proto};
+use crate::field::{VLAN_WORD, ethertype};
 use crate::{Field, Match, port_to_v10};
 
 impl Display for Match {
@@ -103,16 +103,13 @@ impl Printer<'_, '_> {
             _ => self.number("ip_dscp", Field::NwDscp, Base::Decimal)?,
         }
         self.number("nw_ecn", Field::NwEcn, Base::Decimal)?;
-        let protocol = self.match_.exact_u16(Field::NwProto).map(|protocol| protocol as u8);
-        let is_ipv6 = self.match_.exact_u16(Field::DlType) == Some(ethertype::IPV6);
-        let icmp = if is_ipv6 { ip_proto::ICMPV6 } else { ip_proto::ICMP };
-        if protocol != Some(icmp) {
+        if !self.match_.is_icmp() {
             self.number("tp_src", Field::TpSrc, Base::Decimal)?;
             return self.number("tp_dst", Field::TpDst, Base::Decimal);
         }
         self.number("icmp_type", Field::ICMP_TYPE, Base::Decimal)?;
         self.number("icmp_code", Field::ICMP_CODE, Base::Decimal)?;
-        if is_ipv6 {
+        if self.match_.exact_u16(Field::DlType) == Some(ethertype::IPV6) {
             self.ipv6("nd_target", Field::NdTarget)?;
             self.ethernet("nd_sll", Field::ND_SLL)?;
             self.ethernet("nd_tll", Field::ND_TLL)?;

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code outside of #[test]")]
 
+pub(crate) mod small;
+
 use flowspace::{Field, Match};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
