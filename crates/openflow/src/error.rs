@@ -124,11 +124,13 @@ impl DecodeError {
                 Part::SetField => v13::BAD_ACTION_BAD_SET_LEN,
                 Part::Instruction => v13::BAD_INSTRUCTION_BAD_LEN,
                 Part::Bucket => v13::GROUP_MOD_FAILED_BAD_BUCKET,
-                Part::MeterBand => v13::METER_MOD_FAILED_BAD_BAND,
                 Part::TableFeatures => v13::TABLE_FEATURES_FAILED_BAD_LEN,
-                Part::Header | Part::Body | Part::Queue | Part::Statistics | Part::Hello => {
-                    v13::BAD_REQUEST_BAD_LEN
-                }
+                Part::Header
+                | Part::Body
+                | Part::MeterBand
+                | Part::Queue
+                | Part::Statistics
+                | Part::Hello => v13::BAD_REQUEST_BAD_LEN,
             },
         }
     }

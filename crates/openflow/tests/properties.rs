@@ -1,4 +1,5 @@
 //! Properties of reading and writing, over arbitrary messages, arbitrary bytes, and messages with damage.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 mod support;
 
@@ -7,6 +8,9 @@ use proptest::prelude::*;
 use support::checks;
 
 proptest! {
+    // A case takes some ten microseconds; there are many kinds of message to get to.
+    #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn what_is_written_is_read_back(data in vec(any::<u8>(), 0..1200)) {
         checks::round_trip(&data);

@@ -51,7 +51,6 @@ codes! {
     BAD_INSTRUCTION_BAD_EXP_TYPE = 3, 6, "OFPBIC_BAD_EXP_TYPE": "unknown instruction for the experimenter id.";
     BAD_INSTRUCTION_BAD_LEN = 3, 7, "OFPBIC_BAD_LEN": "length problem in the instructions.";
     BAD_INSTRUCTION_EPERM = 3, 8, "OFPBIC_EPERM": "permissions error.";
-    BAD_INSTRUCTION_DUP_INST = 3, 9, "OFPBIC_DUP_INST": "duplicate instruction.";
 
     BAD_MATCH_BAD_TYPE = 4, 0, "OFPBMC_BAD_TYPE": "unsupported match type.";
     BAD_MATCH_BAD_LEN = 4, 1, "OFPBMC_BAD_LEN": "length problem in the match.";

@@ -3,6 +3,7 @@
 use crate::error::DecodeError;
 use crate::wire::{Decode, Encode, Reader};
 use alloc::vec::Vec;
+use core::fmt;
 
 /// The `VLAN_VID` that matches packets without a VLAN tag (`OFPVID_NONE`).
 pub const VLAN_NONE: u16 = 0x0000;
@@ -139,15 +140,17 @@ fields! {
 impl OxmField {
     /// The value's length in bytes, if the specification names the field.
     pub const fn value_len(self) -> Option<usize> {
-        match self.bits() {
-            Some(bits) => Some(bits.div_ceil(8) as usize),
-            None => None,
+        match (self, self.bits()) {
+            // These two stand in 32 bits, unlike PBB_ISID, which has 24.
+            (Self::IPV6_FLABEL | Self::MPLS_LABEL, _) => Some(4),
+            (_, Some(bits)) => Some(bits.div_ceil(8) as usize),
+            (_, None) => None,
         }
     }
 }
 
-/// A match field with its value, `struct ofp_oxm_*`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A match field with its value, `struct ofp_oxm_*`. `Debug` prints `FIELD=value/mask` in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Oxm<'a> {
     /// Whose field it is.
     pub class: OxmClass,
@@ -216,6 +219,24 @@ impl<'a> Oxm<'a> {
 
     fn experimenter_on_wire(&self) -> Option<u32> {
         (self.class == OxmClass::EXPERIMENTER).then(|| self.experimenter.unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Oxm<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.basic(), self.experimenter_on_wire()) {
+            (Some(field), _) => write!(f, "{field:?}=")?,
+            (None, Some(experimenter)) => {
+                write!(f, "{:?}:{experimenter:#x}:{}=", self.class, self.field.0)?
+            }
+            (None, None) => write!(f, "{:?}:{}=", self.class, self.field.0)?,
+        }
+        self.value.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        if let Some(mask) = self.mask {
+            f.write_str("/")?;
+            mask.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        }
+        Ok(())
     }
 }
 

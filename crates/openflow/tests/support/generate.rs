@@ -2,8 +2,9 @@
 //! a fuzzer can learn which bytes lead where. When the bytes run out every choice is zero.
 
 use openflow::text::{Name, Text};
-use openflow::{Element, Encode, ErrorCode, List, ListBuf, error::Error};
+use openflow::{Element, ErrorCode, List, ListBuf, error::Error};
 use std::cell::OnceCell;
+use std::fmt::Debug;
 
 /// Keeps what generated messages borrow.
 #[derive(Default)]
@@ -69,17 +70,19 @@ impl<'s> Source<'s> {
         self.filled(length)
     }
 
-    /// Up to three elements.
+    /// Up to three elements. That they are read back from the list as they were put in is checked on the way, since
+    /// lists compare by their bytes.
     pub fn list<T>(&mut self) -> List<'s, T::At<'s>>
     where
         T: Element,
-        T::At<'s>: Generate<'s> + Encode,
+        T::At<'s>: Generate<'s> + PartialEq + Debug,
     {
-        let mut list = ListBuf::<T>::new();
-        for _ in 0..self.below(4) {
-            list.push(self.any::<T::At<'s>>());
-        }
-        List::parse(self.arena.keep(list.into_bytes())).expect("what was written is well-formed")
+        let elements: Vec<T::At<'s>> = (0..self.below(4)).map(|_| self.any()).collect();
+        let list: ListBuf<T::At<'s>> = elements.iter().collect();
+        let list = List::parse(self.arena.keep(list.into_bytes()))
+            .expect("what was written is well-formed");
+        assert_eq!(list.iter().collect::<Vec<_>>(), elements);
+        list
     }
 }
 

@@ -1,0 +1,69 @@
+//! The case files: every message is read as the case says, and written as it was. `ovs_oracle` checks the same files
+//! against Open vSwitch.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+mod support;
+
+use openflow::{Version, v10, v13};
+use std::collections::BTreeSet;
+use support::cases::{self, Case, to_hex};
+
+#[test]
+fn messages_of_v10() {
+    let cases = cases::load("v10.txt");
+    cases.iter().for_each(check);
+    covers_every_type(&cases, Version::V1_0, 0..=21, 16, 17);
+}
+
+#[test]
+fn messages_of_v13() {
+    let cases = cases::load("v13.txt");
+    cases.iter().for_each(check);
+    covers_every_type(&cases, Version::V1_3, 0..=29, 18, 19);
+}
+
+#[test]
+fn damaged_and_unknown_messages() {
+    cases::load("malformed.txt").iter().for_each(check);
+}
+
+/// What the fuzzer found once, and other messages that were read wrongly.
+#[test]
+fn found_messages() {
+    cases::load("found.txt").iter().for_each(check);
+}
+
+fn check(case: &Case) {
+    assert_eq!(cases::read(&case.frame), case.read, "{}", case.name);
+    let mut written = Vec::new();
+    if let Ok((header, message)) = v10::Message::parse(&case.frame) {
+        message.write(header.xid, &mut written).unwrap();
+    } else if let Ok((header, message)) = v13::Message::parse(&case.frame) {
+        message.write(header.xid, &mut written).unwrap();
+    } else {
+        assert!(case.read.starts_with("error"), "{}", case.name);
+        return;
+    }
+    assert_eq!(to_hex(&written), to_hex(&case.frame), "{}: written otherwise", case.name);
+}
+
+/// No message type and no statistics type is left out of the file.
+fn covers_every_type(
+    cases: &[Case],
+    version: Version,
+    types: std::ops::RangeInclusive<u8>,
+    request: u8,
+    reply: u8,
+) {
+    let seen: BTreeSet<u8> = cases.iter().map(|case| case.frame[1]).collect();
+    assert_eq!(seen, types.collect::<BTreeSet<u8>>());
+    for multipart in [request, reply] {
+        let seen: BTreeSet<u16> = cases
+            .iter()
+            .filter(|case| case.frame[1] == multipart)
+            .map(|case| u16::from_be_bytes([case.frame[8], case.frame[9]]))
+            .collect();
+        let last = if version == Version::V1_0 { 5 } else { 13 };
+        assert_eq!(seen, (0..=last).chain([0xffff]).collect::<BTreeSet<u16>>());
+    }
+}
