@@ -2,16 +2,11 @@
 
 import json
 import sys
-import threading
-
-_one_line_at_a_time = threading.Lock()
 
 
 def say(event, **fields):
-    line = json.dumps({"event": event, **fields}, default=_readable)
-    with _one_line_at_a_time:
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+    sys.stdout.write(json.dumps({"event": event, **fields}, default=_readable) + "\n")
+    sys.stdout.flush()
 
 
 def _readable(value):

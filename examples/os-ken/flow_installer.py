@@ -15,13 +15,13 @@ printed with its xid; an ERROR with its type, code and the bytes it refers to. I
 import json
 import os
 import sys
-import threading
 
+from eventlet import tpool
 from os_ken.base import app_manager
 from os_ken.controller import ofp_event
 from os_ken.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, HANDSHAKE_DISPATCHER, MAIN_DISPATCHER
 from os_ken.controller.handler import set_ev_cls
-from os_ken.lib import ofctl_v1_0, ofctl_v1_3
+from os_ken.lib import hub, ofctl_v1_0, ofctl_v1_3
 from os_ken.ofproto import ofproto_v1_0, ofproto_v1_3
 
 from events import error_fields, say
@@ -42,10 +42,11 @@ class FlowInstaller(app_manager.OSKenApp):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.switches = {}  # dpid -> datapath
-        threading.Thread(target=self.obey_stdin, daemon=True).start()
+        hub.spawn(self.obey_stdin)
 
     def obey_stdin(self):
-        for line in sys.stdin:
+        # In a thread of the system's: a read that waits would hold up os-ken's own.
+        while line := tpool.execute(sys.stdin.readline):
             try:
                 order = json.loads(line)
                 named = order.get("dpid")
@@ -53,7 +54,7 @@ class FlowInstaller(app_manager.OSKenApp):
                     send(datapath, order)
             except Exception as error:  # noqa: BLE001 - whoever wrote the order wants to read what is wrong with it
                 say("bad_order", order=line.strip(), why=repr(error))
-        os._exit(0)  # os-ken's own threads have no end of their own
+        os._exit(0)  # os-ken itself has no end
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
     def switch_changed(self, event):

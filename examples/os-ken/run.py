@@ -11,6 +11,14 @@ import logging
 import os
 import sys
 
+# Read when os_ken is imported. The other kind, "native", never wakes from a wait with a timeout (os-ken 4.2),
+# so that its discovery stops sending probes.
+os.environ.setdefault("OSKEN_HUB_TYPE", "eventlet")
+
+from os_ken.lib import hub
+
+hub.patch(thread=False)
+
 from os_ken import cfg
 from os_ken.base.app_manager import AppManager
 

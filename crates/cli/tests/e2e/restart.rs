@@ -40,7 +40,6 @@ fn check_crash(version: Version, openflow: &str) {
     weir.crash();
     assert!(network.pings("h3", "h4"), "the switch goes on by itself");
     weir.restart();
-    network.wait_connected();
     red.expect("switch");
     blue.expect("switch");
     red.barrier(100);
@@ -100,7 +99,6 @@ fn ovs_rules_of_a_tenant_that_left_meanwhile_are_removed() {
     weir.crash();
     weir.write_config(&only_red);
     weir.restart();
-    network.wait_connected();
     eventually("blue's rules are gone", || network.is_silent("h3", "h4"));
     assert!(network.pings("h1", "h2"), "red's are not");
 }

@@ -101,7 +101,7 @@ fn ovs_a_switch_that_nobody_signed_is_turned_away() {
     let stranger = Pki::new();
     stranger.sign("switch", "switch");
     let (key, certificate) = (stranger.private_key("switch"), stranger.certificate("switch"));
-    network.dial_with_tls(encrypted, &key, &certificate, &pki.ca("controller"));
+    network.connect_with_tls(encrypted, &key, &certificate, &pki.ca("controller"));
     eventually("it is counted", || {
         weir.metric("weir_connections_rejected_total", &["peer=\"switch\"", "reason=\"tls\""])
             >= 1.0

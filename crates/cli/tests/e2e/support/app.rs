@@ -1,14 +1,14 @@
 //! A tenant's real controller: an os-ken application of `examples/os-ken`, told and heard by JSON lines.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::process::Process;
-use super::{PATIENCE, free_port, repository};
+use super::{PATIENCE, eventually, free_port, repository};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -47,8 +47,12 @@ impl App {
     }
 
     /// An application by name that switches reach without Weir between.
+    ///
+    /// A switch that is refused waits a second before it tries again, so this one is waited for.
     pub fn switch_only(name: &'static str, host: IpAddr) -> App {
-        App::start(name, host, &[], None)
+        let app = App::start(name, host, &[], None);
+        eventually("os-ken listens", || TcpStream::connect(app.address).is_ok());
+        app
     }
 
     pub fn with_tls(name: &'static str, credentials: &Credentials<'_>) -> App {

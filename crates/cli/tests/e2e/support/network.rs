@@ -9,8 +9,6 @@ use lab::{
     StateDirectory, Topology,
 };
 
-use super::PATIENCE;
-
 /// OpenFlow versions that a switch may be told to offer.
 pub use lab::Protocol as Version;
 
@@ -74,20 +72,13 @@ impl Network {
         self.lab.open_vswitch().expect("a lab with switches")
     }
 
-    /// Points every switch there, and waits until all are connected.
+    /// Points every switch there. Controllers say when it has come: Open vSwitch's own word for it is seconds old.
     pub fn connect_to(&self, address: SocketAddr) {
         self.set_controllers(&format!("tcp:{address}"));
-        self.wait_connected();
     }
 
     /// The same over TLS, with the switch's certificates.
     pub fn connect_with_tls(&self, address: SocketAddr, key: &Path, certificate: &Path, ca: &Path) {
-        self.dial_with_tls(address, key, certificate, ca);
-        self.wait_connected();
-    }
-
-    /// The same without waiting, for those that must not come through.
-    pub fn dial_with_tls(&self, address: SocketAddr, key: &Path, certificate: &Path, ca: &Path) {
         let paths = [key, certificate, ca].map(|path| path.display().to_string());
         let arguments = ["set-ssl", &paths[0], &paths[1], &paths[2]];
         self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
@@ -110,10 +101,6 @@ impl Network {
             ];
             self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
         }
-    }
-
-    pub fn wait_connected(&self) {
-        self.lab.wait_connected(PATIENCE).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Cuts the control channel of every switch; [`Network::connect_to`] mends it. The flows stay.
