@@ -2,7 +2,7 @@
 //! is built on this crate.
 //!
 //! ```sh
-//! cargo run --release -p weir-channel --example relay_speed [SECONDS]
+//! cargo run --release -p weir-channel --example relay_speed [SECONDS [KEY CERT CA]]
 //! ```
 //!
 //! ```text
@@ -12,47 +12,68 @@
 //!
 //! It prints messages per second, and the relay thread's own CPU time per message, which stays
 //! meaningful where the three threads share two cores. Two rates: as fast as the source can
-//! (large batches), and one message per write (a wake-up each).
+//! (large batches), and one message per write (a wake-up each). With the three files (one
+//! certificate that its own CA file vouches for) the source's side is TLS.
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "an example talks, and may fail")]
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Read;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use channel::{Address, Connection, Event, EventLoop, Flushed, Listener, Options, ReadState};
+use channel::blocking::Client;
+use channel::{
+    Address, Connection, Event, EventLoop, Flushed, Listener, Options, ReadState, Tls, TlsFiles,
+};
 
 const FRAME: [u8; 82] = {
     let mut frame = [0; 82];
     (frame[0], frame[1], frame[3]) = (1, 10, 82);
     frame
 };
+const WAIT: Duration = Duration::from_secs(10);
 /// What the relay reads per turn.
 const BUDGET: usize = 64 << 10;
 
 fn main() {
-    let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let seconds = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(3);
+    let tls = match arguments.get(1..4) {
+        Some([key, certificate, ca]) => {
+            let files = TlsFiles {
+                private_key: key.into(),
+                certificate: certificate.into(),
+                ca_certificate: ca.into(),
+            };
+            Some(Tls::load(&files).expect("an identity"))
+        }
+        _ => None,
+    };
     for (name, batch, pause) in [
         ("saturation", 1000, Duration::ZERO),
         ("one message per write, 40,000/s", 1, Duration::from_micros(25)),
     ] {
-        let outcome = run(Duration::from_secs(seconds), batch, pause);
+        let outcome = run(Duration::from_secs(seconds), batch, pause, tls.as_ref());
         println!("{name}: {outcome}");
     }
 }
 
-fn run(length: Duration, batch: usize, pause: Duration) -> String {
+fn run(length: Duration, batch: usize, pause: Duration, tls: Option<&Tls>) -> String {
     let sink = TcpListener::bind("127.0.0.1:0").expect("bind");
-    let address: Address = "tcp:127.0.0.1:0".parse().expect("an address");
-    let listener = Listener::bind(&address, None, Options::default()).expect("listen");
+    let scheme = if tls.is_some() { "ssl" } else { "tcp" };
+    let address: Address = format!("{scheme}:127.0.0.1:0").parse().expect("an address");
+    let listener = Listener::bind(&address, tls, Options::default()).expect("listen");
     let onward = Address::tcp(sink.local_addr().expect("an address"));
     let entry = listener.address();
     let stop = Arc::new(AtomicBool::new(false));
 
     let source = std::thread::spawn({
-        let stop = stop.clone();
-        move || send(TcpStream::connect(entry.addr).expect("connect"), batch, pause, &stop)
+        let (stop, tls) = (stop.clone(), tls.cloned());
+        move || {
+            let stream = Client::connect(&entry, tls.as_ref(), WAIT).expect("connect");
+            send(stream, batch, pause, &stop);
+        }
     });
     let sink = std::thread::spawn(move || {
         let (mut stream, _) = sink.accept().expect("accept");
@@ -69,8 +90,7 @@ fn run(length: Duration, batch: usize, pause: Duration) -> String {
     outcome
 }
 
-fn send(mut stream: TcpStream, batch: usize, pause: Duration, stop: &AtomicBool) {
-    stream.set_nodelay(true).expect("nodelay");
+fn send(mut stream: Client, batch: usize, pause: Duration, stop: &AtomicBool) {
     let bytes = FRAME.repeat(batch);
     let start = Instant::now();
     let mut sent = 0;
@@ -80,7 +100,7 @@ fn send(mut stream: TcpStream, batch: usize, pause: Duration, stop: &AtomicBool)
             std::thread::yield_now();
             continue;
         }
-        stream.write_all(&bytes).expect("write");
+        stream.send(&bytes).expect("send");
         sent += 1;
     }
 }
@@ -101,6 +121,10 @@ fn relay(listener: &Listener, onward: &Address) -> String {
     let (start, cpu_start) = (Instant::now(), cpu_time());
     let mut closed = false;
     while !closed {
+        // In TLS the handshake's answers, too, have to be written.
+        if from.wants_write() {
+            from.flush().expect("flush");
+        }
         events.wait(&mut list, None).expect("wait");
         for event in &list {
             let Event::Ready(ready) = event else { continue };

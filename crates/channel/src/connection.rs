@@ -15,8 +15,8 @@
 //!    [`wants_write`](Connection::wants_write): one write carries all that the turn produced.
 
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::io::{self, Write};
+use std::net::SocketAddr;
 
 use mio::event::Source;
 use mio::net::TcpStream;
@@ -25,6 +25,7 @@ use openflow::{FrameError, frame};
 
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::memory::MemoryStream;
+use crate::socket::Socket;
 use crate::tls::{Tls, TlsStream};
 use crate::{Address, CloseReason, Error, Options, Readiness, Scheme};
 
@@ -327,7 +328,7 @@ impl Connection {
         let out = spare.get_mut(..room).unwrap_or_default();
         let result = match &mut self.tls {
             Some(tls) => tls.read(&mut self.socket, out),
-            None => read_plain(&mut self.socket, out),
+            None => self.socket.read_now(out),
         };
         match result {
             Ok(Some(n)) if n > 0 => {
@@ -465,79 +466,4 @@ const LARGEST_FRAME: usize = u16::MAX as usize;
 /// a server that was greeted in plain OpenFlow; then the major version (RFC 8446, section 5.1).
 fn is_tls(first: [u8; 2]) -> bool {
     matches!(first, [0x15 | 0x16, 0x03])
-}
-
-/// What moves the bytes.
-#[derive(Debug)]
-pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Memory(MemoryStream),
-}
-
-impl Socket {
-    fn tcp(&self) -> Option<&TcpStream> {
-        match self {
-            Socket::Tcp(stream) => Some(stream),
-            Socket::Memory(_) => None,
-        }
-    }
-
-    fn pollable(&mut self) -> io::Result<&mut TcpStream> {
-        match self {
-            Socket::Tcp(stream) => Ok(stream),
-            Socket::Memory(_) => Err(io::ErrorKind::Unsupported.into()),
-        }
-    }
-
-    fn finish(&mut self) {
-        match self {
-            Socket::Tcp(stream) => {
-                // An error means that it is closed already.
-                let _ = stream.shutdown(Shutdown::Write);
-            }
-            Socket::Memory(stream) => stream.finish(),
-        }
-    }
-}
-
-impl Read for Socket {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(stream) => stream.read(out),
-            Socket::Memory(stream) => stream.read(out),
-        }
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(stream) => stream.write(bytes),
-            Socket::Memory(stream) => stream.write(bytes),
-        }
-    }
-
-    fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(stream) => stream.write_vectored(slices),
-            Socket::Memory(stream) => stream.write_vectored(slices),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn read_plain(socket: &mut Socket, out: &mut [u8]) -> Result<Option<usize>, CloseReason> {
-    loop {
-        match socket.read(out) {
-            Ok(n) => return Ok(Some(n)),
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock => return Ok(None),
-                io::ErrorKind::Interrupted => {}
-                _ => return Err(CloseReason::from_io(&error)),
-            },
-        }
-    }
 }

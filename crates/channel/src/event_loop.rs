@@ -191,7 +191,8 @@ impl EventLoop {
         }
     }
 
-    /// Sets (or moves) a timer.
+    /// Sets (or moves) a timer. It fires on time or up to a millisecond late, which is epoll's
+    /// grain; who must be more exact waits with a limit of zero as the time draws near.
     pub fn set_timer(&mut self, key: TimerKey, at: Instant) {
         self.timers.set(key, at);
     }

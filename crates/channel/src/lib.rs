@@ -23,6 +23,7 @@ mod handshake;
 mod keepalive;
 pub mod memory;
 mod message_type;
+mod socket;
 mod timers;
 mod tls;
 

@@ -1,0 +1,88 @@
+//! The transports under a connection, behind one face.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+
+use mio::net::TcpStream;
+
+use crate::CloseReason;
+use crate::memory::MemoryStream;
+
+/// What moves the bytes.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Memory(MemoryStream),
+}
+
+impl Socket {
+    /// The TCP stream, if it is one.
+    pub(crate) fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Socket::Tcp(stream) => Some(stream),
+            Socket::Memory(_) => None,
+        }
+    }
+
+    /// What the event loop can watch.
+    pub(crate) fn pollable(&mut self) -> io::Result<&mut TcpStream> {
+        match self {
+            Socket::Tcp(stream) => Ok(stream),
+            Socket::Memory(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Closes our direction.
+    pub(crate) fn finish(&mut self) {
+        match self {
+            Socket::Tcp(stream) => {
+                // An error means that it is closed already.
+                let _ = stream.shutdown(Shutdown::Write);
+            }
+            Socket::Memory(stream) => stream.finish(),
+        }
+    }
+
+    /// `None` if nothing is there now, `Some(0)` at the end.
+    pub(crate) fn read_now(&mut self, out: &mut [u8]) -> Result<Option<usize>, CloseReason> {
+        loop {
+            match self.read(out) {
+                Ok(n) => return Ok(Some(n)),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return Ok(None),
+                    io::ErrorKind::Interrupted => {}
+                    _ => return Err(CloseReason::from_io(&error)),
+                },
+            }
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.read(out),
+            Socket::Memory(stream) => stream.read(out),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.write(bytes),
+            Socket::Memory(stream) => stream.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.write_vectored(slices),
+            Socket::Memory(stream) => stream.write_vectored(slices),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
