@@ -33,6 +33,7 @@ fn sorted(ids: impl Iterator<Item = EntryId>) -> Vec<EntryId> {
 }
 
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "few of them, for a moment")]
 enum Step {
     Insert(Match, u32),
     /// The same match as an entry that is there.

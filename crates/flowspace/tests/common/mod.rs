@@ -93,7 +93,7 @@ fn add(match_: Match, field: Field, value: u128, shape: Index, bits: u128) -> Ma
             0 => match_.with(field, value),
             1 => {
                 let length = (bits % u128::from(field.width()) + 1) as u32;
-                match_.with_masked(field, value, full & !(full >> length))
+                match_.with_masked(field, value, full & !full.checked_shr(length).unwrap_or(0))
             }
             _ => match_.with_masked(field, value, bits),
         },
