@@ -28,22 +28,13 @@ pub(crate) struct Conn {
     partial: Vec<u8>,
     /// The socket took no more at the last write.
     pub(crate) blocked: bool,
-    /// Write calls that wrote something.
-    pub(crate) writes: u64,
 }
 
 impl Conn {
     pub(crate) fn new(stream: TcpStream, nodelay: bool) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(nodelay)?;
-        Ok(Self {
-            stream,
-            out: Vec::new(),
-            written: 0,
-            partial: Vec::new(),
-            blocked: false,
-            writes: 0,
-        })
+        Ok(Self { stream, out: Vec::new(), written: 0, partial: Vec::new(), blocked: false })
     }
 
     pub(crate) fn unsent(&self) -> usize {
@@ -59,10 +50,7 @@ impl Conn {
         while let Some(rest) = self.out.get(self.written..).filter(|rest| !rest.is_empty()) {
             match self.stream.write(rest) {
                 Ok(0) => return Flushed::Closed,
-                Ok(count) => {
-                    self.written += count;
-                    self.writes += 1;
-                }
+                Ok(count) => self.written += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.blocked = true;
                     self.forget_written();

@@ -4,7 +4,7 @@
 use crate::fault::{Fault, Faults};
 use crate::plan::{Kind, Setup, Topology, Version};
 use crate::run::Run;
-use crate::switch::{Meaning, Service, Switch, hello_body};
+use crate::switch::{Meaning, Served, Service, Switch, hello_body};
 use crate::tag::Tag;
 use crate::track::stream_of;
 use crate::wire::{
@@ -69,12 +69,8 @@ impl SwitchEnd {
         self.service.as_ref().is_some_and(Service::is_full)
     }
 
-    pub(crate) fn busy_ns(&self) -> u64 {
-        self.service.as_ref().map_or(0, |service| service.busy_ns)
-    }
-
     /// Takes a frame off a slow switch's queue; see [`Service::pop`].
-    pub(crate) fn serve(&mut self, now: u64, frame: &mut Vec<u8>) -> Option<Option<u64>> {
+    pub(crate) fn serve(&mut self, now: u64, frame: &mut Vec<u8>) -> Option<Served> {
         self.service.as_mut()?.pop(now, frame)
     }
 

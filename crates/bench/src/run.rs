@@ -2,7 +2,7 @@
 
 use crate::fault::Faults;
 use crate::plan::{Kind, Load, MAX_STREAMS, Setup};
-use crate::sender::Sender;
+use crate::sender::{Next, Sender};
 use crate::track::{Counts, Pending, Record, Second, Track, Waiting, Window, stream_of};
 use report::{Histogram, Precision};
 use std::cmp::Reverse;
@@ -44,6 +44,10 @@ pub(crate) struct Run {
     pub(crate) arrived: Vec<Record>,
     pub(crate) total_sent: u64,
     pub(crate) total_arrived: u64,
+    /// Writes that had messages of the load in them.
+    pub(crate) writes: u64,
+    /// How long slow switches worked inside the window.
+    pub(crate) busy_ns: u64,
 }
 
 impl Run {
@@ -73,6 +77,8 @@ impl Run {
             arrived: Vec::with_capacity(load.records),
             total_sent: 0,
             total_arrived: 0,
+            writes: 0,
+            busy_ns: 0,
             load,
         };
         for number in 0..run.load.streams.len() {
@@ -114,7 +120,7 @@ impl Run {
                 continue;
             };
             let first = match sender.next(0) {
-                crate::sender::Next::At(at) => Some(at),
+                Next::At(at) => Some(at),
                 _ => None,
             };
             let place = self.senders.len();
@@ -210,12 +216,26 @@ impl Run {
         Some((stream, waiting))
     }
 
+    /// Senders that have something to send yet; only looked at closely after the schedule's end.
+    pub(crate) fn unfinished(&self, now: u64) -> usize {
+        if now < self.window.end {
+            return self.senders.len();
+        }
+        self.senders.iter().filter(|sender| sender.next(now) != Next::Over).count()
+    }
+
+    /// A slow switch worked from one moment to another.
+    pub(crate) fn busy(&mut self, (from, to): (u64, u64)) {
+        let (from, to) = (from.max(self.window.from), to.min(self.window.to));
+        self.busy_ns += to.saturating_sub(from);
+    }
+
     /// Whose stream it is.
     pub(crate) fn tenant_of(&self, stream: usize) -> Option<usize> {
         self.load.streams.get(stream).map(|stream| stream.tenant)
     }
 
-    pub(crate) fn into_part(mut self, faults: Faults, busy_ns: u64, writes: u64) -> Part {
+    pub(crate) fn into_part(mut self, faults: Faults) -> Part {
         self.senders.iter_mut().for_each(Sender::count_blocked);
         let mut streams: Vec<StreamPart> = Vec::new();
         for track in self.tracks {
@@ -237,8 +257,8 @@ impl Run {
             sent: self.sent,
             arrived: self.arrived,
             faults,
-            busy_ns,
-            writes,
+            busy_ns: self.busy_ns,
+            writes: self.writes,
             total_sent: self.total_sent,
         }
     }

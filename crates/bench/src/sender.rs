@@ -8,7 +8,7 @@ use crate::wire::Template;
 
 /// Rules of one FLOW_MOD stream: after so many its messages replace earlier ones, so that a long
 /// run does not fill the table.
-const RULES: u32 = 1000;
+const RULES: u32 = 10_000;
 
 /// One stream as one side of the generator sends it.
 ///

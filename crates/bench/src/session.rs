@@ -260,9 +260,11 @@ impl Session {
         self.runs = self.runs.wrapping_add(1);
         let load = Arc::new(load.clone());
         // Everything is allocated before the first message is due.
-        let prepare = 50_000_000 + load.streams.len() as u64 * 300_000;
+        let prepare = 20_000_000 + load.streams.len() as u64 * 300_000;
         let start = self.clock.now() + prepare;
         for worker in &self.workers {
+            // Until the worker says otherwise.
+            worker.progress.unfinished.store(1, Ordering::Relaxed);
             let command =
                 Command::Run { id: self.runs, load: Arc::clone(&load), start, keep_faults };
             worker.order(command)?;
@@ -292,17 +294,18 @@ impl Session {
     /// Waits until all that was sent has arrived, but no longer than the load says.
     fn drain(&self, load: &Load) {
         let deadline = self.clock.now() + load.drain_ms * 1_000_000;
-        // The counters are published once per loop, so both sides get time to do so.
-        std::thread::sleep(Duration::from_millis(10.min(load.drain_ms)));
         let sum = |counter: fn(&Progress) -> u64| -> u64 {
             self.workers.iter().map(|worker| counter(&worker.progress)).sum()
         };
         while self.clock.now() < deadline {
+            // In this order: what is sent after the second look was not finished at the first.
+            let unfinished = sum(|progress| progress.unfinished.load(Ordering::Relaxed) as u64);
             let sent = sum(|progress| progress.sent.load(Ordering::Relaxed));
-            if sum(|progress| progress.arrived.load(Ordering::Relaxed)) >= sent {
+            let arrived = sum(|progress| progress.arrived.load(Ordering::Relaxed));
+            if unfinished == 0 && arrived >= sent {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
 
@@ -395,7 +398,7 @@ fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
         writes += part.writes;
         sent += part.total_sent;
     }
-    outcome.switch_busy = busy as f64 / (load.duration_ms as f64 * 1e6 * switches.max(1) as f64);
+    outcome.switch_busy = busy as f64 / (load.window_s() * 1e9 * switches.max(1) as f64);
     outcome.messages_per_write = if writes == 0 { 0.0 } else { sent as f64 / writes as f64 };
     outcome.records = join(parts);
     outcome

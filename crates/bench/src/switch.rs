@@ -239,7 +239,15 @@ pub(crate) struct Service {
     count: usize,
     /// When the frame at the head is done.
     done_at: u64,
-    pub(crate) busy_ns: u64,
+}
+
+/// A frame that a slow switch is done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// When work on it began, and when it was done.
+    pub(crate) work: (u64, u64),
+    /// When the next frame will be done, if one waits.
+    pub(crate) next: Option<u64>,
 }
 
 impl Service {
@@ -252,7 +260,6 @@ impl Service {
             head: 0,
             count: 0,
             done_at: 0,
-            busy_ns: 0,
         })
     }
 
@@ -273,8 +280,8 @@ impl Service {
         Some(self.done_at)
     }
 
-    /// Takes the frame that is done by `now` into `frame`. The answer is when the next will be.
-    pub(crate) fn pop(&mut self, now: u64, frame: &mut Vec<u8>) -> Option<Option<u64>> {
+    /// Takes the frame that is done by `now`, if one is, into `frame`.
+    pub(crate) fn pop(&mut self, now: u64, frame: &mut Vec<u8>) -> Option<Served> {
         if self.count == 0 || self.done_at > now {
             return None;
         }
@@ -284,18 +291,18 @@ impl Service {
         frame.extend_from_slice(waiting.get(..length)?);
         self.head += length;
         self.count -= 1;
-        self.busy_ns += self.service_ns;
+        let work = (self.done_at - self.service_ns, self.done_at);
         if self.count == 0 {
             self.frames.clear();
             self.head = 0;
-            return Some(None);
+            return Some(Served { work, next: None });
         }
         if self.head > 64 * 1024 {
             self.frames.drain(..self.head);
             self.head = 0;
         }
         self.done_at += self.service_ns;
-        Some(Some(self.done_at))
+        Some(Served { work, next: Some(self.done_at) })
     }
 }
 
@@ -396,11 +403,12 @@ mod tests {
         assert!(service.is_full());
         assert_eq!(service.pop(1099, &mut done), None);
         // Seen late, yet the second one is done on time.
-        assert_eq!(service.pop(1150, &mut done), Some(Some(1200)));
+        let first = service.pop(1150, &mut done);
+        assert_eq!(first, Some(Served { work: (1000, 1100), next: Some(1200) }));
         assert_eq!(be32(&done, 4), Some(1));
-        assert_eq!(service.pop(1200, &mut done), Some(None));
+        let second = service.pop(1200, &mut done);
+        assert_eq!(second, Some(Served { work: (1100, 1200), next: None }));
         assert_eq!(be32(&done, 4), Some(2));
-        assert_eq!(service.busy_ns, 200);
         assert_eq!(service.push(&frame(3), 1500), Some(1600));
     }
 }

@@ -21,6 +21,7 @@ use crate::fault::{Fault, Faults};
 use crate::plan::{Load, Setup, Topology};
 use crate::run::{Due, Part, Run, Sides};
 use crate::sender::Next;
+use crate::switch::Served;
 use crate::wire::be16;
 use rustix::event::{Timespec, epoll};
 use std::cmp::Reverse;
@@ -43,7 +44,7 @@ const SENDER_TURN: usize = 512;
 const SEND_TURN: usize = 1024;
 /// A full write.
 const WRITE_AT_ONCE: usize = 64 * 1024;
-/// With nothing due, how often commands are looked for.
+/// How often commands are looked for when nothing is due.
 const IDLE_NS: u64 = 2_000_000;
 const LISTENER: u64 = 1 << 32;
 
@@ -67,6 +68,8 @@ pub(crate) enum Command {
 pub(crate) struct Progress {
     pub(crate) sent: AtomicU64,
     pub(crate) arrived: AtomicU64,
+    /// Senders that still have something to send in this run.
+    pub(crate) unfinished: AtomicUsize,
     /// Connections that have shaken hands.
     pub(crate) ready: AtomicUsize,
 }
@@ -116,8 +119,6 @@ pub(crate) struct Worker {
     progress: Arc<Progress>,
     commands: Receiver<Command>,
     parts: Sender<Part>,
-    busy_before: u64,
-    writes_before: u64,
 }
 
 /// The ends of the channels and what else a worker gets from its session.
@@ -167,8 +168,6 @@ impl Worker {
             progress: wiring.progress,
             commands: wiring.commands,
             parts: wiring.parts,
-            busy_before: 0,
-            writes_before: 0,
         })
     }
 
@@ -213,18 +212,15 @@ impl Worker {
                     self.faults = Faults::default();
                 }
                 self.homeless.clear();
-                (self.busy_before, self.writes_before) = self.totals();
                 self.run = Some(Run::new(id, &self.setup, load, self.sides, start));
             }
             Command::Finish => {
-                let (busy, writes) = self.totals();
                 let faults = std::mem::take(&mut self.faults);
                 self.peers.iter_mut().flatten().for_each(|peer| peer.parked.clear());
                 let run = self.run.take();
                 self.finish_service();
                 if let Some(run) = run {
-                    let part =
-                        run.into_part(faults, busy - self.busy_before, writes - self.writes_before);
+                    let part = run.into_part(faults);
                     // A session that is gone needs no part.
                     let _ = self.parts.send(part);
                 }
@@ -242,19 +238,11 @@ impl Worker {
         }
     }
 
-    /// The time that switches were busy, and the writes of all, since the beginning.
-    fn totals(&self) -> (u64, u64) {
-        let busy = self.peers.iter().flatten().map(|peer| match &peer.end {
-            End::Switch(end) => end.busy_ns(),
-            End::Controller(_) => 0,
-        });
-        (busy.sum(), self.peers.iter().flatten().map(|peer| peer.conn.writes).sum())
-    }
-
     fn publish(&self) {
         if let Some(run) = &self.run {
             self.progress.sent.store(run.total_sent, Ordering::Relaxed);
             self.progress.arrived.store(run.total_arrived, Ordering::Relaxed);
+            self.progress.unfinished.store(run.unfinished(self.clock.now()), Ordering::Relaxed);
         }
     }
 
@@ -337,7 +325,11 @@ impl Worker {
                 if peer.conn.blocked {
                     continue;
                 }
-                peer.batched = 0;
+                if std::mem::take(&mut peer.batched) > 0
+                    && let Some(run) = &mut self.run
+                {
+                    run.writes += 1;
+                }
                 if peer.conn.flush() == Flushed::Closed {
                     self.close(token);
                 } else {
@@ -571,7 +563,10 @@ impl Worker {
         let Some(Some(Peer { end: End::Switch(end), conn, .. })) = self.peers.get_mut(token) else {
             return;
         };
-        while let Some(next) = end.serve(now, &mut self.served) {
+        while let Some(Served { work, next }) = end.serve(now, &mut self.served) {
+            if let Some(run) = &mut self.run {
+                run.busy(work);
+            }
             let mut context = Context { run: self.run.as_mut(), faults: &mut self.faults, now };
             end.process(&self.served, &mut conn.out, &mut context);
             if let (Some(at), Some(run)) = (next, &mut self.run)

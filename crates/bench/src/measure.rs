@@ -1,0 +1,272 @@
+//! From the outcomes of several runs to one point of a result: samples per run, merged
+//! distributions, findings.
+
+use crate::plan::Setup;
+use crate::session::{Controllers, Outcome, Session};
+use crate::track::Counts;
+use crate::{Error, Kind, Load, Topology};
+use report::stats::jain;
+use report::{Better, Finding, Histogram, Interval, Metric, Point, Precision, Scalar, TenantRow};
+use std::collections::BTreeMap;
+
+/// When the 99th percentile of (actual − intended send time) is above this, the generator was not
+/// keeping its schedule: 100 µs.
+pub const LAG_LIMIT_NS: u64 = 100_000;
+
+/// All that is known of one system under one combination of parameters.
+#[derive(Debug)]
+pub struct Measurement {
+    /// What goes into the result.
+    pub point: Point,
+    /// The raw distributions behind it, by name.
+    pub histograms: Vec<(String, Histogram)>,
+    /// What a reader has to know.
+    pub findings: Vec<Finding>,
+}
+
+/// Gathers the runs of one point.
+#[derive(Debug)]
+pub struct Collector {
+    point: Point,
+    samples: BTreeMap<&'static str, (&'static str, Better, Vec<f64>)>,
+    latency: Histogram,
+    lag: Histogram,
+    by_kind: BTreeMap<Kind, Histogram>,
+    tenants: BTreeMap<usize, (Counts, Histogram)>,
+    faults: crate::fault::Faults,
+    behind: u64,
+    runs: u64,
+}
+
+impl Collector {
+    /// Of `system`, under these parameters.
+    #[must_use]
+    pub fn new(system: &str, parameters: &[(&str, Scalar)]) -> Self {
+        Self {
+            point: Point::new(system, parameters.iter().cloned()),
+            samples: BTreeMap::new(),
+            latency: Histogram::new(Precision::Fine),
+            lag: Histogram::new(Precision::Fine),
+            by_kind: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+            faults: crate::fault::Faults::default(),
+            behind: 0,
+            runs: 0,
+        }
+    }
+
+    /// Adds a sample that the caller took itself.
+    pub fn sample(&mut self, name: &'static str, unit: &'static str, better: Better, value: f64) {
+        self.samples.entry(name).or_insert_with(|| (unit, better, Vec::new())).2.push(value);
+    }
+
+    /// Adds one run.
+    pub fn add(&mut self, outcome: &Outcome) {
+        let counts = outcome.counts();
+        let latency = outcome.latency();
+        self.add_latency(&latency);
+        self.add_counts(outcome, &counts);
+        self.add_usage(outcome);
+        self.add_fairness(outcome);
+        let lag = outcome.lag.percentile(99.0);
+        if let Some(lag) = lag {
+            self.sample("lag_p99_us", "µs", Better::Neither, lag as f64 / 1e3);
+        }
+        self.behind += u64::from(lag.is_some_and(|lag| lag > LAG_LIMIT_NS));
+        self.latency.merge(&latency);
+        self.lag.merge(&outcome.lag);
+        for (kind, latency) in &outcome.by_kind {
+            let place = self.by_kind.entry(*kind);
+            place.or_insert_with(|| Histogram::new(Precision::Fine)).merge(latency);
+        }
+        let many = outcome.streams.len() > 64;
+        for stream in &outcome.streams {
+            let (counts, latency) = self.tenants.entry(stream.tenant).or_insert_with(|| {
+                let precision = if many { Precision::Coarse } else { Precision::Fine };
+                (Counts::default(), Histogram::new(precision))
+            });
+            counts.add(&stream.counts);
+            latency.merge(&stream.latency);
+        }
+        self.faults.add(&outcome.faults);
+        if self.runs == 0 {
+            self.point.intervals = intervals(outcome);
+        }
+        self.runs += 1;
+    }
+
+    fn add_latency(&mut self, latency: &Histogram) {
+        if latency.count() == 0 {
+            return;
+        }
+        let us = |percent| latency.percentile(percent).unwrap_or(0) as f64 / 1e3;
+        for (name, percent) in [
+            ("p50_us", 50.0),
+            ("p90_us", 90.0),
+            ("p99_us", 99.0),
+            ("p999_us", 99.9),
+            ("max_us", 100.0),
+        ] {
+            self.sample(name, "µs", Better::Lower, us(percent));
+        }
+        self.sample("mean_us", "µs", Better::Lower, latency.mean().unwrap_or(0.0) / 1e3);
+    }
+
+    fn add_counts(&mut self, outcome: &Outcome, counts: &Counts) {
+        self.sample("rate_per_s", "1/s", Better::Higher, outcome.rate());
+        let due = (counts.sent + counts.blocked).max(1) as f64;
+        let percent = |part: u64| part as f64 / due * 100.0;
+        self.sample("unanswered_percent", "%", Better::Lower, percent(counts.unanswered()));
+        self.sample("blocked_percent", "%", Better::Lower, percent(counts.blocked));
+        self.sample("refused_percent", "%", Better::Lower, percent(counts.refused));
+        for (name, count) in [
+            ("late", counts.late),
+            ("duplicates", counts.duplicates),
+            ("reordered", counts.reordered),
+            ("leaked", outcome.faults.of("leak")),
+        ] {
+            self.sample(name, "", Better::Lower, count as f64);
+        }
+        self.sample("messages_per_write", "", Better::Neither, outcome.messages_per_write);
+        if let Some(segments) = &outcome.segments {
+            let value = segments.messages_per_segment;
+            self.sample("messages_per_segment", "", Better::Neither, value);
+        }
+        if outcome.switch_busy > 0.0 {
+            self.sample("switch_busy_percent", "%", Better::Higher, outcome.switch_busy * 100.0);
+        }
+    }
+
+    fn add_usage(&mut self, outcome: &Outcome) {
+        if outcome.usage.is_empty() {
+            return;
+        }
+        let sum = |of: fn(&crate::observe::Usage) -> f64| outcome.usage.iter().map(of).sum::<f64>();
+        let cpu = sum(|usage| usage.user_percent + usage.system_percent);
+        self.sample("cpu_percent", "%", Better::Lower, cpu);
+        self.sample("cpu_user_percent", "%", Better::Lower, sum(|usage| usage.user_percent));
+        self.sample("cpu_system_percent", "%", Better::Lower, sum(|usage| usage.system_percent));
+        self.sample(
+            "resident_bytes",
+            "bytes",
+            Better::Lower,
+            sum(|usage| usage.resident_bytes as f64),
+        );
+        let switches = sum(|usage| usage.voluntary_switches + usage.involuntary_switches);
+        self.sample("context_switches_per_s", "1/s", Better::Neither, switches);
+        let busiest = outcome.usage.iter().flat_map(|usage| &usage.threads).map(|thread| thread.1);
+        self.sample("busiest_thread_percent", "%", Better::Neither, busiest.fold(0.0, f64::max));
+    }
+
+    /// Fairness among tenants whose streams are the subject: of their mean latencies.
+    fn add_fairness(&mut self, outcome: &Outcome) {
+        let subjects = outcome.streams.iter().filter(|stream| stream.subject);
+        let means: Vec<f64> = subjects.filter_map(|stream| stream.latency.mean()).collect();
+        if means.len() < 2 {
+            return;
+        }
+        if let Some(index) = jain(&means) {
+            self.sample("jain_index", "", Better::Higher, index);
+        }
+        let (best, worst) = means
+            .iter()
+            .fold((f64::MAX, 0.0_f64), |(low, high), &mean| (low.min(mean), high.max(mean)));
+        self.sample("worst_to_best_tenant", "", Better::Lower, worst / best);
+    }
+
+    /// The point with all its runs.
+    #[must_use]
+    pub fn finish(mut self) -> Measurement {
+        let label = format!("{} {}", self.point.system, self.point.label());
+        let findings = self.findings(label.trim_end());
+        let mut histograms = vec![
+            (format!("{label} latency"), self.latency.clone()),
+            (format!("{label} lag"), self.lag.clone()),
+        ];
+        for (name, (unit, better, samples)) in self.samples {
+            self.point.metrics.insert(name.to_owned(), Metric::new(unit, better, samples));
+        }
+        self.point.latency.insert("latency".to_owned(), self.latency.summary());
+        self.point.latency.insert("lag".to_owned(), self.lag.summary());
+        for (kind, latency) in self.by_kind {
+            self.point.latency.insert(format!("latency {}", kind.name()), latency.summary());
+            histograms.push((format!("{label} {}", kind.name()), latency));
+        }
+        for (tenant, (counts, latency)) in self.tenants {
+            let mut summary = latency.summary();
+            // A thousand tenants' curves would be most of the file; they are in the raw log.
+            summary.cdf.clear();
+            self.point.tenants.push(TenantRow {
+                tenant: format!("tenant {tenant}"),
+                sent: counts.sent,
+                received: counts.received,
+                latency: summary,
+            });
+            histograms.push((format!("{label} tenant {tenant}"), latency));
+        }
+        Measurement { point: self.point, histograms, findings }
+    }
+
+    fn findings(&self, label: &str) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if self.behind > 0 {
+            let lag = self.lag.percentile(99.0).unwrap_or(0) as f64 / 1e3;
+            findings.push(Finding {
+                code: "generator-behind".to_owned(),
+                text: format!(
+                    "{label}: the generator fell behind its schedule in {} of {} runs \
+                     (99th percentile {lag:.0} µs): it, not the system under test, limits these figures",
+                    self.behind, self.runs
+                ),
+            });
+        }
+        for (fault, count) in self.faults.iter() {
+            let text = format!("{label}: {fault} ({count} times)");
+            findings.push(Finding { code: fault.code().to_owned(), text });
+        }
+        findings
+    }
+}
+
+fn intervals(outcome: &Outcome) -> Vec<Interval> {
+    let seconds = outcome.streams.iter().map(|stream| stream.seconds.len()).max().unwrap_or(0);
+    let one = |index: usize| {
+        let mut interval = Interval { start_s: index as f64, ..Interval::default() };
+        let mut sum = 0;
+        for stream in outcome.streams.iter().filter(|stream| stream.subject) {
+            let Some(second) = stream.seconds.get(index) else { continue };
+            interval.received += second.received;
+            sum += second.sum_ns;
+            interval.max_us = interval.max_us.max(second.max_ns as f64 / 1e3);
+        }
+        if interval.received > 0 {
+            interval.mean_us = sum as f64 / interval.received as f64 / 1e3;
+        }
+        interval
+    };
+    (0..seconds).map(one).collect()
+}
+
+/// What the generator itself can do with messages of `kind`: as many per second as go straight
+/// from its one side to its other, the null reflector, in `duration_ms`.
+///
+/// # Errors
+/// As [`Session::open`] and [`Session::run`].
+pub fn ceiling(setup: &Setup, kind: Kind, duration_ms: u64) -> Result<f64, Error> {
+    // More than a few connections would measure the kernel's socket table, not the generator.
+    let tenants = setup.tenants.min(4);
+    let direct = Setup { topology: Topology::Direct, tenants, ..setup.clone() };
+    let direct =
+        Setup { switch: crate::SwitchModel { service_ns: 0, ..direct.switch.clone() }, ..direct };
+    let controllers = Controllers::bind(tenants, std::net::SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let mut session = Session::open(direct, &controllers)?;
+    let load = if kind.has_reply() {
+        let arrivals = crate::arrivals::Arrivals::Closed { outstanding: 1000 };
+        let stream = |tenant| crate::Stream::new(tenant, kind, arrivals.clone());
+        Load::new((0..tenants).map(stream).collect(), duration_ms)
+    } else {
+        Load::saturating(kind, tenants, duration_ms)
+    };
+    let load = Load { cut_ms: duration_ms / 5, ..load };
+    Ok(session.run(&load, &[])?.rate())
+}

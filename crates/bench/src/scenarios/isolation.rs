@@ -1,0 +1,110 @@
+//! A quiet tenant beside a neighbour who asks for far more than there is: of the switch, or of the
+//! hypervisor itself.
+
+use super::{Case, Criterion, Options, Scene, find, mean_of, ratio, timed};
+use crate::arrivals::Arrivals;
+use crate::plan::{Kind, Load, Setup, Stream, SwitchModel};
+use report::Scalar;
+
+const SUBJECT_RATE: f64 = 1_000.0;
+/// The switch handles 8,000 messages per second.
+const SERVICE_NS: u64 = 125_000;
+const NEIGHBOUR_RATE: f64 = 16_000.0;
+const FLOOD_RATE: f64 = 400_000.0;
+
+fn parameters(kind: Kind, beside: bool) -> Vec<(&'static str, Scalar)> {
+    let neighbour = if beside { "flooding" } else { "silent" };
+    vec![("message", kind.name().into()), ("neighbour", neighbour.into())]
+}
+
+fn case(options: &Options, kind: Kind, neighbour_rate: Option<f64>, service_ns: u64) -> Case {
+    let mut streams = vec![Stream::new(0, kind, Arrivals::Constant { rate: SUBJECT_RATE })];
+    streams.extend(
+        neighbour_rate
+            .map(|rate| Stream::new(1, kind, Arrivals::Constant { rate }).as_background()),
+    );
+    let load = Load { drain_ms: 10_000, ..Load::new(streams, 1) };
+    Case {
+        system: options.subject.clone(),
+        parameters: parameters(kind, neighbour_rate.is_some()),
+        setup: Setup {
+            tenants: 2,
+            switch: SwitchModel { service_ns, ..options.setup.switch.clone() },
+            ..options.setup.clone()
+        },
+        load: timed(load, options),
+        afterwards: None,
+    }
+}
+
+/// The switch is the bottleneck.
+pub(super) fn switch(options: &Options) -> Scene {
+    let kinds = [Kind::PortStats, Kind::PacketOut];
+    let cases = kinds.into_iter().flat_map(|kind| {
+        [None, Some(NEIGHBOUR_RATE)].map(|rate| case(options, kind, rate, SERVICE_NS))
+    });
+    let cases = cases.collect();
+    let subject = options.subject.name().to_owned();
+    let criteria = move |points: &[report::Point]| {
+        let mut criteria = Vec::new();
+        for kind in kinds {
+            let name = kind.name();
+            let of = |beside, metric| mean_of(points, &subject, &parameters(kind, beside), metric);
+            let added = |metric| Some(of(true, metric)? - of(false, metric)?);
+            let service_us = SERVICE_NS as f64 / 1e3;
+            criteria.extend([
+                Criterion::at_most(
+                    format!("{name}: the tenant's unanswered, %"),
+                    of(true, "unanswered_percent"),
+                    0.0,
+                ),
+                Criterion::at_most(
+                    format!("{name}: p50 beside − alone, µs"),
+                    added("p50_us"),
+                    3.0 * service_us,
+                ),
+                Criterion::at_most(
+                    format!("{name}: p99 beside − alone, µs"),
+                    added("p99_us"),
+                    8.0 * service_us,
+                ),
+                Criterion::at_least(
+                    format!("{name}: the switch is busy, %"),
+                    of(true, "switch_busy_percent"),
+                    90.0,
+                ),
+                Criterion::at_most(
+                    format!("{name}: the neighbour's messages lost, %"),
+                    neighbour_loss(points, &subject, kind),
+                    0.0,
+                ),
+            ]);
+        }
+        criteria
+    };
+    Scene { cases, criteria: Box::new(criteria), kind: Kind::PacketOut }
+}
+
+/// The share of what the neighbour got rid of that never arrived: back-pressure is no loss.
+fn neighbour_loss(points: &[report::Point], subject: &str, kind: Kind) -> Option<f64> {
+    let point = find(points, subject, &parameters(kind, true))?;
+    let neighbour = point.tenants.get(1)?;
+    let lost = neighbour.sent.saturating_sub(neighbour.received);
+    Some(lost as f64 / neighbour.sent.max(1) as f64 * 100.0)
+}
+
+/// The hypervisor is the bottleneck.
+pub(super) fn flood(options: &Options) -> Scene {
+    let kind = Kind::PacketOut;
+    let cases = [None, Some(FLOOD_RATE)].map(|rate| case(options, kind, rate, 0)).into();
+    let subject = options.subject.name().to_owned();
+    let criteria = move |points: &[report::Point]| {
+        let of = |beside| find(points, &subject, &parameters(kind, beside));
+        let over = |metric| ratio(of(true), of(false), metric);
+        vec![
+            Criterion::at_most("p50 beside the flood over alone", over("p50_us"), 1.5),
+            Criterion::at_most("p90 beside the flood over alone", over("p90_us"), 2.0),
+        ]
+    };
+    Scene { cases, criteria: Box::new(criteria), kind }
+}

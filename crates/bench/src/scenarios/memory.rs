@@ -1,0 +1,41 @@
+//! What the hypervisor keeps in memory with 20 tenants and 10,000 rules.
+
+use super::{Case, Criterion, Options, Scene, mean_of, peak_memory};
+use crate::arrivals::Arrivals;
+use crate::plan::{Kind, Load, Setup, Stream};
+
+const TENANTS: usize = 20;
+const RULES: u32 = 10_000;
+const LIMIT_BYTES: f64 = 64e6;
+
+pub(super) fn scene(options: &Options) -> Scene {
+    // Each tenant sends its rules in the first two seconds, all different; then all rests.
+    let each = RULES / TENANTS as u32;
+    let arrivals = Arrivals::Steps { steps: vec![(0.0, f64::from(each) / 2.0), (2.0, 0.0)] };
+    let stream = |tenant| Stream::new(tenant, Kind::FlowMod, arrivals.clone());
+    let duration_ms = options.duration_ms.max(3_000);
+    let case = Case {
+        system: options.subject.clone(),
+        parameters: vec![("tenants", TENANTS.into()), ("rules", RULES.into())],
+        setup: Setup { tenants: TENANTS, ..options.setup.clone() },
+        load: Load::new((0..TENANTS).map(stream).collect(), duration_ms),
+        afterwards: Some(peak_memory),
+    };
+    let subject = options.subject.name().to_owned();
+    let criteria = move |points: &[report::Point]| {
+        let of = |metric| mean_of(points, &subject, &[], metric);
+        let answered = points.first().map(|point| {
+            point.tenants.iter().map(|tenant| tenant.received).sum::<u64>() as f64
+                / point.metrics.get("p50_us").map_or(1, |metric| metric.samples.len()) as f64
+        });
+        vec![
+            Criterion::at_most(
+                "most memory resident, bytes",
+                of("resident_peak_bytes"),
+                LIMIT_BYTES,
+            ),
+            Criterion::at_least("rules acknowledged", answered, f64::from(RULES)),
+        ]
+    };
+    Scene { cases: vec![case], criteria: Box::new(criteria), kind: Kind::FlowMod }
+}

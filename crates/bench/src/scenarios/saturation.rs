@@ -1,0 +1,20 @@
+//! As many PACKET_INs per second as the hypervisor takes from one switch.
+
+use super::{Case, Criterion, Options, Scene, mean_of, timed};
+use crate::plan::{Kind, Load, Setup};
+
+pub(super) fn scene(options: &Options) -> Scene {
+    let case = |tenants: usize| Case {
+        system: options.subject.clone(),
+        parameters: vec![("tenants", tenants.into())],
+        setup: Setup { tenants, ..options.setup.clone() },
+        load: timed(Load::saturating(Kind::PacketIn, tenants, 1), options),
+        afterwards: None,
+    };
+    let subject = options.subject.name().to_owned();
+    let criteria = move |points: &[report::Point]| {
+        let rate = mean_of(points, &subject, &[("tenants", 1_usize.into())], "rate_per_s");
+        vec![Criterion::at_least("PACKET_IN/s, 1 tenant", rate, 1_200_000.0)]
+    };
+    Scene { cases: vec![case(1), case(20)], criteria: Box::new(criteria), kind: Kind::PacketIn }
+}

@@ -1,0 +1,336 @@
+//! Systems under test that this crate starts itself: a command, the addresses that it will listen
+//! on, and a configuration written for it. Everything else about them is a black box.
+
+use crate::plan::Setup;
+use crate::session::Controllers;
+use crate::{Error, Topology};
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a system may take until it listens.
+const START_LIMIT: Duration = Duration::from_secs(15);
+/// How long a system may take to end after it was asked to.
+const STOP_LIMIT: Duration = Duration::from_secs(3);
+
+/// What stands between the emulated ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum System {
+    /// Nothing.
+    Direct,
+    /// HAProxy in TCP mode: the least that anything in this place can cost.
+    Haproxy {
+        /// The program.
+        program: PathBuf,
+    },
+    /// A hypervisor that is configured by a file as Weir is: the file's path is appended.
+    Weir {
+        /// The command with its first arguments, such as `weir serve`.
+        command: Vec<String>,
+        /// Lines appended to the configuration, such as another table.
+        extra: String,
+    },
+    /// A hypervisor that runs already.
+    External {
+        /// What it is called in results.
+        name: String,
+        /// Where its switches connect to.
+        switch_address: SocketAddr,
+        /// The process to observe, where it is on this machine.
+        pid: Option<u32>,
+    },
+}
+
+/// A system under test that is ready for [`crate::Session::open`].
+#[derive(Debug)]
+pub struct Target {
+    /// What to put into the setup.
+    pub topology: Topology,
+    /// What to observe.
+    pub pids: Vec<u32>,
+    process: Option<Process>,
+}
+
+impl System {
+    /// The name that results use.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Direct => "direct",
+            Self::Haproxy { .. } => "haproxy",
+            Self::Weir { .. } => "weir",
+            Self::External { name, .. } => name,
+        }
+    }
+
+    /// Starts it for these controllers; files go into `dir`. It ends with the [`Target`].
+    ///
+    /// # Errors
+    /// [`Error::System`] when it does not start or does not listen in time.
+    pub fn start(
+        &self,
+        setup: &Setup,
+        controllers: &Controllers,
+        dir: &Path,
+    ) -> Result<Target, Error> {
+        match self {
+            Self::Direct => {
+                Ok(Target { topology: Topology::Direct, pids: Vec::new(), process: None })
+            }
+            Self::External { switch_address, pid, .. } => {
+                let topology = Topology::Shared { switch_address: *switch_address, switches: 1 };
+                Ok(Target { topology, pids: pid.iter().copied().collect(), process: None })
+            }
+            Self::Haproxy { program } => start_haproxy(program, controllers, dir),
+            Self::Weir { command, extra } => start_weir(command, extra, setup, controllers, dir),
+        }
+    }
+}
+
+fn start_haproxy(program: &Path, controllers: &Controllers, dir: &Path) -> Result<Target, Error> {
+    let ports = free_ports(controllers.addresses().len())?;
+    let file = dir.join("haproxy.cfg");
+    write(&file, &haproxy_config(&ports, controllers.addresses()))?;
+    let arguments = ["-db".to_owned(), "-f".to_owned(), file.display().to_string()];
+    let process = Process::spawn("haproxy", program, &arguments, dir)?;
+    process.wait_listening(&ports)?;
+    let pids = vec![process.id()];
+    let topology = Topology::PerTenant { switch_addresses: ports };
+    Ok(Target { topology, pids, process: Some(process) })
+}
+
+fn start_weir(
+    command: &[String],
+    extra: &str,
+    setup: &Setup,
+    controllers: &Controllers,
+    dir: &Path,
+) -> Result<Target, Error> {
+    let [switch_address, api] = free_ports(2)?[..] else {
+        return Err(Error::System("no two free ports".to_owned()));
+    };
+    let file = dir.join("weir.toml");
+    write(&file, &weir_config(setup, switch_address, api, controllers.addresses(), extra))?;
+    let Some((program, first)) = command.split_first() else {
+        return Err(Error::System("no command was given for weir".to_owned()));
+    };
+    let mut arguments = first.to_vec();
+    arguments.push(file.display().to_string());
+    arguments.push("--state".to_owned());
+    arguments.push(dir.join("state").display().to_string());
+    let process = Process::spawn("weir", Path::new(program), &arguments, dir)?;
+    process.wait_listening(&[switch_address])?;
+    let pids = vec![process.id()];
+    let topology = Topology::Shared { switch_address, switches: 1 };
+    Ok(Target { topology, pids, process: Some(process) })
+}
+
+/// One listening section per tenant, on one thread.
+#[must_use]
+pub fn haproxy_config(switch_addresses: &[SocketAddr], controllers: &[SocketAddr]) -> String {
+    let mut text = String::from(
+        "global\n  nbthread 1\n  maxconn 8192\ndefaults\n  mode tcp\n  timeout connect 5s\n  \
+         timeout client 1h\n  timeout server 1h\n",
+    );
+    for (index, (switch, controller)) in switch_addresses.iter().zip(controllers).enumerate() {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "listen tenant{index}\n  bind {switch}\n  server controller {controller}\n"
+        );
+    }
+    text
+}
+
+/// Weir's configuration: one slice per tenant.
+#[must_use]
+pub fn weir_config(
+    setup: &Setup,
+    switch_address: SocketAddr,
+    api: SocketAddr,
+    controllers: &[SocketAddr],
+    extra: &str,
+) -> String {
+    let mut text = format!("[listen]\nopenflow = \"{switch_address}\"\napi = \"{api}\"\n");
+    for (index, controller) in controllers.iter().enumerate() {
+        let flowspace = setup.slicing.flowspace(index, setup.tenants);
+        let _ = write!(
+            text,
+            "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"tcp:{controller}\"]\n\
+             [[tenants.flowspace]]\nmatch = \"{flowspace}\"\n"
+        );
+    }
+    if !extra.is_empty() {
+        text.push('\n');
+        text.push_str(extra);
+        text.push('\n');
+    }
+    text
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Error> {
+    fs::write(file, text).map_err(Error::io(file.display().to_string()))
+}
+
+/// Ports of this machine's loopback that were free a moment ago.
+fn free_ports(count: usize) -> Result<Vec<SocketAddr>, Error> {
+    let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+    // All are held until all are known, so that no port is given out twice.
+    let held: Result<Vec<_>, _> = (0..count).map(|_| TcpListener::bind(loopback)).collect();
+    let held = held.map_err(Error::io("free ports"))?;
+    held.iter()
+        .map(TcpListener::local_addr)
+        .collect::<Result<_, _>>()
+        .map_err(Error::io("free ports"))
+}
+
+/// A child process that ends when this is dropped.
+#[derive(Debug)]
+struct Process {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    fn spawn(
+        name: &'static str,
+        program: &Path,
+        arguments: &[String],
+        dir: &Path,
+    ) -> Result<Self, Error> {
+        let log = dir.join(format!("{name}.log"));
+        let file = fs::File::create(&log).map_err(Error::io(log.display().to_string()))?;
+        let again = file.try_clone().map_err(Error::io(log.display().to_string()))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(file)
+            .stderr(again)
+            .spawn()
+            .map_err(|error| {
+                Error::System(format!("{} does not start: {error}", program.display()))
+            })?;
+        Ok(Self { name, child, log })
+    }
+
+    fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until all of these ports are listened on; it does not connect, because a connection
+    /// is an event for a system under test.
+    fn wait_listening(&self, addresses: &[SocketAddr]) -> Result<(), Error> {
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            let ports = listening_ports();
+            if addresses.iter().all(|address| ports.binary_search(&address.port()).is_ok()) {
+                return Ok(());
+            }
+            let alive = crate::observe::resident(self.id()).is_some();
+            if !alive || Instant::now() > deadline {
+                let said = fs::read_to_string(&self.log).unwrap_or_default();
+                let said: String = said.lines().rev().take(3).collect::<Vec<_>>().join(" | ");
+                let what = if alive { "does not listen in time" } else { "ended at once" };
+                return Err(Error::System(format!("{} {what}: {said}", self.name)));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let terminate = rustix::process::Signal::TERM;
+        if let Some(pid) = rustix::process::Pid::from_raw(self.child.id().cast_signed()) {
+            let _ = rustix::process::kill_process(pid, terminate);
+        }
+        let deadline = Instant::now() + STOP_LIMIT;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All TCP ports that are listened on, in rising order.
+fn listening_ports() -> Vec<u16> {
+    let mut ports = Vec::new();
+    for file in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        ports.extend(text.lines().skip(1).filter_map(|line| {
+            let mut fields = line.split_whitespace().skip(1);
+            let (local, state) = (fields.next()?, fields.nth(1)?);
+            let port = u16::from_str_radix(local.rsplit(':').next()?, 16).ok()?;
+            (state == "0A").then_some(port)
+        }));
+    }
+    ports.sort_unstable();
+    ports
+}
+
+impl Target {
+    /// Whether the system that was started here still runs.
+    #[must_use]
+    pub fn is_alive(&mut self) -> bool {
+        self.process.as_mut().is_none_or(|process| matches!(process.child.try_wait(), Ok(None)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    #[test]
+    fn weir_gets_one_slice_per_tenant() {
+        let setup = Setup::new(Topology::Direct, 2);
+        let text =
+            weir_config(&setup, address(1), address(2), &[address(3), address(4)], "[limits]");
+        assert_eq!(
+            text,
+            "[listen]\nopenflow = \"127.0.0.1:1\"\napi = \"127.0.0.1:2\"\n\
+             \n[[tenants]]\nname = \"tenant0\"\ncontrollers = [\"tcp:127.0.0.1:3\"]\n\
+             [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.1.0.0/16\"\n\
+             \n[[tenants]]\nname = \"tenant1\"\ncontrollers = [\"tcp:127.0.0.1:4\"]\n\
+             [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.2.0.0/16\"\n\n[limits]\n"
+        );
+    }
+
+    #[test]
+    fn a_listening_port_is_seen_without_connecting() {
+        let listener = TcpListener::bind(address(0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(listening_ports().binary_search(&port).is_ok());
+        drop(listener);
+        assert!(listening_ports().binary_search(&port).is_err());
+    }
+
+    #[test]
+    fn a_system_that_ends_at_once_says_why() {
+        let dir = std::env::temp_dir().join(format!("weir-bench-system-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let controllers = Controllers::bind(1, address(0)).unwrap();
+        let setup = Setup::new(Topology::Direct, 1);
+        for (command, words) in [
+            (vec!["/no/such/program"], "does not start"),
+            (vec!["sh", "-c", "echo no such key >&2; exit 2"], "no such key"),
+        ] {
+            let command = command.into_iter().map(str::to_owned).collect();
+            let system = System::Weir { command, extra: String::new() };
+            let error = system.start(&setup, &controllers, &dir).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        fs::remove_dir_all(dir).unwrap();
+    }
+}

@@ -1,0 +1,156 @@
+//! The generator against its own ends, with nothing between: everything must be accounted for.
+//! Counts are asserted, never times.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
+
+use bench::arrivals::Arrivals;
+use bench::{Controllers, Kind, Load, Outcome, Session, Setup, Slicing, Stream, Topology, Version};
+
+fn open(change: impl FnOnce(&mut Setup), tenants: usize) -> Session {
+    let controllers = Controllers::bind(tenants, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut setup = Setup::new(Topology::Direct, tenants);
+    change(&mut setup);
+    Session::open(setup, &controllers).unwrap()
+}
+
+fn check_whole(outcome: &Outcome, sent: u64) {
+    let counts = outcome.counts();
+    assert!(outcome.faults.is_empty(), "{:?}", outcome.faults.sentences());
+    assert_eq!((counts.sent, counts.received, counts.blocked), (sent, sent, 0), "{counts:?}");
+    assert_eq!((counts.duplicates, counts.reordered, counts.refused), (0, 0, 0), "{counts:?}");
+    assert_eq!(outcome.latency().count(), sent);
+    assert!(outcome.latency().percentile(99.9).is_some());
+}
+
+#[test]
+fn every_kind_in_both_versions() {
+    for version in [Version::V1_0, Version::V1_3] {
+        for threads in [1, 2] {
+            let mut session = open(|setup| (setup.version, setup.threads) = (version, threads), 3);
+            for kind in Kind::ALL {
+                if kind == Kind::Role && version == Version::V1_0 {
+                    continue;
+                }
+                let load = Load::constant(kind, 3, 9000.0, 20);
+                let outcome = session.run(&load, &[]).unwrap();
+                check_whole(&outcome, 180);
+                assert!(outcome.streams.iter().all(|stream| stream.counts.received == 60));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_slicing() {
+    for slicing in [Slicing::SourcePrefix, Slicing::Vlan, Slicing::InPort] {
+        let mut session = open(|setup| setup.slicing = slicing, 2);
+        for kind in [Kind::PacketIn, Kind::PacketOut, Kind::FlowMod] {
+            check_whole(&session.run(&Load::constant(kind, 2, 2000.0, 50), &[]).unwrap(), 100);
+        }
+    }
+}
+
+#[test]
+fn a_thousand_tenants() {
+    let mut session = open(|setup| setup.threads = 2, 1000);
+    let load = Load::constant(Kind::PacketIn, 1000, 20_000.0, 300);
+    let outcome = session.run(&load, &[]).unwrap();
+    check_whole(&outcome, 6000);
+    assert_eq!(outcome.streams.len(), 1000);
+    assert!(outcome.streams.iter().all(|stream| stream.counts.received == 6));
+}
+
+#[test]
+fn a_mix_is_counted_by_kind() {
+    let mut session = open(|_| {}, 1);
+    let mix = vec![(Kind::PacketIn, 2), (Kind::Echo, 1), (Kind::PacketOut, 1)];
+    let stream = Stream { mix, ..Stream::new(0, Kind::Echo, Arrivals::Constant { rate: 8000.0 }) };
+    let outcome = session.run(&Load::new(vec![stream], 100), &[]).unwrap();
+    check_whole(&outcome, 800);
+    let kinds: Vec<Kind> = outcome.by_kind.iter().map(|&(kind, _)| kind).collect();
+    assert_eq!(kinds, [Kind::PacketIn, Kind::PacketOut, Kind::Echo]);
+    assert_eq!(outcome.by_kind.iter().map(|(_, latency)| latency.count()).sum::<u64>(), 800);
+}
+
+#[test]
+fn a_neighbour_comes_and_goes_and_is_not_the_subject() {
+    let mut session = open(|_| {}, 2);
+    let subject = Stream::new(0, Kind::Echo, Arrivals::Constant { rate: 1000.0 });
+    let mut neighbour =
+        Stream::new(1, Kind::PacketOut, Arrivals::Burst { count: 10, every_us: 5000.0 })
+            .as_background();
+    (neighbour.start_ms, neighbour.stop_ms) = (50, Some(100));
+    let outcome = session.run(&Load::new(vec![subject, neighbour], 200), &[]).unwrap();
+    check_whole(&outcome, 200);
+    assert_eq!(outcome.streams[1].counts.received, 100);
+}
+
+#[test]
+fn only_the_window_counts() {
+    let mut session = open(|_| {}, 1);
+    let load = Load { cut_ms: 50, ..Load::constant(Kind::PacketIn, 1, 2000.0, 200) };
+    check_whole(&session.run(&load, &[]).unwrap(), 200);
+}
+
+#[test]
+fn times_of_single_messages_are_kept() {
+    let mut session = open(|setup| setup.threads = 2, 2);
+    for kind in [Kind::PacketOut, Kind::Echo] {
+        let load = Load { records: 1000, ..Load::constant(kind, 2, 2000.0, 100) };
+        let outcome = session.run(&load, &[]).unwrap();
+        assert_eq!(outcome.records.len(), 200);
+        for record in &outcome.records {
+            assert!(
+                record.intended <= record.actual && record.actual <= record.arrival,
+                "{record:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_message_per_write_is_one_per_write() {
+    let mut session = open(|_| {}, 1);
+    for (batch, want) in [(1, 1.0), (5, 5.0), (0, 20.0)] {
+        let arrivals = Arrivals::Burst { count: 20, every_us: 10_000.0 };
+        let mut load = Load::new(vec![Stream::new(0, Kind::PacketIn, arrivals)], 100);
+        load.batch = batch;
+        let outcome = session.run(&load, &[]).unwrap();
+        check_whole(&outcome, 200);
+        let got = outcome.messages_per_write;
+        // A burst that the operating system interrupts may be caught up with the next one.
+        assert!(got >= want && (batch == 0 || got <= want), "{got} is not {want}");
+    }
+}
+
+#[test]
+fn saturation_and_closed_loop_lose_nothing() {
+    let mut session = open(|setup| setup.threads = 2, 2);
+    for load in [
+        Load::saturating(Kind::PacketIn, 2, 100),
+        Load::saturating(Kind::PacketOut, 2, 100),
+        Load::new(vec![Stream::new(0, Kind::Barrier, Arrivals::Closed { outstanding: 4 })], 100),
+    ] {
+        let outcome = session.run(&load, &[]).unwrap();
+        let counts = outcome.counts();
+        assert!(counts.sent > 100 && counts.unanswered() == 0, "{counts:?}");
+        assert_eq!(outcome.lag.count(), 0, "without a schedule nobody is behind it");
+    }
+}
+
+#[test]
+fn a_slow_switch_works_at_its_rate_and_loses_nothing() {
+    let mut session = open(
+        |setup| {
+            setup.switch.service_ns = 1_000_000;
+            setup.switch.queue = 4;
+        },
+        1,
+    );
+    let load = Load { drain_ms: 5000, ..Load::constant(Kind::PortStats, 1, 2000.0, 200) };
+    let outcome = session.run(&load, &[]).unwrap();
+    check_whole(&outcome, 400);
+    // 400 messages of a millisecond each, in a schedule of 200 ms: the last waits some 200 ms.
+    assert!(outcome.latency().percentile(100.0) >= Some(190_000_000));
+    assert!((0.01..=1.001).contains(&outcome.switch_busy), "{}", outcome.switch_busy);
+}

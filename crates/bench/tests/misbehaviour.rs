@@ -1,0 +1,195 @@
+//! Systems under test that do wrong: each is reported by name, nothing hangs, and nothing wrong is
+//! ever counted as latency.
+
+#![allow(clippy::unwrap_used, reason = "the relay below is test code too")]
+
+mod common;
+
+use bench::{Controllers, Error, Kind, Load, Outcome, Session, Setup, Topology};
+use common::{Way, relay};
+use std::net::TcpListener;
+use std::sync::Arc;
+
+const PACKET_IN: u8 = 10;
+const ECHO_REPLY: u8 = 3;
+const PACKET_OUT: u8 = 13;
+
+/// 100 messages of `kind` from each of two tenants, through a relay that behaves like this.
+fn run(
+    kind: Kind,
+    behaviour: impl Fn(Way, usize, u64, Vec<u8>) -> Option<Vec<(usize, Vec<u8>)>>
+    + Send
+    + Sync
+    + 'static,
+) -> Outcome {
+    let controllers = Controllers::bind(2, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let switch_addresses = relay(controllers.addresses(), Arc::new(behaviour));
+    let setup = Setup::new(Topology::PerTenant { switch_addresses }, 2);
+    let mut session = Session::open(setup, &controllers).unwrap();
+    let load = Load { drain_ms: 200, ..Load::constant(kind, 2, 2000.0, 100) };
+    session.run(&load, &[]).unwrap()
+}
+
+fn is(frame: &[u8], message_type: u8) -> bool {
+    frame.get(1) == Some(&message_type)
+}
+
+#[test]
+fn a_faithful_relay_has_no_fault() {
+    for kind in [Kind::PacketIn, Kind::PacketOut, Kind::Echo, Kind::FlowStats] {
+        let outcome = run(kind, |_, tenant, _, frame| Some(vec![(tenant, frame)]));
+        assert!(outcome.faults.is_empty(), "{:?}", outcome.faults.sentences());
+        assert_eq!(outcome.counts().received, 200);
+    }
+}
+
+#[test]
+fn a_leak_is_named_and_is_no_latency() {
+    let outcome = run(Kind::PacketIn, |_, tenant, _, frame| {
+        let to = if is(&frame, PACKET_IN) && tenant == 0 { 1 } else { tenant };
+        Some(vec![(to, frame)])
+    });
+    assert_eq!(outcome.faults.of("leak"), 100, "{:?}", outcome.faults.sentences());
+    assert!(outcome.faults.sentences()[0].contains("tenant 0 leaked to tenant 1"));
+    assert_eq!(outcome.streams[0].counts.unanswered(), 100);
+    assert_eq!((outcome.streams[0].latency.count(), outcome.streams[1].latency.count()), (0, 100));
+}
+
+#[test]
+fn what_comes_twice_is_measured_once() {
+    for (kind, message_type) in
+        [(Kind::PacketIn, PACKET_IN), (Kind::PacketOut, PACKET_OUT), (Kind::Echo, ECHO_REPLY)]
+    {
+        let outcome = run(kind, move |_, tenant, _, frame| {
+            let copies = if is(&frame, message_type) { 2 } else { 1 };
+            Some(vec![(tenant, frame); copies])
+        });
+        let counts = outcome.counts();
+        assert_eq!((counts.received, counts.duplicates), (200, 200), "{kind:?}");
+        assert_eq!(outcome.latency().count(), 200);
+    }
+}
+
+#[test]
+fn what_is_swallowed_is_unanswered() {
+    let outcome = run(Kind::PacketIn, |_, tenant, count, frame| {
+        let swallow = is(&frame, PACKET_IN) && count % 10 == 0;
+        Some(if swallow { vec![] } else { vec![(tenant, frame)] })
+    });
+    let counts = outcome.counts();
+    assert_eq!((counts.sent, counts.unanswered()), (200, 20), "{counts:?}");
+    assert_eq!(outcome.latency().count(), 180);
+}
+
+#[test]
+fn a_wrong_xid_is_no_answer() {
+    for (xid, code) in [(0x7fff_ffff_u32, "unknown-xid"), (2 << 20, "foreign-xid")] {
+        let outcome = run(Kind::Echo, move |_, tenant, _, mut frame| {
+            if is(&frame, ECHO_REPLY) && tenant == 0 {
+                frame[4..8].copy_from_slice(&xid.to_be_bytes());
+            }
+            Some(vec![(tenant, frame)])
+        });
+        assert_eq!(outcome.faults.of(code), 100, "{:?}", outcome.faults.sentences());
+        assert_eq!(outcome.streams[0].latency.count(), 0);
+        assert_eq!(outcome.streams[1].latency.count(), 100);
+    }
+}
+
+#[test]
+fn a_lost_echo_payload_is_told() {
+    let outcome = run(Kind::Echo, |_, tenant, _, mut frame| {
+        if is(&frame, ECHO_REPLY) {
+            frame.truncate(8);
+            frame[3] = 8;
+        }
+        Some(vec![(tenant, frame)])
+    });
+    assert_eq!(outcome.faults.of("echo-payload"), 200);
+}
+
+#[test]
+fn an_error_is_a_refusal_and_no_latency() {
+    // The relay refuses what goes south, by an ERROR that it sends north in the reply's place.
+    let outcome = run(Kind::Echo, |_, tenant, _, mut frame| {
+        if is(&frame, ECHO_REPLY) {
+            frame[1] = 1;
+            frame[8..12].copy_from_slice(&[0, 1, 0, 6]);
+        }
+        Some(vec![(tenant, frame)])
+    });
+    let counts = outcome.counts();
+    assert_eq!((counts.refused, counts.received, counts.unanswered()), (200, 0, 0), "{counts:?}");
+    assert_eq!(outcome.faults.of("error"), 200);
+    assert_eq!(outcome.latency().count(), 0);
+}
+
+#[test]
+fn a_closed_connection_is_told_and_the_rest_goes_on() {
+    let outcome = run(Kind::PacketIn, |_, tenant, count, frame| {
+        (tenant == 1 || count < 20).then(|| vec![(tenant, frame)])
+    });
+    assert!(outcome.faults.of("switch-closed") > 0, "{:?}", outcome.faults.sentences());
+    assert!(outcome.faults.of("controller-closed") > 0);
+    assert!(outcome.streams[0].counts.blocked > 0, "{:?}", outcome.streams[0].counts);
+    assert_eq!(outcome.streams[1].counts.received, 100);
+}
+
+#[test]
+fn garbage_closes_one_connection_only() {
+    let outcome = run(Kind::PacketIn, |way, tenant, count, mut frame| {
+        if way == Way::ToController && tenant == 0 && count == 20 {
+            frame[2..4].copy_from_slice(&[0, 7]);
+        }
+        Some(vec![(tenant, frame)])
+    });
+    assert_eq!(outcome.faults.of("bad-length"), 1, "{:?}", outcome.faults.sentences());
+    assert_eq!(outcome.streams[1].counts.received, 100);
+}
+
+#[test]
+fn packets_without_a_tag_are_told() {
+    let outcome = run(Kind::PacketIn, |_, tenant, _, mut frame| {
+        if is(&frame, PACKET_IN) {
+            let end = frame.len();
+            frame[end - 18..].fill(0);
+        }
+        Some(vec![(tenant, frame)])
+    });
+    assert_eq!(outcome.faults.of("untagged"), 200);
+    assert_eq!(outcome.counts().unanswered(), 200);
+}
+
+#[test]
+fn a_system_that_stops_reading_blocks_and_nothing_hangs() {
+    let controllers = Controllers::bind(1, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let behaviour = |way, tenant, count, frame: Vec<u8>| {
+        if way == Way::ToController && count == 10 {
+            std::thread::sleep(std::time::Duration::from_secs(20));
+        }
+        Some(vec![(tenant, frame)])
+    };
+    let switch_addresses = relay(controllers.addresses(), Arc::new(behaviour));
+    let setup = Setup::new(Topology::PerTenant { switch_addresses }, 1);
+    let mut session = Session::open(setup, &controllers).unwrap();
+    let mut load = Load::constant(Kind::PacketIn, 1, 400_000.0, 400);
+    load.drain_ms = 100;
+    let outcome = session.run(&load, &[]).unwrap();
+    let counts = outcome.counts();
+    assert!(counts.blocked > 0 && counts.unanswered() > 0, "{counts:?}");
+    assert_eq!(counts.sent + counts.blocked, 160_000);
+}
+
+#[test]
+fn a_handshake_that_never_ends_is_an_error_that_says_so() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (address, word) in [(silent.local_addr().unwrap(), "0 of 1"), (nobody, "refused")] {
+        let controllers = Controllers::bind(1, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let topology = Topology::Shared { switch_address: address, switches: 1 };
+        let setup = Setup { handshake_ms: 300, ..Setup::new(topology, 1) };
+        let error = Session::open(setup, &controllers).unwrap_err();
+        assert!(matches!(error, Error::Handshake { ready: 0, wanted: 1, .. }), "{error}");
+        assert!(error.to_string().contains(word), "{error}");
+    }
+}
