@@ -170,7 +170,10 @@ impl Connection {
                         break ReadState::Drained;
                     }
                 }
-                Err(reason) => self.closed = Some(reason),
+                Err(reason) => {
+                    self.closed = Some(reason);
+                    self.outgoing.clear();
+                }
             }
         };
         if self.incoming.len() == 0 {

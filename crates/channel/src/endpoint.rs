@@ -95,8 +95,8 @@ impl Listener {
         }
     }
 
-    /// The next waiting connection; `None` if none waits. Call until it says so (events are
-    /// edge-triggered). After an error (say, no file descriptors are left) ask again later, by a
+    /// The next waiting connection; `None` if none waits. Call until it says so, or ask for another
+    /// turn by [`EventLoop::again`](crate::EventLoop::again) (events are edge-triggered). After an error (say, no file descriptors are left) ask again later, by a
     /// timer.
     pub fn accept(&self) -> Result<Option<(Connection, SocketAddr)>, Error> {
         loop {

@@ -177,6 +177,12 @@ fn write_tls(f: &mut fmt::Formatter<'_>, error: &rustls::Error) -> fmt::Result {
         Tls::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. }) => {
             "the peer's certificate has expired"
         }
+        Tls::InvalidCertificate(
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. },
+        ) => "the peer's certificate is not valid yet; is one of the clocks wrong?",
+        Tls::AlertReceived(Alert::CertificateExpired) => {
+            "our certificate has expired, or is not valid yet, by the peer's clock"
+        }
         Tls::AlertReceived(Alert::UnknownCA) => "our certificate is not signed by the peer's CA",
         Tls::AlertReceived(Alert::CertificateRequired) => "the peer wants a certificate from us",
         _ if is_unsupported_version(error) => {

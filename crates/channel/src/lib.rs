@@ -10,6 +10,37 @@
 //! [`EventLoop`] (who is ready). [`Listener`] and [`Dialer`] make connections.
 //! [`Handshake`], [`Keepalive`], [`Backoff`] and [`Timers`] are pure: time and randomness come in as
 //! arguments.
+//!
+//! A controller's side and a switch's side greet each other, in memory:
+//!
+//! ```
+//! use channel::{Connection, Handshake, Options, Step, memory};
+//! use openflow::{Version, VersionSet};
+//!
+//! let (left, right) = memory::pair(4096);
+//! let mut switch = Connection::in_memory(left, &Options::default());
+//! let mut controller = Connection::in_memory(right, &Options::default());
+//!
+//! // Each side sends its HELLO at once.
+//! let mut handshake = Handshake::towards_controller(VersionSet::SUPPORTED, 1);
+//! switch.send_buffer().build(|out| handshake.start(out))??;
+//! let old = Handshake::towards_switch(VersionSet::only(Version::V1_0), 1);
+//! controller.send_buffer().build(|out| old.start(out))??;
+//! controller.flush()?;
+//!
+//! // The switch's turn: receive within a budget, take frames, flush what they caused.
+//! switch.receive(64 << 10);
+//! let mut answer = Vec::new();
+//! while let Some(frame) = switch.next_frame()? {
+//!     match handshake.handle(frame, &mut answer)? {
+//!         Step::Done(established) => assert_eq!(established.version, Version::V1_0),
+//!         Step::Continue | Step::NotOurs => {}
+//!     }
+//! }
+//! switch.push(&answer)?;
+//! switch.flush()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod address;
 mod backoff;

@@ -134,7 +134,29 @@ fn who_does_not_get_in_and_why() {
         "the peer's certificate is not signed by our CA",
         "our certificate is not signed by the peer's CA",
     );
+    for (from, to, server_says) in [
+        ("20200101000000Z", "20200102000000Z", "certificate has expired"),
+        ("20900101000000Z", "20900102000000Z", "certificate is not valid yet"),
+    ] {
+        let files = TlsFiles { certificate: signed_for(&ours, from, to), ..ours.switch() };
+        check(server_says, Some(load(&files)), server_says, "our certificate has expired, or");
+    }
     check("no TLS at all", None, "speaks plain OpenFlow to a TLS", "speaks TLS to a plain");
+}
+
+/// The switch's certificate, valid only from one time (YYYYMMDDHHMMSSZ) to another.
+fn signed_for(pki: &Pki, from: &str, to: &str) -> std::path::PathBuf {
+    let path = pki.path(&format!("sw-{from}-cert.pem"));
+    let output = Command::new("openssl")
+        .current_dir(pki.path("pki/switchca"))
+        .args(["ca", "-config", "ca.cnf", "-batch", "-extensions", "usr_cert"])
+        .args(["-startdate", from, "-enddate", to, "-in", "../../sw-req.pem", "-out"])
+        .arg(&path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    path
 }
 
 /// The switch's request signed without extensions, as old tools did: OpenSSL takes it, rustls does
