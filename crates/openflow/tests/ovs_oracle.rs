@@ -213,15 +213,11 @@ fn check_stored(file: &str, introduction: &str, is_right: fn(&str) -> bool) {
     }
 }
 
-/// Says loudly when it is not; under CI=true that is a failure.
 fn ovs_is_there(test: &str) -> bool {
-    let there = Command::new("ovs-ofctl")
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success());
+    let there =
+        Command::new("ovs-ofctl").arg("--version").output().is_ok_and(|run| run.status.success());
     if !there {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}: ovs-ofctl is missing");
-        eprintln!("SKIPPED {test}: ovs-ofctl is missing (apt-get install openvswitch-common)");
+        support::skip(test, "ovs-ofctl is missing (apt-get install openvswitch-common)");
     }
     there
 }

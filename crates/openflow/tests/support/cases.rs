@@ -87,7 +87,7 @@ pub fn read(frame: &[u8]) -> String {
 
 pub fn from_hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    assert!(digits.len() % 2 == 0, "an odd number of hex digits: {text}");
+    assert!(digits.len().is_multiple_of(2), "an odd number of hex digits: {text}");
     digits
         .chunks(2)
         .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).expect("hex digits"))

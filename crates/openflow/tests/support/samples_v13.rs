@@ -93,12 +93,17 @@ fn packets(samples: &mut Samples) {
 fn matches() -> Vec<(&'static str, MatchBuf)> {
     use OxmField as F;
     let build = |fields: &[(F, u128)], masked: &[(F, u128, u128)]| {
+        // In the order of their numbers, as everybody sends them.
+        let mut all: Vec<(F, u128, Option<u128>)> = Vec::new();
+        all.extend(fields.iter().map(|(field, value)| (*field, *value, None)));
+        all.extend(masked.iter().map(|(field, value, mask)| (*field, *value, Some(*mask))));
+        all.sort();
         let mut match_ = MatchBuf::new();
-        for (field, value) in fields {
-            match_.exact(*field, *value);
-        }
-        for (field, value, mask) in masked {
-            match_.masked(*field, *value, *mask);
+        for (field, value, mask) in all {
+            match mask {
+                None => match_.exact(field, value),
+                Some(mask) => match_.masked(field, value, mask),
+            };
         }
         match_
     };
