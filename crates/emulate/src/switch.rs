@@ -230,12 +230,10 @@ impl Switch {
         SessionId(index)
     }
 
-    /// A controller is gone. The main session can only be connected anew.
+    /// A controller is gone. The main session then waits for [`Switch::connect`], others are over.
     pub fn close_session(&mut self, id: SessionId) {
-        if id != SessionId::MAIN
-            && let Some(place) = self.sessions.get_mut(id.0)
-        {
-            *place = None;
+        if let Some(place) = self.sessions.get_mut(id.0) {
+            *place = (id == SessionId::MAIN).then(Session::new);
         }
     }
 

@@ -1,0 +1,96 @@
+//! What a running switch has done, readable at any time from any thread.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Message types are below this in both versions; higher ones are counted in the last place.
+const TYPES: usize = 32;
+
+/// A switch's counters at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Time since the runner started.
+    pub elapsed: Duration,
+    /// Time that the switch's CPU spent on messages.
+    pub busy: Duration,
+    /// Messages handled, by type.
+    pub received: [u64; TYPES],
+    /// Messages sent, by type.
+    pub sent: [u64; TYPES],
+    /// Connections that were made (for a dialled one: begun).
+    pub connections: u64,
+    /// Connections that are over.
+    pub disconnections: u64,
+    /// Bytes for controllers that waited for room in the send buffer, at the last look.
+    pub backlog: u64,
+}
+
+impl Counters {
+    /// Messages handled.
+    pub fn received_total(&self) -> u64 {
+        self.received.iter().sum()
+    }
+
+    /// Messages sent.
+    pub fn sent_total(&self) -> u64 {
+        self.sent.iter().sum()
+    }
+
+    /// Share of the time that the CPU was busy between an earlier moment and this one.
+    pub fn busy_fraction_since(&self, earlier: &Counters) -> f64 {
+        let elapsed = self.elapsed.saturating_sub(earlier.elapsed).as_secs_f64();
+        let busy = self.busy.saturating_sub(earlier.busy).as_secs_f64();
+        if elapsed > 0.0 { busy / elapsed } else { 0.0 }
+    }
+
+    /// Share of the time since the start that the CPU was busy.
+    pub fn busy_fraction(&self) -> f64 {
+        let elapsed = self.elapsed.as_secs_f64();
+        if elapsed > 0.0 { self.busy.as_secs_f64() / elapsed } else { 0.0 }
+    }
+}
+
+/// The same, being counted. Only the runner's thread writes.
+#[derive(Default)]
+pub(super) struct Shared {
+    pub(super) busy: AtomicU64,
+    received: [AtomicU64; TYPES],
+    sent: [AtomicU64; TYPES],
+    pub(super) connections: AtomicU64,
+    pub(super) disconnections: AtomicU64,
+    pub(super) backlog: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn count_received(&self, frame: &[u8]) {
+        count(&self.received, openflow::frame::type_(frame));
+    }
+
+    /// Counts the frames in what is about to be sent.
+    pub(super) fn count_sent(&self, mut bytes: &[u8]) {
+        while let Ok(Some(length)) = openflow::frame::next(bytes) {
+            count(&self.sent, openflow::frame::type_(bytes));
+            bytes = bytes.get(length..).unwrap_or_default();
+        }
+    }
+
+    pub(super) fn read(&self, elapsed: Duration) -> Counters {
+        let all = |places: &[AtomicU64; TYPES]| std::array::from_fn(|i| places[i].load(Relaxed));
+        Counters {
+            elapsed,
+            busy: Duration::from_nanos(self.busy.load(Relaxed)),
+            received: all(&self.received),
+            sent: all(&self.sent),
+            connections: self.connections.load(Relaxed),
+            disconnections: self.disconnections.load(Relaxed),
+            backlog: self.backlog.load(Relaxed),
+        }
+    }
+}
+
+fn count(places: &[AtomicU64; TYPES], type_: Option<u8>) {
+    let index = usize::from(type_.unwrap_or(u8::MAX)).min(TYPES - 1);
+    if let Some(place) = places.get(index) {
+        place.fetch_add(1, Relaxed);
+    }
+}

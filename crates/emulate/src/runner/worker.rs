@@ -1,0 +1,375 @@
+//! The runner's thread: what it does in a turn.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use channel::{
+    Address, Backoff, Connection, Dialer, Event, EventLoop, Listener, Options, Readiness, Tls,
+};
+
+use super::Door;
+use super::counters::Shared;
+use super::line::Line;
+use super::pace::{self, Wait};
+use super::station::{Caller, Station};
+use crate::error::Error;
+use crate::network::{Network, SwitchIndex};
+use crate::service::ServiceTime;
+use crate::session::SessionId;
+
+type Work = Box<dyn FnOnce(&mut Network, u64) + Send>;
+
+/// What the caller asks of the thread.
+pub(super) enum Command {
+    Work(Work),
+    Service(SwitchIndex, ServiceTime),
+    Stop,
+}
+
+pub(super) struct Worker {
+    event_loop: EventLoop,
+    network: Network,
+    commands: Receiver<Command>,
+    stations: Vec<Station>,
+    started: Instant,
+    options: Options,
+    stopping: bool,
+    /// Whether a station stopped for others' sake and has more to do.
+    unfinished: bool,
+}
+
+/// Messages of one switch handled before others have their turn.
+const MESSAGES_PER_TURN: usize = 128;
+
+impl Worker {
+    pub(super) fn new(
+        event_loop: EventLoop,
+        network: Network,
+        commands: Receiver<Command>,
+        shared: &[Arc<Shared>],
+        started: Instant,
+        options: Options,
+    ) -> Worker {
+        let stations = shared.iter().map(|shared| Station::new(Arc::clone(shared))).collect();
+        Worker {
+            event_loop,
+            network,
+            commands,
+            stations,
+            started,
+            options,
+            stopping: false,
+            unfinished: false,
+        }
+    }
+
+    pub(super) fn set_service(
+        &mut self,
+        switch: SwitchIndex,
+        service: ServiceTime,
+    ) -> Result<(), Error> {
+        let station = self.stations.get_mut(switch.0).ok_or(Error::NoSwitch(switch))?;
+        station.has_service_time = !service.is_zero();
+        station.cpu.set_service(service);
+        Ok(())
+    }
+
+    /// Adds a way to controllers; says where it listens if it does.
+    pub(super) fn add_door(
+        &mut self,
+        switch: SwitchIndex,
+        door: Door,
+        tls: Option<&Tls>,
+    ) -> Result<Option<Address>, Error> {
+        let station = self.stations.get_mut(switch.0).ok_or(Error::NoSwitch(switch))?;
+        match door {
+            Door::Dial(address) => {
+                let seed = (switch.0 as u64) << 16 | station.callers.len() as u64;
+                let backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1), seed);
+                let dialer = Dialer::new(address, tls, self.options, backoff)?;
+                station.callers.push(Caller { dialer, session: None, dial_at: 0 });
+                Ok(None)
+            }
+            Door::Listen(address) => {
+                let mut listener = Listener::bind(&address, tls, self.options)?;
+                let token = self.event_loop.register(&mut listener)?;
+                let address = listener.address();
+                station.listeners.push((token, listener));
+                Ok(Some(address))
+            }
+        }
+    }
+
+    /// Runs until told to stop; gives the network back.
+    pub(super) fn run(mut self) -> Result<Network, Error> {
+        pace::sharpen_sleep();
+        let mut events = Vec::new();
+        while !self.stopping {
+            self.dial_due();
+            for index in 0..self.stations.len() {
+                self.serve(index);
+            }
+            self.tick();
+            self.send_all();
+            self.wait(&mut events)?;
+            for event in events.drain(..) {
+                match event {
+                    Event::Ready(readiness) => self.ready(&readiness),
+                    Event::Woken => self.obey(),
+                    Event::Timer(_) => {}
+                }
+            }
+        }
+        Ok(self.network)
+    }
+
+    fn now(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+
+    /// Waits for the next thing to do.
+    fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
+        let wait = if std::mem::take(&mut self.unfinished) {
+            Wait::Poll(Some(Duration::ZERO))
+        } else {
+            let due = self.next_due().map(|due| self.started + Duration::from_nanos(due));
+            pace::wait_for(Instant::now(), due)
+        };
+        match wait {
+            Wait::Poll(limit) => self.event_loop.wait(events, limit)?,
+            Wait::Nap(_) | Wait::Spin(_) => {
+                self.event_loop.wait(events, Some(Duration::ZERO))?;
+                if events.is_empty() {
+                    pace::pass(wait);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_due(&self) -> Option<u64> {
+        let services = self.stations.iter().filter_map(|station| station.cpu.done_at());
+        let callers = self.stations.iter().flat_map(|station| &station.callers);
+        let dials = callers.filter(|caller| caller.session.is_none()).map(|caller| caller.dial_at);
+        services.chain(dials).chain(self.network.next_deadline()).min()
+    }
+
+    fn obey(&mut self) {
+        loop {
+            match self.commands.try_recv() {
+                Ok(Command::Work(work)) => {
+                    let now = self.now();
+                    work(&mut self.network, now);
+                }
+                Ok(Command::Service(switch, service)) => {
+                    // The caller named a switch; one that is not there has no service time.
+                    let _ = self.set_service(switch, service);
+                }
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => {
+                    self.stopping = true;
+                    return;
+                }
+                Err(TryRecvError::Empty) => return,
+            }
+        }
+    }
+
+    fn ready(&mut self, readiness: &Readiness) {
+        for index in 0..self.stations.len() {
+            let Some(station) = self.stations.get_mut(index) else { return };
+            let here = |line: &Line| line.token() == readiness.token;
+            if let Some((_, line)) = station.lines.iter_mut().find(|(_, line)| here(line)) {
+                line.note(readiness);
+                return;
+            }
+            if station.listeners.iter().any(|(token, _)| *token == readiness.token) {
+                return self.accept(index, readiness);
+            }
+        }
+    }
+
+    fn accept(&mut self, index: usize, readiness: &Readiness) {
+        loop {
+            let Some(station) = self.stations.get_mut(index) else { return };
+            let mut listeners = station.listeners.iter();
+            let Some((_, listener)) = listeners.find(|(token, _)| *token == readiness.token) else {
+                return;
+            };
+            match listener.accept() {
+                Ok(Some((connection, _))) => self.open(index, connection, None),
+                Ok(None) => return,
+                Err(_) => {
+                    // Out of descriptors, say: the others go on, and this one is asked again.
+                    self.event_loop.again(readiness.token);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn dial_due(&mut self) {
+        let now = self.now();
+        for index in 0..self.stations.len() {
+            let callers = self.stations.get(index).map_or(0, |station| station.callers.len());
+            for caller_index in 0..callers {
+                let Some(station) = self.stations.get_mut(index) else { return };
+                let Some(caller) = station.callers.get_mut(caller_index) else { continue };
+                if caller.session.is_some() || caller.dial_at > now {
+                    continue;
+                }
+                match caller.dialer.dial() {
+                    Ok(connection) => self.open(index, connection, Some(caller_index)),
+                    Err(_) => caller.dial_at = now + caller.dialer.failed().as_nanos() as u64,
+                }
+            }
+        }
+    }
+
+    /// Begins a session over a new connection. A switch's first caller has its main session.
+    fn open(&mut self, index: usize, connection: Connection, caller: Option<usize>) {
+        let Ok(mut line) = Line::new(&mut self.event_loop, connection) else { return };
+        let Some(switch) = self.network.switch_mut(SwitchIndex(index)) else { return };
+        let session = if caller == Some(0) {
+            let mut hello = Vec::new();
+            switch.connect(&mut hello);
+            line.send(&mut hello);
+            SessionId::MAIN
+        } else {
+            switch.open_session()
+        };
+        let Some(station) = self.stations.get_mut(index) else { return };
+        station.shared.connections.fetch_add(1, Relaxed);
+        if let Some(caller) = caller.and_then(|caller| station.callers.get_mut(caller)) {
+            caller.session = Some(session);
+        }
+        station.lines.push((session, line));
+    }
+
+    /// Ends a session.
+    fn close(&mut self, index: usize, session: SessionId) {
+        let now = self.now();
+        let Some(station) = self.stations.get_mut(index) else { return };
+        if let Some(at) = station.lines.iter().position(|(id, _)| *id == session) {
+            let (_, line) = station.lines.remove(at);
+            line.close(&mut self.event_loop);
+            station.shared.disconnections.fetch_add(1, Relaxed);
+        }
+        if station.serving.take_if(|(id, _)| *id == session).is_some() {
+            station.cpu.abandon(now);
+        }
+        for caller in &mut station.callers {
+            if caller.session == Some(session) {
+                caller.session = None;
+                caller.dial_at = now + caller.dialer.failed().as_nanos() as u64;
+            }
+        }
+        if let Some(switch) = self.network.switch_mut(SwitchIndex(index)) {
+            switch.close_session(session);
+        }
+    }
+
+    /// Serves one switch's messages as far as its CPU has come.
+    fn serve(&mut self, index: usize) {
+        for _ in 0..MESSAGES_PER_TURN {
+            let now = self.now();
+            let Some(station) = self.stations.get_mut(index) else { return };
+            if station.cpu.is_serving() {
+                if station.cpu.finish(now).is_none() {
+                    return;
+                }
+                if let Some((session, frame)) = station.serving.take() {
+                    self.handle(index, session, &frame);
+                }
+                continue;
+            }
+            match station.next_frame(now) {
+                Ok(None) => return self.close_ended(index),
+                Err(session) => self.close(index, session),
+                Ok(Some((session, _, frame))) if !station.has_service_time => {
+                    self.handle(index, session, &frame);
+                }
+                Ok(Some((session, arrival, frame))) => {
+                    let type_ = openflow::frame::type_(&frame).unwrap_or_default();
+                    station.cpu.begin(arrival, type_);
+                    station.serving = Some((session, frame));
+                }
+            }
+        }
+        self.unfinished = true;
+    }
+
+    /// Closes the connections that ended and whose last frames were handled.
+    fn close_ended(&mut self, index: usize) {
+        let Some(station) = self.stations.get(index) else { return };
+        let is_over = |line: &Line| line.ended().is_some() && !line.is_stuffed();
+        let over: Vec<SessionId> =
+            station.lines.iter().filter(|(_, line)| is_over(line)).map(|(id, _)| *id).collect();
+        for session in over {
+            self.close(index, session);
+        }
+    }
+
+    fn handle(&mut self, index: usize, session: SessionId, frame: &[u8]) {
+        let now = self.now();
+        if let Some(station) = self.stations.get_mut(index) {
+            station.shared.count_received(frame);
+            let callers = station.callers.iter_mut();
+            for caller in callers.filter(|caller| caller.session == Some(session)) {
+                caller.dialer.succeeded();
+            }
+        }
+        let journey = self.network.handle_on(now, SwitchIndex(index), session, frame);
+        if journey.disconnect {
+            self.send(index);
+            if let Some(line) = self.stations.get_mut(index).and_then(|s| s.line(session)) {
+                // It is being cut anyway.
+                let _ = line.flush();
+            }
+            self.close(index, session);
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.now();
+        if self.network.next_deadline().is_some_and(|due| due <= now) {
+            self.network.tick(now);
+        }
+    }
+
+    fn send_all(&mut self) {
+        for index in 0..self.stations.len() {
+            self.send(index);
+            let now = self.now();
+            let Some(station) = self.stations.get_mut(index) else { return };
+            station.shared.busy.store(station.cpu.busy(now), Relaxed);
+            let mut broken = Vec::new();
+            let mut backlog = 0;
+            for (session, line) in &mut station.lines {
+                if line.flush().is_err() {
+                    broken.push(*session);
+                }
+                backlog += line.backlog();
+            }
+            station.shared.backlog.store(backlog as u64, Relaxed);
+            for session in broken {
+                self.close(index, session);
+            }
+        }
+    }
+
+    /// Moves what a switch has to say to its connections.
+    fn send(&mut self, index: usize) {
+        let Some(switch) = self.network.switch_mut(SwitchIndex(index)) else { return };
+        let Some(station) = self.stations.get_mut(index) else { return };
+        for (session, line) in &mut station.lines {
+            if let Some(output) = switch.output(*session)
+                && !output.is_empty()
+            {
+                station.shared.count_sent(output);
+                line.send(output);
+            }
+        }
+    }
+}

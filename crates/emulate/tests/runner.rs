@@ -1,0 +1,210 @@
+//! Emulated switches over real sockets (loopback).
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use channel::blocking::Client;
+use channel::{Address, Listener, Options};
+use common::path;
+use emulate::{Fault, HostIndex, Network, Runner, ServiceTime, SwitchIndex};
+use openflow::v10::{Action, FlowMod, Message, PacketOut, PortNo};
+use openflow::{ListBuf, Version, VersionSet};
+
+const SECONDS: Duration = Duration::from_secs(20);
+const SWITCH: SwitchIndex = SwitchIndex(0);
+
+fn loopback() -> Address {
+    "tcp:127.0.0.1:0".parse().unwrap()
+}
+
+fn send(client: &mut Client, xid: u32, message: Message<'_>) {
+    let mut frame = Vec::new();
+    message.write(xid, &mut frame).unwrap();
+    client.send(&frame).unwrap();
+}
+
+fn greet(client: &mut Client) {
+    let mut hello = Vec::new();
+    openflow::Hello::write_message(VersionSet::only(Version::V1_0), 1, &mut hello).unwrap();
+    client.send(&hello).unwrap();
+    assert_eq!(client.receive().unwrap()[1], 0, "HELLO");
+}
+
+/// A 1.0 controller of a switch that listens.
+fn controller(running: &emulate::Running) -> Client {
+    let address = running.listening_on(SWITCH).unwrap();
+    let mut client = Client::connect(&address, None, SECONDS).unwrap();
+    greet(&mut client);
+    client
+}
+
+/// Sends a message and waits for the answer with its xid.
+fn ask(client: &mut Client, xid: u32, message: Message<'_>) -> Vec<u8> {
+    send(client, xid, message);
+    loop {
+        let frame = client.receive().unwrap();
+        if openflow::frame::xid(&frame) == Some(xid) {
+            return frame;
+        }
+    }
+}
+
+fn running(network: Network, service: ServiceTime) -> emulate::Running {
+    Runner::new(network).listen(SWITCH, loopback()).service(SWITCH, service).start().unwrap()
+}
+
+#[test]
+fn a_switch_that_listens_serves_several_controllers() {
+    let running = running(Network::single(2, |_| {}), ServiceTime::default());
+    let mut first = controller(&running);
+    let mut second = controller(&running);
+    for (xid, client) in [(7, &mut first), (8, &mut second)] {
+        let answer = ask(client, xid, Message::EchoRequest(b"hello"));
+        assert_eq!(Message::parse(&answer).unwrap().1, Message::EchoReply(b"hello"));
+    }
+    let packet = path(1, 2).udp(1, 2, b"to both");
+    let frame = packet.clone();
+    let journey = running.call(move |n, now| n.inject(now, HostIndex(0), &frame)).unwrap();
+    assert_eq!(journey.packet_ins, [SWITCH, SWITCH]);
+    for client in [&mut first, &mut second] {
+        let frame = client.receive().unwrap();
+        let (_, Message::PacketIn(told)) = Message::parse(&frame).unwrap() else { panic!() };
+        assert_eq!(told.data, packet);
+    }
+    drop(second);
+    let counters = loop {
+        let counters = running.counters(SWITCH).unwrap();
+        if counters.disconnections == 1 {
+            break counters;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!((counters.connections, counters.received[2], counters.sent[10]), (2, 2, 2));
+    assert_eq!(ask(&mut first, 9, Message::BarrierRequest)[1], 19, "the other stays");
+    let network = running.stop().unwrap();
+    assert_eq!(network.switch(SWITCH).unwrap().port(1).unwrap().counters.rx_packets, 1);
+}
+
+#[test]
+fn many_switches_dial_and_come_back() {
+    let mut listener = Listener::bind(&loopback(), None, Options::default()).unwrap();
+    let running =
+        Runner::new(Network::linear(16, |_| {})).dial_all(listener.address()).start().unwrap();
+    let mut clients: Vec<Client> = (0..16)
+        .map(|_| {
+            let mut client = Client::accept(&mut listener, SECONDS).unwrap();
+            greet(&mut client);
+            client
+        })
+        .collect();
+    running.wait_connected(SECONDS).unwrap();
+    let mut dpids: Vec<u64> = clients
+        .iter_mut()
+        .map(|client| {
+            let answer = ask(client, 5, Message::FeaturesRequest);
+            match Message::parse(&answer).unwrap().1 {
+                Message::FeaturesReply(features) => features.datapath_id,
+                other => panic!("{other:?}"),
+            }
+        })
+        .collect();
+    dpids.sort_unstable();
+    assert_eq!(dpids, (1..=16).collect::<Vec<u64>>());
+    clients.truncate(15);
+    let mut again = Client::accept(&mut listener, SECONDS).unwrap();
+    greet(&mut again);
+    running.wait_connected(SECONDS).unwrap();
+}
+
+#[test]
+fn a_packet_out_reaches_the_host_and_its_answer_comes_back() {
+    let running = running(Network::single(2, |_| {}), ServiceTime::default());
+    let mut client = controller(&running);
+    let actions = ListBuf::from([Action::Output { port: PortNo(2), max_len: 0 }]);
+    let ping = path(1, 2).icmp_echo(false, 1, 1, b"ping");
+    let body = PacketOut { actions: actions.as_list(), data: &ping, ..PacketOut::default() };
+    send(&mut client, 1, Message::PacketOut(body));
+    let frame = client.receive().unwrap();
+    let (_, Message::PacketIn(told)) = Message::parse(&frame).unwrap() else { panic!() };
+    assert_eq!(
+        (told.in_port, told.data),
+        (PortNo(2), &path(2, 1).icmp_echo(true, 1, 1, b"ping")[..])
+    );
+}
+
+/// Only lower bounds are asserted: a busy machine can make a switch slower, nothing can make it
+/// faster.
+#[test]
+fn a_slow_switch_takes_its_time_for_every_message() {
+    const MESSAGES: u32 = 100;
+    let running = running(Network::single(2, |_| {}), ServiceTime::per_second(2_000));
+    let mut client = controller(&running);
+    ask(&mut client, 1000, Message::BarrierRequest);
+    let before = running.counters(SWITCH).unwrap();
+    let start = Instant::now();
+    for xid in 0..MESSAGES {
+        send(&mut client, xid, Message::EchoRequest(b""));
+    }
+    for xid in 0..MESSAGES {
+        assert_eq!(openflow::frame::xid(&client.receive().unwrap()), Some(xid), "in order");
+    }
+    let least = Duration::from_micros(500) * MESSAGES;
+    assert!(start.elapsed() >= least, "{:?}", start.elapsed());
+    let after = running.counters(SWITCH).unwrap();
+    assert!(after.busy - before.busy >= least, "{after:?}");
+    assert!(after.busy_fraction_since(&before) <= 1.0, "{after:?}");
+}
+
+#[test]
+fn planted_faults_show_on_the_wire() {
+    let network = |fault: Fault| Network::single(1, move |config| config.faults = vec![fault]);
+    let on = |fault: Fault| running(network(fault), ServiceTime::default());
+
+    let swallowing = on(Fault::NeverAnswers { message_type: 18 });
+    let mut client = controller(&swallowing);
+    send(&mut client, 1, Message::BarrierRequest);
+    let answer = ask(&mut client, 2, Message::EchoRequest(b""));
+    assert_eq!(answer[1], 3, "the echo is answered, the barrier before it never was");
+
+    let cutting = on(Fault::DisconnectInReply { message: 2 });
+    let mut client = controller(&cutting);
+    send(&mut client, 1, Message::EchoRequest(&[0; 100]));
+    assert!(client.receive().is_err(), "half an answer is no message");
+
+    let lying = on(Fault::BarrierLies { by: 50_000_000 });
+    let mut client = controller(&lying);
+    send(&mut client, 1, Message::FlowMod(FlowMod::default()));
+    let start = Instant::now();
+    ask(&mut client, 2, Message::BarrierRequest);
+    let at_once = lying.call(|network, _| network.switch(SWITCH).unwrap().flow_count()).unwrap();
+    if start.elapsed() < Duration::from_millis(40) {
+        assert_eq!(at_once, 0, "the barrier lied");
+    }
+    let is_there = |network: &mut Network| network.switch(SWITCH).unwrap().flow_count() == 1;
+    lying.wait_for("the entry", SECONDS, is_there).unwrap();
+}
+
+#[test]
+fn a_peer_that_does_not_speak_openflow_is_cut_and_others_stay() {
+    let running = running(Network::single(1, |_| {}), ServiceTime::default());
+    let mut good = controller(&running);
+    let address = running.listening_on(SWITCH).unwrap();
+    for bytes in [
+        &[4, 0, 0, 3, 0, 0, 0, 0][..],
+        b"GET / HTTP/1.1\r\n\r\n--------",
+        &[1, 2, 0, 8, 0, 0, 0, 1],
+    ] {
+        let mut bad = Client::connect(&address, None, SECONDS).unwrap();
+        bad.send(bytes).unwrap();
+        let pause = Duration::from_millis(1);
+        // The last is an ECHO before any HELLO; the one before says it is 18,503 bytes long.
+        if bytes[0] != b'G' {
+            bad.wait_closed().unwrap();
+        } else {
+            assert!(bad.receive_within(pause).is_ok());
+        }
+        assert_eq!(ask(&mut good, 3, Message::EchoRequest(b""))[1], 3);
+    }
+}
