@@ -88,7 +88,7 @@ pub struct Reconnect {
 }
 
 /// How state is kept under `--state DIR`. Read at start only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Store {
     /// When changes reach the disk. Default: every 100 ms.
     pub sync: crate::store::Sync,

@@ -170,9 +170,3 @@ fn store(table: &mut Table<'_, '_>) -> Store {
     });
     Store { sync: sync.unwrap_or_default() }
 }
-
-impl Default for Store {
-    fn default() -> Self {
-        Store { sync: Sync::default() }
-    }
-}

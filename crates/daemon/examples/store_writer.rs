@@ -1,0 +1,92 @@
+//! Writes to a store until told otherwise, and says what was acknowledged: the process that `tests/store_crash.rs`
+//! kills, and the measurement of commit latency.
+//!
+//! ```text
+//! store_writer DIR [always|MILLISECONDS [BATCHES [IN_FLIGHT [PAUSE_MICROSECONDS]]]]
+//! ```
+//!
+//! stdout: `stored SEQ` or `failed SEQ` per acknowledgement. stderr, at the end: percentiles of the time from push to
+//! acknowledgement. After twenty failures it ends too.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use daemon::metrics::Registry;
+use daemon::store::{Done, Event, Store, Sync};
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |i: usize, default: u64| arguments.get(i).map_or(Ok(default), |text| text.parse());
+    let dir = arguments
+        .first()
+        .ok_or("usage: store_writer DIR [always|MS [BATCHES [IN_FLIGHT [PAUSE_US]]]]")?;
+    let sync = match arguments.get(1).map(String::as_str) {
+        Some("always") => Sync::Always,
+        _ => Sync::Every(Duration::from_millis(number(1, 100)?)),
+    };
+    let (batches, in_flight, pause) =
+        (number(2, u64::MAX)?, number(3, 8)?, Duration::from_micros(number(4, 0)?));
+
+    let store = Store::open(Path::new(dir), sync, Registry::new())?;
+    let (sender, events) = mpsc::channel();
+    let shard = store.register(move |event| drop(sender.send(event)))?;
+    let mut out = io::stdout().lock();
+    let mut pushed: Vec<Instant> = Vec::new();
+    let mut nanos: Vec<u128> = Vec::new();
+    let (mut open, mut failures) = (0, 0);
+    let mut next = 1;
+    while (next <= batches && failures < 20) || open > 0 {
+        while next <= batches && failures < 20 && open < in_flight {
+            pushed.push(Instant::now());
+            match shard.push(support::batch(next)) {
+                Ok(Done::Later) => open += 1,
+                other => return Err(format!("push {next}: {other:?}").into()),
+            }
+            next += 1;
+        }
+        match events.recv()? {
+            Event::Stored(seq) => {
+                // Acknowledgements are cumulative.
+                for started in pushed.iter().skip(nanos.len()).take(seq as usize - nanos.len()) {
+                    nanos.push(started.elapsed().as_nanos());
+                    open -= 1;
+                }
+                writeln!(out, "stored {seq}")?;
+            }
+            Event::Failed(batch) => {
+                nanos.push(u128::MAX);
+                open -= 1;
+                writeln!(out, "failed {}", batch.seq)?;
+                failures += 1;
+            }
+            Event::Loaded { .. } => {}
+        }
+        out.flush()?;
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
+    }
+    nanos.retain(|&n| n != u128::MAX);
+    nanos.sort_unstable();
+    let at = |q: f64| {
+        nanos
+            .get((q * nanos.len() as f64) as usize)
+            .or(nanos.last())
+            .map_or(0.0, |&n| n as f64 / 1e3)
+    };
+    writeln!(
+        io::stderr(),
+        "{sync:?}, {in_flight} in flight: p50 {:.0} µs, p90 {:.0} µs, p99 {:.0} µs, p99.9 {:.0} µs, max {:.0} µs",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    )?;
+    Ok(())
+}

@@ -1,0 +1,293 @@
+//! The store without crashes; `tests/store_crash.rs` has those.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+
+use super::database::{Changes, allocate};
+use super::*;
+
+/// A folder that goes when its owner does.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("weir-store-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open(dir: &Path) -> Store {
+    Store::open(dir, Sync::default(), Registry::new()).unwrap()
+}
+
+fn key(tenant: u16, item: u64) -> StoreKey {
+    StoreKey { tenant: TenantId(tenant), item }
+}
+
+fn put(tenant: u16, item: u64, value: &str) -> StoreOp {
+    StoreOp::Put(key(tenant, item), value.as_bytes().to_vec())
+}
+
+/// Pushes batches numbered from 1, and waits until all are stored.
+fn store_all(store: &Store, batches: Vec<(u64, Vec<StoreOp>)>) -> (ShardStore, Receiver<Event>) {
+    let (sender, events) = mpsc::channel();
+    let shard = store.register(move |event| drop(sender.send(event))).unwrap();
+    let last = batches.len() as u64;
+    let mut later = false;
+    for (seq, (dpid, ops)) in (1..).zip(batches) {
+        later = shard.push(Batch { seq, dpid, ops }).unwrap() == Done::Later;
+    }
+    while later && events.recv().unwrap() != Event::Stored(last) {}
+    (shard, events)
+}
+
+fn stored(store: &Store, dpid: u64) -> Vec<(u16, u64, String)> {
+    let rows = store.load(dpid).unwrap();
+    rows.into_iter()
+        .map(|(key, value)| (key.tenant.0, key.item, String::from_utf8(value).unwrap()))
+        .collect()
+}
+
+#[test]
+fn disk_and_memory_give_the_same_answers() {
+    let folder = Folder::new("same");
+    for store in [Store::memory().unwrap(), open(&folder.0)] {
+        assert_eq!(
+            store.tenant_ids(&["red", "blue", "red"]).unwrap(),
+            [TenantId(1), TenantId(2), TenantId(1)]
+        );
+        assert_eq!(store.tenant_id("blue"), Ok(TenantId(2)));
+        assert_eq!(store.tenant_ids(&["green", "red"]).unwrap(), [TenantId(3), TenantId(1)]);
+        let (shard, events) = store_all(
+            &store,
+            vec![
+                (9, vec![put(2, 1, "b1"), put(1, u64::MAX, "a-last"), put(1, 5, "a5")]),
+                (8, vec![put(1, 5, "other switch")]),
+                (10, vec![put(1, 5, "another")]),
+                (
+                    9,
+                    vec![
+                        put(1, 5, "a5 again"),
+                        StoreOp::Delete(key(2, 1)),
+                        StoreOp::Delete(key(3, 3)),
+                    ],
+                ),
+                (9, vec![put(2, 0, "b0"), put(2, 7, "gone"), StoreOp::Delete(key(2, 7))]),
+            ],
+        );
+        let expected = [(1, 5, "a5 again"), (1, u64::MAX, "a-last"), (2, 0, "b0")];
+        let expected: Vec<_> = expected.iter().map(|&(t, i, v)| (t, i, v.to_owned())).collect();
+        assert_eq!(stored(&store, 9), expected);
+        assert_eq!(stored(&store, 8), [(1, 5, "other switch".to_owned())]);
+        assert_eq!(stored(&store, 1), []);
+        let loaded = match shard.load(9).unwrap() {
+            Done::Now(rows) => rows,
+            Done::Later => match events.recv().unwrap() {
+                Event::Loaded { dpid: 9, stored } => stored.unwrap(),
+                other => panic!("{other:?}"),
+            },
+        };
+        assert_eq!(loaded, store.load(9).unwrap());
+    }
+}
+
+#[test]
+fn a_load_sees_what_any_shard_pushed_before() {
+    let folder = Folder::new("order");
+    let store = open(&folder.0);
+    let first = store.register(|_| {}).unwrap();
+    let (sender, events) = mpsc::channel();
+    let second = store.register(move |event| drop(sender.send(event))).unwrap();
+    for seq in 1..=50 {
+        assert_eq!(
+            first.push(Batch { seq, dpid: 1, ops: vec![put(1, seq, "x")] }),
+            Ok(Done::Later)
+        );
+    }
+    assert_eq!(second.load(1), Ok(Done::Later));
+    let Event::Loaded { dpid: 1, stored: Ok(rows) } = events.recv().unwrap() else { panic!() };
+    assert_eq!(rows.len(), 50);
+}
+
+#[test]
+fn a_restart_forgets_nothing() {
+    let folder = Folder::new("restart");
+    let (secret, ids) = {
+        let store = open(&folder.0);
+        store_all(&store, vec![(1, vec![put(1, 1, "kept")])]);
+        (store.secret(), store.tenant_ids(&["a", "b", "c"]).unwrap())
+    };
+    let store = open(&folder.0);
+    assert_eq!(store.secret(), secret);
+    assert_ne!(secret, [0; 16]);
+    assert_eq!(
+        store.tenant_ids(&["c", "new", "a", "b"]).unwrap(),
+        [ids[2], TenantId(4), ids[0], ids[1]]
+    );
+    assert_eq!(stored(&store, 1), [(1, 1, "kept".to_owned())]);
+    assert!(!folder.0.join("weir.redb.damaged-1").exists());
+}
+
+#[test]
+fn only_weirs_user_may_read_the_state() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("mode");
+    drop(open(&folder.0));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder.0), mode(&folder.0.join("weir.redb"))), (0o700, 0o600));
+}
+
+#[test]
+fn batches_that_wait_are_committed_together() {
+    let folder = Folder::new("group");
+    let registry = Registry::new();
+    let store = Store::open(&folder.0, Sync::default(), Arc::clone(&registry)).unwrap();
+    let (sender, events) = mpsc::channel();
+    let (gate, open_gate) = mpsc::channel::<()>();
+    // The callback holds the store thread up after the first commit, so that the rest has to wait.
+    let shard = store.register(move |event| {
+        let _ = sender.send(event);
+        let _ = open_gate.recv();
+    });
+    let shard = shard.unwrap();
+    let push = |seq| shard.push(Batch { seq, dpid: 1, ops: vec![put(1, seq, "x")] });
+    assert_eq!(push(1), Ok(Done::Later));
+    assert_eq!(events.recv(), Ok(Event::Stored(1)));
+    let mut seq = 1;
+    while push(seq + 1).is_ok() {
+        seq += 1;
+    }
+    assert_eq!(seq, 1 + QUEUE as u64, "the queue is bounded, and a full one hands the batch back");
+    drop(gate);
+    assert_eq!(events.recv(), Ok(Event::Stored(seq)), "one acknowledgement for all");
+    assert_eq!(registry.process.store_commit.snapshot().count(), 2);
+    assert_eq!(registry.process.store_changes.get(), seq);
+}
+
+#[test]
+fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
+    type Damage = (&'static str, fn(&mut Vec<u8>));
+    let damages: [Damage; 5] = [
+        ("not a database", |bytes| *bytes = b"hello".repeat(1_000)),
+        ("cut off", |bytes| bytes.truncate(bytes.len() / 2)),
+        ("no header", |bytes| bytes[..512].fill(0)),
+        ("noise", |bytes| {
+            bytes.iter_mut().enumerate().for_each(|(i, b)| *b ^= (i * 31 % 251) as u8)
+        }),
+        ("pages lost", |bytes| bytes[4096..].fill(0)),
+    ];
+    for (what, damage) in damages {
+        let folder = Folder::new("damaged");
+        store_all(&open(&folder.0), vec![(1, (0..2_000).map(|i| put(1, i, "value")).collect())]);
+        let file = folder.0.join("weir.redb");
+        let mut bytes = fs::read(&file).unwrap();
+        damage(&mut bytes);
+        fs::write(&file, &bytes).unwrap();
+        let store = open(&folder.0);
+        assert_eq!(stored(&store, 1), [], "{what}: a new one is empty");
+        assert_eq!(
+            fs::read(folder.0.join("weir.redb.damaged-1")).unwrap().len(),
+            bytes.len(),
+            "{what}: kept aside"
+        );
+        store_all(&store, vec![(1, vec![put(1, 1, "works")])]);
+    }
+}
+
+/// Whatever byte is flipped: either everything reads back, or the file is set aside; never wrong answers, never a panic.
+#[test]
+fn no_flipped_byte_goes_unnoticed() {
+    let folder = Folder::new("flipped");
+    store_all(&open(&folder.0), vec![(1, (0..300).map(|i| put(1, i, "value")).collect())]);
+    let file = folder.0.join("weir.redb");
+    let good = fs::read(&file).unwrap();
+    let expected = stored(&open(&folder.0), 1);
+    let used: Vec<usize> = (0..good.len()).filter(|&at| good[at] != 0).collect();
+    for &at in used.iter().step_by(used.len() / 60) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x40;
+        fs::write(&file, &bytes).unwrap();
+        let store = open(&folder.0);
+        let aside = folder.0.join("weir.redb.damaged-1");
+        let found = stored(&store, 1);
+        drop(store);
+        match fs::remove_file(&aside) {
+            Ok(()) => assert_eq!(found, [], "byte {at}"),
+            Err(_) => assert_eq!(found, expected, "byte {at}"),
+        }
+    }
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    let folder = Folder::new("newer");
+    drop(open(&folder.0));
+    {
+        let database = redb::Database::open(folder.0.join("weir.redb")).unwrap();
+        let transaction = database.begin_write().unwrap();
+        let meta = redb::TableDefinition::<&str, &[u8]>::new("meta");
+        transaction
+            .open_table(meta)
+            .unwrap()
+            .insert("schema", 2u32.to_be_bytes().as_slice())
+            .unwrap();
+        transaction.commit().unwrap();
+    }
+    let error = Store::open(&folder.0, Sync::default(), Registry::new()).err().unwrap();
+    assert_eq!(error, StoreError::Newer { file: folder.0.join("weir.redb"), found: 2 });
+    assert!(!folder.0.join("weir.redb.damaged-1").exists());
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_an_error() {
+    let error =
+        Store::open(Path::new("/proc/weir"), Sync::default(), Registry::new()).err().unwrap();
+    assert!(error.to_string().contains("/proc/weir"), "{error}");
+}
+
+#[test]
+fn numbers_are_given_again_only_when_all_are_taken_and_nothing_hangs_on_them() {
+    let known = |ids: &[(&str, u16)]| -> HashMap<String, u16> {
+        ids.iter().map(|&(name, id)| (name.to_owned(), id)).collect()
+    };
+    let changes = |forget: &[&str], assign: &[(&str, u16)]| Changes {
+        forget: forget.iter().map(|&name| name.to_owned()).collect(),
+        assign: assign.iter().map(|&(name, id)| (name.to_owned(), id)).collect(),
+    };
+    type Case<'a> =
+        (&'a [(&'a str, u16)], &'a [&'a str], &'a [u16], Result<(Vec<u16>, Changes), StoreError>);
+    let cases: [Case<'_>; 6] = [
+        (&[], &["a", "b", "a"], &[], Ok((vec![1, 2, 1], changes(&[], &[("a", 1), ("b", 2)])))),
+        (&[("a", 3)], &["b"], &[], Ok((vec![4], changes(&[], &[("b", 4)])))),
+        (&[("old", 1), ("z", 65535)], &["z"], &[], Ok((vec![65535], changes(&[], &[])))),
+        (
+            &[("old", 1), ("z", 65535)],
+            &["z", "new"],
+            &[],
+            Ok((vec![65535, 1], changes(&["old"], &[("new", 1)]))),
+        ),
+        (&[("old", 1), ("z", 65535)], &["z", "new"], &[1], Err(StoreError::NoTenantIds)),
+        (
+            &[("o1", 1), ("o2", 2), ("o3", 3), ("z", 65535)],
+            &["n1", "o3", "n2"],
+            &[2],
+            Ok((vec![1, 3, 65535], changes(&["o1", "z"], &[("n1", 1), ("n2", 65535)]))),
+        ),
+    ];
+    for (ids, names, used, expected) in cases {
+        let used: HashSet<u16> = used.iter().copied().collect();
+        let found = allocate(&known(ids), names, || used);
+        let found = found
+            .map(|(ids, changes)| (ids.into_iter().map(|id| id.0).collect::<Vec<_>>(), changes));
+        assert_eq!(found, expected, "{ids:?} {names:?}");
+    }
+}

@@ -1,0 +1,122 @@
+//! What was acknowledged is there after `kill -9`, and after the disk was full: with a real process and a real file.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use daemon::metrics::Registry;
+use daemon::store::{Store, Sync};
+
+mod support;
+use support::{DPID, Folder, replay};
+
+/// Batches that the writer has in flight, so at most this many more than acknowledged can be stored.
+const IN_FLIGHT: u64 = 8;
+
+#[test]
+fn everything_acknowledged_survives_sigkill() {
+    for (round, sync, acknowledged) in
+        [(0, "100", 40), (1, "100", 700), (2, "60000", 333), (3, "always", 25)]
+    {
+        let folder = Folder::new(&format!("kill-{round}"));
+        let mut child = writer(folder.path(), &[sync]);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut last = 0;
+        while last < acknowledged {
+            last = stored(&lines.next().unwrap().unwrap());
+        }
+        child.kill().unwrap(); // SIGKILL
+        child.wait().unwrap();
+        // What it still managed to say before it died counts too; its last line may be torn.
+        for line in lines.map_while(Result::ok) {
+            last = line.strip_prefix("stored ").and_then(|seq| seq.parse().ok()).unwrap_or(last);
+        }
+        assert_prefix(folder.path(), last, &format!("sync {sync}, killed after {last}"));
+    }
+}
+
+#[test]
+fn a_full_disk_is_reported_and_loses_nothing() {
+    let folder = Folder::new("full");
+    // A limit on file size stands for the full disk: the same system calls fail, with another error.
+    let script = "ulimit -f 3000; trap '' XFSZ; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(example()).arg(folder.path()).args(["100", "30000", "1"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let first_failure =
+        text.lines().position(|line| line.starts_with("failed ")).expect("the limit was reached");
+    assert!(first_failure > 100, "it worked until then");
+    // One batch in flight, so the batches before the first failure were all acknowledged; of those after it some
+    // failed, so only the first part has a simple model.
+    let store = open(folder.path());
+    let stored = store.load(DPID).unwrap();
+    let model = replay(first_failure as u64);
+    for (key, _) in model.iter().filter(|(key, _)| key.tenant.0 == 1) {
+        assert!(stored.iter().any(|(found, _)| found == key), "{key:?} was acknowledged");
+    }
+}
+
+#[test]
+fn a_second_process_is_told_who_holds_the_directory() {
+    let folder = Folder::new("lock");
+    let mut child = writer(folder.path(), &["100", "1000000", "1", "1000"]);
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let error =
+        Store::open(folder.path(), Sync::default(), Registry::new()).err().map(|e| e.to_string());
+    let mut second = writer(folder.path(), &["100"]);
+    let mut complaint = String::new();
+    second.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
+    let status = second.wait().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let error = error.expect("refused");
+    assert!(error.contains(&format!("in use by another weir (process {})", child.id())), "{error}");
+    assert!(!status.success() && complaint.contains("Locked"), "{complaint}");
+    drop(open(folder.path()));
+}
+
+/// The store holds exactly what some number of whole batches leave, at least `acknowledged` of them.
+fn assert_prefix(dir: &Path, acknowledged: u64, what: &str) {
+    let store = open(dir);
+    let stored = store.load(DPID).unwrap();
+    let fits = (acknowledged..=acknowledged + IN_FLIGHT)
+        .any(|last| replay(last).into_iter().eq(stored.iter().cloned()));
+    assert!(fits, "{what}: {} entries, which no prefix of the batches leaves", stored.len());
+    assert!(!dir.join("weir.redb.damaged-1").exists(), "{what}: taken for damaged");
+}
+
+fn open(dir: &Path) -> Store {
+    Store::open(dir, Sync::Every(Duration::from_millis(100)), Registry::new()).unwrap()
+}
+
+fn stored(line: &str) -> u64 {
+    line.strip_prefix("stored ").unwrap().parse().unwrap()
+}
+
+fn writer(dir: &Path, arguments: &[&str]) -> Child {
+    let mut command = Command::new(example());
+    command
+        .arg(dir)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Cargo puts examples beside tests: `target/debug/deps/store_crash-…` and `target/debug/examples/store_writer`. It
+/// builds them with the tests only when no test is chosen by name, hence the second try.
+fn example() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let path = test.parent().and_then(Path::parent).unwrap().join("examples/store_writer");
+    if !path.exists() {
+        let arguments = ["build", "--quiet", "-p", "weir-daemon", "--example", "store_writer"];
+        let built = Command::new(env!("CARGO")).args(arguments).status().unwrap();
+        assert!(built.success() && path.exists(), "{} cannot be built", path.display());
+    }
+    path
+}
