@@ -13,15 +13,18 @@
 
 pub mod arrivals;
 mod clock;
+pub mod comparison;
 mod conn;
 mod endpoint;
 pub mod error;
 pub mod fault;
+pub mod matrix;
 pub mod measure;
 pub mod observe;
 pub mod plan;
 mod run;
 pub mod scenarios;
+pub mod search;
 pub mod segments;
 mod sender;
 pub mod session;
@@ -32,9 +35,12 @@ mod track;
 mod wire;
 mod worker;
 
+pub use comparison::{Case, Comparison, Criterion, Options, Verdict};
 pub use error::Error;
+pub use matrix::{Matrix, Shape};
 pub use measure::{Collector, Measurement, ceiling};
-pub use plan::{Kind, Load, Setup, Slicing, Stream, SwitchModel, Topology, Version};
+pub use plan::{Kind, Load, Plan, Setup, Slicing, Stream, SwitchModel, Topology, Version};
+pub use search::{Found, Goal, Search, Trial};
 pub use session::{Controllers, Outcome, Session, StreamOutcome};
 pub use system::{System, Target};
 pub use track::{Counts, Record, Second};

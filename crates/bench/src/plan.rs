@@ -34,10 +34,11 @@ impl Version {
 }
 
 /// What stands between the emulated switches and the emulated controllers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
     /// Nothing: every tenant has its own switch, which dials the tenant's controller.
+    #[default]
     Direct,
     /// A relay: tenant *i*'s own switch dials address *i*, behind which stands its controller.
     PerTenant {
@@ -113,6 +114,7 @@ pub struct Setup {
     #[serde(default)]
     pub version: Version,
     /// What stands in the middle.
+    #[serde(default)]
     pub topology: Topology,
     /// How many tenants there are.
     pub tenants: usize,
@@ -339,6 +341,17 @@ impl Stream {
     }
 }
 
+/// A scenario file: who is connected to whom, and who sends what when. Tenants, rates and mixes
+/// change in mid-run by streams with start and stop times, and by [`Arrivals::Steps`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Who is connected to whom.
+    pub setup: Setup,
+    /// Who sends what when.
+    pub load: Load,
+}
+
 /// Who sends what when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -544,6 +557,27 @@ mod tests {
         }
         assert_eq!(Slicing::SourcePrefix.flowspace(0, 2), "ip,nw_src=10.1.0.0/16");
         assert_eq!(Slicing::SourcePrefix.flowspace(999, 1000), "ip,nw_src=10.3.232.0/24");
+    }
+
+    #[test]
+    fn a_scenario_file_is_read_and_written() {
+        let text = r#"{
+            "setup": { "version": "1.3", "tenants": 2, "slicing": "vlan" },
+            "load": { "duration_ms": 3000, "streams": [
+                { "tenant": 0, "mix": [["packet-in", 1]], "arrivals": { "poisson": { "rate": 500 } } },
+                { "tenant": 1, "mix": [["echo", 1]], "start_ms": 1000, "subject": false,
+                  "arrivals": { "steps": { "steps": [[0, 100], [1, 5000]] } } }
+            ] }
+        }"#;
+        let plan: Plan = serde_json::from_str(text).unwrap();
+        assert!(plan.setup.check().is_ok() && plan.load.check(&plan.setup).is_ok());
+        assert_eq!(plan.setup.version, Version::V1_3);
+        assert_eq!(plan.load.streams[1].start_ms, 1000);
+        let again = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&again).unwrap(), plan);
+        let typo = text.replace("duration_ms", "duration_sm");
+        let error = serde_json::from_str::<Plan>(&typo).unwrap_err().to_string();
+        assert!(error.contains("duration_sm"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 
 use bench::arrivals::Arrivals;
-use bench::{Controllers, Kind, Load, Outcome, Session, Setup, Slicing, Stream, Topology, Version};
+use bench::{
+    Controllers, Goal, Kind, Load, Outcome, Search, Session, Setup, Slicing, Stream, Topology,
+    Version,
+};
 
 fn open(change: impl FnOnce(&mut Setup), tenants: usize) -> Session {
     let controllers = Controllers::bind(tenants, "127.0.0.1:0".parse().unwrap()).unwrap();
@@ -153,4 +156,24 @@ fn a_slow_switch_works_at_its_rate_and_loses_nothing() {
     // 400 messages of a millisecond each, in a schedule of 200 ms: the last waits some 200 ms.
     assert!(outcome.latency().percentile(100.0) >= Some(190_000_000));
     assert!((0.01..=1.001).contains(&outcome.switch_busy), "{}", outcome.switch_busy);
+}
+
+#[test]
+fn a_search_finds_a_rate_below_what_the_switch_can_do() {
+    // 100 µs a message: 10,000 per second is the most, so the upper bound cannot pass.
+    let mut session = open(|setup| setup.switch.service_ns = 100_000, 1);
+    let search = Search {
+        kind: Kind::Barrier,
+        tenants: 1,
+        low: 100.0,
+        high: 40_000.0,
+        resolution: 1.0,
+        trial_ms: 100,
+        goal: Goal::Highest,
+    };
+    let found = search.run(&mut session).unwrap();
+    assert!(!found.at_upper_bound && found.rate.is_none_or(|rate| rate < 20_000.0), "{found:?}");
+    assert!(found.trials.len() >= 2 && found.table().to_string().lines().count() > 2);
+    let bad = Search { low: 5.0, high: 4.0, ..search };
+    assert!(bad.run(&mut session).unwrap_err().to_string().contains("highest rate"));
 }

@@ -118,9 +118,10 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric of these samples.
+    /// A metric of these samples; what is not finite (a ratio to nothing) is no sample.
     #[must_use]
-    pub fn new(unit: &str, better: Better, samples: Vec<f64>) -> Self {
+    pub fn new(unit: &str, better: Better, mut samples: Vec<f64>) -> Self {
+        samples.retain(|sample| sample.is_finite());
         Self {
             unit: unit.to_owned(),
             better,
@@ -162,9 +163,7 @@ pub struct TenantRow {
 pub struct Interval {
     /// Seconds since the schedule's start.
     pub start_s: f64,
-    /// Messages whose intended time lies in it.
-    pub sent: u64,
-    /// Of those, how many arrived or were answered.
+    /// Messages whose intended time lies in it and that arrived or were answered.
     pub received: u64,
     /// Their mean latency.
     pub mean_us: f64,

@@ -40,6 +40,14 @@ impl Table {
         out
     }
 
+    pub(crate) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
         std::iter::once(&self.header).chain(&self.rows)
     }

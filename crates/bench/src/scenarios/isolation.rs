@@ -1,7 +1,7 @@
 //! A quiet tenant beside a neighbour who asks for far more than there is: of the switch, or of the
 //! hypervisor itself.
 
-use super::{Case, Criterion, Options, Scene, find, mean_of, ratio, timed};
+use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
 use crate::arrivals::Arrivals;
 use crate::plan::{Kind, Load, Setup, Stream, SwitchModel};
 use report::Scalar;
@@ -38,7 +38,7 @@ fn case(options: &Options, kind: Kind, neighbour_rate: Option<f64>, service_ns: 
 }
 
 /// The switch is the bottleneck.
-pub(super) fn switch(options: &Options) -> Scene {
+pub(super) fn switch(options: &Options) -> Comparison {
     let kinds = [Kind::PortStats, Kind::PacketOut];
     let cases = kinds.into_iter().flat_map(|kind| {
         [None, Some(NEIGHBOUR_RATE)].map(|rate| case(options, kind, rate, SERVICE_NS))
@@ -82,7 +82,7 @@ pub(super) fn switch(options: &Options) -> Scene {
         }
         criteria
     };
-    Scene { cases, criteria: Box::new(criteria), kind: Kind::PacketOut }
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketOut }
 }
 
 /// The share of what the neighbour got rid of that never arrived: back-pressure is no loss.
@@ -94,7 +94,7 @@ fn neighbour_loss(points: &[report::Point], subject: &str, kind: Kind) -> Option
 }
 
 /// The hypervisor is the bottleneck.
-pub(super) fn flood(options: &Options) -> Scene {
+pub(super) fn flood(options: &Options) -> Comparison {
     let kind = Kind::PacketOut;
     let cases = [None, Some(FLOOD_RATE)].map(|rate| case(options, kind, rate, 0)).into();
     let subject = options.subject.name().to_owned();
@@ -106,5 +106,5 @@ pub(super) fn flood(options: &Options) -> Scene {
             Criterion::at_most("p90 beside the flood over alone", over("p90_us"), 2.0),
         ]
     };
-    Scene { cases, criteria: Box::new(criteria), kind }
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind }
 }

@@ -1,6 +1,6 @@
 //! What the hypervisor keeps in memory with 20 tenants and 10,000 rules.
 
-use super::{Case, Criterion, Options, Scene, mean_of, peak_memory};
+use super::{Case, Comparison, Criterion, Options, mean_of, peak_memory};
 use crate::arrivals::Arrivals;
 use crate::plan::{Kind, Load, Setup, Stream};
 
@@ -8,7 +8,7 @@ const TENANTS: usize = 20;
 const RULES: u32 = 10_000;
 const LIMIT_BYTES: f64 = 64e6;
 
-pub(super) fn scene(options: &Options) -> Scene {
+pub(super) fn scene(options: &Options) -> Comparison {
     // Each tenant sends its rules in the first two seconds, all different; then all rests.
     let each = RULES / TENANTS as u32;
     let arrivals = Arrivals::Steps { steps: vec![(0.0, f64::from(each) / 2.0), (2.0, 0.0)] };
@@ -37,5 +37,10 @@ pub(super) fn scene(options: &Options) -> Scene {
             Criterion::at_least("rules acknowledged", answered, f64::from(RULES)),
         ]
     };
-    Scene { cases: vec![case], criteria: Box::new(criteria), kind: Kind::FlowMod }
+    Comparison {
+        tool: String::new(),
+        cases: vec![case],
+        criteria: Box::new(criteria),
+        kind: Kind::FlowMod,
+    }
 }

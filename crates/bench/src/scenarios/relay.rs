@@ -1,11 +1,11 @@
 //! Weir against a TCP relay in the same place: what looking at messages costs beyond carrying them.
 
-use super::{Case, Criterion, Options, Scene, find, ratio, timed};
+use super::{Case, Comparison, Criterion, Options, find, ratio, timed};
 use crate::plan::{Kind, Load, Setup};
 
 const RATE: f64 = 40_000.0;
 
-pub(super) fn scene(options: &Options) -> Scene {
+pub(super) fn scene(options: &Options) -> Comparison {
     let mut cases = Vec::new();
     for tenants in [1, 20] {
         for system in [&options.relay, &options.subject] {
@@ -32,5 +32,5 @@ pub(super) fn scene(options: &Options) -> Scene {
         }
         criteria
     };
-    Scene { cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
 }

@@ -1,9 +1,9 @@
 //! As many PACKET_INs per second as the hypervisor takes from one switch.
 
-use super::{Case, Criterion, Options, Scene, mean_of, timed};
+use super::{Case, Comparison, Criterion, Options, mean_of, timed};
 use crate::plan::{Kind, Load, Setup};
 
-pub(super) fn scene(options: &Options) -> Scene {
+pub(super) fn scene(options: &Options) -> Comparison {
     let case = |tenants: usize| Case {
         system: options.subject.clone(),
         parameters: vec![("tenants", tenants.into())],
@@ -16,5 +16,10 @@ pub(super) fn scene(options: &Options) -> Scene {
         let rate = mean_of(points, &subject, &[("tenants", 1_usize.into())], "rate_per_s");
         vec![Criterion::at_least("PACKET_IN/s, 1 tenant", rate, 1_200_000.0)]
     };
-    Scene { cases: vec![case(1), case(20)], criteria: Box::new(criteria), kind: Kind::PacketIn }
+    Comparison {
+        tool: String::new(),
+        cases: vec![case(1), case(20)],
+        criteria: Box::new(criteria),
+        kind: Kind::PacketIn,
+    }
 }

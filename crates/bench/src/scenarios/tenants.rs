@@ -1,12 +1,12 @@
 //! What the number of tenants costs: the same total rate, spread over more and more of them.
 
-use super::{Case, Criterion, Options, Scene, find, ratio, timed};
+use super::{Case, Comparison, Criterion, Options, find, ratio, timed};
 use crate::plan::{Kind, Load, Setup};
 
 const TOTAL_RATE: f64 = 20_000.0;
 const TENANTS: [usize; 7] = [1, 5, 20, 100, 200, 500, 1000];
 
-pub(super) fn scene(options: &Options) -> Scene {
+pub(super) fn scene(options: &Options) -> Comparison {
     let case = |&tenants: &usize| Case {
         system: options.subject.clone(),
         parameters: vec![("tenants", tenants.into())],
@@ -21,5 +21,5 @@ pub(super) fn scene(options: &Options) -> Scene {
         vec![Criterion::at_most(name, ratio(of(1000), of(1), "p50_us"), 1.5)]
     };
     let cases = TENANTS.iter().map(case).collect();
-    Scene { cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
 }

@@ -1,0 +1,203 @@
+//! `weir bench` as such: every system × message × rate × number of tenants that is asked for, as
+//! one [`Comparison`]. Latency against rate, and latency against tenants, are matrices.
+
+use crate::Error;
+use crate::arrivals::Arrivals;
+use crate::comparison::{Case, Comparison, Options};
+use crate::plan::{Kind, Load, Setup, Stream};
+use crate::system::System;
+use report::figure::{Line, Lines, Scale};
+use report::{Results, Scalar};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How the messages of a given rate are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// Evenly.
+    #[default]
+    Constant,
+    /// Exponentially distributed gaps.
+    Poisson,
+    /// So many at once; the bursts evenly.
+    Burst(u32),
+}
+
+impl Shape {
+    /// The arrival process with a mean of `rate` messages per second.
+    #[must_use]
+    pub fn at(self, rate: f64) -> Arrivals {
+        match self {
+            Self::Constant => Arrivals::Constant { rate },
+            Self::Poisson => Arrivals::Poisson { rate },
+            Self::Burst(count) => {
+                Arrivals::Burst { count, every_us: f64::from(count) * 1e6 / rate }
+            }
+        }
+    }
+}
+
+/// What is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// The systems.
+    pub systems: Vec<System>,
+    /// The mixes; one with a single kind is that message alone.
+    pub mixes: Vec<Vec<(Kind, u32)>>,
+    /// Messages per second over all tenants; 0 is as many as the system takes.
+    pub rates: Vec<f64>,
+    /// Numbers of tenants, among whom the rate is divided.
+    pub tenants: Vec<usize>,
+    /// How messages are spaced.
+    pub shape: Shape,
+    /// At most so many messages per write; 0: all that are due.
+    pub batch: usize,
+}
+
+impl Matrix {
+    /// The comparison; it asks for nothing, so it has no criteria.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] naming what is missing or out of range.
+    pub fn comparison(&self, options: &Options) -> Result<Comparison, Error> {
+        let mut cases = Vec::new();
+        for &tenants in &self.tenants {
+            for mix in &self.mixes {
+                for &rate in &self.rates {
+                    for system in &self.systems {
+                        cases.push(self.case(system, mix, rate, tenants, options));
+                    }
+                }
+            }
+        }
+        let first = self.mixes.first().and_then(|mix| mix.first());
+        let Some(&(kind, _)) = first.filter(|_| !cases.is_empty()) else {
+            return Err(Error::Setting {
+                name: "systems, messages, rates or tenants".to_owned(),
+                value: "an empty list".to_owned(),
+                range: "at least one of each".to_owned(),
+            });
+        };
+        // What is wrong is told before the first run, not in the middle.
+        for case in &cases {
+            case.setup.check()?;
+            case.load.check(&case.setup)?;
+        }
+        Ok(Comparison { tool: "bench".to_owned(), cases, criteria: Box::new(|_| Vec::new()), kind })
+    }
+
+    fn case(
+        &self,
+        system: &System,
+        mix: &[(Kind, u32)],
+        rate: f64,
+        tenants: usize,
+        options: &Options,
+    ) -> Case {
+        let arrivals = if rate == 0.0 {
+            Arrivals::Saturate
+        } else {
+            self.shape.at(rate / tenants.max(1) as f64)
+        };
+        let stream = |tenant| Stream {
+            mix: mix.to_vec(),
+            ..Stream::new(tenant, Kind::Echo, arrivals.clone())
+        };
+        let load = Load {
+            cut_ms: options.cut_ms,
+            batch: self.batch,
+            ..Load::new((0..tenants).map(stream).collect(), options.duration_ms)
+        };
+        let names: Vec<String> = match mix {
+            [(kind, _)] => vec![kind.name().to_owned()],
+            several => several.iter().map(|(kind, w)| format!("{}:{w}", kind.name())).collect(),
+        };
+        let rate: Scalar = if rate == 0.0 { "saturated".into() } else { rate.into() };
+        Case {
+            system: system.clone(),
+            parameters: vec![
+                ("message", names.join("+").into()),
+                ("rate", rate),
+                ("tenants", tenants.into()),
+            ],
+            setup: Setup { tenants, ..options.setup.clone() },
+            load,
+            afterwards: None,
+        }
+    }
+}
+
+/// A metric against a parameter that is a number, one line per system and rest of parameters, with
+/// 95 % confidence intervals: latency against rate, or against tenants.
+#[must_use]
+pub fn sweep_figure(results: &Results, parameter: &str, metric: &str, y_scale: Scale) -> String {
+    let mut lines: BTreeMap<String, Line> = BTreeMap::new();
+    let mut unit = String::new();
+    for point in &results.points {
+        let Some(&Scalar::Number(x)) = point.parameters.get(parameter) else { continue };
+        let Some(found) = point.metrics.get(metric) else { continue };
+        let Some(mean) = found.mean else { continue };
+        unit.clone_from(&found.unit);
+        let rest = point.parameters.iter().filter(|(name, _)| *name != parameter);
+        let rest: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
+        let name = format!("{} {}", point.system, rest.join(" ")).trim_end().to_owned();
+        let line = lines.entry(name.clone()).or_insert_with(|| Line { name, ..Line::default() });
+        let at = line.points.partition_point(|point| point.0 < x);
+        line.points.insert(at, (x, mean));
+        line.errors.insert(at, found.ci95.unwrap_or(0.0));
+    }
+    Lines {
+        title: format!("{metric} against {parameter}"),
+        x_label: parameter.to_owned(),
+        y_label: unit,
+        y_scale,
+        lines: lines.into_values().collect(),
+        ..Lines::default()
+    }
+    .svg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::{Better, Environment, Metric, Point};
+    use std::path::PathBuf;
+
+    #[test]
+    fn every_combination_is_a_case() {
+        let options = Options::new(System::Direct, PathBuf::new());
+        let matrix = Matrix {
+            systems: vec![System::Direct],
+            mixes: vec![vec![(Kind::PacketIn, 1)], vec![(Kind::Echo, 3), (Kind::Barrier, 1)]],
+            rates: vec![0.0, 10_000.0, 40_000.0],
+            tenants: vec![1, 20],
+            shape: Shape::Burst(10),
+            batch: 1,
+        };
+        let comparison = matrix.comparison(&options).unwrap();
+        assert_eq!(comparison.cases.len(), 12);
+        let last = &comparison.cases[11];
+        assert_eq!(last.load.streams.len(), 20);
+        let arrivals = &last.load.streams[0].arrivals;
+        assert_eq!(arrivals.mean_rate(1.0), Some(2000.0));
+        assert_eq!(last.parameters[0].1, "ECHO:3+BARRIER:1".into());
+        assert!(Matrix { rates: vec![], ..matrix.clone() }.comparison(&options).is_err());
+        assert!(Matrix { tenants: vec![0], ..matrix.clone() }.comparison(&options).is_err());
+        assert!(Matrix { rates: vec![-1.0], ..matrix }.comparison(&options).is_err());
+    }
+
+    #[test]
+    fn a_sweep_is_drawn_in_order_with_its_intervals() {
+        let mut results = Results::new("bench", 1, Environment::default());
+        for rate in [40_000.0, 10_000.0] {
+            let mut point = Point::new("weir", [("rate", rate)]);
+            let metric = Metric::new("µs", Better::Lower, vec![rate / 1000.0, rate / 500.0]);
+            point.metrics.insert("p50_us".into(), metric);
+            results.points.push(point);
+        }
+        let svg = sweep_figure(&results, "rate", "p50_us", Scale::Linear);
+        assert!(svg.contains("p50_us against rate") && svg.contains(">weir<"));
+        assert_eq!(svg.matches("<circle").count(), 2);
+    }
+}

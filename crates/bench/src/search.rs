@@ -1,0 +1,234 @@
+//! The highest rate that a system under test stands, by bisection (RFC 8456, section 5.1.3).
+
+use crate::Error;
+use crate::arrivals::Arrivals;
+use crate::measure::LAG_LIMIT_NS;
+use crate::plan::{Kind, Load, Stream};
+use crate::session::Session;
+use report::table::number;
+use report::{LatencySummary, Table};
+
+/// What a rate has to fulfil.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// At least 98 % of the messages asked for are served within the run: the highest rate.
+    Highest,
+    /// Every message is sent on schedule, arrives and is in time: the highest loss-free rate.
+    LossFree,
+}
+
+/// What to search for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// The message.
+    pub kind: Kind,
+    /// Over how many tenants the rate is spread.
+    pub tenants: usize,
+    /// The lowest rate that is of interest, in messages per second in total.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+    /// Stop when the bounds are nearer than this: 0.02 is 2 %.
+    pub resolution: f64,
+    /// How long each rate is tried, in ms.
+    pub trial_ms: u64,
+    /// What counts.
+    pub goal: Goal,
+}
+
+/// One rate that was tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The rate asked for, per second.
+    pub asked: f64,
+    /// The rate that was served.
+    pub served: f64,
+    /// Messages that never arrived, or were never taken by the system under test.
+    pub lost: u64,
+    /// Messages later than the load's limit.
+    pub late: u64,
+    /// The latency.
+    pub latency: LatencySummary,
+    /// Whether the generator kept its own schedule; if not, the trial says nothing about the system.
+    pub generator_kept_up: bool,
+    /// Whether the goal was met.
+    pub passed: bool,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The highest rate that passed; `None` when not even the lowest did.
+    pub rate: Option<f64>,
+    /// Whether the highest rate of interest passed, so that the true limit is beyond it.
+    pub at_upper_bound: bool,
+    /// Every trial, in order.
+    pub trials: Vec<Trial>,
+}
+
+impl Found {
+    /// Whether a trial failed because of the generator, so that the rate found is its own.
+    #[must_use]
+    pub fn limited_by_generator(&self) -> bool {
+        let lowest_failed = self
+            .trials
+            .iter()
+            .filter(|trial| !trial.passed)
+            .min_by(|a, b| a.asked.total_cmp(&b.asked));
+        lowest_failed.is_some_and(|trial| !trial.generator_kept_up)
+    }
+
+    /// The trials, for stdout.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "asked/s",
+            "served/s",
+            "lost",
+            "late",
+            "p50 µs",
+            "p99 µs",
+            "generator",
+            "",
+        ]);
+        for trial in &self.trials {
+            table.row([
+                number(trial.asked),
+                number(trial.served),
+                trial.lost.to_string(),
+                trial.late.to_string(),
+                number(trial.latency.p50_us),
+                number(trial.latency.p99_us),
+                if trial.generator_kept_up { "on time" } else { "behind" }.to_owned(),
+                if trial.passed { "passed" } else { "failed" }.to_owned(),
+            ]);
+        }
+        table
+    }
+}
+
+impl Search {
+    /// Tries rates over an open session until the highest that passes is known.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for bounds that make no sense, otherwise as [`Session::run`].
+    pub fn run(&self, session: &mut Session) -> Result<Found, Error> {
+        self.check()?;
+        let mut trials = Vec::new();
+        let (rate, at_upper_bound) = bisect(self.low, self.high, self.resolution, |asked| {
+            let trial = self.attempt(session, asked)?;
+            let passed = trial.passed;
+            trials.push(trial);
+            Ok::<_, Error>(passed)
+        })?;
+        Ok(Found { rate, at_upper_bound, trials })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let setting = |name: &str, value: f64, range: &str| {
+            let (name, range) = (name.to_owned(), range.to_owned());
+            Err(Error::Setting { name, value: value.to_string(), range })
+        };
+        if !(self.low >= 1.0 && self.low.is_finite()) {
+            return setting("lowest rate", self.low, "at least 1 message/s");
+        }
+        if !(self.high > self.low && self.high <= 1e7) {
+            return setting("highest rate", self.high, "above the lowest and at most 10,000,000/s");
+        }
+        if !(0.001..=1.0).contains(&self.resolution) {
+            return setting("resolution", self.resolution, "0.001 to 1");
+        }
+        Ok(())
+    }
+
+    fn attempt(&self, session: &mut Session, asked: f64) -> Result<Trial, Error> {
+        let rate = asked / self.tenants as f64;
+        let stream = |tenant| Stream::new(tenant, self.kind, Arrivals::Constant { rate });
+        let load = Load::new((0..self.tenants).map(stream).collect(), self.trial_ms);
+        // A rate that is not sustained leaves a backlog that grows with the trial: what has not come
+        // soon after its end counts as lost. The ends are not cut: the backlog is at the end.
+        let load = Load { drain_ms: self.trial_ms / 50 + 20, ..load };
+        let outcome = session.run(&load, &[])?;
+        let counts = outcome.counts();
+        let lost = counts.unanswered() + counts.blocked + counts.refused;
+        let generator_kept_up = outcome.lag.percentile(99.0).is_none_or(|lag| lag <= LAG_LIMIT_NS);
+        let due = counts.sent + counts.blocked;
+        let in_time = counts.received - counts.late;
+        let passed = match self.goal {
+            Goal::Highest => in_time as f64 >= 0.98 * due as f64,
+            Goal::LossFree => lost == 0 && counts.late == 0 && generator_kept_up,
+        };
+        Ok(Trial {
+            asked,
+            served: outcome.rate(),
+            lost,
+            late: counts.late,
+            latency: outcome.latency().summary(),
+            generator_kept_up,
+            passed,
+        })
+    }
+}
+
+/// The highest passing value between `low` and `high`, to within `resolution` (relative), and
+/// whether it is `high` itself. Halves the ratio, not the difference: rates span decades.
+fn bisect<E>(
+    low: f64,
+    high: f64,
+    resolution: f64,
+    mut passes: impl FnMut(f64) -> Result<bool, E>,
+) -> Result<(Option<f64>, bool), E> {
+    if passes(high)? {
+        return Ok((Some(high), true));
+    }
+    if !passes(low)? {
+        return Ok((None, false));
+    }
+    let (mut good, mut bad) = (low, high);
+    while bad / good > 1.0 + resolution {
+        let middle = (good * bad).sqrt();
+        if passes(middle)? {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    Ok((Some(good), false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The result, whether at the bound, and how many trials it took.
+    fn search(limit: f64) -> (Option<f64>, bool, usize) {
+        let mut count = 0;
+        let passes = |rate: f64| {
+            count += 1;
+            Ok::<_, ()>(rate <= limit)
+        };
+        let (rate, bound) = bisect(1000.0, 1_000_000.0, 0.02, passes).unwrap();
+        (rate, bound, count)
+    }
+
+    #[test]
+    fn bisection_ends_within_its_resolution() {
+        for limit in [1000.0, 1001.0, 8_000.0, 123_456.0, 999_999.0] {
+            let (rate, bound, count) = search(limit);
+            let rate = rate.unwrap();
+            assert!(rate <= limit && limit / rate <= 1.0201, "{rate} for {limit}");
+            assert!(!bound && count < 14, "{count} trials");
+        }
+    }
+
+    #[test]
+    fn bounds_are_told() {
+        assert_eq!(search(2_000_000.0), (Some(1_000_000.0), true, 1));
+        assert_eq!(search(10.0), (None, false, 2));
+    }
+
+    #[test]
+    fn an_error_ends_it() {
+        assert_eq!(bisect(1.0, 2.0, 0.1, |_| Err("broken")), Err("broken"));
+    }
+}
