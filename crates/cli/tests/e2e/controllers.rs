@@ -1,14 +1,10 @@
 //! A tenant may have several controllers, and they may be anybody's.
 
-use std::net::Ipv4Addr;
-
 use serde_json::json;
 
 use crate::slices::{by_port, forward};
-use crate::support::app::App;
-use crate::support::free_port;
+use crate::support::app::{App, testcontroller};
 use crate::support::network::{Network, V10, V13, Version};
-use crate::support::process::Process;
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
@@ -112,13 +108,10 @@ fn ovs_testcontroller_is_a_tenant_on_openflow_13() {
 /// Red runs Open vSwitch's own controller, blue runs os-ken; each serves its hosts and only those.
 fn check_testcontroller(version: Version, mut blue: App) {
     let network = Network::single(&ADDRESSES, version);
-    let port = free_port();
-    let listen = format!("ptcp:{port}:{}", Ipv4Addr::LOCALHOST);
-    let _red =
-        Process::start("ovs-testcontroller", "ovs-testcontroller", &["--verbose=warn", &listen]);
+    let (_red, address) = testcontroller();
     let weir = Weir::serve_on(
         network.controller_host(),
-        &(by_port("red", &format!("tcp:127.0.0.1:{port}"), [1, 2])
+        &(by_port("red", &format!("tcp:{address}"), [1, 2])
             + &by_port("blue", &blue.to_string(), [3, 4])),
     );
     network.connect_to(weir.openflow);

@@ -2,10 +2,16 @@
 //!
 //! If one of these fails, the fault is not in Weir.
 
+use std::net::Ipv4Addr;
+
 use serde_json::json;
 
-use crate::support::app::App;
+use crate::support::app::{App, testcontroller};
 use crate::support::network::{Network, V10, V13};
+use crate::support::puppet::{
+    BARRIER_REPLY, BARRIER_REQUEST, Controller, FLOW_MOD, Message, PACKET_IN, PACKET_OUT,
+    SET_CONFIG, Switch, add_flow, frame, packet_out,
+};
 use crate::support::requirements::{Needs, needs};
 
 const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
@@ -62,4 +68,37 @@ fn ovs_switch_only_installer_reports_what_the_switch_refuses() {
         error["data"].as_str().is_some_and(|data| data.starts_with("040e")),
         "the FLOW_MOD itself: {error}"
     );
+}
+
+#[test]
+fn a_puppet_switch_satisfies_a_real_controller() {
+    needs!(a_puppet_switch_satisfies_a_real_controller: Needs::Program("ovs-testcontroller"));
+    let (_controller, address) = testcontroller();
+    let switch = Switch::connect(address, 1, &[1, 2]);
+    switch.peer.expect(SET_CONFIG);
+    switch.packet_in(1, &frame(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)));
+    switch.peer.expect(PACKET_OUT);
+}
+
+#[test]
+fn ovs_a_puppet_controller_satisfies_a_real_switch() {
+    needs!(ovs_a_puppet_controller_satisfies_a_real_switch: Needs::OpenVSwitch);
+    let network = Network::single(&ADDRESSES, V10);
+    let controller = Controller::listen_on(network.controller_host());
+    network.connect_to(controller.address);
+    let switch = controller.switch(0);
+    switch.send(&Message::new(FLOW_MOD, 1, &add_flow(2, 1, 9, 0xc0)));
+    switch.send(&Message::new(BARRIER_REQUEST, 2, &[]));
+    switch.expect_reply(BARRIER_REPLY, 2);
+    assert_eq!(
+        network.flow_texts("s1"),
+        ["cookie=0xc0, table=0, priority=9,in_port=2 actions=output:1"]
+    );
+
+    // Host 1 asks for host 2, and is answered only once the request is let through.
+    assert!(network.is_silent("h1", "h2"));
+    let request = switch.expect(PACKET_IN);
+    assert_eq!(request.body[6..8], [0, 1], "from port 1");
+    switch.send(&Message::new(PACKET_OUT, 3, &packet_out(1, 2, &request.body[10..])));
+    assert!(switch.answers_echo(4));
 }

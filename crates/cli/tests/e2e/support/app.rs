@@ -175,6 +175,16 @@ impl fmt::Display for App {
     }
 }
 
+/// Open vSwitch's own controller, a learning switch; it listens by the time this returns.
+pub fn testcontroller() -> (Process, SocketAddr) {
+    let address = SocketAddr::new(LOOPBACK, free_port());
+    let listen = format!("ptcp:{}:{}", address.port(), address.ip());
+    let arguments = ["--unixctl=none", "--verbose=warn", &listen];
+    let process = Process::start("ovs-testcontroller", "ovs-testcontroller", &arguments);
+    eventually("ovs-testcontroller listens", || TcpStream::connect(address).is_ok());
+    (process, address)
+}
+
 /// os-ken's Python; it exists only once `scripts/setup` has run.
 pub fn python() -> PathBuf {
     repository().join(".venv/bin/python")

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -25,6 +25,7 @@ pub const FEATURES_REQUEST: u8 = 5;
 pub const FEATURES_REPLY: u8 = 6;
 pub const GET_CONFIG_REQUEST: u8 = 7;
 pub const GET_CONFIG_REPLY: u8 = 8;
+pub const SET_CONFIG: u8 = 9;
 pub const PACKET_IN: u8 = 10;
 pub const PORT_STATUS: u8 = 12;
 pub const PACKET_OUT: u8 = 13;
@@ -258,7 +259,11 @@ pub struct Controller {
 
 impl Controller {
     pub fn listen() -> Controller {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bind to a free port");
+        Controller::listen_on(Ipv4Addr::LOCALHOST.into())
+    }
+
+    pub fn listen_on(host: IpAddr) -> Controller {
+        let listener = TcpListener::bind((host, 0)).expect("bind to a free port");
         let address = listener.local_addr().expect("the port");
         let controller = Controller { address, connections: Arc::default(), ended: Arc::default() };
         let (connections, ended) = (controller.connections.clone(), controller.ended.clone());

@@ -1,0 +1,96 @@
+//! README.md is true: its links lead somewhere and its commands work.
+//!
+//! Each command of a `sh` block is run here as a reader would, in the repository, with the `weir` that was just built;
+//! what cannot be run inside a test says below who runs it.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// CI's entry is this command and nothing else; inside a test it would start itself.
+const RUN_BY_CI: &str = "make test";
+
+#[test]
+fn commands_work() {
+    let commands = shell_commands(&read("README.md"));
+    assert!(commands.iter().any(|command| command == RUN_BY_CI), "{commands:?}");
+    assert!(read(".ci/run").lines().any(|line| line == format!("exec {RUN_BY_CI}")));
+    for command in commands.iter().filter(|command| *command != RUN_BY_CI) {
+        let weir = Path::new(env!("CARGO_BIN_EXE_weir"));
+        let mut path = weir.parent().expect("a folder").as_os_str().to_owned();
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap_or_default());
+        let output = Command::new("bash")
+            .args(["-euo", "pipefail", "-c", command])
+            .current_dir(repository())
+            .env("PATH", path)
+            // The Makefile builds a release otherwise.
+            .env("WEIR", weir)
+            .stdin(Stdio::null())
+            .output()
+            .expect("start bash");
+        let [stdout, stderr] =
+            [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        assert!(output.status.success(), "`{command}`: {}\n{stdout}\n{stderr}", output.status);
+    }
+}
+
+#[test]
+fn links_of_every_page_lead_somewhere() {
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+            .iter()
+            .map(PathBuf::from)
+            .chain(["examples/os-ken/README.md".into()])
+            .collect();
+    let documents = fs::read_dir(repository().join("docs")).into_iter().flatten();
+    pages.extend(
+        documents.map(|entry| Path::new("docs").join(entry.expect("a folder entry").file_name())),
+    );
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let mut broken = Vec::new();
+    for page in pages {
+        let folder = page.parent().expect("a folder").to_owned();
+        for target in links(&read(page.to_str().expect("UTF-8"))) {
+            let file = target.split('#').next().unwrap_or_default();
+            if !target.contains("://")
+                && !file.is_empty()
+                && !repository().join(&folder).join(file).exists()
+            {
+                broken.push(format!("{}: {target}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "\n  {}", broken.join("\n  "));
+}
+
+/// The lines of the blocks that begin with ```` ```sh ````.
+fn shell_commands(page: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut in_block = false;
+    for line in page.lines() {
+        match line.strip_prefix("```") {
+            Some(language) => in_block = !in_block && language == "sh",
+            None if in_block && !line.is_empty() => commands.push(line.to_owned()),
+            None => {}
+        }
+    }
+    commands
+}
+
+/// The targets of `[text](target)`.
+fn links(page: &str) -> Vec<String> {
+    page.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect()
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(repository().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
