@@ -9,13 +9,15 @@
 //! not with the number of entries. It allocates nothing. There is no deletion of ranges and no
 //! iteration in priority order.
 
+mod slots;
 mod tuple;
 
 use alloc::vec::Vec;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, hash_map};
 
-use self::tuple::Tuple;
+use self::slots::{Slots, Stored};
+use self::tuple::{PREFIX, Tuple};
 use crate::{Key, Match};
 
 /// What [`Classifier::insert`] gives out to find the entry again. An id whose entry was removed
@@ -53,32 +55,18 @@ impl<T> Copy for Entry<'_, T> {}
 /// inserted first. Equal matches, also with equal priorities, may be in the set several times.
 #[derive(Clone, Debug)]
 pub struct Classifier<T> {
-    slots: Vec<Slot<T>>,
-    free: Vec<u32>,
+    slots: Slots<T>,
     tuples: Vec<Tuple>,
     free_tuples: Vec<u32>,
     by_mask: HashMap<Key, u32>,
+    /// By the first words of the mask: a number, and how many tuples have it.
+    prefixes: HashMap<[u64; PREFIX], (u64, u32)>,
+    next_prefix: u64,
     /// Tuples in use, in the order of their best entries. The ranks are bounds: nothing in the tuple
     /// is better.
     order: Vec<(Rank, u32)>,
     /// How many entries were ever inserted.
     inserted: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Slot<T> {
-    /// Raised whenever the slot is vacated.
-    generation: u32,
-    stored: Option<Stored<T>>,
-}
-
-#[derive(Clone, Debug)]
-struct Stored<T> {
-    match_: Match,
-    rank: Rank,
-    /// In the best of several entries with equal matches: the others, worst first.
-    rest: Vec<u32>,
-    value: T,
 }
 
 /// Where an entry stands: the smaller is the better.
@@ -94,11 +82,12 @@ impl<T> Classifier<T> {
     /// An empty classifier.
     pub fn new() -> Classifier<T> {
         Classifier {
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slots::new(),
             tuples: Vec::new(),
             free_tuples: Vec::new(),
             by_mask: HashMap::new(),
+            prefixes: HashMap::new(),
+            next_prefix: 0,
             order: Vec::new(),
             inserted: 0,
         }
@@ -106,7 +95,7 @@ impl<T> Classifier<T> {
 
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.occupied()
     }
 
     /// Whether there are no entries.
@@ -122,15 +111,12 @@ impl<T> Classifier<T> {
     /// Removes all entries.
     pub fn clear(&mut self) {
         self.by_mask.clear();
+        self.prefixes.clear();
         self.order.clear();
         self.tuples.clear();
         self.free_tuples.clear();
-        self.free.clear();
-        for (index, slot) in self.slots.iter_mut().enumerate() {
-            if slot.stored.take().is_some() {
-                slot.generation = slot.generation.wrapping_add(1);
-            }
-            self.free.push(index as u32);
+        for slot in self.slots.indices() {
+            self.slots.vacate(slot);
         }
     }
 
@@ -138,40 +124,42 @@ impl<T> Classifier<T> {
     pub fn insert(&mut self, match_: Match, priority: u32, value: T) -> EntryId {
         let rank = Rank { inverse_priority: !priority, sequence: self.inserted };
         self.inserted += 1;
-        let slot = self.occupy(Stored { match_, rank, rest: Vec::new(), value });
+        let slot = self.slots.occupy(Stored { match_, rank, rest: Vec::new(), value });
         let tuple = self.tuple_for(&match_.mask);
         let old = self.tuples[tuple as usize].note_inserted(rank);
         self.reorder(tuple, old);
-        let (tuples, slots) = (&mut self.tuples, &mut self.slots);
-        tuples[tuple as usize].link(slot, slots);
-        EntryId { slot, generation: self.slots[slot as usize].generation }
+        self.tuples[tuple as usize].link(slot, &mut self.slots);
+        self.slots.id(slot).unwrap_or(EntryId { slot, generation: 0 })
     }
 
     /// Takes an entry out; `None` if it is not there any more.
     pub fn remove(&mut self, id: EntryId) -> Option<T> {
         let (mask, rank) = self.stored(id).map(|stored| (stored.match_.mask, stored.rank))?;
         let tuple = *self.by_mask.get(&mask)?;
-        let (tuples, slots) = (&mut self.tuples, &mut self.slots);
-        let used = tuples.get_mut(tuple as usize)?;
-        used.unlink(id.slot, slots);
+        let used = self.tuples.get_mut(tuple as usize)?;
+        used.unlink(id.slot, &mut self.slots);
         let old = used.note_removed(rank);
         self.reorder(tuple, old);
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(id.slot);
-        slot.stored.take().map(|stored| stored.value)
+        self.slots.vacate(id.slot).map(|stored| stored.value)
     }
 
     /// The entry that wins the packet.
     #[inline]
     pub fn lookup(&self, key: &Key) -> Option<Entry<'_, T>> {
         let mut best: Option<(Rank, u32)> = None;
+        let mut hashed: Option<(u64, u64)> = None;
         for &(bound, tuple) in &self.order {
             if best.is_some_and(|(rank, _)| rank < bound) {
                 break;
             }
-            if let Some(slot) = self.tuples.get(tuple as usize)?.find(key, &self.slots)
-                && let Some(rank) = rank_of(&self.slots, slot)
+            let tuple = self.tuples.get(tuple as usize)?;
+            let prefix = match hashed {
+                Some((prefix, hash)) if prefix == tuple.prefix() => hash,
+                _ => tuple.hash_prefix(key),
+            };
+            hashed = Some((tuple.prefix(), prefix));
+            if let Some(slot) = tuple.find_behind(prefix, key, &self.slots)
+                && let Some(rank) = self.slots.rank(slot)
                 && best.is_none_or(|(best, _)| rank < best)
             {
                 best = Some((rank, slot));
@@ -196,16 +184,15 @@ impl<T> Classifier<T> {
 
     /// The value of the entry with this id.
     pub fn get_mut(&mut self, id: EntryId) -> Option<&mut T> {
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        if slot.generation != id.generation {
+        if !self.slots.holds(id) {
             return None;
         }
-        slot.stored.as_mut().map(|stored| &mut stored.value)
+        self.slots.get_mut(id.slot).map(|stored| &mut stored.value)
     }
 
     /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = Entry<'_, T>> {
-        (0..self.slots.len()).filter_map(|slot| self.entry(slot as u32))
+        self.slots.indices().filter_map(|slot| self.entry(slot))
     }
 
     /// The entries that share packets with `region`, in no particular order.
@@ -239,16 +226,15 @@ impl<T> Classifier<T> {
     pub fn find_strict(&self, match_: &Match, priority: u32) -> Option<EntryId> {
         let tuple = self.tuples.get(*self.by_mask.get(&match_.mask)? as usize)?;
         let head = tuple.find(&match_.value, &self.slots)?;
-        let head_stored = self.slots.get(head as usize)?.stored.as_ref()?;
+        let head_stored = self.slots.get(head)?;
         let wanted = Rank { inverse_priority: !priority, sequence: 0 };
         let found = if head_stored.rank >= wanted {
             head
         } else {
             // Worst first: the last one that is not better than what is looked for.
             let rest = &head_stored.rest;
-            let worse = rest.partition_point(|&slot| {
-                rank_of(&self.slots, slot).is_some_and(|rank| rank >= wanted)
-            });
+            let worse = rest
+                .partition_point(|&slot| self.slots.rank(slot).is_some_and(|rank| rank >= wanted));
             *rest.get(worse.checked_sub(1)?)?
         };
         self.entry(found).filter(|entry| entry.priority == priority).map(|entry| entry.id)
@@ -260,48 +246,36 @@ impl<T> Classifier<T> {
 
     /// An entry and those with an equal match behind it.
     fn chain(&self, head: Option<u32>) -> impl Iterator<Item = Entry<'_, T>> {
-        let rest = head
-            .and_then(|head| self.slots.get(head as usize)?.stored.as_ref())
-            .map_or(&[][..], |stored| &stored.rest);
+        let rest =
+            head.and_then(|head| self.slots.get(head)).map_or(&[][..], |stored| &stored.rest);
         head.into_iter().chain(rest.iter().copied()).filter_map(|slot| self.entry(slot))
     }
 
     fn stored(&self, id: EntryId) -> Option<&Stored<T>> {
-        let slot = self.slots.get(id.slot as usize)?;
-        slot.stored.as_ref().filter(|_| slot.generation == id.generation)
+        if self.slots.holds(id) { self.slots.get(id.slot) } else { None }
     }
 
     fn entry(&self, slot: u32) -> Option<Entry<'_, T>> {
-        let Slot { generation, stored } = self.slots.get(slot as usize)?;
-        let stored = stored.as_ref()?;
-        Some(Entry {
-            id: EntryId { slot, generation: *generation },
-            match_: &stored.match_,
-            priority: !stored.rank.inverse_priority,
-            value: &stored.value,
-        })
-    }
-
-    fn occupy(&mut self, stored: Stored<T>) -> u32 {
-        if let Some(free) = self.free.pop() {
-            self.slots[free as usize].stored = Some(stored);
-            return free;
-        }
-        // Memory ends long before 32 bits do.
-        let slot = self.slots.len() as u32;
-        self.slots.push(Slot { generation: 0, stored: Some(stored) });
-        slot
+        let Stored { match_, rank, value, .. } = self.slots.get(slot)?;
+        let id = self.slots.id(slot)?;
+        Some(Entry { id, match_, priority: !rank.inverse_priority, value })
     }
 
     fn tuple_for(&mut self, mask: &Key) -> u32 {
         if let Some(&tuple) = self.by_mask.get(mask) {
             return tuple;
         }
+        let (prefix, tuples) = self.prefixes.entry(prefix_of(mask)).or_insert_with(|| {
+            self.next_prefix += 1;
+            (self.next_prefix, 0)
+        });
+        *tuples += 1;
+        let new = Tuple::new(*mask, *prefix);
         let tuple = if let Some(free) = self.free_tuples.pop() {
-            self.tuples[free as usize] = Tuple::new(*mask);
+            self.tuples[free as usize] = new;
             free
         } else {
-            self.tuples.push(Tuple::new(*mask));
+            self.tuples.push(new);
             self.tuples.len() as u32 - 1
         };
         self.by_mask.insert(*mask, tuple);
@@ -326,7 +300,15 @@ impl<T> Classifier<T> {
                 self.order.insert(position, (new, tuple));
             }
             None => {
-                self.by_mask.remove(self.tuples[tuple as usize].mask());
+                let mask = self.tuples[tuple as usize].mask();
+                self.by_mask.remove(mask);
+                if let hash_map::Entry::Occupied(mut prefix) = self.prefixes.entry(prefix_of(mask))
+                {
+                    prefix.get_mut().1 -= 1;
+                    if prefix.get().1 == 0 {
+                        prefix.remove();
+                    }
+                }
                 self.free_tuples.push(tuple);
             }
         }
@@ -339,6 +321,6 @@ impl<T> Default for Classifier<T> {
     }
 }
 
-fn rank_of<T>(slots: &[Slot<T>], slot: u32) -> Option<Rank> {
-    slots.get(slot as usize)?.stored.as_ref().map(|stored| stored.rank)
+fn prefix_of(mask: &Key) -> [u64; PREFIX] {
+    core::array::from_fn(|word| mask.words[word])
 }

@@ -1,46 +1,59 @@
 //! One tuple: the entries whose matches have the same mask.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table;
 
-use super::{Rank, Slot, rank_of};
+use super::Rank;
+use super::slots::Slots;
 use crate::field::WORDS;
 use crate::{Key, Match};
 
 /// A hash table from masked headers to the best entry with that header.
 #[derive(Clone, Debug)]
+// A look-up walks over many tuples: what it reads stands together.
+#[repr(C)]
 pub(super) struct Tuple {
-    /// The words that the mask touches, `used` of them.
-    words: [(u8, u64); WORDS],
-    used: u8,
     table: HashTable<Bucket>,
+    /// Tuples with the same number have the same mask in the first [`PREFIX`] words.
+    prefix: u64,
+    /// How many of `words` are in use, and how many of those are in the prefix.
+    used: usize,
+    used_in_prefix: usize,
+    /// The words that the mask touches, and the mask there.
+    words: [(usize, u64); WORDS],
     mask: Key,
     /// Per priority (complemented, so that the best is first) the number of entries, and a sequence
     /// number that none of them is below.
     priorities: BTreeMap<u32, (u32, u64)>,
 }
 
-/// `tag` is the upper half of the hash: it settles nearly every comparison without a visit to the
-/// slot.
+/// Words in which tuples are likely to have the same mask: ports, Ethernet, VLAN, protocol. Their hash
+/// is computed once for tuples that do.
+pub(super) const PREFIX: usize = 6;
+
+/// The hash settles nearly every comparison without a visit to the slot, and lets the table grow
+/// without one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    tag: u32,
+    hash: u32,
     slot: u32,
 }
 
 impl Tuple {
-    pub(super) fn new(mask: Key) -> Tuple {
+    pub(super) fn new(mask: Key, prefix: u64) -> Tuple {
         let mut words = [(0, 0); WORDS];
+        let touched = mask.words.iter().copied().enumerate().filter(|(_, bits)| *bits != 0);
         let mut used = 0;
-        for (word, &bits) in mask.words.iter().enumerate() {
-            if bits != 0 {
-                words[usize::from(used)] = (word as u8, bits);
-                used += 1;
-            }
+        for (slot, word) in words.iter_mut().zip(touched) {
+            *slot = word;
+            used += 1;
         }
-        Tuple { words, used, table: HashTable::new(), mask, priorities: BTreeMap::new() }
+        let used_in_prefix = mask.words.iter().take(PREFIX).filter(|bits| **bits != 0).count();
+        let table = HashTable::new();
+        Tuple { table, prefix, used, used_in_prefix, words, mask, priorities: BTreeMap::new() }
     }
 
     pub(super) fn mask(&self) -> &Key {
@@ -79,24 +92,24 @@ impl Tuple {
 
     /// The best entry whose match has the key's masked header.
     #[inline]
-    pub(super) fn find<T>(&self, key: &Key, slots: &[Slot<T>]) -> Option<u32> {
-        let hash = self.hash(key);
-        let tag = tag(hash);
-        let found = self
-            .table
-            .find(hash, |bucket| bucket.tag == tag && self.same(bucket.slot, key, slots))?;
+    pub(super) fn find<T>(&self, key: &Key, slots: &Slots<T>) -> Option<u32> {
+        self.find_behind(self.hash_prefix(key), key, slots)
+    }
+
+    /// [`Tuple::find`] with the hash of the prefix known.
+    #[inline]
+    pub(super) fn find_behind<T>(&self, prefix: u64, key: &Key, slots: &Slots<T>) -> Option<u32> {
+        let hash = self.hash_behind(prefix, key);
+        let found = self.table.find(spread(hash), |bucket| {
+            bucket.hash == hash && self.is_same(bucket.slot, key, slots)
+        })?;
         Some(found.slot)
     }
 
     /// The best entries of each match that may overlap `region`; the caller has to check.
-    pub(super) fn heads_overlapping<T>(&self, region: &Match, slots: &[Slot<T>]) -> Heads<'_> {
-        let region_fixes_all = self
-            .mask
-            .words
-            .iter()
-            .zip(&region.mask.words)
-            .all(|(ours, theirs)| ours & !theirs == 0);
-        if region_fixes_all {
+    pub(super) fn heads_overlapping<T>(&self, region: &Match, slots: &Slots<T>) -> Heads<'_> {
+        let mut words = self.mask.words.iter().zip(&region.mask.words);
+        if words.all(|(ours, theirs)| ours & !theirs == 0) {
             Heads::One(self.find(&region.value, slots))
         } else {
             Heads::All(self.table.iter())
@@ -104,73 +117,112 @@ impl Tuple {
     }
 
     /// Puts an occupied slot into the table, before or behind others with the same match.
-    pub(super) fn link<T>(&mut self, slot: u32, slots: &mut [Slot<T>]) {
-        let Some(stored) = slots.get(slot as usize).and_then(|slot| slot.stored.as_ref()) else {
-            return;
-        };
+    pub(super) fn link<T>(&mut self, slot: u32, slots: &mut Slots<T>) {
+        let Some(stored) = slots.get(slot) else { return };
         let (key, rank) = (stored.match_.value, stored.rank);
-        let hash = self.hash(&key);
         let Some(head) = self.find(&key, slots) else {
-            let bucket = Bucket { tag: tag(hash), slot };
-            let (words, used) = (&self.words, self.used);
-            self.table.insert_unique(hash, bucket, |bucket| match key_of(slots, bucket.slot) {
-                Some(key) => hash_words(words, used, key),
-                None => 0,
-            });
+            let hash = self.hash(&key);
+            let bucket = Bucket { hash, slot };
+            self.table.insert_unique(spread(hash), bucket, |bucket| spread(bucket.hash));
             return;
         };
-        if rank_of(slots, head).is_some_and(|head_rank| rank < head_rank) {
-            let mut rest = take_rest(slots, head);
+        let mut rest = take_rest(slots, head);
+        if slots.rank(head).is_some_and(|best| rank < best) {
             rest.push(head);
-            self.replace_head(hash, head, slot);
+            self.replace_head(&key, head, slot);
             put_rest(slots, slot, rest);
         } else {
-            let mut rest = take_rest(slots, head);
             let position =
-                rest.partition_point(|&other| rank_of(slots, other).is_some_and(|r| r > rank));
+                rest.partition_point(|&other| slots.rank(other).is_some_and(|r| r > rank));
             rest.insert(position, slot);
             put_rest(slots, head, rest);
         }
     }
 
     /// Takes a slot, still occupied, out of the table.
-    pub(super) fn unlink<T>(&mut self, slot: u32, slots: &mut [Slot<T>]) {
-        let Some(&key) = key_of(slots, slot) else { return };
-        let hash = self.hash(&key);
+    pub(super) fn unlink<T>(&mut self, slot: u32, slots: &mut Slots<T>) {
+        let Some(&key) = slots.key(slot) else { return };
+        let Some(rank) = slots.rank(slot) else { return };
         let Some(head) = self.find(&key, slots) else { return };
         let mut rest = take_rest(slots, head);
         if head != slot {
-            rest.retain(|&other| other != slot);
+            let position =
+                rest.partition_point(|&other| slots.rank(other).is_some_and(|r| r > rank));
+            if rest.get(position) == Some(&slot) {
+                rest.remove(position);
+            }
             put_rest(slots, head, rest);
         } else if let Some(next) = rest.pop() {
-            self.replace_head(hash, head, next);
+            self.replace_head(&key, head, next);
             put_rest(slots, next, rest);
-        } else if let Ok(bucket) = self.table.find_entry(hash, |bucket| bucket.slot == slot) {
-            bucket.remove();
+        } else {
+            let hash = spread(self.hash(&key));
+            if let Ok(bucket) = self.table.find_entry(hash, |bucket| bucket.slot == slot) {
+                bucket.remove();
+            }
         }
     }
 
-    fn replace_head(&mut self, hash: u64, old: u32, new: u32) {
+    fn replace_head(&mut self, key: &Key, old: u32, new: u32) {
+        let hash = spread(self.hash(key));
         if let Some(bucket) = self.table.find_mut(hash, |bucket| bucket.slot == old) {
             bucket.slot = new;
         }
     }
 
+    /// See [`PREFIX`].
     #[inline]
-    fn hash(&self, key: &Key) -> u64 {
-        hash_words(&self.words, self.used, key)
+    pub(super) fn prefix(&self) -> u64 {
+        self.prefix
+    }
+
+    /// The hash of the words in the prefix: the same for tuples with the same [`Tuple::prefix`].
+    #[inline]
+    pub(super) fn hash_prefix(&self, key: &Key) -> u64 {
+        hash_words(SEED, self.words.get(..self.used_in_prefix).unwrap_or_default(), key)
     }
 
     #[inline]
-    fn same<T>(&self, slot: u32, key: &Key, slots: &[Slot<T>]) -> bool {
-        let Some(value) = key_of(slots, slot) else { return false };
+    fn hash_behind(&self, prefix: u64, key: &Key) -> u32 {
+        let words = self.words.get(self.used_in_prefix..self.used).unwrap_or_default();
+        (hash_words(prefix, words, key) >> 32) as u32
+    }
+
+    fn hash(&self, key: &Key) -> u32 {
+        self.hash_behind(self.hash_prefix(key), key)
+    }
+
+    #[inline]
+    fn is_same<T>(&self, slot: u32, key: &Key, slots: &Slots<T>) -> bool {
+        let Some(value) = slots.key(slot) else { return false };
         let mut difference = 0;
-        for &(word, mask) in self.words.iter().take(usize::from(self.used)) {
-            let word = usize::from(word) % WORDS;
+        for &(word, mask) in self.words.iter().take(self.used) {
+            let word = word % WORDS;
             difference |= (key.words[word] & mask) ^ value.words[word];
         }
         difference == 0
     }
+}
+
+/// Multiply and fold, word by word.
+///
+/// The constants are fixed (this crate has no randomness to seed from): who may insert entries can
+/// make them collide, and then pays for it in the look-ups of their own table.
+#[inline]
+fn hash_words(seed: u64, words: &[(usize, u64)], key: &Key) -> u64 {
+    words.iter().fold(seed, |hash, &(word, mask)| {
+        let value = key.words[word % WORDS] & mask;
+        let product = u128::from(hash ^ value) * 0x9e37_79b9_7f4a_7c15;
+        (product as u64) ^ (product >> 64) as u64
+    })
+}
+
+const SEED: u64 = 0x243f_6a88_85a3_08d3;
+
+/// Over 64 bits: the table takes the position from the lower ones and its tags from the upper.
+#[inline]
+const fn spread(hash: u32) -> u64 {
+    hash as u64 | (hash as u64) << 32
 }
 
 /// See [`Tuple::heads_overlapping`].
@@ -190,38 +242,12 @@ impl Iterator for Heads<'_> {
     }
 }
 
-/// Multiply and fold, word by word. Fixed constants (this crate has no randomness to seed from): who
-/// may insert entries can make them collide, and then pays for it in their own table.
-#[inline]
-fn hash_words(words: &[(u8, u64); WORDS], used: u8, key: &Key) -> u64 {
-    let mut hash: u64 = 0x243f_6a88_85a3_08d3;
-    for &(word, mask) in words.iter().take(usize::from(used)) {
-        let value = key.words[usize::from(word) % WORDS] & mask;
-        let product = u128::from(hash ^ value) * 0x9e37_79b9_7f4a_7c15;
-        hash = (product as u64) ^ (product >> 64) as u64;
-    }
-    hash
+fn take_rest<T>(slots: &mut Slots<T>, slot: u32) -> Vec<u32> {
+    slots.get_mut(slot).map(|stored| core::mem::take(&mut stored.rest)).unwrap_or_default()
 }
 
-#[inline]
-fn tag(hash: u64) -> u32 {
-    (hash >> 25) as u32
-}
-
-fn key_of<T>(slots: &[Slot<T>], slot: u32) -> Option<&Key> {
-    slots.get(slot as usize)?.stored.as_ref().map(|stored| &stored.match_.value)
-}
-
-fn take_rest<T>(slots: &mut [Slot<T>], slot: u32) -> alloc::vec::Vec<u32> {
-    slots
-        .get_mut(slot as usize)
-        .and_then(|slot| slot.stored.as_mut())
-        .map(|stored| core::mem::take(&mut stored.rest))
-        .unwrap_or_default()
-}
-
-fn put_rest<T>(slots: &mut [Slot<T>], slot: u32, rest: alloc::vec::Vec<u32>) {
-    if let Some(stored) = slots.get_mut(slot as usize).and_then(|slot| slot.stored.as_mut()) {
+fn put_rest<T>(slots: &mut Slots<T>, slot: u32, rest: Vec<u32>) {
+    if let Some(stored) = slots.get_mut(slot) {
         stored.rest = rest;
     }
 }

@@ -1,0 +1,125 @@
+//! Where entries are kept: a slab in chunks of fixed size, so that growing never moves an entry and
+//! no insert pays for all those before it.
+
+use alloc::vec::Vec;
+
+use super::{EntryId, Rank};
+use crate::{Key, Match};
+
+/// Slots per chunk.
+const CHUNK: usize = 256;
+
+#[derive(Clone, Debug)]
+pub(super) struct Slots<T> {
+    /// All chunks but the last are full.
+    chunks: Vec<Vec<Slot<T>>>,
+    free: Vec<u32>,
+    count: u32,
+}
+
+#[derive(Clone, Debug)]
+// What a look-up reads (generation, occupancy, rank, the words that are usually matched) stands
+// together at the front, on two cache lines instead of five.
+#[repr(C)]
+struct Slot<T> {
+    /// Raised whenever the slot is vacated.
+    generation: u32,
+    stored: Option<Stored<T>>,
+}
+
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(super) struct Stored<T> {
+    /// In the best of several entries with equal matches: the others, worst first. In front because
+    /// it also tells an occupied slot from a free one.
+    pub(super) rest: Vec<u32>,
+    pub(super) rank: Rank,
+    pub(super) match_: Match,
+    pub(super) value: T,
+}
+
+impl<T> Slots<T> {
+    pub(super) const fn new() -> Slots<T> {
+        Slots { chunks: Vec::new(), free: Vec::new(), count: 0 }
+    }
+
+    /// Number of slots that are occupied.
+    pub(super) fn occupied(&self) -> usize {
+        self.count as usize - self.free.len()
+    }
+
+    /// All slots that ever were.
+    pub(super) fn indices(&self) -> core::ops::Range<u32> {
+        0..self.count
+    }
+
+    #[inline]
+    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+        let index = index as usize;
+        self.chunks.get(index / CHUNK)?.get(index % CHUNK)
+    }
+
+    fn slot_mut(&mut self, index: u32) -> Option<&mut Slot<T>> {
+        let index = index as usize;
+        self.chunks.get_mut(index / CHUNK)?.get_mut(index % CHUNK)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: u32) -> Option<&Stored<T>> {
+        self.slot(index)?.stored.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Stored<T>> {
+        self.slot_mut(index)?.stored.as_mut()
+    }
+
+    #[inline]
+    pub(super) fn key(&self, index: u32) -> Option<&Key> {
+        self.get(index).map(|stored| &stored.match_.value)
+    }
+
+    #[inline]
+    pub(super) fn rank(&self, index: u32) -> Option<Rank> {
+        self.get(index).map(|stored| stored.rank)
+    }
+
+    /// What the slot is called as long as it is occupied as it is now.
+    pub(super) fn id(&self, index: u32) -> Option<EntryId> {
+        self.slot(index).map(|slot| EntryId { slot: index, generation: slot.generation })
+    }
+
+    /// Whether the id is that of an occupied slot.
+    pub(super) fn holds(&self, id: EntryId) -> bool {
+        self.slot(id.slot)
+            .is_some_and(|slot| slot.generation == id.generation && slot.stored.is_some())
+    }
+
+    pub(super) fn occupy(&mut self, stored: Stored<T>) -> u32 {
+        if let Some(index) = self.free.pop() {
+            if let Some(slot) = self.slot_mut(index) {
+                slot.stored = Some(stored);
+            }
+            return index;
+        }
+        let slot = Slot { generation: 0, stored: Some(stored) };
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK => chunk.push(slot),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(slot);
+                self.chunks.push(chunk);
+            }
+        }
+        // Memory ends long before 32 bits do.
+        self.count += 1;
+        self.count - 1
+    }
+
+    pub(super) fn vacate(&mut self, index: u32) -> Option<Stored<T>> {
+        let slot = self.slot_mut(index)?;
+        let stored = slot.stored.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        Some(stored)
+    }
+}
