@@ -16,6 +16,23 @@
 //! - Offsets in a [`DecodeError`] count from the start of the bytes that were handed in.
 //! - Nothing here panics, whatever the bytes are.
 //!
+//! ```
+//! use openflow::v10::{Action, FlowMod, Match, Message, PortNo, Wildcards};
+//! use openflow::{ListBuf, frame};
+//!
+//! let match_ = Match { wildcards: Wildcards::ALL.without(Wildcards::IN_PORT), in_port: PortNo(1), ..Match::ANY };
+//! let actions = ListBuf::from([Action::Output { port: PortNo(2), max_len: 0 }]);
+//! let flow_mod = FlowMod { match_, actions: actions.as_list(), ..FlowMod::default() };
+//! let mut out = Vec::new();
+//! flow_mod.write_message(7, &mut out)?;
+//!
+//! assert!(frame::set_cookie(&mut out, 0xc0));
+//! let (header, message) = Message::parse(&out)?;
+//! assert_eq!(header.xid, 7);
+//! assert_eq!(message, Message::FlowMod(FlowMod { cookie: 0xc0, ..flow_mod }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Deliberately absent: I/O, clocks, sessions, and any judgement whether a message *may* be sent. Whether a match
 //! repeats a field, lacks a prerequisite or masks what has no mask is a question for whoever applies it.
 #![no_std]
