@@ -145,8 +145,15 @@ mod tests {
 
     #[test]
     fn processes_are_found_by_their_environment() {
-        let mut child =
-            Command::new("sleep").arg("1000").env("WEIR_TEST", "/run/of/this").spawn().unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", "echo; read line"])
+            .env("WEIR_TEST", "/run/of/this")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its first byte says that it is under way with its environment.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let cases = [
             ("/run/of/this", true),
@@ -167,9 +174,9 @@ mod tests {
 
     #[test]
     fn a_process_that_ignores_the_request_is_made_to_end() {
-        // An ignored signal stays ignored over `exec`, so the shell leaves no child of its own.
         let mut child = Command::new("sh")
-            .args(["-c", "trap '' TERM; echo; exec sleep 1000"])
+            .args(["-c", "trap '' TERM; echo; read line"])
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

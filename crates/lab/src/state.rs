@@ -173,7 +173,12 @@ impl StateDirectory {
         }
         let prepared =
             self.path.join(format!(".{}.{:?}", std::process::id(), std::thread::current().id()));
-        fs::create_dir_all(&prepared).map_err(Error::path("create", &prepared))?;
+        // A neighbour that goes down may remove the empty parent in between: then once more.
+        let made = (0..10)
+            .map(|_| fs::create_dir_all(&prepared))
+            .find(|made| !gone(made))
+            .unwrap_or(Ok(()));
+        made.map_err(Error::path("create", &prepared))?;
         let outcome =
             self.write_to(&prepared, &record).and_then(|()| match fs::rename(&prepared, &folder) {
                 Ok(()) => Ok(true),
@@ -188,7 +193,7 @@ impl StateDirectory {
         outcome.map(|_| None)
     }
 
-    /// Removes the lab's folder, and the parents that Weir made when they are empty now.
+    /// Removes the lab's folder, and the state directory when no other lab is in it.
     pub(crate) fn release(&self, name: &str) -> Result<()> {
         let folder = self.folder(name);
         match fs::remove_dir_all(&folder) {
@@ -197,15 +202,10 @@ impl StateDirectory {
             }
             _ => {}
         }
-        // Fails when other labs are there, which is as it should be.
-        let mut parent = Some(&*self.path);
-        while let Some(folder) =
-            parent.filter(|folder| folder.ends_with("weir/labs") || folder.ends_with("weir"))
-        {
-            if fs::remove_dir(folder).is_err() {
-                break;
-            }
-            parent = folder.parent();
+        // Each fails when something else is there, which is as it should be.
+        let mut empty = fs::remove_dir(&self.path).is_ok() && self.path.ends_with("weir/labs");
+        for parent in self.path.ancestors().skip(1).take_while(|parent| parent.ends_with("weir")) {
+            empty = empty && fs::remove_dir(parent).is_ok();
         }
         Ok(())
     }
@@ -256,4 +256,8 @@ impl StateDirectory {
     fn file(&self, name: &str) -> PathBuf {
         self.folder(name).join(FILE)
     }
+}
+
+fn gone(outcome: &io::Result<()>) -> bool {
+    outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }

@@ -1,1 +1,52 @@
-//! To be filled.
+//! Probe frames, and their way onto an interface and off it again with the kernel's timestamps.
+//!
+//! ```text
+//!   ProbeTemplate ── stamp(sequence, time) ──▶ Transmitter ══ interface ══▶ system under test
+//!                                                                                  │
+//!   Observation ◀── Observation::parse ◀── Block of Frames ◀── Capture ══ interface ═┘
+//!                                               └──▶ PcapngWriter
+//! ```
+//!
+//! * [`ProbeTemplate`] builds UDP probes that carry a tag, a sequence number and a time;
+//!   [`Observation`] reads them back, with whatever a switch changed in their headers.
+//! * [`Transmitter`] sends batches, [`generate`] sends them at a rate (open loop).
+//! * [`Capture`] is a TPACKET_V3 ring with the kernel's receive timestamps and a socket filter, so
+//!   that other traffic does not wake it.
+//! * [`PcapngWriter`] writes what was captured for `tcpdump` and Wireshark.
+//! * [`in_namespace`] opens any of these inside a network namespace: a socket stays in the
+//!   namespace in which it was made, whoever uses it later.
+//!
+//! What this crate deliberately lacks: OpenFlow, matching of probes with replies, histograms.
+//!
+//! `unsafe` is confined to the module `system`, which wraps the system calls, and to the ring
+//! that [`Capture`] reads.
+//!
+//! Start reading at [`Capture`] and [`generate`].
+
+#![deny(unsafe_code)]
+
+mod checksum;
+mod error;
+mod filter;
+mod generate;
+mod interface;
+mod namespace;
+mod observation;
+mod pcapng;
+mod probe;
+mod receive;
+mod system;
+mod timestamp;
+mod transmit;
+
+pub use error::{Error, Result};
+pub use filter::Filter;
+pub use generate::{GenerateOptions, GenerateReport, generate};
+pub use interface::Interface;
+pub use namespace::in_namespace;
+pub use observation::Observation;
+pub use pcapng::{InterfaceId, PcapngWriter};
+pub use probe::{Headers, ProbeTemplate, VlanTag};
+pub use receive::{Block, Capture, CaptureOptions, Frame, Frames, Statistics};
+pub use timestamp::Timestamp;
+pub use transmit::{TransmitOptions, Transmitter};

@@ -1,0 +1,142 @@
+//! Socket filters (classic BPF): which frames wake a capture at all.
+
+use nix::libc::sock_filter;
+
+use crate::probe::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_VLAN, PROTOCOL_UDP, UDP, VLAN};
+
+/// A classic BPF program for [`crate::Capture`].
+#[derive(Clone, Debug)]
+pub struct Filter {
+    program: Vec<sock_filter>,
+}
+
+// Codes of linux/bpf_common.h, as they are combined here.
+const LOAD_HALF: u16 = 0x28;
+const LOAD_BYTE: u16 = 0x30;
+const LOAD_WORD_INDEXED: u16 = 0x40;
+const LOAD_INDEX_IP_LENGTH: u16 = 0xb1;
+const JUMP_EQUAL: u16 = 0x15;
+const RETURN: u16 = 0x06;
+
+/// How much of a frame to keep: all of it.
+const WHOLE: u32 = 0x0004_0000;
+
+impl Filter {
+    /// Lets only UDP probes with that tag through, with at most two VLAN tags.
+    pub fn probes(tag: u64) -> Filter {
+        let mut program = Vec::new();
+        // One attempt per number of tags in the frame; each ends in a verdict or goes on.
+        for tags in 0..=2 {
+            let ethertype = (ETHERNET - 2 + tags * VLAN) as u32;
+            let ip = ethertype + 2;
+            let body = [
+                statement(LOAD_BYTE, ip + 9),
+                jump(u32::from(PROTOCOL_UDP), 0, 6),
+                statement(LOAD_INDEX_IP_LENGTH, ip),
+                statement(LOAD_WORD_INDEXED, ip + UDP as u32),
+                jump((tag >> 32) as u32, 0, 3),
+                statement(LOAD_WORD_INDEXED, ip + UDP as u32 + 4),
+                jump(tag as u32, 0, 1),
+                statement(RETURN, WHOLE),
+                statement(RETURN, 0),
+            ];
+            program.push(statement(LOAD_HALF, ethertype));
+            program.push(jump(u32::from(ETHERTYPE_IPV4), 0, body.len() as u8));
+            program.extend(body);
+            // Past the body the accumulator still holds the ethertype.
+            program.push(jump(u32::from(ETHERTYPE_VLAN), 1, 0));
+            program.push(statement(RETURN, 0));
+        }
+        program.push(statement(RETURN, 0));
+        Filter { program }
+    }
+
+    /// Lets nothing through: for a socket that only sends, or one that must not see anything yet.
+    pub fn nothing() -> Filter {
+        Filter { program: vec![statement(RETURN, 0)] }
+    }
+
+    pub(crate) fn program(&self) -> &[sock_filter] {
+        &self.program
+    }
+}
+
+fn statement(code: u16, k: u32) -> sock_filter {
+    sock_filter { code, jt: 0, jf: 0, k }
+}
+
+fn jump(k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code: JUMP_EQUAL, jt, jf, k }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Observation;
+    use crate::probe::{Headers, ProbeTemplate, VlanTag};
+    use crate::timestamp::Timestamp;
+    use proptest::prelude::*;
+
+    /// The kernel's rules for the codes used here: a load outside the frame rejects it.
+    fn run(program: &[sock_filter], frame: &[u8]) -> u32 {
+        let load = |at: u32, size: usize| -> Option<u32> {
+            let bytes = frame.get(at as usize..at as usize + size)?;
+            Some(bytes.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)))
+        };
+        let (mut at, mut accumulator, mut index) = (0, 0, 0);
+        loop {
+            let instruction = program[at];
+            let k = instruction.k;
+            let loaded = match instruction.code {
+                LOAD_HALF => load(k, 2),
+                LOAD_BYTE => load(k, 1),
+                LOAD_WORD_INDEXED => load(index + k, 4),
+                LOAD_INDEX_IP_LENGTH => {
+                    let Some(byte) = load(k, 1) else { return 0 };
+                    index = (byte & 0x0f) * 4;
+                    Some(accumulator)
+                }
+                JUMP_EQUAL => {
+                    at +=
+                        usize::from(if accumulator == k { instruction.jt } else { instruction.jf });
+                    Some(accumulator)
+                }
+                RETURN => return k,
+                code => panic!("{code:#x}"),
+            };
+            let Some(loaded) = loaded else { return 0 };
+            accumulator = loaded;
+            at += 1;
+        }
+    }
+
+    proptest! {
+        /// The filter lets a probe through exactly when it can be read back.
+        #[test]
+        fn agrees_with_the_parser(tags in 0..3_usize, at in 0..68_usize, value: u8, cut in 40..=68_usize, other: u64) {
+            let headers = Headers {
+                source_mac: [2; 6], destination_mac: [4; 6], vlan: Some(VlanTag { id: 1, priority: 0 }),
+                source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into(), tos: 0, ttl: 64,
+                source_port: 1, destination_port: 2,
+            };
+            let tag = 0x8899_aabb_ccdd_eeff;
+            let filter = Filter::probes(tag);
+            let mut frame = ProbeTemplate::new(&headers, tag, 64).unwrap().stamp(1, Timestamp(1)).to_vec();
+            match tags {
+                0 => drop(frame.drain(12..16)),
+                1 => {}
+                _ => drop(frame.splice(12..12, [0x81, 0, 0, 5])),
+            }
+            prop_assert_eq!(run(filter.program(), &frame), WHOLE);
+            prop_assert_eq!(run(Filter::probes(other).program(), &frame), if other == tag { WHOLE } else { 0 });
+            prop_assert_eq!(run(Filter::nothing().program(), &frame), 0);
+            if let Some(byte) = frame.get_mut(at) {
+                *byte = value;
+            }
+            frame.truncate(cut);
+            if Observation::parse(&frame, tag, Timestamp(1)).is_some() {
+                prop_assert_eq!(run(filter.program(), &frame), WHOLE);
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Generation and capture on a real veth pair: they need root, and skip by name without.
+
+#![allow(clippy::unwrap_used)] // A helper of tests fails as a test does.
+
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use lab::{Lab, LabGuard, Options, Requirements, StateDirectory, Topology};
+use packet::{
+    Capture, CaptureOptions, Error, Filter, GenerateOptions, Headers, Interface, Observation,
+    PcapngWriter, ProbeTemplate, TransmitOptions, Transmitter, VlanTag, generate, in_namespace,
+};
+
+const TAG: u64 = 0x5e41_0d00_0000_0001;
+/// Two hosts need neither Open vSwitch nor rates.
+const NEEDS: Requirements = Requirements { switches: false, rates: false };
+
+/// Two hosts with one link between them: a veth pair of the test's own.
+struct Pair {
+    lab: LabGuard,
+}
+
+impl Pair {
+    fn new(name: &str) -> Pair {
+        let prefix = format!("p{}-{name}", std::process::id());
+        let state = StateDirectory::at(std::env::temp_dir().join(format!("weir-{prefix}")));
+        let mut topology = Topology::builder();
+        topology.host("h1").unwrap().host("h2").unwrap().link("h1", "h2", None).unwrap();
+        let options = Options {
+            name: Some(prefix),
+            state,
+            static_arp: true,
+            ephemeral: true,
+            ..Options::default()
+        };
+        Pair { lab: LabGuard::new(Lab::up(&topology.build().unwrap(), &options).unwrap()) }
+    }
+
+    fn at<T: Send>(&self, host: &str, work: impl FnOnce() -> T + Send) -> T {
+        in_namespace(&self.lab.namespace(host).unwrap(), work).unwrap()
+    }
+
+    fn capture(&self, options: &CaptureOptions) -> Capture {
+        self.at("h2", || Capture::open("eth0", options)).unwrap()
+    }
+
+    fn transmitter(&self) -> Transmitter {
+        self.at("h1", || Transmitter::open("eth0", &TransmitOptions::default())).unwrap()
+    }
+
+    fn run(&self, host: &str, words: &[&str]) {
+        let output = self.lab.exec(host, words).unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+fn headers(vlan: Option<VlanTag>) -> Headers {
+    Headers {
+        source_mac: [0, 0, 0, 0, 0, 1],
+        destination_mac: [0, 0, 0, 0, 0, 2],
+        vlan,
+        source: Ipv4Addr::new(10, 0, 0, 1),
+        destination: Ipv4Addr::new(10, 0, 0, 2),
+        tos: 0x28,
+        ttl: 64,
+        source_port: 5000,
+        destination_port: 5001,
+    }
+}
+
+fn send(
+    transmitter: &mut Transmitter,
+    template: &mut ProbeTemplate,
+    rate: f64,
+    count: u32,
+) -> packet::GenerateReport {
+    let options = GenerateOptions { rate, count, first: 0 };
+    generate(transmitter, template, &options, &AtomicBool::new(false)).unwrap()
+}
+
+/// Reads until `count` probes are there or nothing came for a while.
+fn observe(capture: &mut Capture, count: usize) -> Vec<Observation> {
+    let mut seen = Vec::new();
+    while seen.len() < count {
+        let Some(block) = capture.next_block(Duration::from_millis(500)).unwrap() else { break };
+        seen.extend(block.frames().filter_map(|frame| Observation::of(&frame, TAG)));
+    }
+    seen
+}
+
+#[test]
+fn root_every_probe_arrives_once_in_order_and_stamped() {
+    if lab::testing::skip("root_every_probe_arrives_once_in_order_and_stamped", NEEDS) {
+        return;
+    }
+    let pair = Pair::new("count");
+    for vlan in [None, Some(VlanTag { id: 7, priority: 5 })] {
+        let mut capture = pair.capture(&CaptureOptions {
+            filter: Some(Filter::probes(TAG)),
+            ..CaptureOptions::default()
+        });
+        let mut transmitter = pair.transmitter();
+        let mut template = ProbeTemplate::new(&headers(vlan), TAG, 100).unwrap();
+        let (report, seen) = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| observe(&mut capture, 20_000));
+            (send(&mut transmitter, &mut template, 50_000.0, 20_000), reader.join().unwrap())
+        });
+        let statistics = capture.statistics().unwrap();
+        assert_eq!((report.sent, seen.len()), (20_000, 20_000), "{report:?} {statistics:?}");
+        assert_eq!((statistics.packets, statistics.drops), (20_000, 0));
+        for (number, probe) in seen.iter().enumerate() {
+            assert_eq!(usize::try_from(probe.sequence).unwrap(), number);
+            assert_eq!(probe.headers, headers(vlan));
+            assert!(probe.ip_checksum_is_right && probe.udp_checksum_is_right);
+            assert!((0..1_000_000_000).contains(&probe.latency()), "{} ns", probe.latency());
+        }
+        assert!(seen.is_sorted_by_key(|probe| probe.arrived));
+        let median = {
+            let mut all: Vec<_> = seen.iter().map(Observation::latency).collect();
+            all.sort_unstable();
+            all[all.len() / 2]
+        };
+        println!(
+            "veth, 50,000/s, vlan {vlan:?}: median {median} ns from stamp to arrival; {report:?}"
+        );
+    }
+}
+
+#[test]
+fn root_other_traffic_does_not_reach_a_filtered_capture() {
+    if lab::testing::skip("root_other_traffic_does_not_reach_a_filtered_capture", NEEDS) {
+        return;
+    }
+    let pair = Pair::new("filter");
+    let mut ours = pair.capture(&CaptureOptions {
+        filter: Some(Filter::probes(TAG)),
+        ..CaptureOptions::default()
+    });
+    let mut all = pair.capture(&CaptureOptions::default());
+    let mut transmitter = pair.transmitter();
+    for (tag, vlan) in [
+        (TAG + 1, None),
+        (TAG, None),
+        (TAG + 1, Some(VlanTag { id: 1, priority: 0 })),
+        (TAG, Some(VlanTag { id: 2, priority: 0 })),
+    ] {
+        let mut template = ProbeTemplate::new(&headers(vlan), tag, 64).unwrap();
+        send(&mut transmitter, &mut template, 10_000.0, 100);
+    }
+    transmitter.send_one(&[0xff; 60]).unwrap();
+    assert_eq!(observe(&mut ours, 200).len(), 200);
+    assert!(ours.next_block(Duration::from_millis(20)).unwrap().is_none());
+    assert_eq!(ours.statistics().unwrap().packets, 200);
+    let mut frames = 0;
+    while let Some(block) = all.next_block(Duration::from_millis(100)).unwrap() {
+        frames += block.frames().count();
+    }
+    assert_eq!(frames, 401);
+}
+
+#[test]
+fn root_a_full_ring_counts_what_it_drops() {
+    if lab::testing::skip("root_a_full_ring_counts_what_it_drops", NEEDS) {
+        return;
+    }
+    let pair = Pair::new("full");
+    let small = CaptureOptions { block_size: 4096, blocks: 2, ..CaptureOptions::default() };
+    let mut capture = pair.capture(&small);
+    let mut template = ProbeTemplate::new(&headers(None), TAG, 100).unwrap();
+    send(&mut pair.transmitter(), &mut template, 100_000.0, 1_000);
+    let seen = observe(&mut capture, 1_000).len();
+    let statistics = capture.statistics().unwrap();
+    assert_eq!(statistics.packets, 1_000);
+    assert!(statistics.drops > 0 && statistics.freezes > 0, "{statistics:?}");
+    assert_eq!(u64::try_from(seen).unwrap() + statistics.drops, 1_000);
+    // Counters add up over calls, and a ring that was full goes on.
+    send(&mut pair.transmitter(), &mut template, 1e6, 10);
+    assert_eq!(observe(&mut capture, 10).len(), 10);
+    assert_eq!(capture.statistics().unwrap().packets, 1_010);
+}
+
+#[test]
+fn root_interfaces_that_cannot_be_used() {
+    if lab::testing::skip("root_interfaces_that_cannot_be_used", NEEDS) {
+        return;
+    }
+    let pair = Pair::new("errors");
+    assert!(matches!(in_namespace("weir-none", || ()), Err(Error::NoSuchNamespace(_))));
+    // The kernel reports a new carrier with a little delay.
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let mut found = pair.at("h1", || Interface::find("eth0")).unwrap();
+    while !found.is_running && Instant::now() < deadline {
+        found = pair.at("h1", || Interface::find("eth0")).unwrap();
+    }
+    assert_eq!(
+        (found.mac, found.mtu, found.is_up, found.is_running),
+        ([0, 0, 0, 0, 0, 1], 1500, true, true)
+    );
+    for name in ["eth7", "", "a-name-longer-than-any-interface-may-have"] {
+        assert!(
+            matches!(
+                pair.at("h1", || Capture::open(name, &CaptureOptions::default())),
+                Err(Error::NoSuchInterface(_))
+            ),
+            "{name}"
+        );
+        assert!(
+            matches!(
+                pair.at("h1", || Transmitter::open(name, &TransmitOptions::default())),
+                Err(Error::NoSuchInterface(_))
+            ),
+            "{name}"
+        );
+    }
+    let (mut capture, mut transmitter) =
+        (pair.capture(&CaptureOptions::default()), pair.transmitter());
+    let mut longest = ProbeTemplate::new(&headers(None), TAG, 1515).unwrap();
+    assert!(matches!(
+        transmitter.send_one(longest.stamp(0, packet::Timestamp(0))),
+        Err(Error::Invalid(_))
+    ));
+    assert!(matches!(transmitter.send_one(&[0; 1519]), Err(Error::Invalid(_))));
+
+    pair.run("h1", &["ip", "link", "set", "eth0", "down"]);
+    pair.run("h2", &["ip", "link", "set", "eth0", "down"]);
+    assert!(matches!(pair.at("h1", || Interface::usable("eth0")), Err(Error::InterfaceDown(_))));
+    assert!(matches!(transmitter.send_one(&[0xff; 60]), Err(Error::InterfaceDown(_))));
+    let start = Instant::now();
+    let outcome = capture.next_block(Duration::from_secs(5)).map(|block| block.is_some());
+    assert!(matches!(outcome, Err(Error::InterfaceDown(_))), "{outcome:?}");
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "a capture says at once that it cannot go on"
+    );
+    let invalid = CaptureOptions { block_size: 1000, ..CaptureOptions::default() };
+    pair.run("h1", &["ip", "link", "set", "eth0", "up"]);
+    assert!(matches!(pair.at("h1", || Capture::open("eth0", &invalid)), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn root_captures_are_readable_by_tcpdump() {
+    if lab::testing::skip("root_captures_are_readable_by_tcpdump", NEEDS) {
+        return;
+    }
+    let pair = Pair::new("pcapng");
+    let mut capture = pair.capture(&CaptureOptions {
+        filter: Some(Filter::probes(TAG)),
+        ..CaptureOptions::default()
+    });
+    let mut template =
+        ProbeTemplate::new(&headers(Some(VlanTag { id: 42, priority: 3 })), TAG, 101).unwrap();
+    send(&mut pair.transmitter(), &mut template, 1_000.0, 3);
+    let path = std::env::temp_dir().join(format!("weir-{}.pcapng", std::process::id()));
+    let mut writer = PcapngWriter::new(std::fs::File::create(&path).unwrap()).unwrap();
+    let eth0 = writer.add_interface("eth0").unwrap();
+    let mut stamps = Vec::new();
+    while stamps.len() < 3 {
+        let block = capture.next_block(Duration::from_secs(1)).unwrap().unwrap();
+        for frame in block.frames() {
+            writer.write(eth0, &frame).unwrap();
+            stamps.push(frame.timestamp.0);
+        }
+    }
+    writer.finish().unwrap();
+    let output = Command::new("tcpdump")
+        .args(["-r", path.to_str().unwrap(), "-nn", "-e", "-vv", "-tt", "--nano"])
+        .output();
+    std::fs::remove_file(&path).unwrap();
+    let Ok(output) = output else {
+        panic!("tcpdump is not installed; on Debian: apt-get install tcpdump");
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for expected in [
+        "length 101: vlan 42, p 3, ethertype IPv4",
+        "tos 0x28",
+        "[udp sum ok]",
+        "10.0.0.1.5000 > 10.0.0.2.5001",
+    ] {
+        assert_eq!(text.matches(expected).count(), 3, "{expected}: {text}");
+    }
+    for stamp in stamps {
+        let expected = format!("{}.{:09}", stamp / 1_000_000_000, stamp % 1_000_000_000);
+        assert!(text.contains(&expected), "{expected}: {text}");
+    }
+}
+
+/// `cargo test --release -p weir-packet measure -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn measure_the_highest_rate() {
+    let pair = Pair::new("rate");
+    for length in [60, 1500] {
+        for rate in [300_000.0, 1e9] {
+            let mut capture = pair.capture(&CaptureOptions {
+                filter: Some(Filter::probes(TAG)),
+                ..CaptureOptions::default()
+            });
+            let mut transmitter = pair.transmitter();
+            let mut template = ProbeTemplate::new(&headers(None), TAG, length).unwrap();
+            let reader = std::thread::spawn(move || {
+                let seen = observe(&mut capture, 1_000_000).len();
+                (seen, capture.statistics().unwrap())
+            });
+            let report = send(&mut transmitter, &mut template, rate, 1_000_000);
+            let (seen, statistics) = reader.join().unwrap();
+            println!(
+                "{length} bytes at {rate}/s: {:.0}/s sent, {seen} seen, lateness mean {:?} worst {:?}, {:.1} per call, {} refusals, {statistics:?}",
+                report.rate(),
+                report.mean_lateness,
+                report.worst_lateness,
+                f64::from(report.sent) / report.batches as f64,
+                report.refusals
+            );
+        }
+    }
+}
