@@ -159,6 +159,32 @@ fn closed_between_and_within_frames() {
     }
 }
 
+/// A connection that cannot be written any more does not wait for ever to be read.
+#[test]
+fn broken_for_writing_is_over_for_reading() {
+    let (ours, mut theirs) = memory::pair(100);
+    let mut ours = Connection::in_memory(ours, &Options::default());
+    theirs.write_all(&frame(1, 8)).unwrap();
+    ours.finish();
+    ours.push(&frame(2, 8)).unwrap();
+    let broken = CloseReason::Reset(std::io::ErrorKind::BrokenPipe);
+    assert_eq!(ours.flush(), Err(broken.clone()));
+    let received = ours.receive(100);
+    assert_eq!((received.bytes, received.state), (8, ReadState::Closed(broken)));
+    assert_eq!(take_all(&mut ours), [frame(1, 8)]);
+}
+
+#[test]
+fn a_rest_that_the_socket_does_not_take_costs_a_page() {
+    let (ours, _theirs) = memory::pair(99_900);
+    let mut ours = Connection::in_memory(ours, &Options::default());
+    for number in 0..1_000 {
+        ours.push(&frame(number, 100)).unwrap();
+    }
+    assert_eq!(ours.flush(), Ok(Flushed::Blocked));
+    assert_eq!((ours.unsent_bytes(), ours.memory()), (100, 4096));
+}
+
 #[test]
 fn half_closed_by_the_peer_still_takes_our_answer() {
     let (ours, theirs) = memory::pair(100);

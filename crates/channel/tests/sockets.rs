@@ -293,6 +293,30 @@ fn turns_are_fair() {
     assert_eq!(list, []);
 }
 
+/// A turn that was asked for comes at once, also when the kernel reports the same source for
+/// another reason.
+#[test]
+fn a_turn_asked_for_does_not_wait() {
+    let mut pair = Pair::new();
+    let readiness = |list: &[Event]| match list {
+        [Event::Ready(ready)] => (ready.readable, ready.writable),
+        other => panic!("{other:?}"),
+    };
+    let mut list = Vec::new();
+    // Freshly registered: the kernel's first word is "writable".
+    pair.events.again(pair.token);
+    pair.events.wait(&mut list, Some(WAIT)).unwrap();
+    assert_eq!(readiness(&list), (true, true));
+
+    let start = Instant::now();
+    pair.events.again(pair.token);
+    pair.events.wait(&mut list, Some(WAIT)).unwrap();
+    assert_eq!(readiness(&list), (true, false));
+    assert!(start.elapsed() < WAIT / 2, "it slept");
+    pair.events.wait(&mut list, Some(Duration::ZERO)).unwrap();
+    assert_eq!(list, []);
+}
+
 /// An event under way for a connection that has just left does not reach its successor.
 #[test]
 fn a_stale_event_is_dropped() {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use channel::blocking::Client;
 use channel::{
-    Address, CloseReason, Error, Handshake, Listener, Options, ReadState, Tls, TlsFiles,
+    Address, CloseReason, Error, Flushed, Handshake, Listener, Options, ReadState, Tls, TlsFiles,
 };
 use common::{Pki, load};
 use openflow::{Version, VersionSet};
@@ -331,6 +331,27 @@ fn a_tls_peer_that_never_reads() {
         assert!(accepted < 100_000, "somebody swallows without end");
     }
     assert_eq!(connection.receive(1000).state, ReadState::Drained, "still alive");
+}
+
+/// What is pushed before the handshake's end stays in our buffer, where it is bounded and counted.
+#[test]
+fn nothing_is_hoarded_during_the_handshake() {
+    let Some(pki) = Pki::new("tls::nothing_is_hoarded_during_the_handshake") else { return };
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::ssl(silent.local_addr().unwrap());
+    let options = Options { send_buffer: 10_000, ..Options::default() };
+    let mut client =
+        channel::Connection::dial(&address, Some(&load(&pki.switch())), &options).unwrap();
+    let (mut server, _) = silent.accept().unwrap();
+    for _ in 0..20 {
+        let _ = client.push(&[4; 1000]);
+        assert_eq!(client.flush(), Ok(Flushed::Blocked));
+    }
+    assert_eq!((client.unsent_bytes(), client.send_buffer().refused_frames()), (10_000, 10));
+    assert!(client.is_connected() && client.is_tls_handshaking());
+    let mut hello = [0; 3];
+    server.read_exact(&mut hello).unwrap();
+    assert_eq!(hello, [0x16, 3, 1], "the client's hello has left all the same");
 }
 
 #[test]
