@@ -31,11 +31,14 @@ pub(super) fn write(switch: &Switch, mut entry: impl FnMut(&TableFeatures<'_>)) 
         INSTRUCTIONS.iter().map(|type_| InstructionId { type_: *type_, body: &[] }).collect();
     let actions: ListBuf<ActionId<'_>> =
         ACTIONS.iter().map(|type_| ActionId { type_: *type_, body: &[] }).collect();
-    let ids = |wanted: &dyn Fn(OxmField) -> bool| -> ListBuf<OxmId> {
-        (0..N_FIELDS).map(OxmField).filter(|field| wanted(*field)).map(oxm_id).collect()
-    };
-    let all = ids(&|_| true);
-    let settable = ids(&|field| !READ_ONLY.contains(&field));
+    let fields = || (0..N_FIELDS).map(OxmField);
+    let all: ListBuf<OxmId> = fields().map(|field| oxm_id(field, field.is_maskable())).collect();
+    // Fields are matched under masks, but left out and set whole.
+    let optional: ListBuf<OxmId> = fields().map(|field| oxm_id(field, false)).collect();
+    let settable: ListBuf<OxmId> = fields()
+        .filter(|field| !READ_ONLY.contains(field))
+        .map(|field| oxm_id(field, false))
+        .collect();
     let n_tables = switch.config().n_tables;
     for (table_id, table) in (0..n_tables).zip(&switch.datapath.tables) {
         let next: Vec<u8> = (table_id + 1..n_tables).collect();
@@ -45,7 +48,7 @@ pub(super) fn write(switch: &Switch, mut entry: impl FnMut(&TableFeatures<'_>)) 
             Property::WriteActions(actions.as_list()),
             Property::ApplyActions(actions.as_list()),
             Property::Match(all.as_list()),
-            Property::Wildcards(all.as_list()),
+            Property::Wildcards(optional.as_list()),
             Property::WriteSetField(settable.as_list()),
             Property::ApplySetField(settable.as_list()),
         ]
@@ -62,9 +65,8 @@ pub(super) fn write(switch: &Switch, mut entry: impl FnMut(&TableFeatures<'_>)) 
     }
 }
 
-fn oxm_id(field: OxmField) -> OxmId {
+fn oxm_id(field: OxmField, has_mask: bool) -> OxmId {
     let bytes = field.value_len().unwrap_or_default() as u8;
-    let has_mask = field.is_maskable();
     let length = if has_mask { 2 * bytes } else { bytes };
     OxmId { class: OxmClass::OPENFLOW_BASIC, field, has_mask, length, experimenter: None }
 }
