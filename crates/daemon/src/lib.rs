@@ -1,7 +1,10 @@
 #![forbid(unsafe_code)]
 //! Drives the pure core `hypervisor` over real channels.
 
+pub mod check;
 pub mod config;
 pub mod dpid;
+pub mod logging;
 pub mod metrics;
+pub mod reload;
 pub mod store;

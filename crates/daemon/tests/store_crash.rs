@@ -1,5 +1,8 @@
 //! What was acknowledged is there after `kill -9`, and after the disk was full: with a real process and a real file.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +12,7 @@ use daemon::metrics::Registry;
 use daemon::store::{Store, Sync};
 
 mod support;
-use support::{DPID, Folder, replay};
+use support::{DPID, replay};
 
 /// Batches that the writer has in flight, so at most this many more than acknowledged can be stored.
 const IN_FLIGHT: u64 = 8;
@@ -119,4 +122,26 @@ fn example() -> PathBuf {
         assert!(built.success() && path.exists(), "{} cannot be built", path.display());
     }
     path
+}
+
+/// A folder that goes when its owner does.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("weir-daemon-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }

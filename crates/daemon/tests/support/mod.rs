@@ -1,8 +1,6 @@
 //! What the store's tests and `examples/store_writer.rs` agree on.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use daemon::store::Batch;
 use hypervisor::policy::TenantId;
@@ -25,7 +23,7 @@ pub(crate) fn batch(seq: u64) -> Batch {
 }
 
 /// What is stored after the batches 1 to `last`.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only the tests need it")]
 pub(crate) fn replay(last: u64) -> BTreeMap<StoreKey, Vec<u8>> {
     let mut stored = BTreeMap::new();
     for op in (1..=last).flat_map(|seq| batch(seq).ops) {
@@ -35,28 +33,4 @@ pub(crate) fn replay(last: u64) -> BTreeMap<StoreKey, Vec<u8>> {
         };
     }
     stored
-}
-
-/// A folder that goes when its owner does.
-#[allow(dead_code)]
-pub(crate) struct Folder(PathBuf);
-
-#[allow(dead_code)]
-impl Folder {
-    pub(crate) fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("weir-daemon-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -1,0 +1,443 @@
+//! `weir check`: what a configuration that parses will do, and what of that is probably not meant.
+//!
+//! Offline: looks at the configuration alone (and whether its PEM files are there), at no switch. Gives data
+//! ([`Report`]) and a text rendering of it; exit codes are the command's business. Start reading at [`check`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use flowspace::{Classifier, Match, covered_by};
+use hypervisor::policy::{Permission, Switches};
+use serde::Serialize;
+
+use crate::config::{Config, Entry, Position, Tenant};
+
+/// Whether a remark should stop an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Probably not meant.
+    Finding,
+    /// Worth knowing.
+    Note,
+}
+
+/// What a remark is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topic {
+    /// Write entries of two tenants share packets at the same priority; the order in the file decides.
+    EqualPriority,
+    /// Write entries of two tenants share packets; the higher priority owns them.
+    Overlap,
+    /// A write entry owns no packet: entries above it take them all.
+    Unreachable,
+    /// A tenant has no flowspace, or no controller.
+    Incomplete,
+    /// An entry cannot be matched by an OpenFlow 1.0 switch.
+    OpenFlow10,
+    /// A read entry, and whose packets it shows.
+    ReadOnly,
+    /// Two tenants name the same controller.
+    SharedController,
+    /// The REST interface can be reached from other machines.
+    OpenApi,
+    /// A file of `[tls]` cannot be read.
+    TlsFile,
+}
+
+/// One thing to say about a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Remark {
+    /// How grave it is.
+    pub severity: Severity,
+    /// What it is about.
+    pub topic: Topic,
+    /// Line in the file; 0 when it is about no line in particular.
+    pub line: usize,
+    /// Column in the file.
+    pub column: usize,
+    /// Whom it concerns; empty when no tenant.
+    pub tenant: String,
+    /// In words.
+    pub message: String,
+}
+
+/// What [`check`] found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The file, as it was named by the user.
+    pub file: String,
+    /// How many tenants there are.
+    pub tenants: usize,
+    /// How many flowspace entries there are.
+    pub entries: usize,
+    /// By position in the file.
+    pub remarks: Vec<Remark>,
+    /// Overlaps beyond the first [`MAX_OVERLAPS`], which are counted only.
+    pub overlaps_left_off: usize,
+}
+
+/// Overlaps that are listed one by one. A configuration can have as many as the square of its entries.
+pub const MAX_OVERLAPS: usize = 200;
+
+/// Pieces of an entry that are followed when asking whether others cover it; past that it counts as reachable.
+const PIECES: usize = 256;
+
+impl Report {
+    /// How many remarks are findings.
+    pub fn findings(&self) -> usize {
+        self.remarks.iter().filter(|remark| remark.severity == Severity::Finding).count()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Remark { severity, line, column, tenant, message, .. } in &self.remarks {
+            write!(f, "{}", self.file)?;
+            if *line > 0 {
+                write!(f, ":{line}:{column}")?;
+            }
+            write!(f, ": {}: ", if *severity == Severity::Finding { "finding" } else { "note" })?;
+            if !tenant.is_empty() {
+                write!(f, "{tenant}: ")?;
+            }
+            writeln!(f, "{message}")?;
+        }
+        if self.overlaps_left_off > 0 {
+            writeln!(f, "{}: and {} more overlaps", self.file, self.overlaps_left_off)?;
+        }
+        let findings = self.findings();
+        let notes = self.remarks.len() - findings;
+        let count =
+            |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+        write!(
+            f,
+            "{}: {}, {}: {}, {}",
+            self.file,
+            count(self.tenants, "tenant", "tenants"),
+            count(self.entries, "flowspace entry", "flowspace entries"),
+            count(findings, "finding", "findings"),
+            count(notes, "note", "notes"),
+        )
+    }
+}
+
+/// Examines a configuration.
+pub fn check(config: &Config) -> Report {
+    let mut checker = Checker::new(config);
+    checker.process();
+    checker.tenants();
+    checker.overlaps();
+    checker.unreachable();
+    checker.openflow10();
+    let Checker { mut remarks, overlaps_left_off, .. } = checker;
+    remarks.sort_by_key(|remark| (remark.line, remark.column, remark.topic));
+    let entries = config.tenants.iter().map(|tenant| tenant.flowspace.len()).sum();
+    Report {
+        file: config.file.clone(),
+        tenants: config.tenants.len(),
+        entries,
+        remarks,
+        overlaps_left_off,
+    }
+}
+
+/// An entry with its owner and its place in the order that breaks ties.
+#[derive(Clone, Copy)]
+struct Owned<'a> {
+    tenant: &'a Tenant,
+    owner: usize,
+    order: usize,
+    entry: &'a Entry,
+}
+
+impl Owned<'_> {
+    /// Whether this entry's packets are its own where both match.
+    fn beats(&self, other: &Owned<'_>) -> bool {
+        (self.entry.priority, other.order) > (other.entry.priority, self.order)
+    }
+
+    fn named(&self) -> String {
+        let text = if self.entry.text.is_empty() { "everything" } else { &self.entry.text };
+        format!(
+            "\"{}\" in line {} ({text}, priority {})",
+            self.tenant.name, self.entry.at.line, self.entry.priority
+        )
+    }
+}
+
+struct Checker<'a> {
+    config: &'a Config,
+    writes: Vec<Owned<'a>>,
+    reads: Vec<Owned<'a>>,
+    index: Classifier<usize>,
+    remarks: Vec<Remark>,
+    overlaps_left_off: usize,
+}
+
+impl<'a> Checker<'a> {
+    fn new(config: &'a Config) -> Self {
+        let all = config.tenants.iter().enumerate().flat_map(|(owner, tenant)| {
+            tenant.flowspace.iter().map(move |entry| (owner, tenant, entry))
+        });
+        let all = all.enumerate().map(|(order, (owner, tenant, entry))| Owned {
+            tenant,
+            owner,
+            order,
+            entry,
+        });
+        let (writes, reads): (Vec<_>, Vec<_>) =
+            all.partition(|owned| owned.entry.permission == Permission::Write);
+        let mut index = Classifier::new();
+        for (i, owned) in writes.iter().enumerate() {
+            index.insert(owned.entry.match_, u32::from(owned.entry.priority), i);
+        }
+        Checker { config, writes, reads, index, remarks: Vec::new(), overlaps_left_off: 0 }
+    }
+
+    fn say(
+        &mut self,
+        severity: Severity,
+        topic: Topic,
+        at: Position,
+        tenant: &str,
+        message: String,
+    ) {
+        let (line, column) = (at.line, at.column);
+        self.remarks.push(Remark {
+            severity,
+            topic,
+            line,
+            column,
+            tenant: tenant.to_owned(),
+            message,
+        });
+    }
+
+    fn process(&mut self) {
+        let nowhere = Position::default();
+        if let Some(api) = self.config.listen.api.filter(|api| !api.ip().is_loopback()) {
+            let message = format!(
+                "the REST interface at {api} asks for no password and is open to other machines"
+            );
+            self.say(Severity::Finding, Topic::OpenApi, nowhere, "", message);
+        }
+        let files = self
+            .config
+            .tls
+            .iter()
+            .flat_map(|tls| [&tls.private_key, &tls.certificate, &tls.ca_certificate]);
+        for path in files {
+            if let Err(error) = std::fs::File::open(path) {
+                let message = format!("[tls]: {} cannot be read: {error}", path.display());
+                self.say(Severity::Finding, Topic::TlsFile, nowhere, "", message);
+            }
+        }
+    }
+
+    fn tenants(&mut self) {
+        let mut controllers: HashMap<_, &Tenant> = HashMap::new();
+        for tenant in &self.config.tenants {
+            if tenant.flowspace.is_empty() {
+                let message =
+                    "has no flowspace: its controllers will see switches without ports".to_owned();
+                self.say(Severity::Finding, Topic::Incomplete, tenant.at, &tenant.name, message);
+            }
+            if tenant.controllers.is_empty() {
+                let message =
+                    "has no controller: packets of its flowspace will be dropped".to_owned();
+                self.say(Severity::Finding, Topic::Incomplete, tenant.at, &tenant.name, message);
+            }
+            for address in &tenant.controllers {
+                match controllers.get(address) {
+                    Some(other) if other.name != tenant.name => {
+                        let message =
+                            format!("shares its controller {address} with \"{}\"", other.name);
+                        self.say(
+                            Severity::Note,
+                            Topic::SharedController,
+                            tenant.at,
+                            &tenant.name,
+                            message,
+                        );
+                    }
+                    Some(_) => {
+                        let message = format!("names its controller {address} twice");
+                        self.say(
+                            Severity::Finding,
+                            Topic::SharedController,
+                            tenant.at,
+                            &tenant.name,
+                            message,
+                        );
+                    }
+                    None => {
+                        controllers.insert(*address, tenant);
+                    }
+                }
+            }
+        }
+        for read in self.reads.clone() {
+            self.read_only(&read);
+        }
+    }
+
+    fn read_only(&mut self, read: &Owned<'_>) {
+        let mut seen: Vec<&str> = self
+            .sharing(read)
+            .filter(|other| other.owner != read.owner)
+            .map(|other| other.tenant.name.as_str())
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let message = match seen.as_slice() {
+            [] => "read-only, and no other tenant owns what it matches".to_owned(),
+            names => format!("read-only: sees PACKET_INs and statistics of {}", quoted(names)),
+        };
+        self.say(Severity::Note, Topic::ReadOnly, read.entry.at, &read.tenant.name, message);
+    }
+
+    /// Write entries that share packets on some switch with this one (itself included, if it is one).
+    fn sharing(&self, owned: &Owned<'a>) -> impl Iterator<Item = &Owned<'a>> {
+        let (entry, found) = (owned.entry, self.index.overlapping(&owned.entry.match_));
+        let found = found.filter_map(|hit| self.writes.get(*hit.value));
+        found.filter(move |other| share_a_switch(&other.entry.switches, &entry.switches))
+    }
+
+    fn overlaps(&mut self) {
+        let mut listed = 0;
+        for owned in self.writes.clone() {
+            let pairs = self
+                .sharing(&owned)
+                .filter(|other| other.owner != owned.owner && other.beats(&owned));
+            // By the place of the winner, so that the report is the same each time.
+            let winners: BTreeMap<usize, Owned<'_>> =
+                pairs.map(|winner| (winner.order, *winner)).collect();
+            for winner in winners.values() {
+                if listed == MAX_OVERLAPS {
+                    self.overlaps_left_off += 1;
+                    continue;
+                }
+                listed += 1;
+                self.overlap(winner, &owned);
+            }
+        }
+    }
+
+    fn overlap(&mut self, winner: &Owned<'_>, loser: &Owned<'_>) {
+        let shared =
+            winner.entry.match_.intersect(&loser.entry.match_).unwrap_or(winner.entry.match_);
+        let shared = printed(&shared);
+        let (severity, topic, why) = if winner.entry.priority == loser.entry.priority {
+            (
+                Severity::Finding,
+                Topic::EqualPriority,
+                "only by its place in the file: give one a higher priority",
+            )
+        } else {
+            (Severity::Note, Topic::Overlap, "by its priority")
+        };
+        let message =
+            format!("overlaps {}, which owns what both match ({shared}) {why}", winner.named());
+        self.say(severity, topic, loser.entry.at, &loser.tenant.name, message);
+    }
+
+    fn unreachable(&mut self) {
+        for owned in self.writes.clone() {
+            let mut above: Vec<Owned<'_>> = self
+                .sharing(&owned)
+                .filter(|other| other.order != owned.order && other.beats(&owned))
+                .filter(|other| includes(&other.entry.switches, &owned.entry.switches))
+                .copied()
+                .collect();
+            above.sort_by_key(|other| (std::cmp::Reverse(other.entry.priority), other.order));
+            let matches = above.iter().map(|other| &other.entry.match_);
+            if !covered_by(&owned.entry.match_, matches, PIECES) {
+                continue;
+            }
+            let mut owners: Vec<&str> =
+                above.iter().map(|other| other.tenant.name.as_str()).collect();
+            owners.sort_unstable();
+            owners.dedup();
+            if owners == [owned.tenant.name.as_str()] {
+                let message =
+                    "changes nothing: entries of the same tenant above it match all of its packets"
+                        .to_owned();
+                self.say(
+                    Severity::Finding,
+                    Topic::Unreachable,
+                    owned.entry.at,
+                    &owned.tenant.name,
+                    message,
+                );
+            } else {
+                let message = format!(
+                    "owns no packet: entries above it, of {}, match all of them",
+                    quoted(&owners)
+                );
+                self.say(
+                    Severity::Finding,
+                    Topic::Unreachable,
+                    owned.entry.at,
+                    &owned.tenant.name,
+                    message,
+                );
+            }
+        }
+    }
+
+    fn openflow10(&mut self) {
+        for owned in self.writes.iter().chain(&self.reads).copied().collect::<Vec<_>>() {
+            if let Err(error) = owned.entry.match_.to_v10() {
+                let message = format!("has no effect on OpenFlow 1.0 switches: {error}");
+                self.say(
+                    Severity::Note,
+                    Topic::OpenFlow10,
+                    owned.entry.at,
+                    &owned.tenant.name,
+                    message,
+                );
+            }
+        }
+    }
+}
+
+fn share_a_switch(a: &Switches, b: &Switches) -> bool {
+    match (a, b) {
+        (Switches::Only(a), Switches::Only(b)) => a.iter().any(|dpid| b.contains(dpid)),
+        (Switches::Any, Switches::Only(some)) | (Switches::Only(some), Switches::Any) => {
+            !some.is_empty()
+        }
+        (Switches::Any, Switches::Any) => true,
+    }
+}
+
+/// Whether every switch of `inner` is one of `outer`.
+fn includes(outer: &Switches, inner: &Switches) -> bool {
+    match (outer, inner) {
+        (Switches::Any, _) => true,
+        (Switches::Only(_), Switches::Any) => false,
+        (Switches::Only(outer), Switches::Only(inner)) => {
+            inner.iter().all(|dpid| outer.contains(dpid))
+        }
+    }
+}
+
+fn printed(match_: &Match) -> String {
+    let text = match_.to_string();
+    if text.is_empty() { "everything".to_owned() } else { text }
+}
+
+fn quoted(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let mut text: Vec<String> =
+        names.iter().take(SHOWN).map(|name| format!("\"{name}\"")).collect();
+    if names.len() > SHOWN {
+        text.push(format!("{} others", names.len() - SHOWN));
+    }
+    text.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

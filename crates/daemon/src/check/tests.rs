@@ -1,0 +1,132 @@
+//! Configurations, and what is said about them.
+
+use super::*;
+
+/// Short forms: each tenant is `name: entries`, each entry `match @ priority [on dpids] [read]`.
+fn config(tenants: &[(&str, &[&str])]) -> Config {
+    let mut text = String::new();
+    for (i, (name, entries)) in tenants.iter().enumerate() {
+        text += &format!(
+            "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"tcp:127.0.0.1:{}\"]\n",
+            6701 + i
+        );
+        for entry in *entries {
+            let (entry, permission) =
+                entry.strip_suffix(" read").map_or((*entry, "write"), |rest| (rest, "read"));
+            let (entry, switches) = entry.split_once(" on ").unwrap_or((entry, "any"));
+            let (match_, priority) = entry.split_once(" @ ").unwrap_or((entry, "100"));
+            let switches = switches.replace(' ', "\", \"");
+            text +=
+                &format!("[[tenants.flowspace]]\nmatch = \"{match_}\"\npriority = {priority}\n");
+            text += &format!("switches = [\"{switches}\"]\npermission = \"{permission}\"\n");
+        }
+    }
+    Config::parse("weir.toml", &text).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// The remarks, in short: severity's initial, tenant, topic.
+fn topics(report: &Report) -> Vec<(char, &str, Topic)> {
+    let initial = |severity| if severity == Severity::Finding { 'F' } else { 'N' };
+    report.remarks.iter().map(|r| (initial(r.severity), r.tenant.as_str(), r.topic)).collect()
+}
+
+type Case<'a> = (&'a [(&'a str, &'a [&'a str])], &'a [(char, &'a str, Topic)]);
+
+#[test]
+fn what_entries_do_to_each_other() {
+    use Topic::{EqualPriority, OpenFlow10, Overlap, ReadOnly, Unreachable};
+    let cases: &[Case<'_>] = &[
+        (&[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_src=10.2.0.0/16"])], &[]),
+        // Equal priority: the first in the file wins, and the other is told.
+        (
+            &[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_dst=10.1.0.0/16"])],
+            &[('F', "b", EqualPriority)],
+        ),
+        // Different priorities: the lower is told, whatever the order.
+        (&[("a", &["ip @ 5"]), ("b", &["ip,nw_src=10.0.0.0/8 @ 10"])], &[('N', "a", Overlap)]),
+        (
+            &[("a", &["ip @ 10"]), ("b", &["tcp,tp_dst=80 @ 5"])],
+            &[('N', "b", Overlap), ('F', "b", Unreachable)],
+        ),
+        // Two halves above cover a whole.
+        (
+            &[("a", &["ip,nw_src=0.0.0.0/1 @ 9", "ip,nw_src=128.0.0.0/1 @ 8"]), ("b", &["ip @ 5"])],
+            &[('N', "b", Overlap), ('N', "b", Overlap), ('F', "b", Unreachable)],
+        ),
+        // ... and with a gap they do not.
+        (
+            &[("a", &["ip,nw_src=0.0.0.0/1 @ 9", "ip,nw_src=128.0.0.0/2 @ 8"]), ("b", &["ip @ 5"])],
+            &[('N', "b", Overlap), ('N', "b", Overlap)],
+        ),
+        // On different switches nothing is shared; where only some are, the rest is still reachable.
+        (&[("a", &["ip on 1 2"]), ("b", &["ip on 3"])], &[]),
+        (&[("a", &["ip @ 9 on 1 2"]), ("b", &["ip on 2 3"])], &[('N', "a", Overlap)]),
+        (
+            &[("a", &["ip @ 200 on 1 2"]), ("b", &["ip on 2 1"])],
+            &[('N', "b", Overlap), ('F', "b", Unreachable)],
+        ),
+        (&[("a", &["ip @ 200 on 1"]), ("b", &["ip"])], &[('N', "b", Overlap)]),
+        // A tenant's own entries: no overlap to speak of, but one that changes nothing.
+        (&[("a", &["ip @ 10", "tcp @ 20"])], &[]),
+        (&[("a", &["ip @ 20", "tcp @ 10"])], &[('F', "a", Unreachable)]),
+        // Read entries take nothing away.
+        (&[("a", &["ip"]), ("b", &["ip @ 900 read"])], &[('N', "b", ReadOnly)]),
+        (&[("a", &["ip,dl_src=00:00:00:00:00:01/00:00:00:00:00:ff"])], &[('N', "a", OpenFlow10)]),
+        (&[("a", &["ipv6,ipv6_src=2001:db8::/32"])], &[('N', "a", OpenFlow10)]),
+    ];
+    for (tenants, expected) in cases {
+        let report = check(&config(tenants));
+        assert_eq!(topics(&report), *expected, "{tenants:?}\n{report}");
+    }
+}
+
+#[test]
+fn what_is_missing_or_open_is_found() {
+    let text = "[listen]\napi = \"0.0.0.0:8080\"\n[tls]\nprivate_key = \"/nonexistent/k\"\ncertificate = \"/dev/null\"\n\
+                ca = \"/dev/null\"\n[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n\
+                controllers = [\"ssl:1.2.3.4:5\", \"ssl:1.2.3.4:5\"]\n[[tenants.flowspace]]\nmatch = \"\"\n\
+                [[tenants]]\nname = \"c\"\ncontrollers = [\"ssl:1.2.3.4:5\"]\n[[tenants.flowspace]]\nmatch = \"ip\"\n\
+                priority = 200\n";
+    let report = check(&Config::parse("weir.toml", text).unwrap());
+    assert_eq!(
+        topics(&report),
+        [
+            ('F', "", Topic::OpenApi),
+            ('F', "", Topic::TlsFile),
+            ('F', "a", Topic::Incomplete),
+            ('F', "a", Topic::Incomplete),
+            ('F', "b", Topic::SharedController),
+            ('N', "b", Topic::Overlap),
+            ('N', "c", Topic::SharedController),
+        ],
+        "{report}"
+    );
+}
+
+#[test]
+fn the_report_reads_well() {
+    let report =
+        check(&config(&[("red", &["ip,nw_src=10.1.0.0/16"]), ("blue", &["ip @ 100", "arp read"])]));
+    let expected = "\
+weir.toml:12:1: finding: blue: overlaps \"red\" in line 4 (ip,nw_src=10.1.0.0/16, priority 100), which owns what both match (ip,nw_src=10.1.0.0/16) only by its place in the file: give one a higher priority
+weir.toml:17:1: note: blue: read-only, and no other tenant owns what it matches
+weir.toml: 2 tenants, 3 flowspace entries: 1 finding, 1 note";
+    assert_eq!(report.to_string(), expected);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["remarks"][0]["topic"], "equal-priority");
+    assert_eq!(json["remarks"][0]["severity"], "finding");
+    assert_eq!(json["remarks"][0]["line"], 12);
+}
+
+#[test]
+fn many_overlaps_are_listed_in_part_and_counted_in_whole() {
+    let everything: Vec<(String, [&str; 1])> = (0..40).map(|i| (format!("t{i}"), [""])).collect();
+    let tenants: Vec<(&str, &[&str])> =
+        everything.iter().map(|(name, entries)| (name.as_str(), &entries[..])).collect();
+    let report = check(&config(&tenants));
+    let listed =
+        report.remarks.iter().filter(|remark| remark.topic == Topic::EqualPriority).count();
+    assert_eq!(listed, MAX_OVERLAPS);
+    assert_eq!(listed + report.overlaps_left_off, 40 * 39 / 2);
+    assert!(report.to_string().contains("and 580 more overlaps"));
+}

@@ -1,0 +1,232 @@
+//! Taking over a changed configuration, as one transaction.
+//!
+//! ```text
+//!   SIGHUP ──► reload() ─┐                    ┌► PolicySink (numbers tenants, tells shards)
+//!                        ├► read ► parse ► Config
+//!   each tick ► poll() ──┘      │             └► Current (REST)
+//!                               └► any error: logged with its line; what was active stays
+//! ```
+//!
+//! A file is read when it has looked changed and then looked the same at two polls in a row: a half-written file could
+//! be a valid configuration with fewer tenants. Editors that replace the file by renaming need no wait, but cannot be
+//! told apart. SIGHUP says that the file is ready, and reads it at once.
+//!
+//! Deliberately without threads, timers or signals: [`crate::control`] has them. Start reading at [`Reloader`].
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::config::{self, Config, LoadError};
+use crate::metrics::Registry;
+
+/// The configuration in force, for whoever wants to read it; `listen` and `store` are those that the process started
+/// with.
+#[derive(Clone, Debug)]
+pub struct Current(Arc<Mutex<Arc<Config>>>);
+
+impl Current {
+    /// Starts with a configuration.
+    pub fn new(config: Config) -> Current {
+        Current(Arc::new(Mutex::new(Arc::new(config))))
+    }
+
+    /// What is in force now.
+    pub fn get(&self) -> Arc<Config> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, config: Config) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+    }
+}
+
+/// Who enforces a configuration.
+pub trait PolicySink: Send {
+    /// Takes a configuration over, whole. An error (certificates that cannot be loaded, no number for a new tenant)
+    /// refuses it whole, and says why.
+    fn apply(&mut self, config: &Config) -> Result<(), String>;
+}
+
+impl<F: FnMut(&Config) -> Result<(), String> + Send> PolicySink for F {
+    fn apply(&mut self, config: &Config) -> Result<(), String> {
+        self(config)
+    }
+}
+
+/// What came of a look at the file.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It says what it said before, or may still be being written.
+    Unchanged,
+    /// It is in force now.
+    Applied,
+    /// It is not in force; what was stays.
+    Refused(Refusal),
+}
+
+/// Why a configuration was not taken over.
+#[derive(Debug)]
+pub enum Refusal {
+    /// It could not be read, or there are errors in it.
+    Load(LoadError),
+    /// The sink refused it.
+    Sink(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Load(error) => error.fmt(f),
+            Refusal::Sink(error) => f.write_str(error),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Looks after one configuration file.
+pub struct Reloader {
+    path: PathBuf,
+    sink: Box<dyn PolicySink>,
+    metrics: Arc<Registry>,
+    current: Current,
+    /// What the file looked like when it was last read.
+    read: Option<Look>,
+    /// What it looked like at the last poll, if that was different.
+    changing: Option<Look>,
+    /// What was last read, in force or refused; refused text is not reported again.
+    text: Option<String>,
+}
+
+/// What can be told from a file without reading it. A replaced file has another inode; one rewritten within the clock's
+/// granularity to the same length shows no change here, hence SIGHUP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Look {
+    device: u64,
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Look {
+    fn at(path: &Path) -> Option<Look> {
+        let meta = fs::metadata(path).ok()?;
+        Some(Look {
+            device: meta.dev(),
+            inode: meta.ino(),
+            length: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        })
+    }
+}
+
+impl Reloader {
+    /// Watches the file from which `current` was loaded. The first poll reads it, lest a change since then be missed.
+    pub fn new(
+        path: &Path,
+        current: Current,
+        sink: Box<dyn PolicySink>,
+        metrics: Arc<Registry>,
+    ) -> Reloader {
+        metrics.process.reloads_applied.increment();
+        Reloader {
+            path: path.to_owned(),
+            sink,
+            metrics,
+            current,
+            read: None,
+            changing: None,
+            text: None,
+        }
+    }
+
+    /// To be called at regular intervals, longer than it takes to write a file.
+    pub fn poll(&mut self) -> Outcome {
+        let look = Look::at(&self.path);
+        if look == self.read || look.is_none() {
+            // A file that is away is being replaced, or the operator removed it: neither is a new configuration.
+            self.changing = None;
+            return Outcome::Unchanged;
+        }
+        if self.changing != look {
+            self.changing = look;
+            return Outcome::Unchanged;
+        }
+        self.load(look, false)
+    }
+
+    /// Reads the file now, and takes it over even if its text is the same: files that it names may have changed.
+    pub fn reload(&mut self) -> Outcome {
+        let look = Look::at(&self.path);
+        self.load(look, true)
+    }
+
+    fn load(&mut self, look: Option<Look>, force: bool) -> Outcome {
+        (self.read, self.changing) = (look, None);
+        let file = self.path.display().to_string();
+        let text = match config::read(&self.path) {
+            Ok(text) => text,
+            Err(error) => return self.refuse(Refusal::Load(LoadError::Read { file, error })),
+        };
+        let same = self.text.as_deref() == Some(text.as_str());
+        if same && !force {
+            return Outcome::Unchanged;
+        }
+        let parsed = Config::parse(&file, &text);
+        self.text = Some(text);
+        let config = match parsed {
+            Ok(config) => self.keep_fixed(config),
+            Err(diagnostics) => return self.refuse(Refusal::Load(LoadError::Invalid(diagnostics))),
+        };
+        if config == *self.current.get() && !force {
+            return Outcome::Unchanged;
+        }
+        if let Err(error) = self.sink.apply(&config) {
+            return self.refuse(Refusal::Sink(error));
+        }
+        tracing::info!(file, tenants = config.tenants.len(), "the configuration was taken over");
+        self.current.set(config);
+        self.metrics.process.reloads_applied.increment();
+        Outcome::Applied
+    }
+
+    /// Puts back what cannot change while the process runs.
+    fn keep_fixed(&self, mut config: Config) -> Config {
+        let active = self.current.get();
+        let file = &config.file;
+        if config.listen != active.listen {
+            tracing::warn!(file, "a change of [listen] takes effect at the next start");
+        }
+        if config.store != active.store {
+            tracing::warn!(file, "a change of [store] takes effect at the next start");
+        }
+        config.listen = active.listen.clone();
+        config.store = active.store;
+        config
+    }
+
+    fn refuse(&self, refusal: Refusal) -> Outcome {
+        self.metrics.process.reloads_refused.increment();
+        let file = self.path.display();
+        match &refusal {
+            Refusal::Load(LoadError::Invalid(diagnostics)) => {
+                for error in diagnostics.iter() {
+                    let (line, column, key) = (error.at.line, error.at.column, &error.key);
+                    let help = error.help.as_deref().unwrap_or("");
+                    tracing::error!(%file, line, column, key, help, "configuration: {}", error.message);
+                }
+            }
+            other => tracing::error!(%file, "configuration: {other}"),
+        }
+        tracing::error!(%file, "the configuration was refused; the old one stays in force");
+        Outcome::Refused(refusal)
+    }
+}
+
+#[cfg(test)]
+mod tests;

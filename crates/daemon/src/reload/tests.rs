@@ -1,0 +1,153 @@
+//! Changes to a file, and what is in force after each.
+
+use std::sync::mpsc::{self, Receiver};
+
+use super::*;
+
+const RED: &str = "[[tenants]]\nname = \"red\"\n";
+const BOTH: &str = "[[tenants]]\nname = \"blue\"\n[[tenants]]\nname = \"red\"\n";
+
+struct Sink(mpsc::Sender<Vec<String>>);
+
+impl PolicySink for Sink {
+    fn apply(&mut self, config: &Config) -> Result<(), String> {
+        let tenants: Vec<String> =
+            config.tenants.iter().map(|tenant| tenant.name.clone()).collect();
+        if tenants.iter().any(|name| name == "unwanted") {
+            return Err("the sink wants none of it".to_owned());
+        }
+        self.0.send(tenants).map_err(|error| error.to_string())
+    }
+}
+
+struct Scene {
+    folder: PathBuf,
+    reloader: Reloader,
+    applied: Receiver<Vec<String>>,
+    metrics: Arc<Registry>,
+}
+
+impl Scene {
+    fn new(name: &str) -> Scene {
+        let folder =
+            std::env::temp_dir().join(format!("weir-reload-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("weir.toml");
+        fs::write(&path, RED).unwrap();
+        let (sender, applied) = mpsc::channel();
+        let metrics = Registry::new();
+        let current = Current::new(config::load(&path).unwrap());
+        let reloader = Reloader::new(&path, current, Box::new(Sink(sender)), Arc::clone(&metrics));
+        Scene { folder, reloader, applied, metrics }
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(&self.reloader.path, text).unwrap();
+    }
+
+    /// What two polls come to: one that sees a change, and one that sees it stand still.
+    fn settle(&mut self) -> Outcome {
+        match self.reloader.poll() {
+            Outcome::Unchanged => self.reloader.poll(),
+            early => panic!("read before it stood still: {early:?}"),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.reloader.current.get().tenants.iter().map(|tenant| tenant.name.clone()).collect()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn a_change_is_taken_over_once_it_stands_still() {
+    let mut scene = Scene::new("change");
+    assert!(matches!(scene.settle(), Outcome::Unchanged), "it is what it was at start");
+    scene.write("");
+    assert!(matches!(scene.reloader.poll(), Outcome::Unchanged), "an editor has truncated it");
+    scene.write(BOTH);
+    assert!(matches!(scene.reloader.poll(), Outcome::Unchanged), "it may write more");
+    assert!(matches!(scene.reloader.poll(), Outcome::Applied));
+    assert_eq!(scene.applied.try_iter().collect::<Vec<_>>(), [["blue", "red"]]);
+    assert_eq!(scene.names(), ["blue", "red"]);
+    assert!(matches!(scene.settle(), Outcome::Unchanged));
+    assert_eq!(
+        (scene.metrics.process.reloads_applied.get(), scene.metrics.process.reloads_refused.get()),
+        (2, 0)
+    );
+}
+
+#[test]
+fn a_file_replaced_by_renaming_is_seen() {
+    let mut scene = Scene::new("rename");
+    assert!(matches!(scene.settle(), Outcome::Unchanged));
+    let other = scene.folder.join("other");
+    fs::write(&other, BOTH).unwrap();
+    fs::rename(&other, &scene.reloader.path).unwrap();
+    assert!(matches!(scene.settle(), Outcome::Applied));
+}
+
+#[test]
+fn an_error_leaves_the_old_one_in_force_and_names_its_line() {
+    let mut scene = Scene::new("error");
+    for (text, part) in [
+        (
+            "[[tenants]]\nname = \"red\"\nwieght = 1\n",
+            "weir.toml:3:1: tenants[0]: unknown key `wieght`",
+        ),
+        ("[[tenants\n", "weir.toml:1:"),
+        ("[[tenants]]\nname = \"unwanted\"\n", "wants none of it"),
+    ] {
+        scene.write(text);
+        let Outcome::Refused(refusal) = scene.settle() else { panic!("{text}") };
+        assert!(refusal.to_string().contains(part), "{refusal}");
+        assert_eq!(scene.names(), ["red"]);
+        assert!(matches!(scene.settle(), Outcome::Unchanged), "said once");
+    }
+    assert_eq!(scene.applied.try_iter().count(), 0);
+    assert_eq!(scene.metrics.process.reloads_refused.get(), 3);
+    scene.write(BOTH);
+    assert!(matches!(scene.settle(), Outcome::Applied), "and the next good one is taken");
+}
+
+#[test]
+fn a_file_that_is_away_changes_nothing() {
+    let mut scene = Scene::new("away");
+    fs::remove_file(&scene.reloader.path).unwrap();
+    assert!(matches!(scene.settle(), Outcome::Unchanged));
+    let Outcome::Refused(refusal) = scene.reloader.reload() else {
+        panic!("SIGHUP wants an answer")
+    };
+    assert!(refusal.to_string().contains("cannot read"), "{refusal}");
+    scene.write(BOTH);
+    assert!(matches!(scene.settle(), Outcome::Applied));
+}
+
+#[test]
+fn sighup_reads_at_once_and_applies_the_same_again() {
+    let mut scene = Scene::new("sighup");
+    scene.write(BOTH);
+    assert!(matches!(scene.reloader.reload(), Outcome::Applied));
+    assert!(matches!(scene.reloader.reload(), Outcome::Applied), "certificates may be new");
+    assert!(matches!(scene.settle(), Outcome::Unchanged));
+    assert_eq!(scene.applied.try_iter().count(), 2);
+}
+
+#[test]
+fn addresses_stay_as_they_were_at_start() {
+    let mut scene = Scene::new("listen");
+    scene.write(&format!(
+        "[listen]\nopenflow = \"127.0.0.1:1\"\n[store]\nsync = \"always\"\n{BOTH}"
+    ));
+    assert!(matches!(scene.settle(), Outcome::Applied));
+    let active = scene.reloader.current.get();
+    assert_eq!(active.listen.openflow[0].to_string(), "tcp:127.0.0.1:6653");
+    assert_eq!(active.store, config::Store::default());
+    assert_eq!(active.tenants.len(), 2);
+}
