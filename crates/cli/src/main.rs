@@ -1,2 +1,41 @@
-//! The `weir` command.
-fn main() {}
+//! The `weir` command: one file per subcommand under `commands`, one enumeration of exit statuses.
+
+mod commands;
+mod exit;
+mod signals;
+
+use clap::Parser;
+use commands::Command;
+use exit::Exit;
+use std::process::ExitCode;
+
+/// Threads that do nothing but forward messages are the point: an allocator with per-thread heaps keeps them apart.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Share an OpenFlow network among tenants, and prove that they do not feel each other.
+#[derive(Parser)]
+#[command(name = "weir", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are not errors, and go to stdout.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    match arguments.command.run() {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            exit::complain(&error);
+            Exit::Failure.into()
+        }
+    }
+}

@@ -7,4 +7,6 @@ pub mod dpid;
 pub mod logging;
 pub mod metrics;
 pub mod reload;
+pub mod serve;
+pub mod shard;
 pub mod store;

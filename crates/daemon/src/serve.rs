@@ -1,0 +1,205 @@
+//! The daemon as a whole: listeners, shards and store, started together, reconfigured as one, stopped together.
+
+use crate::config::Config;
+use crate::metrics::Registry;
+use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
+use crate::store::{Store, StoreError};
+use channel::{Address, Listener, Options, Scheme, Tls};
+use hypervisor::{Duration, LldpKey, Settings};
+use openflow::VersionSet;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// How to run, apart from the configuration file.
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// Where state is kept; nothing outlives the process without it.
+    pub state: Option<PathBuf>,
+    /// Event loops; 0 is one per core.
+    pub threads: usize,
+}
+
+/// A running hypervisor.
+pub struct Daemon {
+    shards: Vec<Handle>,
+    threads: Vec<JoinHandle<()>>,
+    store: Store,
+    metrics: Arc<Registry>,
+    addresses: Vec<Address>,
+}
+
+impl Daemon {
+    /// Starts to serve. When this returns, switches can connect.
+    pub fn start(config: &Config, options: &ServeOptions) -> Result<Daemon, StartError> {
+        let metrics = Registry::new();
+        let store = match &options.state {
+            Some(dir) => Store::open(dir, config.store.sync, metrics.clone()),
+            None => Store::memory(),
+        }
+        .map_err(StartError::Store)?;
+        let tls = load_tls(config)?;
+        let listeners = config
+            .listen
+            .openflow
+            .iter()
+            .map(|address| {
+                let tls = tls.as_ref().filter(|_| address.scheme == Scheme::Ssl);
+                Listener::bind(address, tls, Options::default()).map_err(StartError::Channel)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let addresses = listeners.iter().map(Listener::address).collect();
+        let setup = Setup {
+            snapshot: snapshot(config, &store, tls)?,
+            lldp: LldpKey(store.secret()),
+            versions: VersionSet::SUPPORTED,
+            origin: Instant::now(),
+            // A store in memory is as safe as it will ever be at once.
+            volatile: options.state.is_none(),
+            metrics: metrics.clone(),
+        };
+        let count = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let mut shards = Vec::with_capacity(count);
+        let mut handles = Vec::with_capacity(count);
+        for number in 0..count {
+            let (shard, handle) =
+                Shard::new(number, setup.clone(), &store).map_err(StartError::Setup)?;
+            shards.push(shard);
+            handles.push(handle);
+        }
+        if let Some(first) = shards.first_mut() {
+            for listener in listeners {
+                first.listen(listener).map_err(StartError::Setup)?;
+            }
+        }
+        let mut threads = Vec::with_capacity(count);
+        for (number, mut shard) in shards.into_iter().enumerate() {
+            shard.set_peers(handles.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("shard-{number}"))
+                .spawn(move || shard.run())
+                .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
+            threads.push(thread);
+        }
+        Ok(Daemon { shards: handles, threads, store, metrics, addresses })
+    }
+
+    /// Where switches can connect; with the real port where the configuration said 0.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> Arc<Registry> {
+        self.metrics.clone()
+    }
+
+    /// Puts a new configuration into force, whole, or leaves the old one as it is.
+    pub fn apply(&self, config: &Config) -> Result<(), StartError> {
+        let tls = load_tls(config)?;
+        let snapshot = snapshot(config, &self.store, tls)?;
+        for shard in &self.shards {
+            shard.send(Command::Apply(snapshot.clone()));
+        }
+        Ok(())
+    }
+
+    /// The number of connected switches, if all shards answer in time.
+    pub fn ping(&self, within: std::time::Duration) -> Option<usize> {
+        ping(&self.shards, within)
+    }
+
+    /// Something that can ask the shards how they are, from any thread.
+    pub fn pulse(&self) -> impl Fn(std::time::Duration) -> Option<usize> + Send + Sync + 'static {
+        let shards = self.shards.clone();
+        move |within| ping(&shards, within)
+    }
+
+    /// Closes all connections and ends. Rules stay on the switches.
+    pub fn stop(self) {
+        for shard in &self.shards {
+            shard.send(Command::Stop);
+        }
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a shard ended by a panic");
+            }
+        }
+        // Dropping the store writes what it was given last.
+        drop(self.store);
+    }
+}
+
+fn ping(shards: &[Handle], within: std::time::Duration) -> Option<usize> {
+    let (sender, answers) = channel();
+    let deadline = Instant::now() + within;
+    for shard in shards {
+        if !shard.send(Command::Ping(sender.clone())) {
+            return None;
+        }
+    }
+    let mut switches = 0;
+    for _ in shards {
+        let left = deadline.saturating_duration_since(Instant::now());
+        switches += answers.recv_timeout(left).ok()?;
+    }
+    Some(switches)
+}
+
+fn load_tls(config: &Config) -> Result<Option<Tls>, StartError> {
+    config.tls.as_ref().map(Tls::load).transpose().map_err(StartError::Channel)
+}
+
+fn snapshot(config: &Config, store: &Store, tls: Option<Tls>) -> Result<Snapshot, StartError> {
+    let names: Vec<&str> = config.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+    let ids = store.tenant_ids(&names).map_err(StartError::Store)?;
+    let controllers = ids
+        .iter()
+        .zip(&config.tenants)
+        .map(|(id, tenant)| (*id, tenant.controllers.clone()))
+        .collect();
+    let scheduler = &config.scheduler;
+    Ok(Snapshot {
+        policy: Arc::new(config.policy(&ids)),
+        controllers: Arc::new(controllers),
+        settings: Settings {
+            tenant_backlog: scheduler.tenant_backlog,
+            controller_bytes: scheduler.controller_buffer,
+            controller_bytes_limit: scheduler.controller_buffer_limit,
+            switch_bytes: scheduler.switch_buffer,
+            reply_timeout: Duration(scheduler.reply_timeout.as_nanos() as u64),
+        },
+        keepalive: config.keepalive,
+        reconnect: config.reconnect,
+        tls,
+    })
+}
+
+/// Why the daemon cannot start, or cannot take over a configuration.
+#[derive(Debug)]
+pub enum StartError {
+    /// The store.
+    Store(StoreError),
+    /// An address cannot be listened on, or a certificate cannot be used.
+    Channel(channel::Error),
+    /// A shard.
+    Setup(SetupError),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Store(error) => error.fmt(f),
+            StartError::Channel(error) => error.fmt(f),
+            StartError::Setup(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}

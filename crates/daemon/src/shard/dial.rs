@@ -1,0 +1,340 @@
+//! Links to the tenants' controllers: for each switch, each of a tenant's controllers is dialled, and dialled again.
+
+use super::Shard;
+use super::session::Peer;
+use super::turn::{Entry, HANDSHAKE_TIME, Timer};
+use channel::{
+    Address, Connection, Dialer, Handshake, Liveness, Options, ReadState, Readiness, Step, Token,
+};
+use hypervisor::{ControllerIndex, TenantId};
+use openflow::VersionSet;
+use std::time::Instant;
+
+/// The way to one controller of one tenant.
+pub(super) struct Link {
+    pub tenant: TenantId,
+    pub address: Address,
+    pub dialer: Dialer,
+    pub progress: Progress,
+}
+
+/// How far a link is.
+pub(super) enum Progress {
+    /// A timer will dial.
+    Waiting,
+    /// Connecting, and then saying HELLO; given up on at a time.
+    Greeting { token: Token, connection: Box<Connection>, handshake: Handshake, until: Instant },
+    /// In use.
+    Up { peer: Box<Peer>, controller: ControllerIndex },
+}
+
+impl Shard {
+    /// The tenant has a part of the switch: its controllers are connected.
+    pub(super) fn serve(&mut self, at: usize, tenant: TenantId) {
+        let addresses = self.snapshot.controllers.get(&tenant).cloned().unwrap_or_default();
+        for address in addresses {
+            self.add_link(at, tenant, address);
+        }
+    }
+
+    /// The tenant has no part of the switch any more.
+    pub(super) fn withdraw(&mut self, at: usize, tenant: TenantId) {
+        let Some(Some(session)) = self.sessions.get(at) else { return };
+        let links: Vec<u32> = session
+            .links
+            .iter()
+            .filter(|(_, link)| link.tenant == tenant)
+            .map(|(number, _)| *number)
+            .collect();
+        for link in links {
+            self.remove_link(at, link);
+        }
+    }
+
+    /// After a reload: controllers that were added are dialled, those that were removed are left.
+    pub(super) fn relink(&mut self, at: usize) {
+        let controllers = self.snapshot.controllers.clone();
+        let Some(Some(session)) = self.sessions.get(at) else { return };
+        let mut gone = Vec::new();
+        let mut served: Vec<TenantId> = Vec::new();
+        for (number, link) in &session.links {
+            let wanted = controllers.get(&link.tenant);
+            if wanted.is_none_or(|addresses| !addresses.contains(&link.address)) {
+                gone.push(*number);
+            }
+            if !served.contains(&link.tenant) {
+                served.push(link.tenant);
+            }
+        }
+        let mut new = Vec::new();
+        for tenant in served {
+            for address in controllers.get(&tenant).into_iter().flatten() {
+                let known = session
+                    .links
+                    .values()
+                    .any(|link| link.tenant == tenant && link.address == *address);
+                if !known {
+                    new.push((tenant, *address));
+                }
+            }
+        }
+        for link in gone {
+            self.remove_link(at, link);
+        }
+        for (tenant, address) in new {
+            self.add_link(at, tenant, address);
+        }
+    }
+
+    fn add_link(&mut self, at: usize, tenant: TenantId, address: Address) {
+        let crate::config::Reconnect { min, max } = self.snapshot.reconnect;
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let number = session.next_link;
+        session.next_link += 1;
+        // Different for each link, so that those who lost the same controller do not come back in step.
+        let seed = session.core.dpid() << 16 ^ u64::from(tenant.0) << 40 ^ u64::from(number);
+        let backoff = channel::Backoff::new(min, max, seed);
+        let options = Options::default();
+        let tls = self.snapshot.tls.clone();
+        let dialer = match Dialer::new(address, tls.as_ref(), options, backoff) {
+            Ok(dialer) => dialer,
+            Err(error) => {
+                tracing::error!(%address, %error, "the controller cannot be dialled");
+                return;
+            }
+        };
+        session.links.insert(number, Link { tenant, address, dialer, progress: Progress::Waiting });
+        self.dial(at, number);
+    }
+
+    fn remove_link(&mut self, at: usize, link: u32) {
+        self.events.cancel_timer(Timer::Link(at, link).key());
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        if let Some(state) = session.links.remove(&link) {
+            if let Progress::Up { controller, .. } = state.progress {
+                session.by_controller.remove(&controller);
+                session.core.controller_disconnected(controller);
+            }
+            self.drop_progress(state.progress);
+        }
+    }
+
+    pub(super) fn drop_progress(&mut self, progress: Progress) {
+        match progress {
+            Progress::Waiting => {}
+            Progress::Greeting { token, mut connection, .. } => {
+                connection.finish();
+                self.table.take(token);
+                let _ = self.events.deregister(token, &mut *connection);
+            }
+            Progress::Up { peer, .. } => self.drop_peer(*peer),
+        }
+    }
+
+    fn dial(&mut self, at: usize, number: u32) {
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let version = session.core.version();
+        let Some(link) = session.links.get_mut(&number) else { return };
+        let handshake = Handshake::towards_controller(VersionSet::only(version), 0);
+        let mut hello = Vec::new();
+        let dialled = link.dialer.dial().and_then(|mut connection| {
+            if handshake.start(&mut hello).is_ok() {
+                // An empty buffer takes a HELLO.
+                let _ = connection.push(&hello);
+            }
+            let token = self.events.register(&mut connection)?;
+            Ok((connection, token))
+        });
+        match dialled {
+            Ok((connection, token)) => {
+                let until = self.events.now() + HANDSHAKE_TIME;
+                let connection = Box::new(connection);
+                link.progress = Progress::Greeting { token, connection, handshake, until };
+                self.table.put(token, Entry::Controller(at, number));
+                self.events.set_timer(Timer::Link(at, number).key(), until);
+            }
+            Err(error) => self.link_failed(at, number, &error.to_string()),
+        }
+    }
+
+    /// The connection is over, or never came to be: dial again, later each time.
+    pub(super) fn link_failed(&mut self, at: usize, number: u32, reason: &str) {
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let Some(link) = session.links.get_mut(&number) else { return };
+        let progress = std::mem::replace(&mut link.progress, Progress::Waiting);
+        let delay = link.dialer.failed();
+        tracing::debug!(
+            tenant = link.tenant.0, controller = %link.address, reason, ?delay,
+            "no connection to a controller"
+        );
+        if let Progress::Up { controller, .. } = &progress {
+            tracing::warn!(
+                tenant = link.tenant.0, controller = %link.address, reason, "controller disconnected"
+            );
+            session.by_controller.remove(controller);
+            session.core.controller_disconnected(*controller);
+        }
+        self.drop_progress(progress);
+        self.events.set_timer(Timer::Link(at, number).key(), self.events.now() + delay);
+        self.touch(at);
+    }
+
+    pub(super) fn link_timer(&mut self, at: usize, number: u32) {
+        let now = self.events.now();
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let version = session.core.version();
+        let Some(link) = session.links.get_mut(&number) else { return };
+        match &mut link.progress {
+            Progress::Waiting => self.dial(at, number),
+            Progress::Greeting { until, .. } => {
+                if now >= *until {
+                    self.link_failed(at, number, "no HELLO in time");
+                }
+            }
+            Progress::Up { peer, .. } => {
+                if peer.connection.pending_bytes() > 0 {
+                    peer.keepalive.heard(now);
+                }
+                match peer.keepalive.poll(now) {
+                    Liveness::Idle(_) => {}
+                    Liveness::SendEcho(_) => {
+                        let mut probe = Vec::new();
+                        if peer.keepalive.write_probe(version, &mut probe).is_ok() {
+                            let _ = peer.connection.push(&probe);
+                        }
+                        if let Err(reason) = peer.connection.flush() {
+                            self.link_failed(at, number, &reason.to_string());
+                            return;
+                        }
+                    }
+                    Liveness::Dead => {
+                        self.link_failed(at, number, "the controller does not answer");
+                        return;
+                    }
+                }
+                let deadline = peer.keepalive.deadline();
+                self.events.set_timer(Timer::Link(at, number).key(), deadline);
+            }
+        }
+    }
+
+    pub(super) fn link_ready(&mut self, at: usize, number: u32, readiness: Readiness) {
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        match session.links.get_mut(&number).map(|link| &link.progress) {
+            Some(Progress::Greeting { .. }) => self.greet(at, number, readiness),
+            Some(Progress::Up { .. }) => self.controller_ready(at, number, readiness),
+            _ => {}
+        }
+    }
+
+    fn greet(&mut self, at: usize, number: u32, readiness: Readiness) {
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let Some(link) = session.links.get_mut(&number) else { return };
+        let Progress::Greeting { connection, handshake, .. } = &mut link.progress else { return };
+        let state = connection.receive(Shard::controller_budget()).state;
+        let mut out = Vec::new();
+        let verdict = loop {
+            match connection.next_frame() {
+                Ok(Some(frame)) => match handshake.handle(frame, &mut out) {
+                    Ok(Step::Continue | Step::NotOurs) => {}
+                    Ok(Step::Done(_)) => break Some(Ok(())),
+                    Err(error) => break Some(Err(error.to_string())),
+                },
+                Ok(None) => break None,
+                Err(error) => break Some(Err(error.to_string())),
+            }
+        };
+        let pushed = connection.push(&out);
+        let flushed = connection.flush();
+        let failure = match (verdict, state, flushed) {
+            (Some(Ok(())), _, _) => {
+                self.link_up(at, number, readiness);
+                return;
+            }
+            (Some(Err(reason)), _, _) => Some(reason),
+            (None, ReadState::Closed(reason), _) | (None, _, Err(reason)) => {
+                Some(reason.to_string())
+            }
+            (None, _, _) if pushed.is_err() => Some("the send buffer is full".to_owned()),
+            (None, ReadState::More, _) => {
+                self.events.again(readiness.token);
+                None
+            }
+            (None, ReadState::Drained, _) => None,
+        };
+        if let Some(reason) = failure {
+            self.link_failed(at, number, &reason);
+        }
+    }
+
+    fn link_up(&mut self, at: usize, number: u32, readiness: Readiness) {
+        let keepalive = self.keepalive();
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let Some(link) = session.links.get_mut(&number) else { return };
+        let Some(controller) = session.core.controller_connected(link.tenant) else {
+            // Withdrawn while it was connecting.
+            self.remove_link(at, number);
+            return;
+        };
+        let Progress::Greeting { token, connection, .. } =
+            std::mem::replace(&mut link.progress, Progress::Waiting)
+        else {
+            return;
+        };
+        let deadline = keepalive.deadline();
+        let peer = Box::new(Peer { token, connection: *connection, keepalive });
+        link.progress = Progress::Up { peer, controller };
+        link.dialer.succeeded();
+        tracing::info!(tenant = link.tenant.0, controller = %link.address, "controller connected");
+        session.by_controller.insert(controller, number);
+        self.events.set_timer(Timer::Link(at, number).key(), deadline);
+        self.controller_ready(at, number, readiness);
+    }
+
+    fn controller_ready(&mut self, at: usize, number: u32, readiness: Readiness) {
+        let now = self.now();
+        let instant = self.events.now();
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let Some(link) = session.links.get_mut(&number) else { return };
+        let Progress::Up { peer, controller } = &mut link.progress else { return };
+        let Peer { connection, keepalive, token } = &mut **peer;
+        connection.note(&readiness);
+        let received = connection.receive(Shard::controller_budget());
+        if received.bytes > 0 {
+            keepalive.heard(instant);
+        }
+        let mut failure = None;
+        let mut paused = false;
+        loop {
+            if !session.core.wants_read(*controller) {
+                // The core names it when there is room again; what has been read stays where it is.
+                paused = true;
+                break;
+            }
+            match connection.next_frame() {
+                Ok(Some(frame)) => session.core.handle_controller_message(*controller, frame, now),
+                Ok(None) => break,
+                Err(error) => {
+                    failure = Some(error.to_string());
+                    break;
+                }
+            }
+        }
+        match (received.state, failure) {
+            (_, Some(reason)) => self.link_failed(at, number, &reason),
+            (ReadState::Closed(reason), None) if !paused => {
+                self.link_failed(at, number, &reason.to_string());
+            }
+            (ReadState::More, None) if !paused => self.events.again(*token),
+            _ => {}
+        }
+        if readiness.writable
+            && let Some(Some(session)) = self.sessions.get_mut(at)
+            && let Some(link) = session.links.get(&number)
+            && let Progress::Up { controller, .. } = link.progress
+        {
+            session.core.written(controller, false);
+        }
+        self.touch(at);
+    }
+}

@@ -1,0 +1,282 @@
+//! The data plane of the daemon: one thread per core, each with the switches of its shard.
+//!
+//! ```text
+//!                    shard 0                                     shard 1 ..
+//!  switches ──▶ listeners, handshake ──(Command::Adopt, by dpid)──▶ ┐
+//!                     │ by dpid                                     │
+//!                     ▼                                             ▼
+//!               ┌─────────────────── Session: one switch ──────────────────┐
+//!   switch ◀──▶ │ Peer ◀──▶ hypervisor::Switch ◀──▶ Link, Link, ..         │ ◀──▶ controllers
+//!               └──────────────┬───────────────────────────────────────────┘
+//!                    changes   │   ▲ Command::Stored
+//!                              ▼   │
+//!                           store thread                     control side: Command::Apply (reload),
+//!                                                            Command::Stop; metrics are read from atomics
+//! ```
+//! A switch and all connections of its tenants live on one shard, so nothing on the forwarding path is shared or
+//! locked. Within a turn of the event loop everything that can be read is read (a bounded amount from each), then
+//! each peer for which something came up is written to once.
+
+mod dial;
+mod publish;
+mod session;
+mod turn;
+
+use crate::config::{Keepalive, Reconnect};
+use crate::metrics::Registry;
+use crate::store::{self, ShardStore, Stored};
+use channel::{Address, Connection, Established, Event, EventLoop, Listener, Tls, Waker};
+use hypervisor::{LldpKey, Policy, Settings, TenantId};
+use openflow::VersionSet;
+use session::Session;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use turn::{Entry, Table};
+
+/// What a reload changes, as one value.
+#[derive(Clone)]
+pub struct Snapshot {
+    /// What to enforce.
+    pub policy: Arc<Policy>,
+    /// Where each tenant's controllers are.
+    pub controllers: Arc<HashMap<TenantId, Vec<Address>>>,
+    /// Bounds for switches that connect from now on.
+    pub settings: Settings,
+    /// How a dead peer is noticed.
+    pub keepalive: Keepalive,
+    /// Back-off towards controllers.
+    pub reconnect: Reconnect,
+    /// Our identity, for `ssl:` controllers.
+    pub tls: Option<Tls>,
+}
+
+/// What other threads tell a shard.
+pub enum Command {
+    /// A switch that has shaken hands and belongs here.
+    Adopt(Box<(Connection, Established)>),
+    /// A new configuration.
+    Apply(Snapshot),
+    /// News of the store.
+    Store(store::Event),
+    /// Are you there?
+    Ping(Sender<usize>),
+    /// Close everything, then end.
+    Stop,
+}
+
+/// A way to send commands to a shard.
+#[derive(Clone)]
+pub struct Handle {
+    sender: Arc<Mutex<Sender<Command>>>,
+    waker: Waker,
+}
+
+impl Handle {
+    /// Sends a command; false when the shard has ended.
+    pub fn send(&self, command: Command) -> bool {
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        sender.send(command).is_ok() && self.waker.wake().is_ok()
+    }
+}
+
+/// One shard, before it runs on its thread.
+pub struct Shard {
+    number: usize,
+    events: EventLoop,
+    commands: Receiver<Command>,
+    peers: Vec<Handle>,
+    origin: Instant,
+    snapshot: Snapshot,
+    lldp: LldpKey,
+    versions: VersionSet,
+    store: ShardStore,
+    volatile: bool,
+    metrics: Arc<Registry>,
+    table: Table,
+    sessions: Vec<Option<Session>>,
+    by_dpid: HashMap<u64, usize>,
+    /// Switches whose stored state is being read.
+    loading: HashMap<u64, Box<(Connection, Established)>>,
+    /// Batches the store has been given: number, switch, and the core's number.
+    storing: VecDeque<(u64, u64, u64)>,
+    unstored: VecDeque<store::Batch>,
+    next_batch: u64,
+    /// Sessions for which something came up in this turn.
+    touched: Vec<usize>,
+    stopping: bool,
+}
+
+/// What all shards are started with.
+#[derive(Clone)]
+pub struct Setup {
+    /// The first configuration.
+    pub snapshot: Snapshot,
+    /// The key of this installation's link probes.
+    pub lldp: LldpKey,
+    /// Versions that are spoken.
+    pub versions: VersionSet,
+    /// Time zero of all shards: link probes cross them.
+    pub origin: Instant,
+    /// Whether there is no store to wait for.
+    pub volatile: bool,
+    /// Where to count.
+    pub metrics: Arc<Registry>,
+}
+
+impl Shard {
+    /// Sets up a shard and its handle. Listeners are added to the first one, peers to all, before they run.
+    pub fn new(
+        number: usize,
+        setup: Setup,
+        store: &store::Store,
+    ) -> Result<(Shard, Handle), SetupError> {
+        let events = EventLoop::new().map_err(SetupError::Loop)?;
+        let (sender, commands) = channel();
+        let handle = Handle { sender: Arc::new(Mutex::new(sender)), waker: events.waker() };
+        let notify = handle.clone();
+        let store = store
+            .register(move |event| {
+                notify.send(Command::Store(event));
+            })
+            .map_err(SetupError::Store)?;
+        let shard = Shard {
+            number,
+            events,
+            commands,
+            peers: Vec::new(),
+            origin: setup.origin,
+            snapshot: setup.snapshot,
+            lldp: setup.lldp,
+            versions: setup.versions,
+            store,
+            volatile: setup.volatile,
+            metrics: setup.metrics,
+            table: Table::default(),
+            sessions: Vec::new(),
+            by_dpid: HashMap::new(),
+            loading: HashMap::new(),
+            storing: VecDeque::new(),
+            unstored: VecDeque::new(),
+            next_batch: 0,
+            touched: Vec::new(),
+            stopping: false,
+        };
+        Ok((shard, handle))
+    }
+
+    /// All shards, in order; a switch belongs to the one that its datapath id names.
+    pub fn set_peers(&mut self, peers: Vec<Handle>) {
+        self.peers = peers;
+    }
+
+    /// Adds a place where switches connect.
+    pub fn listen(&mut self, mut listener: Listener) -> Result<(), SetupError> {
+        let token = self.events.register(&mut listener).map_err(SetupError::Loop)?;
+        self.table.put(token, Entry::Listener(listener));
+        Ok(())
+    }
+
+    /// Runs until [`Command::Stop`].
+    pub fn run(mut self) {
+        self.schedule_publishing();
+        let mut events = Vec::new();
+        while !self.stopping {
+            if let Err(error) = self.events.wait(&mut events, None) {
+                // Without events nothing can be served; the process says so and ends.
+                tracing::error!(shard = self.number, %error, "the event loop failed");
+                return;
+            }
+            for event in &events {
+                match *event {
+                    Event::Ready(readiness) => self.ready(readiness),
+                    Event::Timer(key) => self.timer(key),
+                    Event::Woken => {}
+                }
+            }
+            while let Ok(command) = self.commands.try_recv() {
+                self.command(command);
+            }
+            self.finish_turn();
+        }
+        self.close_everything();
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Adopt(switch) => self.load(switch),
+            Command::Apply(snapshot) => self.apply(snapshot),
+            Command::Store(event) => self.stored(event),
+            Command::Ping(reply) => {
+                // Who asked may have stopped waiting.
+                let _ = reply.send(self.by_dpid.len());
+            }
+            Command::Stop => self.stopping = true,
+        }
+    }
+
+    /// Time for the core.
+    fn now(&self) -> hypervisor::Instant {
+        hypervisor::Instant(self.events.now().duration_since(self.origin).as_nanos() as u64)
+    }
+
+    fn stored(&mut self, event: store::Event) {
+        match event {
+            store::Event::Stored(seq) => {
+                let now = self.now();
+                while let Some(&(batch, dpid, number)) = self.storing.front() {
+                    if batch > seq {
+                        break;
+                    }
+                    self.storing.pop_front();
+                    if let Some(&at) = self.by_dpid.get(&dpid)
+                        && let Some(Some(session)) = self.sessions.get_mut(at)
+                        && session.epoch <= batch
+                    {
+                        session.core.handle_stored(number, now);
+                        self.touch(at);
+                    }
+                }
+            }
+            store::Event::Failed(batch) => self.unstored.push_back(batch),
+            store::Event::Loaded { dpid, stored } => match stored {
+                Ok(stored) => self.start(dpid, stored),
+                Err(error) => {
+                    tracing::error!(dpid, %error, "stored state cannot be read; the switch is turned away");
+                    self.loading.remove(&dpid);
+                }
+            },
+        }
+    }
+
+    fn start(&mut self, dpid: u64, stored: Vec<Stored>) {
+        if let Some(switch) = self.loading.remove(&dpid) {
+            self.open_session(*switch, stored);
+        }
+    }
+}
+
+/// Why a shard cannot be set up.
+#[derive(Debug)]
+pub enum SetupError {
+    /// The event loop.
+    Loop(channel::Error),
+    /// The store.
+    Store(store::StoreError),
+    /// The thread.
+    Thread(io::Error),
+}
+
+impl std::fmt::Display for SetupError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SetupError::Loop(error) => error.fmt(f),
+            SetupError::Store(error) => error.fmt(f),
+            SetupError::Thread(error) => write!(f, "cannot start a thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}

@@ -1,0 +1,48 @@
+//! Copies the core's counts to where other threads can read them.
+
+use super::Shard;
+use super::turn::Timer;
+use crate::metrics::{Direction, DropReason};
+use std::time::Duration;
+
+/// How old the figures at `/metrics` may be.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+impl Shard {
+    pub(super) fn schedule_publishing(&mut self) {
+        self.events.set_timer(Timer::Publish.key(), self.events.now() + INTERVAL);
+    }
+
+    pub(super) fn publish(&mut self) {
+        for session in self.sessions.iter_mut().flatten() {
+            let counters = session.core.counters();
+            session.metrics.received.publish(&counters.from_switch);
+            session.metrics.packet_in_unclaimed.publish(counters.nobody);
+            let (limit, in_flight) = session.core.window();
+            session.metrics.window.set(u64::from(limit));
+            session.metrics.outstanding.set(u64::from(in_flight));
+            for (id, counters, queued) in session.core.tenant_counters() {
+                let metrics = session.tenants.entry(id).or_insert_with(|| {
+                    let name = self.snapshot.policy.tenants.iter().find(|t| t.id == id);
+                    session.metrics.tenant(id.0, name.map_or("", |tenant| &tenant.name))
+                });
+                let publish = |direction, by_type: &[u64]| {
+                    metrics.messages(direction).publish(by_type);
+                };
+                publish(Direction::ToController, &counters.to_controller);
+                publish(Direction::FromController, &counters.from_controller);
+                publish(Direction::ToSwitch, &counters.to_switch);
+                metrics.dropped(DropReason::TenantAbsent).publish(counters.absent);
+                metrics.dropped(DropReason::QueueFull).publish(counters.overflowed);
+                metrics.dropped(DropReason::RateLimited).publish(counters.limited);
+                for (code, total) in &counters.refusals {
+                    metrics.publish_refused(code.type_, code.code, *total);
+                }
+                metrics.queue_southbound.set(queued as u64);
+                metrics.flows.set(session.core.flow_count(id) as u64);
+                metrics.added_southbound.publish(&counters.waited.buckets, counters.waited.sum);
+            }
+        }
+        self.schedule_publishing();
+    }
+}

@@ -1,0 +1,344 @@
+//! A switch, its core, and the links to its tenants' controllers.
+
+use super::dial::{Link, Progress};
+use super::turn::{Entry, Timer};
+use super::{Shard, Snapshot};
+use crate::dpid::Dpid;
+use crate::metrics::{SwitchMetrics, TenantMetrics};
+use crate::store::{Batch, Done, Full, Stored};
+use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
+use hypervisor::{ControllerIndex, Event, Switch, TenantId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Our xid in ECHO_REQUESTs; the core's are small numbers and replies are told apart by type anyway.
+pub(super) const ECHO_XID: u32 = 0xec40_0000;
+/// Bytes that a connection's send buffer is filled up to; what is beyond stays in the core, where it is bounded.
+const IN_CONNECTION: usize = 64 << 10;
+
+/// One connected switch.
+pub(super) struct Session {
+    pub core: Switch,
+    pub switch: Peer,
+    pub links: HashMap<u32, Link>,
+    pub by_controller: HashMap<ControllerIndex, u32>,
+    pub next_link: u32,
+    pub touched: bool,
+    /// The number of the store's next batch when the session began.
+    pub epoch: u64,
+    pub metrics: Arc<SwitchMetrics>,
+    pub tenants: HashMap<TenantId, Arc<TenantMetrics>>,
+}
+
+/// A connection in a session.
+pub(super) struct Peer {
+    pub token: Token,
+    pub connection: Connection,
+    pub keepalive: Keepalive,
+}
+
+impl Shard {
+    /// Reads what is stored for a switch, then begins its session.
+    pub(super) fn load(&mut self, switch: Box<(Connection, Established)>) {
+        let Some(features) = &switch.1.switch else { return };
+        let dpid = features.dpid;
+        if self.by_dpid.contains_key(&dpid) || self.loading.contains_key(&dpid) {
+            // The one that is here and answers keeps its place; if it is dead, keepalive ends it and the newcomer
+            // comes again.
+            tracing::warn!(
+                dpid = %Dpid(dpid),
+                peer = ?switch.0.peer_address(),
+                "a second switch with this datapath id; turned away"
+            );
+            let mut connection = switch.0;
+            connection.finish();
+            return;
+        }
+        match self.store.load(dpid) {
+            Ok(Done::Now(stored)) => self.open_session(*switch, stored),
+            Ok(Done::Later) => {
+                self.loading.insert(dpid, switch);
+            }
+            Err(Full(_)) => {
+                tracing::warn!(dpid = %Dpid(dpid), "the store is busy; the switch has to come again");
+            }
+        }
+    }
+
+    pub(super) fn open_session(
+        &mut self,
+        (mut connection, established): (Connection, Established),
+        stored: Vec<Stored>,
+    ) {
+        let Some(features) = established.switch else { return };
+        let now = self.now();
+        let core = Switch::new(
+            &features.frame,
+            self.snapshot.policy.clone(),
+            self.snapshot.settings,
+            self.lldp,
+            stored,
+            self.volatile,
+            now,
+        );
+        let core = match core {
+            Ok(core) => core,
+            Err(error) => {
+                tracing::error!(dpid = %Dpid(features.dpid), %error, "the switch cannot be served");
+                connection.finish();
+                return;
+            }
+        };
+        let token = match self.events.register(&mut connection) {
+            Ok(token) => token,
+            Err(error) => {
+                tracing::error!(%error, "cannot watch a switch's connection");
+                return;
+            }
+        };
+        let dpid = features.dpid;
+        let peer = connection.peer_address();
+        let keepalive = self.keepalive();
+        let metrics = self.metrics.switch(dpid, established.version.0);
+        let session = Session {
+            core,
+            switch: Peer { token, connection, keepalive },
+            links: HashMap::new(),
+            by_controller: HashMap::new(),
+            next_link: 0,
+            touched: false,
+            epoch: self.next_batch,
+            metrics,
+            tenants: HashMap::new(),
+        };
+        let at = self.sessions.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.sessions.push(None);
+            self.sessions.len() - 1
+        });
+        let deadline = session.switch.keepalive.deadline();
+        self.sessions[at] = Some(session);
+        self.by_dpid.insert(dpid, at);
+        self.table.put(token, Entry::Switch(at));
+        self.events.set_timer(Timer::Alive(at).key(), deadline);
+        // Frames may have come with the handshake.
+        self.events.again(token);
+        self.touch(at);
+        tracing::info!(dpid = %Dpid(dpid), version = established.version.0, ?peer, "switch connected");
+    }
+
+    /// Takes what the core has for everybody and writes it, once each.
+    pub(super) fn pump(&mut self, at: usize) {
+        self.take_changes(at);
+        self.take_events(at);
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let dpid = session.core.dpid();
+        if let Err(reason) = write(session.core.switch_outbox(), &mut session.switch.connection) {
+            self.close_session(at, &reason, dpid);
+            return;
+        }
+        self.pump_controllers(at);
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        while let Some(controller) = session.core.poll_resumed() {
+            if let Some(link) = session.by_controller.get(&controller)
+                && let Some(Link { progress: Progress::Up { peer, .. }, .. }) =
+                    session.links.get(link)
+            {
+                self.events.again(peer.token);
+            }
+        }
+        match session.core.poll_timeout() {
+            Some(when) => {
+                let when = self.origin + std::time::Duration::from_nanos(when.0);
+                self.events.set_timer(Timer::Core(at).key(), when);
+            }
+            None => self.events.cancel_timer(Timer::Core(at).key()),
+        }
+    }
+
+    /// Each controller in turn is given its share, until all have what they can take.
+    fn pump_controllers(&mut self, at: usize) {
+        let mut broken = Vec::new();
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        while let Some(controller) = session.core.poll_controller() {
+            let share = session.core.share(controller);
+            let peer = session
+                .by_controller
+                .get(&controller)
+                .and_then(|link| session.links.get_mut(link).map(|state| (*link, state)));
+            let Some((link, Link { progress: Progress::Up { peer, .. }, .. })) = peer else {
+                continue;
+            };
+            let Some(outbox) = session.core.controller_outbox(controller) else { continue };
+            let room = IN_CONNECTION.saturating_sub(peer.connection.unsent_bytes());
+            let n = outbox.len().min(share).min(room);
+            let taken = outbox.as_slice().get(..n).unwrap_or_default();
+            if peer.connection.push(taken).is_ok() {
+                outbox.consume(n);
+            }
+            match peer.connection.flush() {
+                Ok(flushed) => session.core.written(controller, flushed == Flushed::Blocked),
+                Err(reason) => broken.push((link, reason.to_string())),
+            }
+        }
+        for (link, reason) in broken {
+            self.link_failed(at, link, &reason);
+        }
+    }
+
+    fn take_changes(&mut self, at: usize) {
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let Some((number, ops)) = session.core.poll_store() else { return };
+        let dpid = session.core.dpid();
+        let seq = self.next_batch;
+        self.next_batch += 1;
+        self.storing.push_back((seq, dpid, number));
+        self.unstored.push_back(Batch { seq, dpid, ops });
+        self.push_unstored();
+    }
+
+    /// Hands changes to the store as far as it takes them. While it does not, the changes of the switches wait in
+    /// their queues, and those stop the reading from tenants.
+    pub(super) fn push_unstored(&mut self) {
+        while let Some(batch) = self.unstored.pop_front() {
+            let seq = batch.seq;
+            match self.store.push(batch) {
+                Ok(Done::Later) => {}
+                Ok(Done::Now(())) => self.stored(crate::store::Event::Stored(seq)),
+                Err(Full(batch)) => {
+                    self.unstored.push_front(batch);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take_events(&mut self, at: usize) {
+        loop {
+            let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+            let dpid = session.core.dpid();
+            match session.core.poll_event() {
+                None => return,
+                Some(Event::Serve(tenant)) => self.serve(at, tenant),
+                Some(Event::Withdraw(tenant)) => self.withdraw(at, tenant),
+                Some(Event::CloseController(controller)) => {
+                    if let Some(&link) = session.by_controller.get(&controller) {
+                        self.link_failed(at, link, "the controller does not read its replies");
+                    }
+                }
+                Some(Event::CloseSwitch(reason)) => {
+                    self.close_session(at, reason, dpid);
+                    return;
+                }
+                Some(Event::Reconciled { kept, installed, removed, foreign }) => {
+                    tracing::info!(
+                        dpid = %Dpid(dpid), kept, installed, removed, foreign,
+                        "the switch's tables are reconciled"
+                    );
+                }
+            }
+        }
+    }
+
+    /// A keepalive with the current configuration's times.
+    pub(super) fn keepalive(&self) -> Keepalive {
+        let crate::config::Keepalive { interval, timeout } = self.snapshot.keepalive;
+        Keepalive::new(interval, timeout, ECHO_XID, self.events.now())
+    }
+
+    pub(super) fn check_switch(&mut self, at: usize) {
+        let now = self.events.now();
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let (dpid, version) = (session.core.dpid(), session.core.version());
+        let Peer { connection, keepalive, .. } = &mut session.switch;
+        if connection.pending_bytes() > 0 {
+            keepalive.heard(now);
+        }
+        match keepalive.poll(now) {
+            Liveness::Idle(_) => {}
+            Liveness::SendEcho(_) => {
+                let mut probe = Vec::new();
+                if keepalive.write_probe(version, &mut probe).is_ok() {
+                    // A full buffer has something to wait for an answer to.
+                    let _ = connection.push(&probe);
+                }
+                self.touch(at);
+            }
+            Liveness::Dead => {
+                self.close_session(at, "the switch does not answer", dpid);
+                return;
+            }
+        }
+        if let Some(Some(session)) = self.sessions.get(at) {
+            let deadline = session.switch.keepalive.deadline();
+            self.events.set_timer(Timer::Alive(at).key(), deadline);
+        }
+    }
+
+    /// Ends a session. The tenants' tables stay, in the store and on the switch.
+    pub(super) fn close_session(&mut self, at: usize, reason: &str, dpid: u64) {
+        // What the core has changed last is kept.
+        self.take_changes(at);
+        let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
+        tracing::warn!(dpid = %Dpid(dpid), reason, "switch disconnected");
+        self.by_dpid.remove(&dpid);
+        self.events.cancel_timer(Timer::Core(at).key());
+        self.events.cancel_timer(Timer::Alive(at).key());
+        for (link, state) in session.links.drain() {
+            self.events.cancel_timer(Timer::Link(at, link).key());
+            self.drop_progress(state.progress);
+        }
+        self.drop_peer(session.switch);
+    }
+
+    pub(super) fn drop_peer(&mut self, mut peer: Peer) {
+        peer.connection.finish();
+        self.table.take(peer.token);
+        let _ = self.events.deregister(peer.token, &mut peer.connection);
+    }
+
+    /// A new configuration, for everything that is connected.
+    pub(super) fn apply(&mut self, snapshot: Snapshot) {
+        self.snapshot = snapshot;
+        let now = self.now();
+        for at in 0..self.sessions.len() {
+            let policy = self.snapshot.policy.clone();
+            if let Some(Some(session)) = self.sessions.get_mut(at) {
+                session.core.handle_policy(policy, now);
+                self.relink(at);
+                self.touch(at);
+            }
+        }
+    }
+
+    pub(super) fn close_everything(&mut self) {
+        for at in 0..self.sessions.len() {
+            if let Some(Some(session)) = self.sessions.get(at) {
+                let dpid = session.core.dpid();
+                self.pump(at);
+                self.close_session(at, "Weir stops", dpid);
+            }
+        }
+        self.push_unstored();
+        for token in self.table.tokens() {
+            self.table.take(token);
+        }
+    }
+}
+
+/// Moves what waits in the core to the connection and writes.
+fn write(outbox: &mut hypervisor::Outbox, connection: &mut Connection) -> Result<(), String> {
+    while !outbox.is_empty() || connection.wants_write() {
+        let room = IN_CONNECTION.saturating_sub(connection.unsent_bytes());
+        let n = outbox.len().min(room);
+        let taken = outbox.as_slice().get(..n).unwrap_or_default();
+        if connection.push(taken).is_ok() {
+            outbox.consume(n);
+        }
+        match connection.flush() {
+            Ok(Flushed::Empty) => {}
+            Ok(Flushed::Blocked) => return Ok(()),
+            Err(reason) => return Err(reason.to_string()),
+        }
+    }
+    Ok(())
+}

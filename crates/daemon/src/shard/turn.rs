@@ -1,0 +1,330 @@
+//! One turn of the event loop: who is ready, what was read, what is written.
+
+use super::session::Peer;
+use super::{Command, Shard};
+use channel::{
+    Connection, Handshake, Listener, ReadState, Readiness, Step, TimerKey, Token,
+};
+use std::time::Duration;
+
+/// Bytes read from a switch in one turn.
+const SWITCH_BUDGET: usize = 128 << 10;
+/// Bytes read from a controller in one turn: little, so that a flood delays the others little.
+const CONTROLLER_BUDGET: usize = 16 << 10;
+/// How long a peer may take to shake hands.
+pub(super) const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// Switches that may be shaking hands at once; more are turned away.
+const HANDSHAKES: usize = 1024;
+
+/// What a token stands for.
+pub(super) enum Entry {
+    /// Switches come in here.
+    Listener(Listener),
+    /// A switch that has not said who it is.
+    Arriving(Box<Arriving>),
+    /// The switch of a session.
+    Switch(usize),
+    /// A controller connection of a session: session, link.
+    Controller(usize, u32),
+}
+
+/// A switch that is shaking hands.
+pub(super) struct Arriving {
+    pub token: Token,
+    pub connection: Connection,
+    pub handshake: Handshake,
+}
+
+/// Entries by token.
+#[derive(Default)]
+pub(super) struct Table {
+    entries: Vec<Option<(Token, Entry)>>,
+    pub arriving: usize,
+}
+
+impl Table {
+    pub(super) fn put(&mut self, token: Token, entry: Entry) {
+        let at = token.index();
+        if self.entries.len() <= at {
+            self.entries.resize_with(at + 1, || None);
+        }
+        self.entries[at] = Some((token, entry));
+    }
+
+    pub(super) fn get(&mut self, token: Token) -> Option<&mut Entry> {
+        match self.entries.get_mut(token.index()) {
+            Some(Some((known, entry))) if *known == token => Some(entry),
+            _ => None,
+        }
+    }
+
+    pub(super) fn take(&mut self, token: Token) -> Option<Entry> {
+        self.get(token)?;
+        self.entries.get_mut(token.index())?.take().map(|(_, entry)| entry)
+    }
+
+    pub(super) fn tokens(&self) -> Vec<Token> {
+        self.entries.iter().flatten().map(|(token, _)| *token).collect()
+    }
+
+    pub(super) fn at(&self, index: usize) -> Option<Token> {
+        self.entries.get(index)?.as_ref().map(|(token, _)| *token)
+    }
+}
+
+/// What a timer is for; the number is a token's index, a session or a link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// A switch takes too long to shake hands.
+    Arrival(usize),
+    /// The core of a session wants the time.
+    Core(usize),
+    /// Is the switch of the session still there?
+    Alive(usize),
+    /// A link of a session: dial again, give up on a handshake, or see whether it is alive.
+    Link(usize, u32),
+    /// Metrics.
+    Publish,
+}
+
+impl Timer {
+    pub(super) fn key(self) -> TimerKey {
+        let (kind, a, b) = match self {
+            Timer::Arrival(at) => (1, at as u64, 0),
+            Timer::Core(at) => (2, at as u64, 0),
+            Timer::Alive(at) => (3, at as u64, 0),
+            Timer::Link(at, link) => (4, at as u64, u64::from(link)),
+            Timer::Publish => (5, 0, 0),
+        };
+        TimerKey(kind << 60 | (a & 0xfff_ffff) << 32 | b)
+    }
+
+    fn from_key(key: TimerKey) -> Option<Timer> {
+        let (a, b) = ((key.0 >> 32 & 0xfff_ffff) as usize, key.0 as u32);
+        Some(match key.0 >> 60 {
+            1 => Timer::Arrival(a),
+            2 => Timer::Core(a),
+            3 => Timer::Alive(a),
+            4 => Timer::Link(a, b),
+            5 => Timer::Publish,
+            _ => return None,
+        })
+    }
+}
+
+impl Shard {
+    pub(super) fn ready(&mut self, readiness: Readiness) {
+        match self.table.get(readiness.token) {
+            Some(Entry::Listener(_)) => self.accept(readiness.token),
+            Some(Entry::Arriving(_)) => self.arriving(readiness),
+            Some(&mut Entry::Switch(at)) => self.switch_ready(at, readiness),
+            Some(&mut Entry::Controller(at, link)) => self.link_ready(at, link, readiness),
+            None => {}
+        }
+    }
+
+    pub(super) fn timer(&mut self, key: TimerKey) {
+        match Timer::from_key(key) {
+            Some(Timer::Arrival(index)) => {
+                if let Some(token) = self.table.at(index)
+                    && matches!(self.table.get(token), Some(Entry::Arriving(_)))
+                {
+                    tracing::warn!("a switch connected and did not complete the handshake");
+                    self.forget_arriving(token);
+                }
+            }
+            Some(Timer::Core(at)) => {
+                let now = self.now();
+                if let Some(Some(session)) = self.sessions.get_mut(at) {
+                    session.core.handle_timeout(now);
+                    self.touch(at);
+                }
+            }
+            Some(Timer::Alive(at)) => self.check_switch(at),
+            Some(Timer::Link(at, link)) => self.link_timer(at, link),
+            Some(Timer::Publish) => self.publish(),
+            None => {}
+        }
+    }
+
+    fn accept(&mut self, token: Token) {
+        loop {
+            let Some(Entry::Listener(listener)) = self.table.get(token) else { return };
+            match listener.accept() {
+                Ok(Some((connection, peer))) => {
+                    if self.table.arriving >= HANDSHAKES {
+                        tracing::warn!(%peer, "too many switches are shaking hands; turned away");
+                        continue;
+                    }
+                    tracing::debug!(%peer, "a switch connects");
+                    self.welcome(connection);
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    // Out of file descriptors, most likely: try again when the next one comes.
+                    tracing::error!(%error, "cannot accept");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn welcome(&mut self, mut connection: Connection) {
+        let handshake = Handshake::towards_switch(self.versions, 0);
+        let mut hello = Vec::new();
+        if handshake.start(&mut hello).is_err() || connection.push(&hello).is_err() {
+            return;
+        }
+        let Ok(token) = self.events.register(&mut connection) else { return };
+        let until = self.events.now() + HANDSHAKE_TIME;
+        self.events.set_timer(Timer::Arrival(token.index()).key(), until);
+        let arriving = Arriving { token, connection, handshake };
+        self.table.put(token, Entry::Arriving(Box::new(arriving)));
+        self.table.arriving += 1;
+        self.events.again(token);
+    }
+
+    fn arriving(&mut self, readiness: Readiness) {
+        let Some(Entry::Arriving(arriving)) = self.table.get(readiness.token) else { return };
+        let connection = &mut arriving.connection;
+        let state = connection.receive(SWITCH_BUDGET).state;
+        let mut out = Vec::new();
+        let verdict = loop {
+            let frame = match connection.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break None,
+                Err(error) => break Some(Err(error.to_string())),
+            };
+            match arriving.handshake.handle(frame, &mut out) {
+                Ok(Step::Continue | Step::NotOurs) => {}
+                Ok(Step::Done(established)) => break Some(Ok(established)),
+                Err(error) => break Some(Err(error.to_string())),
+            }
+        };
+        let pushed = connection.push(&out).is_ok();
+        let flushed = connection.flush().is_ok();
+        match verdict {
+            Some(Ok(established)) => {
+                if let Some(Entry::Arriving(arriving)) = self.table.take(readiness.token) {
+                    self.table.arriving -= 1;
+                    self.events.cancel_timer(Timer::Arrival(readiness.token.index()).key());
+                    let Arriving { token, mut connection, .. } = *arriving;
+                    if self.events.deregister(token, &mut connection).is_ok() {
+                        self.route(connection, established);
+                    }
+                }
+            }
+            Some(Err(reason)) => {
+                tracing::warn!(reason, "a switch failed the handshake");
+                self.forget_arriving(readiness.token);
+            }
+            None => match state {
+                ReadState::Closed(reason) => {
+                    tracing::debug!(%reason, "a switch left before the handshake was complete");
+                    self.forget_arriving(readiness.token);
+                }
+                _ if !pushed || !flushed => self.forget_arriving(readiness.token),
+                ReadState::More => self.events.again(readiness.token),
+                ReadState::Drained => {}
+            },
+        }
+    }
+
+    fn forget_arriving(&mut self, token: Token) {
+        if let Some(Entry::Arriving(mut arriving)) = self.table.take(token) {
+            self.table.arriving -= 1;
+            self.events.cancel_timer(Timer::Arrival(token.index()).key());
+            arriving.connection.finish();
+            let _ = self.events.deregister(token, &mut arriving.connection);
+        }
+    }
+
+    /// Hands a switch to the shard that its datapath id names.
+    fn route(&mut self, connection: Connection, established: channel::Established) {
+        let Some(features) = &established.switch else { return };
+        if features.auxiliary_id != 0 {
+            tracing::warn!(
+                dpid = features.dpid,
+                "auxiliary connections are not served; the main one carries everything"
+            );
+            return;
+        }
+        // Neighbouring datapath ids are common, so plain remainder spreads well.
+        let shard = (features.dpid % self.peers.len().max(1) as u64) as usize;
+        let switch = Box::new((connection, established));
+        if shard == self.number {
+            self.load(switch);
+        } else if let Some(peer) = self.peers.get(shard) {
+            peer.send(Command::Adopt(switch));
+        }
+    }
+
+    fn switch_ready(&mut self, at: usize, readiness: Readiness) {
+        let now = self.now();
+        let instant = self.events.now();
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let Peer { connection, keepalive, token, .. } = &mut session.switch;
+        connection.note(&readiness);
+        let mut left = SWITCH_BUDGET;
+        let over = loop {
+            let received = connection.receive(left);
+            left = left.saturating_sub(received.bytes);
+            if received.bytes > 0 {
+                keepalive.heard(instant);
+            }
+            loop {
+                match connection.next_frame() {
+                    Ok(Some(frame)) => session.core.handle_switch_message(frame, now),
+                    Ok(None) => break,
+                    Err(error) => {
+                        let dpid = session.core.dpid();
+                        self.close_session(at, &format!("{error}"), dpid);
+                        return;
+                    }
+                }
+            }
+            match received.state {
+                ReadState::More if left > 0 => {}
+                ReadState::More => {
+                    self.events.again(*token);
+                    break None;
+                }
+                ReadState::Drained => break None,
+                ReadState::Closed(reason) => break Some(reason),
+            }
+        };
+        match over {
+            Some(reason) => {
+                let dpid = session.core.dpid();
+                self.close_session(at, &reason.to_string(), dpid);
+            }
+            None => self.touch(at),
+        }
+    }
+
+    pub(super) fn touch(&mut self, at: usize) {
+        if let Some(Some(session)) = self.sessions.get_mut(at)
+            && !session.touched
+        {
+            session.touched = true;
+            self.touched.push(at);
+        }
+    }
+
+    /// Writes what this turn brought about.
+    pub(super) fn finish_turn(&mut self) {
+        self.push_unstored();
+        // Closing a session or a link may touch others.
+        while let Some(at) = self.touched.pop() {
+            if let Some(Some(session)) = self.sessions.get_mut(at) {
+                session.touched = false;
+                self.pump(at);
+            }
+        }
+    }
+
+    /// Bytes that are read from a controller in one turn.
+    pub(super) fn controller_budget() -> usize {
+        CONTROLLER_BUDGET
+    }
+}
