@@ -8,8 +8,8 @@ use openflow::{ListBuf, TooLong, frame, v10, v13};
 use std::hint::black_box;
 use std::time::Instant;
 
-const ROUNDS: u32 = 5_000_000;
-const BATCHES: usize = 5;
+const ROUNDS: u32 = 100_000;
+const BATCHES: usize = 200;
 
 fn main() -> Result<(), TooLong> {
     let packet = [0xab; 64];

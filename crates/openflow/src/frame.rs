@@ -1,5 +1,5 @@
 //! Whole messages as bytes: cutting a stream into them, looking at fields without parsing, and editing fields in place.
-//! This is the forwarding path; nothing here allocates except [`write`], which appends.
+//! This is the forwarding path; nothing here allocates except [`write()`], which appends.
 //!
 //! The edits look up where a field stands by version and message type. They return `None` or `false`, and change
 //! nothing, when the message has no such field or is too short for it.

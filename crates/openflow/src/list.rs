@@ -52,6 +52,7 @@ impl<'a, T: Decode<'a>> List<'a, T> {
 
 impl<'a, T: Decode<'a>> Decode<'a> for List<'a, T> {
     /// Takes everything that is left.
+    #[inline]
     fn read(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let bytes = r.peek();
         while !r.is_empty() {
@@ -143,6 +144,7 @@ impl<'a, T> Iter<'a, T> {
 
 impl<'a, T: Decode<'a>> Iterator for Iter<'a, T> {
     type Item = T;
+    #[inline]
     fn next(&mut self) -> Option<T> {
         if self.reader.is_empty() {
             return None;

@@ -123,6 +123,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Fewer are left.
+    #[inline]
     pub fn sub(&mut self, n: usize, part: Part) -> Result<Reader<'a>, DecodeError> {
         let offset = self.offset;
         Ok(Reader { rest: self.bytes(n)?, offset, part })
@@ -133,6 +134,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// The length field is missing or wrong; faults are reported in `part`.
+    #[inline]
     pub fn element(
         &mut self,
         part: Part,
@@ -142,15 +144,9 @@ impl<'a> Reader<'a> {
     ) -> Result<Reader<'a>, DecodeError> {
         let mut field = Reader { part, ..*self };
         field.skip(length_at)?;
-        let at = field.offset;
         let length = usize::from(u16::read(&mut field)?);
         if length < min || length > self.rest.len() || length % align != 0 {
-            return Err(DecodeError::BadLength {
-                part,
-                offset: at,
-                length,
-                available: self.rest.len(),
-            });
+            return Err(Reader { part, ..*self }.bad_length(length_at, length));
         }
         self.sub(length, part)
     }
@@ -159,11 +155,19 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Something is left.
+    #[inline]
     pub fn finish(self) -> Result<(), DecodeError> {
         if self.rest.is_empty() {
             return Ok(());
         }
         Err(DecodeError::Trailing { part: self.part, offset: self.offset, extra: self.rest.len() })
+    }
+
+    /// The error for a structure that begins here, whose length field `at` bytes into it cannot be right.
+    #[cold]
+    pub fn bad_length(&self, at: usize, length: usize) -> DecodeError {
+        let (part, offset) = (self.part, self.offset + at);
+        DecodeError::BadLength { part, offset, length, available: self.rest.len() }
     }
 
     #[cold]

@@ -106,6 +106,7 @@ impl Action<'_> {
 }
 
 impl<'a> Decode<'a> for Action<'a> {
+    #[inline]
     fn read(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let mut r = r.element(Part::Action, 2, 8, 8)?;
         let type_ = u16::read(&mut r)?;

@@ -35,6 +35,7 @@ impl<'a> Match<'a> {
 }
 
 impl<'a> Decode<'a> for Match<'a> {
+    #[inline]
     fn read(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let offset = r.offset();
         let mut fields = r.element(Part::Match, 2, 4, 1)?;

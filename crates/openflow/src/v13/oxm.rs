@@ -246,27 +246,25 @@ fn number(bytes: &[u8]) -> Option<u128> {
 }
 
 impl<'a> Decode<'a> for Oxm<'a> {
+    #[inline]
     fn read(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let mut header = Reader::at(r.peek(), r.offset(), r.part());
-        let OxmId { class, field, has_mask, length, experimenter } = OxmId::read(&mut header)?;
-        let at = r.offset();
-        let available = r.remaining();
-        let bad_length =
-            DecodeError::BadLength { part: r.part(), offset: at, length: length.into(), available };
-        r.skip(4)?;
-        let mut body = r.sub(length.into(), r.part())?;
-        if experimenter.is_some() {
-            body.skip(4)?;
-        }
-        let length = body.remaining();
-        let value_length = if has_mask { length / 2 } else { length };
-        if has_mask && length % 2 != 0 {
-            return Err(bad_length);
-        }
-        if class == OxmClass::OPENFLOW_BASIC
-            && field.value_len().is_some_and(|expected| expected != value_length)
-        {
-            return Err(bad_length);
+        let start = *r;
+        let [class_high, class_low, field, length] = r.array()?;
+        let class = OxmClass(u16::from_be_bytes([class_high, class_low]));
+        let (field, has_mask) = (OxmField(field >> 1), field & 1 != 0);
+        let mut body = r.sub(length.into(), start.part())?;
+        let experimenter = match class {
+            OxmClass::EXPERIMENTER => Some(u32::read(&mut body)?),
+            _ => None,
+        };
+        let value_length = body.remaining() >> u8::from(has_mask);
+        let is_even = !has_mask || body.remaining() % 2 == 0;
+        let is_expected = match field.value_len() {
+            Some(expected) if class == OxmClass::OPENFLOW_BASIC => value_length == expected,
+            _ => true,
+        };
+        if !is_even || !is_expected {
+            return Err(start.bad_length(3, length.into()));
         }
         let value = body.bytes(value_length)?;
         let mask = has_mask.then(|| body.take_rest());
