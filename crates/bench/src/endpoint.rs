@@ -6,9 +6,10 @@ use crate::plan::{Kind, Setup, Topology, Version};
 use crate::run::Run;
 use crate::switch::{Meaning, Served, Service, Switch, hello_body};
 use crate::tag::Tag;
-use crate::track::stream_of;
+use crate::track::{stream_of, xid};
 use crate::wire::{
-    HEADER_LEN, ROLE_REPLY, Types, be16, be32, kind, message, packet_in_data, packet_out_data,
+    HEADER_LEN, ROLE_REPLY, Types, be16, be32, buffer_id, kind, message, packet_in_data,
+    packet_out_data, put32,
 };
 
 /// The xid of the FEATURES_REQUEST that ends a controller's handshake.
@@ -43,6 +44,7 @@ pub(crate) struct SwitchEnd {
     version: Version,
     switch: Switch,
     service: Option<Service>,
+    introduced: bool,
 }
 
 impl SwitchEnd {
@@ -52,13 +54,20 @@ impl SwitchEnd {
         switch.hello(out);
         let only_tenant = match setup.topology {
             Topology::Shared { .. } => None,
+            // A controller may send a packet of one switch out by another.
+            Topology::Controller { .. } => None,
             Topology::Direct | Topology::PerTenant { .. } => Some(index),
         };
-        Self { index, only_tenant, version: setup.version, switch, service: Service::new(setup) }
+        let service = Service::new(setup);
+        Self { index, only_tenant, version: setup.version, switch, service, introduced: false }
     }
 
     pub(crate) fn index(&self) -> usize {
         self.index
+    }
+
+    pub(crate) fn is_introduced(&self) -> bool {
+        self.introduced
     }
 
     pub(crate) fn is_slow(&self) -> bool {
@@ -103,16 +112,36 @@ impl SwitchEnd {
                 context.faults.count(Fault::WrongVersion { version });
                 return Effect::Close;
             }
+            Meaning::Introduced if !self.introduced => {
+                self.introduced = true;
+                return Effect::Ready;
+            }
+            Meaning::Introduced => {}
+            Meaning::FlowMod => _ = self.response_by_buffer(frame, context),
             Meaning::PacketOut => self.packet_out(frame, context),
         }
         Effect::None
     }
 
+    /// The controller's answer to a PACKET_IN, by the buffer id that it repeats.
+    fn response_by_buffer(&self, frame: &[u8], context: &mut Context<'_>) -> bool {
+        let Some(id) = buffer_id(self.version, frame) else { return false };
+        respond(id, context)
+    }
+
     fn packet_out(&self, frame: &[u8], context: &mut Context<'_>) {
+        if self.response_by_buffer(frame, context) {
+            return;
+        }
         let Some(data) = packet_out_data(self.version, frame) else {
             return context.faults.count(Fault::Truncated);
         };
         if let Some((tag, tenant, run)) = tagged(data, context.run.as_deref_mut(), context.faults) {
+            let id = xid(usize::from(tag.stream), tag.sequence, false);
+            if run.request(id).is_some() && respond(id, context) {
+                return;
+            }
+            let Some(run) = context.run.as_deref_mut() else { return };
             match self.only_tenant {
                 Some(only) if only != tenant => {
                     context.faults.count(Fault::Leak { of: tenant, to: only })
@@ -127,6 +156,23 @@ impl SwitchEnd {
             }
         }
     }
+}
+
+/// Counts the answer to the PACKET_IN with this number; false when none with it is waiting.
+fn respond(id: u32, context: &mut Context<'_>) -> bool {
+    let now = context.now;
+    let Some(run) = context.run.as_deref_mut() else { return false };
+    let Some((stream, waiting)) = run.request(id) else { return false };
+    if waiting.kind != Kind::Response as u8 {
+        return false;
+    }
+    let (sequence, intended) = (waiting.sequence, waiting.intended);
+    let first = !std::mem::replace(&mut waiting.answered, true);
+    run.arrive(stream, Kind::Response, sequence, intended, now);
+    if first {
+        run.release(stream, now);
+    }
+    true
 }
 
 /// The tag at a packet's end, its tenant and the run, when it is of the run that goes on.
@@ -194,7 +240,7 @@ impl ControllerEnd {
         let xid = be32(frame, 4).unwrap_or(0);
         let body = frame.get(HEADER_LEN..).unwrap_or_default();
         match message_type {
-            kind::PACKET_IN => self.packet_in(frame, context),
+            kind::PACKET_IN => self.packet_in(frame, out, context),
             kind::ECHO_REQUEST => message(out, self.version, kind::ECHO_REPLY, xid, body),
             kind::FEATURES_REPLY if xid == HANDSHAKE_XID => {
                 let first = !self.ready;
@@ -219,7 +265,10 @@ impl ControllerEnd {
     }
 
     #[inline]
-    fn packet_in(&self, frame: &[u8], context: &mut Context<'_>) {
+    fn packet_in(&self, frame: &[u8], out: &mut Vec<u8>, context: &mut Context<'_>) {
+        if let Some(id) = buffer_id(self.version, frame) {
+            return self.respond(id, out);
+        }
         let Some(data) = packet_in_data(self.version, frame) else {
             return context.faults.count(Fault::Truncated);
         };
@@ -231,6 +280,17 @@ impl ControllerEnd {
                 context.faults.count(Fault::Leak { of: tenant, to: self.tenant });
             }
         }
+    }
+
+    /// A buffered packet waits for an answer: it is dropped, by a PACKET_OUT without actions.
+    fn respond(&self, buffer_id: u32, out: &mut Vec<u8>) {
+        let mut body = [0; 16];
+        put32(&mut body, 0, buffer_id);
+        let length = match self.version {
+            Version::V1_0 => 8,
+            Version::V1_3 => 16,
+        };
+        message(out, self.version, kind::PACKET_OUT, 0, body.get(..length).unwrap_or_default());
     }
 
     fn is_reply(&self, message_type: u8) -> bool {
@@ -285,7 +345,7 @@ impl ControllerEnd {
             Kind::Barrier | Kind::FlowMod => self.types.barrier_reply,
             Kind::Role => ROLE_REPLY,
             // These have no answer.
-            Kind::PacketIn | Kind::PacketOut => u8::MAX,
+            Kind::PacketIn | Kind::PacketOut | Kind::Response | Kind::Malformed => u8::MAX,
         }
     }
 

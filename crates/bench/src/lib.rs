@@ -15,6 +15,7 @@ pub mod arrivals;
 mod clock;
 pub mod comparison;
 mod conn;
+pub mod controller;
 mod endpoint;
 pub mod error;
 pub mod fault;
@@ -36,6 +37,7 @@ mod wire;
 mod worker;
 
 pub use comparison::{Case, Comparison, Criterion, Options, Verdict};
+pub use controller::{ControllerPlan, Test};
 pub use error::Error;
 pub use matrix::{Matrix, Shape};
 pub use measure::{Collector, Measurement, ceiling};

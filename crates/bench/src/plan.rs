@@ -52,6 +52,12 @@ pub enum Topology {
         /// How many of them there are.
         switches: usize,
     },
+    /// A real controller: every "tenant" is a switch of its own that dials it, and there are no
+    /// emulated controllers.
+    Controller {
+        /// Where it listens.
+        address: SocketAddr,
+    },
 }
 
 /// What tells the tenants' packets apart.
@@ -104,6 +110,8 @@ pub struct SwitchModel {
     pub queue: usize,
     /// How many ports it has; 0 is 4, or one per tenant when ports tell tenants apart.
     pub ports: usize,
+    /// How many hosts' addresses the packets of [`Kind::Response`] go through; 0 is 100.
+    pub macs: u32,
 }
 
 /// Who is connected to whom, and how.
@@ -173,7 +181,9 @@ impl Setup {
     #[must_use]
     pub fn switches(&self) -> usize {
         match &self.topology {
-            Topology::Direct | Topology::PerTenant { .. } => self.tenants,
+            Topology::Direct | Topology::PerTenant { .. } | Topology::Controller { .. } => {
+                self.tenants
+            }
             Topology::Shared { switches, .. } => *switches,
         }
     }
@@ -210,7 +220,7 @@ impl Setup {
             "1 to 1,300, what one FEATURES_REPLY holds",
         )?;
         match &self.topology {
-            Topology::Direct => Ok(()),
+            Topology::Direct | Topology::Controller { .. } => Ok(()),
             Topology::PerTenant { switch_addresses: list } => setting(
                 list.len() == self.tenants,
                 "switch addresses",
@@ -246,11 +256,16 @@ pub enum Kind {
     FlowMod,
     /// ROLE_REQUEST (no change) to ROLE_REPLY; 1.3 only.
     Role,
+    /// PACKET_IN to the controller's PACKET_OUT or FLOW_MOD for it, whichever comes first: what
+    /// cbench measures, but matched by buffer id or tag.
+    Response,
+    /// A PACKET_IN that ends in the middle of its fields: nothing is expected back.
+    Malformed,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::PacketIn,
         Self::PacketOut,
         Self::Echo,
@@ -260,6 +275,8 @@ impl Kind {
         Self::Barrier,
         Self::FlowMod,
         Self::Role,
+        Self::Response,
+        Self::Malformed,
     ];
 
     /// The name in OpenFlow's spelling.
@@ -275,19 +292,21 @@ impl Kind {
             Self::Barrier => "BARRIER",
             Self::FlowMod => "FLOW_MOD",
             Self::Role => "ROLE",
+            Self::Response => "RESPONSE",
+            Self::Malformed => "MALFORMED",
         }
     }
 
     /// Whether the switch sends it, rather than the controller.
     #[must_use]
     pub const fn from_switch(self) -> bool {
-        matches!(self, Self::PacketIn)
+        matches!(self, Self::PacketIn | Self::Response | Self::Malformed)
     }
 
     /// Whether it has a reply, by which its latency is told.
     #[must_use]
     pub const fn has_reply(self) -> bool {
-        !matches!(self, Self::PacketIn | Self::PacketOut)
+        !matches!(self, Self::PacketIn | Self::PacketOut | Self::Malformed)
     }
 }
 

@@ -90,7 +90,8 @@ impl Run {
     fn add_stream(&mut self, setup: &Setup, number: usize, sides: Sides, precision: Precision) {
         let Some(stream) = self.load.streams.get(number) else { return };
         let has = |test: fn(Kind) -> bool| stream.mix.iter().any(|&(kind, w)| w > 0 && test(kind));
-        let at_switch = sides.switches && has(|kind| kind == Kind::PacketOut);
+        let at_switch =
+            sides.switches && has(|kind| matches!(kind, Kind::PacketOut | Kind::Response));
         // Controllers receive all replies, and the ERRORs to messages that have none.
         let at_controller = sides.controllers;
         let seconds = self.load.duration_ms as f64 / 1e3;
@@ -101,7 +102,8 @@ impl Run {
         });
         let received = at_switch || at_controller;
         self.tracks.push(received.then(|| Track::new(self.window, expected, precision)));
-        let asks = sides.controllers && has(|kind| kind.has_reply());
+        let asks = sides.controllers && has(|kind| kind.has_reply() && !kind.from_switch())
+            || sides.switches && has(|kind| kind == Kind::Response);
         self.pending.push(asks.then(|| Pending::new(in_flight)));
         let several = self.load.streams.iter().flat_map(|s| &s.mix).any(|m| m.0 != stream.mix[0].0);
         if several && received {

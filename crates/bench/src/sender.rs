@@ -4,7 +4,7 @@ use crate::arrivals::{Arrivals, Random, Schedule};
 use crate::plan::{Kind, Load, Setup, Stream};
 use crate::tag::{TAG_LEN, Tag};
 use crate::track::{self, Counts, Waiting, Window};
-use crate::wire::Template;
+use crate::wire::{Template, put32};
 
 /// Rules of one FLOW_MOD stream: after so many its messages replace earlier ones, so that a long
 /// run does not fill the table.
@@ -184,12 +184,15 @@ impl Sender {
             out.extend_from_slice(&template.bytes);
             if let Some(bytes) = out.get_mut(start..) {
                 let first = track::xid(number, sequence, template.second_at.is_some());
-                put(bytes, 4, first);
+                put32(bytes, 4, first);
                 if let Some(second) = template.second_at {
-                    put(bytes, second + 4, track::xid(number, sequence, false));
+                    put32(bytes, second + 4, track::xid(number, sequence, false));
+                }
+                if let Some(hosts) = &template.hosts {
+                    hosts.patch(bytes, track::xid(number, sequence, false), sequence);
                 }
                 if let Some(at) = template.rule_at {
-                    put(bytes, at, 0x0b00_0000 | (sequence % RULES));
+                    put32(bytes, at, 0x0b00_0000 | (sequence % RULES));
                 }
                 if let Some(room) = template.tag_at.and_then(|at| bytes.get_mut(at..at + TAG_LEN)) {
                     Tag { run, stream: number as u16, sequence, intended }.write(room);
@@ -210,13 +213,6 @@ impl Sender {
             self.counts.blocked += u64::from(self.window.contains(at));
             self.advance();
         }
-    }
-}
-
-#[inline]
-fn put(bytes: &mut [u8], at: usize, value: u32) {
-    if let Some(place) = bytes.get_mut(at..at + 4) {
-        place.copy_from_slice(&value.to_be_bytes());
     }
 }
 

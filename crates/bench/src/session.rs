@@ -58,6 +58,12 @@ impl Controllers {
         Ok(Self { listeners, addresses })
     }
 
+    /// None: a real controller is measured.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { listeners: Vec::new(), addresses: Vec::new() }
+    }
+
     /// Where each tenant's controller listens.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
@@ -166,6 +172,7 @@ impl Session {
             Topology::Direct => controllers.addresses.clone(),
             Topology::PerTenant { switch_addresses } => switch_addresses.clone(),
             Topology::Shared { switch_address, switches } => vec![*switch_address; *switches],
+            Topology::Controller { address } => vec![*address; setup.tenants],
         };
         let mut session = Self {
             clock: Clock::start(),
@@ -223,12 +230,19 @@ impl Session {
     fn wanted(&self) -> usize {
         match self.setup.topology {
             Topology::Shared { switches, .. } => self.setup.tenants * switches,
-            Topology::Direct | Topology::PerTenant { .. } => self.setup.tenants,
+            Topology::Direct | Topology::PerTenant { .. } | Topology::Controller { .. } => {
+                self.setup.tenants
+            }
         }
     }
 
     fn ready(&self) -> usize {
-        self.workers.iter().map(|worker| worker.progress.ready.load(Ordering::Relaxed)).sum()
+        let by_switches = matches!(self.setup.topology, Topology::Controller { .. });
+        let count = |progress: &Progress| {
+            let counter = if by_switches { &progress.introduced } else { &progress.ready };
+            counter.load(Ordering::Relaxed)
+        };
+        self.workers.iter().map(|worker| count(&worker.progress)).sum()
     }
 
     fn wait_ready(&mut self) -> Result<(), Error> {

@@ -30,6 +30,10 @@ pub(crate) enum Meaning {
     Done,
     /// A PACKET_OUT: the packet is at the data plane.
     PacketOut,
+    /// A FLOW_MOD: taken and counted.
+    FlowMod,
+    /// The controller knows what the switch is: its handshake is over.
+    Introduced,
     /// The other end does not speak our version.
     WrongVersion(u8),
 }
@@ -68,9 +72,15 @@ impl Switch {
             |reply_type: u8, body: &[u8]| message(out, self.version, reply_type, xid, body);
         match message_type {
             kind::PACKET_OUT => return Meaning::PacketOut,
-            kind::FLOW_MOD => self.flow_mods += 1,
+            kind::FLOW_MOD => {
+                self.flow_mods += 1;
+                return Meaning::FlowMod;
+            }
             kind::ECHO_REQUEST => reply(kind::ECHO_REPLY, body),
-            kind::FEATURES_REQUEST => reply(kind::FEATURES_REPLY, &self.features()),
+            kind::FEATURES_REQUEST => {
+                reply(kind::FEATURES_REPLY, &self.features());
+                return Meaning::Introduced;
+            }
             kind::GET_CONFIG_REQUEST => reply(kind::GET_CONFIG_REPLY, &[0, 0, 0xff, 0xff]),
             t if t == self.types.barrier_request => reply(self.types.barrier_reply, &[]),
             t if t == self.types.stats_request => {

@@ -123,6 +123,52 @@ pub(crate) struct Template {
     pub(crate) second_at: Option<usize>,
     /// Where a number that makes each FLOW_MOD another rule goes.
     pub(crate) rule_at: Option<usize>,
+    /// Where the buffer id goes that the answer repeats, the packet, and the ingress port's low
+    /// byte: hosts of their own for every message.
+    pub(crate) hosts: Option<Hosts>,
+}
+
+/// What is patched so that a message seems to come from another host each time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hosts {
+    pub(crate) macs: u32,
+    pub(crate) ports: u32,
+    pub(crate) buffer_id_at: usize,
+    pub(crate) packet_at: usize,
+    pub(crate) port_at: usize,
+}
+
+impl Hosts {
+    /// Host `sequence` sends to the next one; each has its port, so that a learning controller has
+    /// seen both after one round.
+    #[inline]
+    pub(crate) fn patch(&self, bytes: &mut [u8], buffer_id: u32, sequence: u32) {
+        let (source, destination) = (sequence % self.macs, (sequence + 1) % self.macs);
+        put32(bytes, self.buffer_id_at, buffer_id);
+        put32(bytes, self.packet_at + 2, destination);
+        put32(bytes, self.packet_at + 8, source);
+        if let Some(port) = bytes.get_mut(self.port_at) {
+            *port = (source % self.ports + 1) as u8;
+        }
+    }
+}
+
+/// Where a message has its buffer id: a PACKET_OUT, or a FLOW_MOD.
+#[inline]
+pub(crate) fn buffer_id(version: Version, message: &[u8]) -> Option<u32> {
+    let at = match (message.get(1)?, version) {
+        (&kind::FLOW_MOD, Version::V1_0) => 64,
+        (&kind::FLOW_MOD, Version::V1_3) => 32,
+        _ => 8,
+    };
+    be32(message, at).filter(|&id| id != u32::MAX)
+}
+
+#[inline]
+pub(crate) fn put32(bytes: &mut [u8], at: usize, value: u32) {
+    if let Some(place) = bytes.get_mut(at..at + 4) {
+        place.copy_from_slice(&value.to_be_bytes());
+    }
 }
 
 impl Template {
@@ -134,7 +180,7 @@ impl Template {
         let simple = |message_type, body: &[u8]| {
             let mut bytes = Vec::new();
             message(&mut bytes, version, message_type, 0, body);
-            Self { bytes, tag_at: None, second_at: None, rule_at: None }
+            Self { bytes, tag_at: None, second_at: None, rule_at: None, hosts: None }
         };
         match kind {
             Kind::PacketIn | Kind::PacketOut => {
@@ -148,11 +194,24 @@ impl Template {
                     if kind == Kind::PacketIn { kind::PACKET_IN } else { kind::PACKET_OUT };
                 message(&mut bytes, version, message_type, 0, &[body, packet].concat());
                 let tag_at = Some(bytes.len() - TAG_LEN);
-                Self { bytes, tag_at, second_at: None, rule_at: None }
+                Self { bytes, tag_at, second_at: None, rule_at: None, hosts: None }
             }
             Kind::Echo => {
                 Self { tag_at: Some(HEADER_LEN), ..simple(kind::ECHO_REQUEST, &[0; TAG_LEN]) }
             }
+            Kind::Response => {
+                let template = Self::new(Kind::PacketIn, setup, index);
+                let (packet_at, port_at) = match version {
+                    Version::V1_0 => (18, 15),
+                    Version::V1_3 => (42, 35),
+                };
+                let macs = if setup.switch.macs == 0 { 100 } else { setup.switch.macs };
+                let ports = setup.ports().min(250) as u32;
+                let hosts = Hosts { macs, ports, buffer_id_at: HEADER_LEN, packet_at, port_at };
+                Self { hosts: Some(hosts), ..template }
+            }
+            // Four bytes of a PACKET_IN's fields, then nothing.
+            Kind::Malformed => simple(kind::PACKET_IN, &[0xff; 4]),
             Kind::Features => simple(kind::FEATURES_REQUEST, &[]),
             Kind::Barrier => simple(types.barrier_request, &[]),
             Kind::PortStats => simple(types.stats_request, &port_stats_request(version)),
@@ -164,7 +223,7 @@ impl Template {
                 let second_at = bytes.len();
                 message(&mut bytes, version, types.barrier_request, 0, &[]);
                 let rule_at = Some(HEADER_LEN + rule_at);
-                Self { bytes, tag_at: None, second_at: Some(second_at), rule_at }
+                Self { bytes, tag_at: None, second_at: Some(second_at), rule_at, hosts: None }
             }
         }
     }

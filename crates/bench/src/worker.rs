@@ -70,8 +70,10 @@ pub(crate) struct Progress {
     pub(crate) arrived: AtomicU64,
     /// Senders that still have something to send in this run.
     pub(crate) unfinished: AtomicUsize,
-    /// Connections that have shaken hands.
+    /// Controllers' connections that have shaken hands.
     pub(crate) ready: AtomicUsize,
+    /// Switches that a controller has asked for their features.
+    pub(crate) introduced: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -368,6 +370,9 @@ impl Worker {
                     .filter(|place| **place == Some(token))
                     .for_each(|p| *p = None);
                 self.redial_at = self.clock.now() + 200_000_000;
+                if end.is_introduced() {
+                    self.progress.introduced.fetch_sub(1, Ordering::Relaxed);
+                }
             }
             End::Controller(end) => {
                 self.faults.count(Fault::ControllerClosed { tenant: end.tenant() });
@@ -472,6 +477,8 @@ impl Worker {
         {
             ready.push(token);
             self.count_ready();
+        } else {
+            self.progress.introduced.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -588,7 +595,7 @@ fn route_of_switch(
     sequence: u32,
 ) -> Option<usize> {
     let index = match setup.topology {
-        Topology::Direct | Topology::PerTenant { .. } => tenant,
+        Topology::Direct | Topology::PerTenant { .. } | Topology::Controller { .. } => tenant,
         Topology::Shared { switches, .. } => sequence as usize % switches.max(1),
     };
     switches.get(index).copied().flatten()
