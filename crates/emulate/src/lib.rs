@@ -13,6 +13,7 @@
 
 mod action;
 mod buffers;
+pub mod controller;
 mod datapath;
 mod effects;
 mod error;

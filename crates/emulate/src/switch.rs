@@ -359,7 +359,8 @@ impl Switch {
         let Some(version) = self.session_ref(request.session).and_then(|s| s.version) else {
             return self.first_message(request);
         };
-        if request.header.type_ == Hello::TYPE {
+        // A repeated HELLO says nothing new, and an ERROR must not be answered by an ERROR.
+        if matches!(request.header.type_, Hello::TYPE | error::Error::TYPE) {
             return false;
         }
         if request.header.version != version {

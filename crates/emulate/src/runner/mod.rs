@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use channel::{Address, EventLoop, Options, Tls, Waker};
 
 pub use counters::Counters;
+pub(crate) use line::Line;
 
 use crate::error::Error;
 use crate::network::{Network, SwitchIndex};
