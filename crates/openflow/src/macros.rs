@@ -3,7 +3,11 @@
 
 /// An open newtype over a wire integer, with named values. `Debug` prints the name, or the number where there is none.
 macro_rules! open_enum {
-    ($(#[$doc:meta])* $vis:vis struct $name:ident($int:ty) { $( $(#[$vdoc:meta])* $value:ident = $number:expr, )* }) => {
+    (
+        $(#[$doc:meta])* $vis:vis struct $name:ident($int:ty) {
+            $( $(#[$vdoc:meta])* $value:ident = $number:expr, )*
+        }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis struct $name(pub $int);
@@ -33,7 +37,11 @@ macro_rules! open_enum {
 
 /// An open set of flags over a wire integer. Unknown bits are kept.
 macro_rules! flags {
-    ($(#[$doc:meta])* $vis:vis struct $name:ident($int:ty) { $( $(#[$vdoc:meta])* $value:ident = $number:expr, )* }) => {
+    (
+        $(#[$doc:meta])* $vis:vis struct $name:ident($int:ty) {
+            $( $(#[$vdoc:meta])* $value:ident = $number:expr, )*
+        }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis struct $name(pub $int);

@@ -26,8 +26,8 @@ pub struct RoleBody {
 
 layout!(RoleBody: Body { role, [4], generation_id });
 
-/// `struct ofp_async_config`: the body of GET_ASYNC_REPLY and SET_ASYNC. In each mask bit *n* stands for reason *n*; the
-/// first is for a controller that is master or equal, the second for a slave.
+/// `struct ofp_async_config`: the body of GET_ASYNC_REPLY and SET_ASYNC. In each mask bit *n* stands for reason *n*;
+/// the first is for a controller that is master or equal, the second for a slave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AsyncConfig {
     /// Reasons of PACKET_IN.

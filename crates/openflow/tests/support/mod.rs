@@ -12,6 +12,7 @@ pub mod generate_v13;
 pub mod samples;
 pub mod samples_v10;
 pub mod samples_v13;
+pub mod samples_v13_multipart;
 
 /// Says loudly that a test is skipped, past the test runner's capture; under CI=true that is a failure.
 pub fn skip(test: &str, why: &str) {
