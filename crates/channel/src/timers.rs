@@ -118,6 +118,19 @@ mod tests {
         assert_eq!((timers.next(), timers.len()), (None, 0));
     }
 
+    /// Deadlines that are moved earlier again and again leave entries behind, but not without end.
+    #[test]
+    fn old_entries_do_not_pile_up() {
+        let start = Instant::now();
+        let mut timers = Timers::new();
+        for step in 0..10_000_u64 {
+            timers.set((step % 10) as u32, start + Duration::from_secs(20_000 - step));
+            assert!(timers.heap.len() <= 2 * 10 + 65, "{} entries", timers.heap.len());
+        }
+        assert_eq!(timers.next(), Some(start + Duration::from_secs(10_001)));
+        assert_eq!(all(&mut timers, start + Duration::from_secs(20_000)).len(), 10);
+    }
+
     /// Against a plain map, over many random moves; the heap must stay in proportion.
     #[test]
     fn agrees_with_a_linear_scan() {
