@@ -26,6 +26,7 @@ mod network;
 mod parts;
 mod pipeline;
 mod ports;
+pub mod puppet;
 mod refusal;
 mod rewrite;
 mod runner;
