@@ -1,0 +1,111 @@
+//! REST for people and programs: what is configured, what is connected, how it fares; `/metrics` and `/healthz`.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `GET /healthz` | 200 with counts when every shard answers within a second, else 503 |
+//! | `GET /metrics` | Prometheus text |
+//! | `GET /api/v1/tenants` | tenants as configured, and what each counts on each switch |
+//! | `GET /api/v1/tenants/{name}` | one of them, or 404 |
+//! | `GET /api/v1/switches` | connected switches, and what their tenants count |
+//!
+//! Read-only for now, and without passwords, hence bound to the loopback by default. Numbers are at most a quarter of a
+//! second old. Everything runs on the one control thread; nothing here is on the forwarding path.
+//!
+//! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
+
+pub mod http;
+pub mod view;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use serde_json::json;
+
+use crate::metrics::{self, Registry};
+use crate::reload::Current;
+
+/// Asks all shards for a sign of life: the number of connected switches, or `None` if one does not answer within the
+/// time. Blocks for that long at most.
+pub type Pulse = Arc<dyn Fn(Duration) -> Option<usize> + Send + Sync>;
+
+/// What the answers are made of.
+#[derive(Clone)]
+pub struct Sources {
+    /// Counters.
+    pub metrics: Arc<Registry>,
+    /// The configuration in force.
+    pub current: Current,
+    /// The shards.
+    pub pulse: Pulse,
+}
+
+/// How long a shard may take to answer before the process counts as sick. A turn of its loop takes well under a
+/// millisecond.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// All routes.
+pub fn router(sources: Sources) -> Router {
+    Router::new()
+        .route("/healthz", get(health))
+        .route("/metrics", get(prometheus))
+        .route("/api/v1/tenants", get(tenants))
+        .route("/api/v1/tenants/{name}", get(tenant))
+        .route("/api/v1/switches", get(switches))
+        .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
+        .method_not_allowed_fallback(|| async {
+            error(StatusCode::METHOD_NOT_ALLOWED, "this path can only be read")
+        })
+        .with_state(sources)
+}
+
+async fn health(State(sources): State<Sources>) -> Response {
+    let pulse = Arc::clone(&sources.pulse);
+    let answer = tokio::task::spawn_blocking(move || pulse(PATIENCE)).await;
+    let tenants = sources.current.get().tenants.len();
+    match answer {
+        Ok(Some(switches)) => {
+            Json(json!({ "status": "ok", "switches": switches, "tenants": tenants }))
+                .into_response()
+        }
+        _ => {
+            let body = json!({ "status": "a shard does not answer", "tenants": tenants });
+            (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+        }
+    }
+}
+
+async fn prometheus(State(sources): State<Sources>) -> Response {
+    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], sources.metrics.encode()).into_response()
+}
+
+async fn tenants(State(sources): State<Sources>) -> Response {
+    let (config, switches) = (sources.current.get(), sources.metrics.switches());
+    let tenants: Vec<_> =
+        config.tenants.iter().map(|tenant| view::Tenant::new(tenant, &switches)).collect();
+    Json(json!({ "tenants": tenants })).into_response()
+}
+
+async fn tenant(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
+    let config = sources.current.get();
+    match config.tenants.iter().find(|tenant| tenant.name == name) {
+        Some(tenant) => {
+            Json(view::Tenant::new(tenant, &sources.metrics.switches())).into_response()
+        }
+        None => error(StatusCode::NOT_FOUND, "there is no tenant of this name"),
+    }
+}
+
+async fn switches(State(sources): State<Sources>) -> Response {
+    let switches: Vec<_> =
+        sources.metrics.switches().iter().map(|switch| view::Switch::new(switch)).collect();
+    Json(json!({ "switches": switches })).into_response()
+}
+
+fn error(status: StatusCode, message: &str) -> Response {
+    (status, Json(json!({ "error": message }))).into_response()
+}

@@ -1,0 +1,201 @@
+//! The JSON of the REST interface. Names and units are part of the interface: add, do not change.
+
+use std::sync::Arc;
+
+use hypervisor::policy::{Permission, Rate, Statistics, Switches};
+use serde::Serialize;
+
+use crate::config;
+use crate::dpid::Dpid;
+use crate::metrics::{Direction, DropReason, Histogram, SwitchMetrics, TenantMetrics};
+
+/// A tenant as configured, and as it fares.
+#[derive(Debug, Serialize)]
+pub struct Tenant {
+    name: String,
+    weight: u32,
+    controllers: Vec<String>,
+    flowspace: Vec<Entry>,
+    limits: Limits,
+    queues: Vec<u32>,
+    /// As `0x` and eight hexadecimal digits.
+    experimenters: Vec<String>,
+    /// Greatest age of a statistics answer in milliseconds; 0 is passthrough.
+    statistics_max_age_ms: u64,
+    /// One element per connected switch.
+    switches: Vec<OnSwitch>,
+}
+
+#[derive(Debug, Serialize)]
+struct Entry {
+    r#match: String,
+    priority: u16,
+    /// dpids, or `any`.
+    switches: Vec<String>,
+    permission: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Limits {
+    flows: u32,
+    packet_out: Option<Bucket>,
+    flow_mod: Option<Bucket>,
+    statistics: Option<Bucket>,
+    packet_in: Option<Bucket>,
+}
+
+/// Messages per second, and at once.
+#[derive(Debug, Serialize)]
+struct Bucket {
+    rate: u32,
+    burst: u32,
+}
+
+/// A connected switch.
+#[derive(Debug, Serialize)]
+pub struct Switch {
+    dpid: String,
+    openflow: &'static str,
+    messages_received: u64,
+    messages_sent: u64,
+    packet_in_unclaimed: u64,
+    window: u64,
+    outstanding: u64,
+    tenants: Vec<OfTenant>,
+}
+
+#[derive(Debug, Serialize)]
+struct OnSwitch {
+    dpid: String,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+#[derive(Debug, Serialize)]
+struct OfTenant {
+    name: String,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+/// What one tenant counts on one switch, since the switch connected.
+#[derive(Debug, Serialize)]
+struct Counts {
+    controllers_connected: u64,
+    flows: u64,
+    messages_from_controllers: u64,
+    messages_to_controllers: u64,
+    messages_to_switch: u64,
+    refused: u64,
+    packet_in_dropped: u64,
+    queue_south: u64,
+    queue_north: u64,
+    added_latency_south: Option<Latency>,
+    added_latency_north: Option<Latency>,
+}
+
+/// Upper bounds of quantiles, in microseconds.
+#[derive(Debug, Serialize)]
+struct Latency {
+    p50_us: f64,
+    p99_us: f64,
+}
+
+impl Tenant {
+    /// A tenant's configuration, and its counts on those switches that have it.
+    pub fn new(tenant: &config::Tenant, switches: &[Arc<SwitchMetrics>]) -> Tenant {
+        let on_switches = switches.iter().filter_map(|switch| {
+            let metrics =
+                switch.tenants().into_iter().find(|metrics| metrics.name == tenant.name)?;
+            Some(OnSwitch { dpid: Dpid(switch.dpid).to_string(), counts: Counts::new(&metrics) })
+        });
+        let limits = &tenant.limits;
+        let bucket = |rate: Option<Rate>| {
+            rate.map(|rate| Bucket { rate: rate.per_second, burst: rate.burst })
+        };
+        Tenant {
+            name: tenant.name.clone(),
+            weight: tenant.weight,
+            controllers: tenant.controllers.iter().map(ToString::to_string).collect(),
+            flowspace: tenant.flowspace.iter().map(Entry::new).collect(),
+            limits: Limits {
+                flows: limits.flows,
+                packet_out: bucket(limits.packet_out),
+                flow_mod: bucket(limits.flow_mod),
+                statistics: bucket(limits.statistics),
+                packet_in: bucket(limits.packet_in),
+            },
+            queues: tenant.queues.clone(),
+            experimenters: tenant.experimenters.iter().map(|id| format!("{id:#010x}")).collect(),
+            statistics_max_age_ms: match tenant.statistics {
+                Statistics::Passthrough => 0,
+                Statistics::Cached { max_age } => max_age / 1_000_000,
+            },
+            switches: on_switches.collect(),
+        }
+    }
+}
+
+impl Entry {
+    fn new(entry: &config::Entry) -> Entry {
+        Entry {
+            r#match: entry.text.clone(),
+            priority: entry.priority,
+            switches: match &entry.switches {
+                Switches::Any => vec!["any".to_owned()],
+                Switches::Only(dpids) => dpids.iter().map(|&dpid| Dpid(dpid).to_string()).collect(),
+            },
+            permission: match entry.permission {
+                Permission::Read => "read",
+                Permission::Write => "write",
+            },
+        }
+    }
+}
+
+impl Switch {
+    /// A switch's counts, and those of all tenants on it.
+    pub fn new(metrics: &SwitchMetrics) -> Switch {
+        let tenants = metrics.tenants();
+        Switch {
+            dpid: Dpid(metrics.dpid).to_string(),
+            openflow: if metrics.version == 0x01 { "1.0" } else { "1.3" },
+            messages_received: metrics.received.total(),
+            messages_sent: metrics.sent.total(),
+            packet_in_unclaimed: metrics.packet_in_unclaimed.get(),
+            window: metrics.window.get(),
+            outstanding: metrics.outstanding.get(),
+            tenants: tenants
+                .iter()
+                .map(|tenant| OfTenant { name: tenant.name.clone(), counts: Counts::new(tenant) })
+                .collect(),
+        }
+    }
+}
+
+impl Counts {
+    fn new(metrics: &TenantMetrics) -> Counts {
+        let messages = |direction| metrics.messages(direction).total();
+        Counts {
+            controllers_connected: metrics.controllers.get(),
+            flows: metrics.flows.get(),
+            messages_from_controllers: messages(Direction::FromController),
+            messages_to_controllers: messages(Direction::ToController),
+            messages_to_switch: messages(Direction::ToSwitch),
+            refused: metrics.refused(),
+            packet_in_dropped: DropReason::ALL.iter().map(|&why| metrics.dropped(why).get()).sum(),
+            queue_south: metrics.queue_southbound.get(),
+            queue_north: metrics.queue_northbound.get(),
+            added_latency_south: Latency::new(&metrics.added_southbound),
+            added_latency_north: Latency::new(&metrics.added_northbound),
+        }
+    }
+}
+
+impl Latency {
+    fn new(histogram: &Histogram) -> Option<Latency> {
+        let snapshot = histogram.snapshot();
+        let micros = |q| snapshot.quantile(q).map(|nanos| nanos as f64 / 1_000.0);
+        Some(Latency { p50_us: micros(0.5)?, p99_us: micros(0.99)? })
+    }
+}

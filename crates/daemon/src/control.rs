@@ -1,0 +1,180 @@
+//! The control thread: REST, signals, and the watch over the configuration file.
+//!
+//! ```text
+//!   SIGHUP ───────────────► ┌────────────────── control thread ─────────────────┐
+//!   SIGTERM, SIGINT ──────► │ tokio, current-thread                             │ ──► terminate()
+//!   every half second ────► │   reloader (on a blocking thread while it works)  │ ──► PolicySink
+//!   HTTP ─────────────────► │   api::http ─► api::router                        │ ──► Registry, Pulse
+//!                           └───────────────────────────────────────────────────┘
+//! ```
+//!
+//! Nothing of it is on the forwarding path; if it stalls, packets do not notice. Start reading at [`Control::start`].
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::{self, MissedTickBehavior};
+
+use crate::api::{self, Sources, http};
+use crate::reload::Reloader;
+
+/// Between two looks at the configuration file; a change is taken over at the second look that finds it the same.
+const POLL: Duration = Duration::from_millis(500);
+
+/// The running control thread.
+pub struct Control {
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+    api: Option<SocketAddr>,
+}
+
+/// What the control thread is started with.
+pub struct Setup {
+    /// Where to listen for HTTP, if at all.
+    pub api: Option<SocketAddr>,
+    /// What HTTP clients may use.
+    pub limits: http::Limits,
+    /// What is answered.
+    pub sources: Sources,
+    /// The watch over the configuration file.
+    pub reloader: Reloader,
+    /// Called once, on the control thread, with the name of a signal that asks the process to end.
+    pub terminate: Box<dyn FnOnce(&'static str) + Send>,
+}
+
+impl Control {
+    /// Binds, installs the signal handlers and starts the thread. When this returns, signals are handled and HTTP
+    /// clients can connect.
+    pub fn start(setup: Setup) -> io::Result<Control> {
+        let listener = setup.api.map(bind).transpose()?;
+        let api = listener.as_ref().map(TcpListener::local_addr).transpose()?;
+        let (stop, stopped) = watch::channel(false);
+        let (ready, started) = mpsc::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(4)
+            .build()?;
+        let thread = thread::Builder::new().name("control".to_owned()).spawn(move || {
+            runtime.block_on(run(setup, listener, stopped, ready));
+            // A health check may wait for a shard that will never answer; the process ends without it.
+            runtime.shutdown_background();
+        })?;
+        match started.recv() {
+            Ok(Ok(())) => Ok(Control { stop, thread: Some(thread), api }),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(io::Error::other("the control thread ended at once")),
+        }
+    }
+
+    /// Where HTTP is served; with the real port where 0 was asked for.
+    pub fn api(&self) -> Option<SocketAddr> {
+        self.api
+    }
+}
+
+/// Finishes the requests at hand, then ends the thread.
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Fails only when the thread has ended already.
+        let _ = self.stop.send(true);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the control thread ended by a panic");
+        }
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let named = |error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+    };
+    let listener = TcpListener::bind(address).map_err(named)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn install() -> io::Result<Signals> {
+        Ok(Signals {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+}
+
+async fn run(
+    setup: Setup,
+    listener: Option<TcpListener>,
+    mut stop: watch::Receiver<bool>,
+    ready: mpsc::Sender<io::Result<()>>,
+) {
+    let Setup { limits, sources, reloader, terminate, .. } = setup;
+    let prepared = Signals::install().and_then(|signals| {
+        let listener = listener.map(tokio::net::TcpListener::from_std).transpose()?;
+        Ok((signals, listener))
+    });
+    let (mut signals, listener) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return drop(ready.send(Err(error))),
+    };
+    let server = listener.map(|listener| {
+        tokio::spawn(http::serve(listener, api::router(sources), limits, stop.clone()))
+    });
+    // Nobody waits for this only when the caller is gone already.
+    let _ = ready.send(Ok(()));
+
+    let mut terminate = Some(terminate);
+    let mut reloader = Some(reloader);
+    let mut tick = time::interval(POLL);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let work: fn(&mut Reloader) = tokio::select! {
+            _ = stop.changed() => break,
+            _ = signals.hangup.recv() => |reloader| drop(reloader.reload()),
+            _ = tick.tick() => |reloader| drop(reloader.poll()),
+            name = async { tokio::select! {
+                _ = signals.terminate.recv() => "SIGTERM",
+                _ = signals.interrupt.recv() => "SIGINT",
+            } } => {
+                if let Some(terminate) = terminate.take() {
+                    terminate(name);
+                }
+                continue;
+            }
+        };
+        reloader = off_thread(reloader, work).await;
+    }
+    if let Some(server) = server {
+        // It ends by the same `stop`.
+        let _ = server.await;
+    }
+}
+
+/// Reading a large file takes a while, in which requests should be answered.
+async fn off_thread(reloader: Option<Reloader>, work: fn(&mut Reloader)) -> Option<Reloader> {
+    let mut reloader = reloader?;
+    let worked = tokio::task::spawn_blocking(move || {
+        work(&mut reloader);
+        reloader
+    });
+    match worked.await {
+        Ok(reloader) => Some(reloader),
+        Err(error) => {
+            tracing::error!(%error, "reloading panicked; the configuration will not be reloaded any more");
+            None
+        }
+    }
+}

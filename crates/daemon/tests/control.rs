@@ -1,0 +1,272 @@
+//! The control thread from outside: HTTP over real sockets, real signals, a real file.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use daemon::api::{Sources, http};
+use daemon::config::{self, Config};
+use daemon::control::{Control, Setup};
+use daemon::metrics::{Direction, Registry};
+use daemon::reload::{Current, Reloader};
+use serde_json::Value;
+
+const CONFIG: &str = "[[tenants]]\nname = \"red\"\ncontrollers = [\"127.0.0.1:6701\"]\nweight = 3\n\
+                      statistics = { cached = \"250ms\" }\n[tenants.limits]\npacket_out = 50\nexperimenters = [0x2320]\n\
+                      [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.1.0.0/16\"\nswitches = [\"a\"]\n";
+
+/// How long a test waits for what must come.
+const LONG: Duration = Duration::from_secs(20);
+
+struct Scene {
+    folder: PathBuf,
+    control: Control,
+    metrics: Arc<Registry>,
+    healthy: Arc<AtomicBool>,
+    applied: Receiver<Vec<String>>,
+    terminated: Receiver<&'static str>,
+}
+
+impl Scene {
+    fn new(name: &str, limits: http::Limits) -> Scene {
+        let folder =
+            std::env::temp_dir().join(format!("weir-control-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("weir.toml");
+        fs::write(&path, CONFIG).unwrap();
+        let metrics = Registry::new();
+        let current = Current::new(config::load(&path).unwrap());
+        let healthy = Arc::new(AtomicBool::new(true));
+        let pulse = Arc::clone(&healthy);
+        let sources = Sources {
+            metrics: Arc::clone(&metrics),
+            current: current.clone(),
+            pulse: Arc::new(move |_| pulse.load(Ordering::SeqCst).then_some(2)),
+        };
+        let (sender, applied) = mpsc::channel();
+        let sink = move |config: &Config| {
+            let names = config.tenants.iter().map(|tenant| tenant.name.clone()).collect();
+            sender.send(names).map_err(|error| error.to_string())
+        };
+        let reloader = Reloader::new(&path, current, Box::new(sink), Arc::clone(&metrics));
+        let (sender, terminated) = mpsc::channel();
+        let terminate = Box::new(move |name| sender.send(name).unwrap());
+        let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let control = Control::start(Setup { api, limits, sources, reloader, terminate }).unwrap();
+        Scene { folder, control, metrics, healthy, applied, terminated }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.control.api().unwrap()).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream
+    }
+
+    /// Status and body.
+    fn request(&self, method: &str, path: &str) -> (u16, String) {
+        let mut stream = self.connect();
+        write!(stream, "{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    fn json(&self, path: &str) -> (u16, Value) {
+        let (status, body) = self.request("GET", path);
+        (status, serde_json::from_str(&body).unwrap())
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Signals reach every control thread of the process, so the tests take turns.
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn signal(name: &str) {
+    let status =
+        Command::new("kill").args([name, &std::process::id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+fn wait(what: &str, done: impl Fn() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !done() {
+        assert!(Instant::now() < deadline, "{what} did not come");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn every_path_answers() {
+    let _turn = turn();
+    let scene = Scene::new("paths", http::Limits::default());
+    let switch = scene.metrics.switch(10, 4);
+    let red = switch.tenant(1, "red");
+    red.messages(Direction::FromController).count(14);
+    red.refuse(1, 5);
+    red.flows.set(12);
+    red.added_southbound.observe(30_000);
+    switch.received.count(10);
+
+    let (status, health) = scene.json("/healthz");
+    assert_eq!(
+        (status, &health["status"], &health["switches"], &health["tenants"]),
+        (200, &"ok".into(), &2.into(), &1.into())
+    );
+    scene.healthy.store(false, Ordering::SeqCst);
+    assert_eq!(scene.json("/healthz").0, 503);
+
+    let (status, text) = scene.request("GET", "/metrics");
+    assert_eq!(status, 200);
+    let refused = "weir_refused_total{switch=\"00:00:00:00:00:00:00:0a\",tenant=\"red\",error=\"OFPBRC_EPERM\"} 1\n";
+    assert!(text.contains(refused), "{text}");
+
+    let (status, tenants) = scene.json("/api/v1/tenants");
+    let red = &tenants["tenants"][0];
+    assert_eq!((status, &red["name"], &red["weight"]), (200, &"red".into(), &3.into()));
+    assert_eq!(red["controllers"][0], "tcp:127.0.0.1:6701");
+    assert_eq!(red["flowspace"][0]["match"], "ip,nw_src=10.1.0.0/16");
+    assert_eq!(red["flowspace"][0]["switches"][0], "00:00:00:00:00:00:00:0a");
+    assert_eq!(red["limits"]["packet_out"], serde_json::json!({ "rate": 50, "burst": 5 }));
+    assert_eq!(
+        (&red["limits"]["flow_mod"], &red["experimenters"][0]),
+        (&Value::Null, &"0x00002320".into())
+    );
+    assert_eq!(red["statistics_max_age_ms"], 250);
+    assert_eq!(red["switches"][0]["dpid"], "00:00:00:00:00:00:00:0a");
+    assert_eq!(
+        (&red["switches"][0]["flows"], &red["switches"][0]["refused"]),
+        (&12.into(), &1.into())
+    );
+
+    let (_, switches) = scene.json("/api/v1/switches");
+    let found = &switches["switches"][0];
+    assert_eq!((&found["openflow"], &found["messages_received"]), (&"1.3".into(), &1.into()));
+    assert_eq!(found["tenants"][0]["messages_from_controllers"], 1);
+    let p50 = found["tenants"][0]["added_latency_south"]["p50_us"].as_f64().unwrap();
+    assert!((30.0..=37.5).contains(&p50), "{p50}");
+
+    assert_eq!(scene.json("/api/v1/tenants/red").1["name"], "red");
+    assert_eq!(scene.json("/api/v1/tenants/green").0, 404);
+    assert_eq!(scene.json("/nothing").0, 404);
+    let (status, body) = scene.request("POST", "/metrics");
+    assert_eq!((status, body.contains("can only be read")), (405, true));
+}
+
+#[test]
+fn clients_that_misbehave_are_cut_off() {
+    let _turn = turn();
+    let brief = Duration::from_millis(150);
+    let limits = http::Limits { connections: 3, header: brief, connection: brief * 2 };
+    let scene = Scene::new("bad-clients", limits);
+    // As many as may connect send half a header and wait; they are cut off, so that others get their turn.
+    let mut slow: Vec<TcpStream> = (0..3).map(|_| scene.connect()).collect();
+    for stream in &mut slow {
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+    }
+    assert_eq!(scene.request("GET", "/metrics").0, 200);
+    for stream in &mut slow {
+        let mut rest = Vec::new();
+        // An end or a reset; a time-out would be neither.
+        let ended = stream.read_to_end(&mut rest).map_err(|error| error.kind());
+        assert!(matches!(ended, Ok(_) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
+    }
+    // A header without end, and no HTTP at all.
+    for bytes in [
+        format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(100_000)),
+        "\u{1}\u{0}\u{0}\u{8}hello".repeat(500),
+    ] {
+        let mut stream = scene.connect();
+        let _ = stream.write_all(bytes.as_bytes());
+        let mut answer = Vec::new();
+        let ended = stream.read_to_end(&mut answer).map_err(|error| error.kind());
+        assert!(matches!(ended, Ok(_) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
+        assert!(!answer.starts_with(b"HTTP/1.1 2"));
+    }
+    // A connection that is kept open is closed in the end.
+    let mut idle = scene.connect();
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    idle.read_to_end(&mut answer).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200"));
+}
+
+#[test]
+fn a_changed_file_and_sighup_reload_and_sigterm_ends() {
+    let _turn = turn();
+    let scene = Scene::new("signals", http::Limits::default());
+    let file = scene.folder.join("weir.toml");
+    fs::write(&file, format!("{CONFIG}[[tenants]]\nname = \"blue\"\n")).unwrap();
+    assert_eq!(
+        scene.applied.recv_timeout(LONG).unwrap(),
+        ["red", "blue"],
+        "seen without being told"
+    );
+    wait("the new tenant", || scene.json("/api/v1/tenants/blue").0 == 200);
+
+    fs::write(&file, "[[tenants]]\nname = \"green\"\n").unwrap();
+    signal("-HUP");
+    assert_eq!(scene.applied.recv_timeout(LONG).unwrap(), ["green"]);
+
+    fs::write(&file, "tenants = 1\n").unwrap();
+    signal("-HUP");
+    wait("the refusal", || scene.metrics.process.reloads_refused.get() > 0);
+    assert_eq!(scene.json("/api/v1/tenants/green").0, 200, "the old one stays");
+
+    signal("-TERM");
+    assert_eq!(scene.terminated.recv_timeout(LONG).unwrap(), "SIGTERM");
+}
+
+#[test]
+fn an_address_in_use_is_an_error_at_once() {
+    let _turn = turn();
+    let scene = Scene::new("in-use", http::Limits::default());
+    let current = Current::new(Config::parse("x", "").unwrap());
+    let metrics = Registry::new();
+    let sources =
+        Sources { metrics: metrics.clone(), current: current.clone(), pulse: Arc::new(|_| None) };
+    let sink = |_: &Config| Ok(());
+    let reloader = Reloader::new(&scene.folder.join("weir.toml"), current, Box::new(sink), metrics);
+    let setup = Setup {
+        api: scene.control.api(),
+        limits: http::Limits::default(),
+        sources,
+        reloader,
+        terminate: Box::new(|_| {}),
+    };
+    let error = Control::start(setup).err().unwrap().to_string();
+    assert!(error.contains(&scene.control.api().unwrap().to_string()), "{error}");
+}
+
+#[test]
+fn stopping_lets_the_request_at_hand_finish() {
+    let _turn = turn();
+    let scene = Scene::new("stop", http::Limits::default());
+    let mut stream = scene.connect();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n").unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    let api = scene.control.api().unwrap();
+    drop(scene);
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+    assert!(rest.ends_with(b"}"), "{}", String::from_utf8_lossy(&rest));
+    assert!(TcpStream::connect(api).is_err(), "nobody listens any more");
+}
