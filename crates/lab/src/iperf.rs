@@ -50,8 +50,7 @@ pub(crate) fn measure(
     options: &IperfOptions,
 ) -> Result<IperfReport> {
     if find_program("iperf3").is_none() {
-        let remedy = "not installed; on Debian: apt-get install iperf3".to_owned();
-        return Err(Error::Missing(vec![Missing { what: "iperf3".to_owned(), remedy }]));
+        return Err(Error::Missing(vec![Missing::program("iperf3", "iperf3")]));
     }
     let port = options.port.to_string();
     let _server = Server::start(server, &port)?;

@@ -51,8 +51,11 @@ impl Lab {
     pub fn up(topology: &Topology, options: &Options) -> Result<Lab> {
         let rates = topology.links().iter().any(|link| link.rate.is_some());
         Requirements { switches: !topology.switches().is_empty(), rates }.require()?;
+        // Held while names and addresses are looked for and taken, so that no other lab takes them
+        // in between.
+        let turn = Turn::wait(TURN)?;
         let mut lab = Lab::plan(topology, options)?;
-        match lab.make(options) {
+        match lab.make_links(turn).and_then(|()| lab.set_up(options)) {
             Ok(()) => Ok(lab),
             Err(error) => {
                 if let Err(second) = lab.remove() {
@@ -190,36 +193,40 @@ impl Lab {
         self.state.write(&self.record)
     }
 
-    /// Waits until every switch is connected to a controller.
+    /// Waits until every switch is connected to every one of its controllers.
     pub fn wait_connected(&self, patience: Duration) -> Result<()> {
         let Some(switches) = self.open_vswitch() else { return Ok(()) };
         let deadline = Instant::now() + patience;
-        loop {
-            let connected =
+        // ovs-vswitchd reports this every five seconds, and at once when that interval changes.
+        for interval in (5000..6000).cycle() {
+            let refresh = format!("other_config:stats-update-interval={interval}");
+            switches.vsctl(["set", "Open_vSwitch", ".", &refresh])?;
+            let states =
                 switches.vsctl(["--columns=is_connected", "--bare", "find", "Controller"])?;
-            let connected: Vec<&str> = connected.split_whitespace().collect();
-            if !connected.is_empty() && connected.iter().all(|one| *one == "true") {
+            let mut states = states.split_whitespace().peekable();
+            if states.peek().is_some() && states.all(|state| state == "true") {
                 return Ok(());
             }
             if Instant::now() >= deadline {
-                let targets: Vec<_> =
-                    self.record.controllers.iter().map(ToString::to_string).collect();
-                let here = self
-                    .controller_address()
-                    .map_or_else(String::new, |address| address.to_string());
-                let what = format!(
-                    "the switches' connection to {} (a controller on this machine must listen on {here} or 0.0.0.0)",
-                    targets.join(", ")
-                );
-                return Err(Error::Timeout { what, after: patience });
+                break;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
+        let controllers: Vec<_> = self.record.controllers.iter().map(ToString::to_string).collect();
+        let mut what = format!("the switches' connection to {}", controllers.join(", "));
+        if let Some(here) = self.controller_address() {
+            what += &format!(" (a controller on this machine must listen on {here} or 0.0.0.0)");
+        }
+        Err(Error::Timeout { what, after: patience })
     }
 
     fn plan(topology: &Topology, options: &Options) -> Result<Lab> {
         let owner = if options.ephemeral { ProcessIdentity::own() } else { None };
-        let record = options.state.claim(options.name.as_deref(), |name| Record {
+        let is_free = |name: &str| {
+            // Labs of other state directories have namespaces, too.
+            plan::namespaces(name, topology).iter().all(|name| !namespace::path(name).exists())
+        };
+        let record = options.state.claim(options.name.as_deref(), is_free, |name| Record {
             version: Record::VERSION,
             name: name.to_owned(),
             phase: Phase::Starting,
@@ -234,8 +241,7 @@ impl Lab {
         Ok(Lab { state: options.state.clone(), record })
     }
 
-    fn make(&mut self, options: &Options) -> Result<()> {
-        self.make_links()?;
+    fn set_up(&mut self, options: &Options) -> Result<()> {
         self.set_up_switch_namespace()?;
         self.set_up_hosts(options)?;
         if let Some(control) = self.record.control.clone() {
@@ -263,10 +269,8 @@ impl Lab {
         self.state.write(&self.record)
     }
 
-    /// Makes namespaces and interfaces while holding the turn: their names and addresses must not
-    /// be taken by another lab between the look and the making.
-    fn make_links(&mut self) -> Result<()> {
-        let turn = Turn::wait(TURN)?;
+    /// Makes namespaces and interfaces.
+    fn make_links(&mut self, turn: Turn) -> Result<()> {
         let namespaces = plan::namespaces(self.name(), self.topology());
         if let Some(taken) = namespaces.iter().find(|name| namespace::path(name).exists()) {
             return Err(Error::Occupied(format!("the network namespace {taken}")));

@@ -212,3 +212,145 @@ impl Transaction {
         self.arguments.extend(words);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: [[u8; 4]; 2] = [[198, 18, 0, 1], [198, 18, 0, 2]];
+
+    fn here() -> ControlLink {
+        ControlLink {
+            interface: "weir-ctl0".to_owned(),
+            host: HERE[0].into(),
+            switches: HERE[1].into(),
+        }
+    }
+
+    fn one_switch(rate: &str) -> Topology {
+        let mut builder = Topology::builder();
+        builder.switch("s1").unwrap().host("h1").unwrap();
+        builder.link("h1", "s1", rate.parse().ok()).unwrap();
+        builder.build().unwrap()
+    }
+
+    /// The words of the transaction, one command per line.
+    fn lines(arguments: &[String]) -> Vec<String> {
+        arguments.split(|word| word == "--").skip(1).map(|words| words.join(" ")).collect()
+    }
+
+    #[test]
+    fn interfaces() {
+        let topology = one_switch("");
+        assert_eq!(namespaces("x", &topology), ["weir-x.switches", "weir-x.h1"]);
+        assert_eq!(
+            make_links("x", &topology, Some(&here())),
+            "link add name eth0 address 00:00:00:00:00:01 netns weir-x.h1 type veth peer name s1-eth1 netns weir-x.switches\n\
+             link add name weir-ctl0 type veth peer name control netns weir-x.switches\n\
+             addr add 198.18.0.1/30 dev weir-ctl0\n\
+             link set weir-ctl0 up\n"
+        );
+        assert_eq!(
+            switch_interfaces(&topology, &here()),
+            "link set lo up\naddr add 198.18.0.2/30 dev control\nlink set control up\nlink set s1-eth1 up\n"
+        );
+        assert_eq!(
+            host_interfaces(&topology, &topology.hosts()[0], true),
+            "link set lo up\naddr add 10.0.0.1/8 broadcast + dev eth0\nlink set eth0 up\n"
+        );
+        let pair = Topology::builtin("single,2").unwrap();
+        assert!(
+            host_interfaces(&pair, &pair.hosts()[0], true).ends_with(
+                "neigh replace 10.0.0.2 lladdr 00:00:00:00:00:02 dev eth0 nud permanent\n"
+            )
+        );
+    }
+
+    #[test]
+    fn rates_are_at_both_ends() {
+        let cases = [
+            ("10Mbit", "rate 10000000bit", "burst 3200"),
+            ("1Gbit", "rate 1000000000bit", "burst 125000"),
+        ];
+        for (rate, expected_rate, expected_burst) in cases {
+            let scripts = rates("x", &one_switch(rate));
+            let namespaces: Vec<_> = scripts.keys().map(String::as_str).collect();
+            assert_eq!(namespaces, ["weir-x.h1", "weir-x.switches"]);
+            for script in scripts.values() {
+                assert!(
+                    script.contains(expected_rate) && script.contains(expected_burst),
+                    "{script}"
+                );
+            }
+        }
+        assert!(rates("x", &one_switch("")).is_empty());
+    }
+
+    #[test]
+    fn bridges_and_their_fail_modes() {
+        let controlled = || vec!["tcp:127.0.0.1:6653".parse().unwrap()];
+        let ring = Topology::builtin("leafspine,2,2,1").unwrap();
+        let line = one_switch("");
+        let none = Options::default;
+        let cases = [
+            (&line, none(), "fail_mode=standalone", false),
+            (&line, Options { controllers: controlled(), ..none() }, "fail_mode=secure", false),
+            (
+                &line,
+                Options { fail_mode: Some(FailMode::Secure), ..none() },
+                "fail_mode=secure",
+                false,
+            ),
+            (&ring, none(), "fail_mode=standalone", true),
+            (&ring, Options { controllers: controlled(), ..none() }, "fail_mode=secure", false),
+            (
+                &ring,
+                Options { fail_mode: Some(FailMode::Secure), ..none() },
+                "fail_mode=secure",
+                false,
+            ),
+        ];
+        for (topology, options, fail_mode, spanning_tree) in cases {
+            let words = bridges(topology, &options);
+            let count = |wanted: &str| words.iter().filter(|word| *word == wanted).count();
+            let switches = topology.switches().len();
+            assert_eq!(count(fail_mode), switches, "{words:?}");
+            assert_eq!(
+                count("rstp_enable=true"),
+                if spanning_tree { switches } else { 0 },
+                "{words:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_transaction_in_full() {
+        let options =
+            Options { protocols: vec![crate::Protocol::OPENFLOW13], ..Options::default() };
+        assert_eq!(
+            lines(&bridges(&one_switch("10Mbit"), &options)),
+            [
+                "--id=@ours create QoS type=linux-noop",
+                "add-br s1",
+                "set Bridge s1 datapath_type=netdev other_config:datapath-id=0000000000000001 \
+                 other_config:disable-in-band=true fail_mode=standalone protocols=OpenFlow13",
+                "add-port s1 s1-eth1",
+                "set Interface s1-eth1 ofport_request=1",
+                "set Port s1-eth1 qos=@ours",
+            ]
+        );
+        let two = ["tcp:localhost:6653", "ssl:192.0.2.1:6654"].map(|one| one.parse().unwrap());
+        assert_eq!(
+            lines(&controllers(&one_switch(""), &two, &here())),
+            [
+                "--id=@s1_0 create Controller target=\"tcp:198.18.0.1:6653\" connection_mode=out-of-band max_backoff=1000",
+                "--id=@s1_1 create Controller target=\"ssl:192.0.2.1:6654\" connection_mode=out-of-band max_backoff=1000",
+                "set Bridge s1 controller=[@s1_0,@s1_1]",
+            ]
+        );
+        assert_eq!(
+            lines(&controllers(&one_switch(""), &[], &here())),
+            ["set Bridge s1 controller=[]"]
+        );
+    }
+}

@@ -18,6 +18,13 @@ pub struct Missing {
     pub remedy: String,
 }
 
+impl Missing {
+    pub(crate) fn program(name: &str, package: &str) -> Missing {
+        let remedy = format!("not installed; on Debian: apt-get install {package}");
+        Missing { what: name.to_owned(), remedy }
+    }
+}
+
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.remedy)
@@ -59,10 +66,7 @@ impl Requirements {
         let tc: &[_] = if self.rates { &[("tc", "iproute2")] } else { &[] };
         for (name, package) in PROGRAMS.iter().chain(switch_programs).chain(tc) {
             if find_program(name).is_none() {
-                missing.push(Missing {
-                    what: (*name).to_owned(),
-                    remedy: format!("not installed; on Debian: apt-get install {package}"),
-                });
+                missing.push(Missing::program(name, package));
             }
         }
         if self.switches {

@@ -143,11 +143,12 @@ impl StateDirectory {
         Ok(names)
     }
 
-    /// Claims a name, `wanted` or the first free of `lab1`, `lab2`, ..., with the record that
-    /// `describe` makes for it.
+    /// Claims a name, `wanted` or the first of `lab1`, `lab2`, ... that is free here and for which
+    /// `is_free` holds, with the record that `describe` makes for it.
     pub(crate) fn claim(
         &self,
         wanted: Option<&str>,
+        is_free: impl Fn(&str) -> bool,
         describe: impl Fn(&str) -> Record,
     ) -> Result<Record> {
         if let Some(name) = wanted {
@@ -157,7 +158,9 @@ impl StateDirectory {
                 .ok_or_else(|| Error::NameTaken(name.to_owned()));
         }
         for number in 1..=u16::MAX {
-            if let Some(record) = self.try_claim(describe(&format!("lab{number}")))? {
+            let name = format!("lab{number}");
+            let claimed = if is_free(&name) { self.try_claim(describe(&name))? } else { None };
+            if let Some(record) = claimed {
                 return Ok(record);
             }
         }

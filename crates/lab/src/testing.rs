@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use crate::requirements::Requirements;
+use crate::command::find_program;
+use crate::requirements::{Missing, Requirements};
 
 /// Whether `test` has to be skipped because this machine lacks something; says so on stderr.
 ///
@@ -16,9 +17,22 @@ use crate::requirements::Requirements;
 ///
 /// # Panics
 /// Under `CI=true`, where a skip is a failure.
-#[allow(clippy::panic)] // A test's failure is a panic.
 pub fn skip(test: &str, requirements: Requirements) -> bool {
-    let missing = requirements.check();
+    report(test, &requirements.check())
+}
+
+/// The same for programs that a test runs itself, each with its Debian package.
+///
+/// # Panics
+/// Under `CI=true`, where a skip is a failure.
+pub fn skip_without(test: &str, programs: &[(&str, &str)]) -> bool {
+    let absent = programs.iter().filter(|(name, _)| find_program(name).is_none());
+    let missing: Vec<_> = absent.map(|(name, package)| Missing::program(name, package)).collect();
+    report(test, &missing)
+}
+
+#[allow(clippy::panic)] // A test's failure is a panic.
+fn report(test: &str, missing: &[Missing]) -> bool {
     if missing.is_empty() {
         return false;
     }

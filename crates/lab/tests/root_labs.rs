@@ -124,6 +124,15 @@ fn root_two_labs_at_once() {
         (one.join().unwrap(), two.join().unwrap())
     });
     assert_ne!(one.controller_address(), two.controller_address());
+    // Names chosen for the caller do not clash across state directories either.
+    let elsewhere = StateDirectory::at(place.state.path().with_extension("elsewhere"));
+    let unnamed = |state: &StateDirectory| {
+        let options = Options { name: None, state: state.clone(), ..place.options() };
+        place.up("single,1", &options)
+    };
+    let (three, four) = (unnamed(&place.state), unnamed(&elsewhere));
+    assert_ne!(three.name(), four.name());
+    drop((three, four));
     assert_eq!(Lab::list(&place.state).unwrap().len(), 2);
     let links = (link(&one), link(&two));
     assert!(one.ping_all(&PingOptions::default()).unwrap().is_complete());
@@ -363,6 +372,43 @@ fn root_switches_connect_to_a_controller_on_this_machine() {
     let link = link(&lab);
     lab.down().unwrap();
     place.check_nothing_left(link.as_deref());
+}
+
+#[test]
+fn root_hosts_reach_each_other_through_a_controller() {
+    let test = "root_hosts_reach_each_other_through_a_controller";
+    let programs = [("ovs-testcontroller", "openvswitch-testcontroller")];
+    if lab::testing::skip(test, Requirements::ALL) || lab::testing::skip_without(test, &programs) {
+        return;
+    }
+    let place = Place::new("learn");
+    let mut lab = Lab::up(&Topology::builtin("linear,3").unwrap(), &place.options()).unwrap();
+    // A port that was free a moment ago; the controller cannot be asked which one it chose.
+    let port = TcpListener::bind((lab.controller_address().unwrap(), 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let passive = format!("ptcp:{port}:{}", lab.controller_address().unwrap());
+    let mut controller = Command::new("ovs-testcontroller")
+        .args(["-vconsole:off", "-vsyslog:off", &passive])
+        .env("OVS_RUNDIR", lab.folder())
+        .spawn()
+        .unwrap();
+    lab.set_controllers(&[format!("tcp:localhost:{port}").parse().unwrap()]).unwrap();
+    let connected = lab.wait_connected(Duration::from_secs(10));
+    let report = lab.ping_all(&PingOptions::default());
+    let flows = lab.open_vswitch().unwrap().ofctl(["dump-flows", "s2"]);
+    controller.kill().unwrap();
+    controller.wait().unwrap();
+    lab.down().unwrap();
+    connected.unwrap();
+    assert!(report.unwrap().is_complete());
+    assert!(
+        flows.unwrap().contains("idle_timeout=60"),
+        "the controller's flows, not the switch's own"
+    );
+    place.check_nothing_left(None);
 }
 
 #[test]

@@ -1,4 +1,9 @@
 //! Sends batches of frames on an interface with one system call each (`sendmmsg`).
+//!
+//! Not a TPACKET transmit ring: measured on veth, in batches of 64, `sendmmsg` hands over 0.76 to
+//! 0.80 million 60-byte frames per CPU second, a TPACKET_V2 ring 0.67 to 0.70 million (1,500 bytes:
+//! 0.73 to 0.75 against 0.58 to 0.65), because the ring spares a copy of few bytes and pays for it
+//! with a page reference and a status word per frame.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,8 +17,8 @@ use crate::system::{self, Messages};
 /// How to send.
 #[derive(Clone, Copy, Debug)]
 pub struct TransmitOptions {
-    /// Hand frames to the driver past the interface's queueing discipline (PACKET_QDISC_BYPASS):
-    /// faster, but then an HTB rate on this interface does not hold.
+    /// Hand frames to the driver past the interface's queueing discipline (PACKET_QDISC_BYPASS).
+    /// An HTB rate on this interface then does not hold. On veth it gains nothing.
     pub bypass_queue: bool,
     /// Most frames per system call.
     pub batch: usize,
@@ -22,9 +27,9 @@ pub struct TransmitOptions {
 }
 
 impl Default for TransmitOptions {
-    /// Past the queue, 64 frames at a time, up to 1,518 bytes.
+    /// Through the queue, 64 frames at a time, up to 1,518 bytes.
     fn default() -> Self {
-        TransmitOptions { bypass_queue: true, batch: 64, longest: 1518 }
+        TransmitOptions { bypass_queue: false, batch: 64, longest: 1518 }
     }
 }
 
