@@ -32,6 +32,7 @@ mod rewrite;
 mod runner;
 mod service;
 mod session;
+mod slow;
 mod switch;
 mod table;
 mod v10;
@@ -47,5 +48,6 @@ pub use ports::{Port, PortConfig, PortCounters, QueueCounters, config as port_co
 pub use runner::{Counters, Runner, Running};
 pub use service::{Cpu, ServiceTime};
 pub use session::{Role, SessionId};
+pub use slow::SlowSwitch;
 pub use switch::{Config, Switch};
 pub use table::{Flow, Removed, flags as flow_flags};

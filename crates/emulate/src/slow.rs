@@ -1,0 +1,123 @@
+//! A switch whose CPU takes its time, in virtual time: for tests of those who must live with one.
+
+use std::collections::VecDeque;
+
+use crate::effects::Outcome;
+use crate::service::{Cpu, ServiceTime};
+use crate::switch::Switch;
+
+/// A [`Switch`] behind a queue: messages wait until its CPU has come to them.
+///
+/// Over real sockets [`Runner::service`](crate::Runner::service) does the same, with the queue in
+/// the socket.
+pub struct SlowSwitch {
+    switch: Switch,
+    cpu: Cpu,
+    /// Messages with the times they came, ns.
+    queue: VecDeque<(u64, Vec<u8>)>,
+    serving: Option<Vec<u8>>,
+}
+
+impl SlowSwitch {
+    /// A switch with this service time.
+    pub fn new(switch: Switch, service: ServiceTime) -> SlowSwitch {
+        SlowSwitch { switch, cpu: Cpu::new(service), queue: VecDeque::new(), serving: None }
+    }
+
+    /// The switch behind the queue.
+    pub fn switch(&self) -> &Switch {
+        &self.switch
+    }
+
+    /// The switch behind the queue, for packets and ports: those do not wait.
+    pub fn switch_mut(&mut self) -> &mut Switch {
+        &mut self.switch
+    }
+
+    /// A message of the controller arrives, and waits.
+    pub fn offer(&mut self, now: u64, frame: &[u8]) {
+        self.queue.push_back((now, frame.to_vec()));
+    }
+
+    /// How many messages wait or are being served.
+    pub fn queued(&self) -> usize {
+        self.queue.len() + usize::from(self.serving.is_some())
+    }
+
+    /// Nanoseconds that the CPU was busy, up to `now`.
+    pub fn busy(&self, now: u64) -> u64 {
+        self.cpu.busy(now)
+    }
+
+    /// Serves what can be served by `now`; answers and news are appended, in order.
+    ///
+    /// Each message takes effect at the moment its service ends, and entries expire in between.
+    pub fn advance(&mut self, now: u64, out: &mut Vec<u8>) -> Outcome {
+        let mut sum = Outcome::default();
+        loop {
+            if let Some(end) = self.cpu.finish(now) {
+                let frame = self.serving.take().unwrap_or_default();
+                add(&mut sum, self.switch.tick(end, out));
+                add(&mut sum, self.switch.handle_message(end, &frame, out));
+            } else if self.cpu.is_serving() {
+                break;
+            }
+            if self.queue.front().is_none_or(|(arrival, _)| *arrival > now) {
+                break;
+            }
+            let Some((arrival, frame)) = self.queue.pop_front() else { break };
+            self.cpu.begin(arrival, openflow::frame::type_(&frame).unwrap_or_default());
+            self.serving = Some(frame);
+        }
+        add(&mut sum, self.switch.tick(now, out));
+        sum
+    }
+
+    /// When [`SlowSwitch::advance`] next has something to do, ns.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let serving = self.cpu.done_at();
+        let waiting = self.queue.front().map(|(arrival, _)| *arrival);
+        let next = serving.or(waiting);
+        next.into_iter().chain(self.switch.next_deadline()).min()
+    }
+}
+
+fn add(sum: &mut Outcome, step: Outcome) {
+    sum.sent.extend(step.sent);
+    sum.packet_ins += step.packet_ins;
+    sum.disconnect |= step.disconnect;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switch::Config;
+    use openflow::v10::Message;
+    use openflow::{Version, VersionSet};
+
+    #[test]
+    fn answers_come_when_their_service_is_over() {
+        let mut out = Vec::new();
+        let mut switch = Switch::new(Config::new(1, 1));
+        switch.connect(&mut out);
+        let mut hello = Vec::new();
+        openflow::Hello::write_message(VersionSet::only(Version::V1_0), 0, &mut hello).unwrap();
+        switch.handle_message(0, &hello, &mut out);
+        let mut slow = SlowSwitch::new(switch, ServiceTime::per_second(8_000));
+        for xid in 0..16 {
+            let mut echo = Vec::new();
+            Message::EchoRequest(b"").write(xid, &mut echo).unwrap();
+            slow.offer(1_000, &echo);
+        }
+        out.clear();
+        assert_eq!(slow.next_deadline(), Some(1_000));
+        slow.advance(1_000, &mut out);
+        assert_eq!((slow.next_deadline(), slow.queued(), out.len()), (Some(126_000), 16, 0));
+        slow.advance(126_000, &mut out);
+        assert_eq!((slow.queued(), out.len()), (15, 8));
+        slow.advance(10_000_000, &mut out);
+        assert_eq!((slow.queued(), out.len(), slow.busy(10_000_000)), (0, 128, 2_000_000));
+        let xids: Vec<u32> = out.chunks(8).filter_map(openflow::frame::xid).collect();
+        assert_eq!(xids, (0..16).collect::<Vec<u32>>());
+    }
+}
