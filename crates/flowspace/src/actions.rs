@@ -3,6 +3,7 @@
 
 use openflow::{v10, v13};
 
+use crate::v10::ethernet;
 use crate::v13::set_field_row;
 use crate::{Field, Match};
 
@@ -86,8 +87,4 @@ impl Match {
         image.assign(Field::VlanPcp, 0, 0);
         image
     }
-}
-
-fn ethernet(bytes: [u8; 6]) -> u128 {
-    bytes.into_iter().fold(0, |address, byte| address << 8 | u128::from(byte))
 }

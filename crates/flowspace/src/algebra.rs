@@ -355,10 +355,6 @@ impl Iterator for Subtract {
             self.rest.mask.words[word] |= bit;
             self.rest.value.words[word] |= theirs;
             let possible = word != VLAN_WORD || piece.settle_vlan();
-            // Whether the rest is possible is not asked: `other` is not empty, and overlaps.
-            if word == VLAN_WORD {
-                self.rest.settle_vlan();
-            }
             if possible {
                 return Some(piece);
             }

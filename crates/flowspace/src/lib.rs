@@ -10,6 +10,24 @@
 //! [`Classifier`] finds the best of many prioritised matches for a key; [`wins_everywhere`] decides
 //! whether one owner's entries win all of a region.
 //!
+//! ```
+//! use flowspace::{Classifier, Field, Key, Match};
+//!
+//! let red: Match = "ip,nw_src=10.1.0.0/16".parse().unwrap();
+//! let web: Match = "tcp,tp_dst=80".parse().unwrap();
+//! assert_eq!(red.intersect(&web).unwrap().to_string(), "tcp,nw_src=10.1.0.0/16,tp_dst=80");
+//! assert!(!red.contains(&web.rewrite(Field::NwSrc, 0x0a02_0001)));
+//!
+//! let mut classifier = Classifier::new();
+//! classifier.insert(red, 100, "red");
+//! classifier.insert(web, 200, "web");
+//! let key = Key::default()
+//!     .with(Field::DlType, 0x0800)
+//!     .with(Field::NwProto, 17)
+//!     .with(Field::NwSrc, 0x0a01_0001);
+//! assert_eq!(classifier.lookup(&key).map(|entry| *entry.value), Some("red"));
+//! ```
+//!
 //! What this crate deliberately lacks: OpenFlow sessions, sockets, clocks, policy. It knows the two
 //! wire forms of a match (1.0 and 1.3) and the text form of `ovs-ofctl`, nothing else of the
 //! protocol.

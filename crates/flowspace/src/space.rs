@@ -72,5 +72,36 @@ fn remove(residual: &mut Vec<Match>, part: &Match, limit: usize) -> bool {
         }
     }
     residual.append(&mut split);
-    residual.len() <= limit
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Field;
+
+    /// Taking one address out of everything leaves a piece per bit.
+    #[test]
+    fn the_limit_counts_pieces() {
+        let address = Match::exact(Field::DlDst, 0x0102_0304_0506);
+        let parts = [address, Match::ANY];
+        assert!(covered_by(&Match::ANY, &parts, 48));
+        assert!(!covered_by(&Match::ANY, &parts, 47));
+        let ranked = || parts.iter().map(|part| (part, &'a'));
+        assert!(wins_everywhere(&Match::ANY, ranked(), &'a', 48));
+        assert!(!wins_everywhere(&Match::ANY, ranked(), &'a', 47));
+    }
+
+    #[test]
+    fn nobody_wins_what_no_entry_matches() {
+        let region = Match::exact(Field::DlType, 0x800);
+        let tcp = region.with(Field::NwProto, 6);
+        assert!(!wins_everywhere(&region, [(&tcp, &1)].into_iter(), &1, 100));
+        assert!(!wins_everywhere(&region, core::iter::empty(), &1, 100));
+        assert!(wins_everywhere(&tcp, [(&region, &1)].into_iter(), &1, 100));
+        // A lower-ranking entry of another owner does not matter, a higher one does.
+        let theirs = tcp.with(Field::TpDst, 80);
+        assert!(wins_everywhere(&tcp, [(&tcp, &1), (&theirs, &2)].into_iter(), &1, 100));
+        assert!(!wins_everywhere(&tcp, [(&theirs, &2), (&tcp, &1)].into_iter(), &1, 100));
+    }
 }

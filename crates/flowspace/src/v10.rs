@@ -254,7 +254,8 @@ fn clear(wire: &mut v10::Match, bit: Wildcards) {
     wire.wildcards = Wildcards(wire.wildcards.0 & !bit.0);
 }
 
-fn ethernet(bytes: [u8; 6]) -> u128 {
+/// An Ethernet address as a field's value.
+pub(crate) fn ethernet(bytes: [u8; 6]) -> u128 {
     let [a, b, c, d, e, f] = bytes;
     u64::from_be_bytes([0, 0, a, b, c, d, e, f]).into()
 }

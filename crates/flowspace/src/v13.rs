@@ -162,6 +162,14 @@ impl Row {
     }
 }
 
+impl Field {
+    /// Whether a 1.3 match may mask the field: where the specification says so, and on transport
+    /// ports and neighbour discovery fields, where Open vSwitch takes masks too.
+    pub fn is_maskable_in_v13(self) -> bool {
+        ROWS.iter().any(|row| row.field == self && row.is_maskable())
+    }
+}
+
 impl Match {
     /// The set that a 1.3 match means.
     ///

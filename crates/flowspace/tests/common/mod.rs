@@ -39,22 +39,10 @@ const KINDS: &[&str] = &[
 fn maskable(field: Field, match_: &Match) -> bool {
     let icmp = matches!(match_.get(Field::NwProto), (1 | 58, 0xff));
     match field {
-        Field::Metadata
-        | Field::TunnelId
-        | Field::DlSrc
-        | Field::DlDst
-        | Field::PbbIsid
-        | Field::NwSrc
-        | Field::NwDst
-        | Field::Ipv6Label
-        | Field::Ipv6Exthdr
-        | Field::Ipv6Src
-        | Field::Ipv6Dst
-        | Field::ArpSha
-        | Field::ArpTha
-        | Field::NdTarget => true,
         Field::TpSrc | Field::TpDst => !icmp,
-        _ => false,
+        // Its values are drawn apart.
+        Field::VlanVid => false,
+        _ => field.is_maskable_in_v13(),
     }
 }
 

@@ -182,13 +182,15 @@ fn proto_meets((proto, port): (u8, Ternary), actual: u8, actual_port: Option<u16
 pub(crate) fn points() -> Vec<Point> {
     let mut kinds = vec![
         Kind::Ipv6 { proto: 50, port: None },
+        // Types and protocols that no match here names stand for all others.
+        Kind::Ipv6 { proto: 51, port: None },
         Kind::Other { ethertype: 0x88cc },
         Kind::Other { ethertype: 0x0801 },
     ];
     for address in [0, 1, 2, 3, 0x8000_0000, 0x8000_0001] {
         kinds.push(Kind::Ipv4 { proto: 50, src: address, ports: None });
-        kinds.push(Kind::Arp { op: 1, spa: address });
-        kinds.push(Kind::Arp { op: 2, spa: address });
+        kinds.push(Kind::Ipv4 { proto: 51, src: address, ports: None });
+        kinds.extend([1, 2, 3].map(|op| Kind::Arp { op, spa: address }));
         for port in [0, 1, 2, 3] {
             kinds.push(Kind::Ipv4 { proto: 6, src: address, ports: Some(port) });
             kinds.push(Kind::Ipv4 { proto: 17, src: address, ports: Some(port) });
