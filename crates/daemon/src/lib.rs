@@ -1,5 +1,20 @@
 #![forbid(unsafe_code)]
-//! Drives the pure core `hypervisor` over real channels.
+//! Drives the pure core `hypervisor` over real channels: everything of `weir serve` that touches sockets, files, clocks
+//! and threads.
+//!
+//! ```text
+//!   config ──► check                        what the operator says, and what it will do
+//!     │
+//!     ▼                                     data plane                      control side
+//!   serve ──┬─► shard 0, 1, ..  ◄──────────────────────────── reload ◄── control ──► api
+//!           │      │     │ counts                                            │        ▲
+//!           └──────┤     └──► metrics ───────────────────────────────────────┴────────┘
+//!                  ▼ changes
+//!                store
+//! ```
+//!
+//! Deliberately without rewriting logic: what a message becomes is decided in `hypervisor`. Start reading at [`serve`],
+//! then [`shard`] (the forwarding path); [`config`] and [`store`] stand for themselves.
 
 pub mod api;
 pub mod check;

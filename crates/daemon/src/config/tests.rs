@@ -230,6 +230,13 @@ etc/weir.toml:5:13: tenants[0].flowspace[0].match: unknown field `nw_scr`; did y
 }
 
 #[test]
+fn deep_nesting_is_refused_without_overflow() {
+    for open in ["[", "{a=", "[{a="] {
+        assert!(parse(&format!("tenants = {}", open.repeat(100_000))).is_err());
+    }
+}
+
+#[test]
 fn no_bytes_make_it_panic() {
     // Every prefix of a real file, and every file with one byte replaced, is read or refused with a place in it.
     let page = include_str!("../../../../docs/configuration.md");

@@ -81,6 +81,22 @@ fn a_populated_registry_reads_back() {
 }
 
 #[test]
+fn the_page_documents_every_family_and_no_other() {
+    let page = include_str!("../../../../../docs/metrics.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `weir_"));
+    let documented: BTreeSet<String> = rows
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            format!("weir_{} {}", cells[0].trim_end_matches('`'), cells[1])
+        })
+        .collect();
+    let text = Registry::new().encode();
+    let printed: BTreeSet<String> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(str::to_owned).collect();
+    assert_eq!(documented, printed);
+}
+
+#[test]
 fn an_empty_registry_is_valid_too() {
     let scrape = Scrape::parse(&Registry::new().encode()).unwrap();
     assert_eq!(scrape.samples.get("weir_switches").map(String::as_str), Some("0"));
