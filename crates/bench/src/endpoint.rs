@@ -8,8 +8,8 @@ use crate::switch::{Meaning, Served, Service, Switch, hello_body};
 use crate::tag::Tag;
 use crate::track::{stream_of, xid};
 use crate::wire::{
-    HEADER_LEN, ROLE_REPLY, Types, be16, be32, buffer_id, kind, message, packet_in_data,
-    packet_out_data, put32,
+    HEADER_LEN, ROLE_REPLY, Types, ask_for_misses, be16, be32, buffer_id, kind, message,
+    packet_in_data, packet_out_data, put32,
 };
 
 /// The xid of the FEATURES_REQUEST that ends a controller's handshake.
@@ -55,7 +55,7 @@ impl SwitchEnd {
         let only_tenant = match setup.topology {
             Topology::Shared { .. } => None,
             // A controller may send a packet of one switch out by another.
-            Topology::Controller { .. } => None,
+            Topology::Controller { .. } | Topology::Interfaces { .. } => None,
             Topology::Direct | Topology::PerTenant { .. } => Some(index),
         };
         let service = Service::new(setup);
@@ -206,13 +206,16 @@ pub(crate) struct ControllerEnd {
     version: Version,
     types: Types,
     ready: bool,
+    real_switch: bool,
 }
 
 impl ControllerEnd {
     /// Appends the HELLO to `out`.
     pub(crate) fn new(setup: &Setup, tenant: usize, out: &mut Vec<u8>) -> Self {
         message(out, setup.version, kind::HELLO, 0, hello_body(setup.version));
-        Self { tenant, version: setup.version, types: Types::of(setup.version), ready: false }
+        let real_switch = matches!(setup.topology, Topology::Interfaces { .. });
+        let types = Types::of(setup.version);
+        Self { tenant, version: setup.version, types, ready: false, real_switch }
     }
 
     pub(crate) fn tenant(&self) -> usize {
@@ -245,6 +248,9 @@ impl ControllerEnd {
             kind::FEATURES_REPLY if xid == HANDSHAKE_XID => {
                 let first = !self.ready;
                 self.ready = true;
+                if first && self.real_switch {
+                    ask_for_misses(self.version, out);
+                }
                 return if first { Effect::Ready } else { Effect::None };
             }
             kind::ERROR => self.error(xid, body, context),

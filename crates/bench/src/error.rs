@@ -20,6 +20,8 @@ pub enum Error {
     Arrivals(String),
     /// The operating system refused something; the text says what was tried.
     Io(String, io::Error),
+    /// An interface could not be used.
+    Interface(String, packet::Error),
     /// Not everybody was connected in time.
     Handshake {
         /// How many tenants' controllers were ready.
@@ -51,6 +53,7 @@ impl fmt::Display for Error {
             Self::Setting { name, value, range } => write!(f, "{name} is {value}: must be {range}"),
             Self::Arrivals(text) => write!(f, "arrivals: {text}"),
             Self::Io(doing, error) => write!(f, "{doing}: {error}"),
+            Self::Interface(name, error) => write!(f, "interface {name}: {error}"),
             Self::Handshake { ready, wanted, seen } => {
                 write!(
                     f,

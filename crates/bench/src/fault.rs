@@ -39,6 +39,18 @@ pub enum Fault {
     Untagged,
     /// A packet or reply of an earlier run.
     Stale,
+    /// A tenant's packet came out of another port than it was sent to.
+    Misdelivered {
+        /// Whose packet it was.
+        of: usize,
+        /// The port, in the order that they were given.
+        port: usize,
+    },
+    /// An interface took no probe, or could not be captured on.
+    Interface {
+        /// The tenant whose probe it was, or the port.
+        port: usize,
+    },
     /// A frame whose length field is below 8.
     BadLength,
     /// A message too short to hold what it says.
@@ -79,6 +91,8 @@ impl Fault {
             Self::EchoPayload { .. } => "echo-payload",
             Self::Untagged => "untagged",
             Self::Stale => "stale",
+            Self::Misdelivered { .. } => "misdelivered",
+            Self::Interface { .. } => "interface",
             Self::BadLength => "bad-length",
             Self::Truncated => "truncated",
             Self::WrongVersion { .. } => "wrong-version",
@@ -105,6 +119,10 @@ impl fmt::Display for Fault {
             }
             Self::Untagged => f.write_str("a packet came that nobody had sent"),
             Self::Stale => f.write_str("a message of an earlier run arrived"),
+            Self::Misdelivered { of, port } => {
+                write!(f, "a packet of tenant {of} came out of port {port}")
+            }
+            Self::Interface { port } => write!(f, "the interface of port {port} failed"),
             Self::BadLength => f.write_str("a frame's length field was below 8"),
             Self::Truncated => f.write_str("a message was too short for its type"),
             Self::WrongVersion { version } => write!(f, "a message had version {version:#04x}"),

@@ -16,6 +16,7 @@ mod clock;
 pub mod comparison;
 mod conn;
 pub mod controller;
+mod dataplane;
 mod endpoint;
 pub mod error;
 pub mod fault;
@@ -41,7 +42,9 @@ pub use controller::{ControllerPlan, Test};
 pub use error::Error;
 pub use matrix::{Matrix, Shape};
 pub use measure::{Collector, Measurement, ceiling};
-pub use plan::{Kind, Load, Plan, Setup, Slicing, Stream, SwitchModel, Topology, Version};
+pub use plan::{
+    DataPort, Kind, Load, Plan, Setup, Slicing, Stream, SwitchModel, Topology, Version,
+};
 pub use search::{Found, Goal, Search, Trial};
 pub use session::{Controllers, Outcome, Session, StreamOutcome};
 pub use system::{System, Target};

@@ -52,12 +52,33 @@ pub enum Topology {
         /// How many of them there are.
         switches: usize,
     },
+    /// A real switch, or a hypervisor with real switches behind it: it dials the controllers, and
+    /// the data plane is its ports' far ends.
+    Interfaces {
+        /// The ports; tenants take turns over them.
+        ports: Vec<DataPort>,
+        /// How many switches' sessions each tenant's controller gets.
+        switches: usize,
+    },
     /// A real controller: every "tenant" is a switch of its own that dials it, and there are no
     /// emulated controllers.
     Controller {
         /// Where it listens.
         address: SocketAddr,
     },
+}
+
+/// A port of a real switch, seen from the other end of its cable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataPort {
+    /// The interface at the far end.
+    pub interface: String,
+    /// The network namespace that it is in, by name; absent: this process's.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// The port's number at the switch.
+    pub switch_port: u16,
 }
 
 /// What tells the tenants' packets apart.
@@ -184,7 +205,7 @@ impl Setup {
             Topology::Direct | Topology::PerTenant { .. } | Topology::Controller { .. } => {
                 self.tenants
             }
-            Topology::Shared { switches, .. } => *switches,
+            Topology::Shared { switches, .. } | Topology::Interfaces { switches, .. } => *switches,
         }
     }
 
@@ -201,6 +222,10 @@ impl Setup {
     /// The port that tenant `index`'s packets come in by and go out by.
     #[must_use]
     pub fn port(&self, index: usize) -> u16 {
+        if let Topology::Interfaces { ports, .. } = &self.topology {
+            let port = index.checked_rem(ports.len()).and_then(|place| ports.get(place));
+            return port.map_or(1, |port| port.switch_port);
+        }
         let port = match self.slicing {
             Slicing::InPort => index + 1,
             Slicing::SourcePrefix | Slicing::Vlan => index % self.ports() + 1,
@@ -227,6 +252,9 @@ impl Setup {
                 list.len(),
                 "one per tenant",
             ),
+            Topology::Interfaces { ports, .. } => {
+                setting(!ports.is_empty(), "ports", ports.len(), "at least one")
+            }
             Topology::Shared { switches, .. } => {
                 setting((1..=1000).contains(switches), "switches", switches, "1 to 1,000")
             }
@@ -495,6 +523,14 @@ fn check_stream(stream: &Stream, setup: &Setup) -> Result<(), Error> {
         "mix",
         "from both sides",
         "one side when there is no schedule",
+    )?;
+    let wires = matches!(setup.topology, Topology::Interfaces { .. });
+    let probes = |&(kind, _): &(Kind, u32)| !kind.from_switch() || kind == Kind::PacketIn;
+    setting(
+        !wires || (stream.mix.iter().all(probes) && stream.arrivals != Arrivals::Saturate),
+        "mix over interfaces",
+        format!("{:?}", stream.mix),
+        "PACKET_IN and controllers' messages, at a rate",
     )?;
     let closed = matches!(stream.arrivals, Arrivals::Closed { .. });
     setting(

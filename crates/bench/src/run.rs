@@ -4,16 +4,20 @@ use crate::fault::Faults;
 use crate::plan::{Kind, Load, MAX_STREAMS, Setup};
 use crate::sender::{Next, Sender};
 use crate::track::{Counts, Pending, Record, Second, Track, Waiting, Window, stream_of};
+use crate::worker::Progress;
 use report::{Histogram, Precision};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Which sides of the measurement a thread plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sides {
     pub(crate) switches: bool,
     pub(crate) controllers: bool,
+    /// Whether it sends, rather than only receives.
+    pub(crate) sends: bool,
 }
 
 /// Something that is due at a time.
@@ -113,7 +117,7 @@ impl Run {
                 }
             }
         }
-        for from_switch in [true, false] {
+        for from_switch in [true, false].into_iter().filter(|_| sides.sends) {
             let ours = if from_switch { sides.switches } else { sides.controllers };
             let Some(sender) = ours
                 .then(|| Sender::new(setup, &self.load, number, from_switch, self.window))
@@ -216,6 +220,13 @@ impl Run {
         let stream = stream_of(xid)?;
         let waiting = self.pending.get_mut(stream)?.as_mut()?.find(xid)?;
         Some((stream, waiting))
+    }
+
+    /// Lets the session see how far this is.
+    pub(crate) fn publish(&self, progress: &Progress, now: u64) {
+        progress.sent.store(self.total_sent, Ordering::Relaxed);
+        progress.arrived.store(self.total_arrived, Ordering::Relaxed);
+        progress.unfinished.store(self.unfinished(now), Ordering::Relaxed);
     }
 
     /// Senders that have something to send yet; only looked at closely after the schedule's end.

@@ -184,7 +184,9 @@ impl Sender {
             out.extend_from_slice(&template.bytes);
             if let Some(bytes) = out.get_mut(start..) {
                 let first = track::xid(number, sequence, template.second_at.is_some());
-                put32(bytes, 4, first);
+                if template.has_xid {
+                    put32(bytes, 4, first);
+                }
                 if let Some(second) = template.second_at {
                     put32(bytes, second + 4, track::xid(number, sequence, false));
                 }

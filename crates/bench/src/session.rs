@@ -8,10 +8,11 @@
 //! The session's own thread sleeps while a run goes on, but for looking at `/proc` now and then.
 
 use crate::clock::Clock;
+use crate::dataplane::{Capturer, Injector};
 use crate::error::Error;
 use crate::fault::Faults;
 use crate::observe::{Observer, Usage};
-use crate::plan::{Kind, Load, Setup, Topology};
+use crate::plan::{DataPort, Kind, Load, Setup, Topology};
 use crate::run::{Part, Sides};
 use crate::segments::{self, Segments};
 use crate::track::{Counts, Record, Second};
@@ -173,6 +174,7 @@ impl Session {
             Topology::PerTenant { switch_addresses } => switch_addresses.clone(),
             Topology::Shared { switch_address, switches } => vec![*switch_address; *switches],
             Topology::Controller { address } => vec![*address; setup.tenants],
+            Topology::Interfaces { .. } => Vec::new(),
         };
         let mut session = Self {
             clock: Clock::start(),
@@ -182,18 +184,22 @@ impl Session {
             switch_ports: dials.iter().map(SocketAddr::port).collect(),
             setup: Arc::new(setup),
         };
-        // Accepting before dialling: in one thread the event loop takes both in turn.
-        if session.setup.threads == 1 {
-            session.spawn(Sides { switches: true, controllers: true }, controllers, dials)?;
+        let both = Sides { switches: true, controllers: true, sends: true };
+        if let Topology::Interfaces { ports, .. } = &session.setup.topology {
+            let ports = ports.clone();
+            session.work_on_sockets(Sides { switches: false, ..both }, controllers, dials)?;
+            session.work_on_interfaces(&ports)?;
+        } else if session.setup.threads == 1 {
+            session.work_on_sockets(both, controllers, dials)?;
         } else {
-            session.spawn(Sides { switches: false, controllers: true }, controllers, Vec::new())?;
-            session.spawn(Sides { switches: true, controllers: false }, controllers, dials)?;
+            session.work_on_sockets(Sides { switches: false, ..both }, controllers, Vec::new())?;
+            session.work_on_sockets(Sides { controllers: false, ..both }, controllers, dials)?;
         }
         session.wait_ready()?;
         Ok(session)
     }
 
-    fn spawn(
+    fn work_on_sockets(
         &mut self,
         sides: Sides,
         controllers: &Controllers,
@@ -206,6 +212,23 @@ impl Session {
         } else {
             Vec::new()
         };
+        let (wiring, remote) = self.wire();
+        let worker = Worker::new(Arc::clone(&self.setup), sides, listeners, dials, wiring)?;
+        let name = if sides.controllers { "bench-control" } else { "bench-data" };
+        self.start(name, remote, move || worker.work())
+    }
+
+    fn work_on_interfaces(&mut self, ports: &[DataPort]) -> Result<(), Error> {
+        let (wiring, remote) = self.wire();
+        let capturer = Capturer::open(Arc::clone(&self.setup), ports, wiring)?;
+        self.start("bench-capture", remote, move || capturer.work())?;
+        let (wiring, remote) = self.wire();
+        let injector = Injector::open(Arc::clone(&self.setup), ports, wiring)?;
+        self.start("bench-inject", remote, move || injector.work())
+    }
+
+    /// A thread's ends of its channels, and the session's.
+    fn wire(&self) -> (Wiring, Remote) {
         let (commands, orders) = channel();
         let (results, parts) = channel();
         let progress = Arc::new(Progress::default());
@@ -215,21 +238,27 @@ impl Session {
             commands: orders,
             parts: results,
         };
-        let worker = Worker::new(Arc::clone(&self.setup), sides, listeners, dials, wiring)?;
-        let name = if sides.controllers { "bench-control" } else { "bench-data" };
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || worker.work())
-            .map_err(Error::io("thread"))?;
-        let thread = Some(thread);
-        self.workers.push(Remote { commands: Some(commands), parts, progress, thread });
+        (wiring, Remote { commands: Some(commands), parts, progress, thread: None })
+    }
+
+    fn start(
+        &mut self,
+        name: &str,
+        mut remote: Remote,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Error> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+        remote.thread = Some(thread.map_err(Error::io("thread"))?);
+        self.workers.push(remote);
         Ok(())
     }
 
     /// How many controller sessions there must be.
     fn wanted(&self) -> usize {
         match self.setup.topology {
-            Topology::Shared { switches, .. } => self.setup.tenants * switches,
+            Topology::Shared { switches, .. } | Topology::Interfaces { switches, .. } => {
+                self.setup.tenants * switches
+            }
             Topology::Direct | Topology::PerTenant { .. } | Topology::Controller { .. } => {
                 self.setup.tenants
             }

@@ -4,7 +4,7 @@
 //! A complete codec is in crate `openflow`; here a message is a copied template with two fields
 //! written over, because a generator that builds messages field by field is its own bottleneck.
 
-use crate::plan::{Kind, Setup, Slicing, Version};
+use crate::plan::{Kind, Setup, Slicing, Topology, Version};
 use crate::tag::TAG_LEN;
 
 pub(crate) const HEADER_LEN: usize = 8;
@@ -117,6 +117,8 @@ pub(crate) fn packet_out_data(version: Version, message: &[u8]) -> Option<&[u8]>
 pub(crate) struct Template {
     /// One message, or a FLOW_MOD and its BARRIER_REQUEST.
     pub(crate) bytes: Vec<u8>,
+    /// Whether there are xids to patch: a bare packet has none.
+    pub(crate) has_xid: bool,
     /// Where the tag goes, when the message carries one.
     pub(crate) tag_at: Option<usize>,
     /// Where the second message starts, when there are two.
@@ -176,11 +178,14 @@ impl Template {
     pub(crate) fn new(kind: Kind, setup: &Setup, index: usize) -> Self {
         let version = setup.version;
         let types = Types::of(version);
+        if kind == Kind::PacketIn && matches!(setup.topology, Topology::Interfaces { .. }) {
+            return Self::bare(probe(setup, index));
+        }
         let mut bytes = Vec::new();
         let simple = |message_type, body: &[u8]| {
             let mut bytes = Vec::new();
             message(&mut bytes, version, message_type, 0, body);
-            Self { bytes, tag_at: None, second_at: None, rule_at: None, hosts: None }
+            Self { bytes, tag_at: None, second_at: None, rule_at: None, hosts: None, has_xid: true }
         };
         match kind {
             Kind::PacketIn | Kind::PacketOut => {
@@ -194,7 +199,7 @@ impl Template {
                     if kind == Kind::PacketIn { kind::PACKET_IN } else { kind::PACKET_OUT };
                 message(&mut bytes, version, message_type, 0, &[body, packet].concat());
                 let tag_at = Some(bytes.len() - TAG_LEN);
-                Self { bytes, tag_at, second_at: None, rule_at: None, hosts: None }
+                Self { bytes, tag_at, second_at: None, rule_at: None, hosts: None, has_xid: true }
             }
             Kind::Echo => {
                 Self { tag_at: Some(HEADER_LEN), ..simple(kind::ECHO_REQUEST, &[0; TAG_LEN]) }
@@ -223,8 +228,42 @@ impl Template {
                 let second_at = bytes.len();
                 message(&mut bytes, version, types.barrier_request, 0, &[]);
                 let rule_at = Some(HEADER_LEN + rule_at);
-                Self { bytes, tag_at: None, second_at: Some(second_at), rule_at, hosts: None }
+                Self {
+                    bytes,
+                    tag_at: None,
+                    second_at: Some(second_at),
+                    rule_at,
+                    hosts: None,
+                    has_xid: true,
+                }
             }
+        }
+    }
+}
+
+impl Template {
+    /// A packet for the data plane of a real switch, which makes the PACKET_IN of it.
+    fn bare(bytes: Vec<u8>) -> Self {
+        let tag_at = Some(bytes.len() - TAG_LEN);
+        Self { bytes, has_xid: false, tag_at, second_at: None, rule_at: None, hosts: None }
+    }
+}
+
+/// What a controller tells a real switch so that every packet without a rule comes to it whole: a
+/// table-miss rule in 1.3, SET_CONFIG in 1.0.
+pub(crate) fn ask_for_misses(version: Version, out: &mut Vec<u8>) {
+    match version {
+        Version::V1_0 => message(out, version, kind::SET_CONFIG, 0, &[0, 0, 0xff, 0xff]),
+        Version::V1_3 => {
+            let mut body = vec![0; 24];
+            body.extend_from_slice(&NO_BUFFER);
+            body.extend_from_slice(&[0xff; 8]);
+            body.extend_from_slice(&[0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0, 0, 4, 0, 24, 0, 0, 0, 0]);
+            // OUTPUT to CONTROLLER, without buffering.
+            body.extend_from_slice(&[
+                0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfd, 0xff, 0xff, 0, 0, 0, 0, 0, 0,
+            ]);
+            message(out, version, kind::FLOW_MOD, 0, &body);
         }
     }
 }
@@ -430,7 +469,6 @@ fn flow_mod(setup: &Setup, index: usize) -> (Vec<u8>, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Topology;
     use crate::tag::Tag;
 
     fn setups() -> impl Iterator<Item = Setup> {

@@ -242,9 +242,7 @@ impl Worker {
 
     fn publish(&self) {
         if let Some(run) = &self.run {
-            self.progress.sent.store(run.total_sent, Ordering::Relaxed);
-            self.progress.arrived.store(run.total_arrived, Ordering::Relaxed);
-            self.progress.unfinished.store(run.unfinished(self.clock.now()), Ordering::Relaxed);
+            run.publish(&self.progress, self.clock.now());
         }
     }
 
@@ -595,7 +593,10 @@ fn route_of_switch(
     sequence: u32,
 ) -> Option<usize> {
     let index = match setup.topology {
-        Topology::Direct | Topology::PerTenant { .. } | Topology::Controller { .. } => tenant,
+        Topology::Direct
+        | Topology::PerTenant { .. }
+        | Topology::Controller { .. }
+        | Topology::Interfaces { .. } => tenant,
         Topology::Shared { switches, .. } => sequence as usize % switches.max(1),
     };
     switches.get(index).copied().flatten()

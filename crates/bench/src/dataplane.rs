@@ -1,0 +1,259 @@
+//! The data plane of a real switch: probes sent into its ports' far ends and captured there, with
+//! the kernel's time of arrival.
+//!
+//! ```text
+//!   injector thread ──probe──▶ interface ═▶ switch under test ──PACKET_IN──▶ emulated controller
+//!   capturer thread ◀─packet── interface ◀═ switch under test ◀──PACKET_OUT── emulated controller
+//! ```
+//!
+//! Both take orders and give parts of results as [`crate::worker`] does, so a session need not know
+//! the difference.
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::fault::{Fault, Faults};
+use crate::plan::{DataPort, Kind, Setup};
+use crate::run::{Due, Run, Sides};
+use crate::sender::Next;
+use crate::tag::Tag;
+use crate::worker::{Command, Wiring};
+use packet::{Capture, CaptureOptions, Timestamp, TransmitOptions, Transmitter};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::mpsc::TryRecvError;
+use std::time::Duration;
+
+/// How often commands are looked for.
+const IDLE_NS: u64 = 2_000_000;
+
+const INJECTS: Sides = Sides { switches: true, controllers: false, sends: true };
+const CAPTURES: Sides = Sides { switches: true, controllers: false, sends: false };
+
+/// Opens something on a port's interface, in its namespace.
+fn on_port<T: Send>(
+    port: &DataPort,
+    open: impl FnOnce(&str) -> packet::Result<T> + Send,
+) -> Result<T, Error> {
+    let opened = match &port.namespace {
+        Some(namespace) => {
+            packet::in_namespace(namespace, || open(&port.interface)).and_then(|it| it)
+        }
+        None => open(&port.interface),
+    };
+    opened.map_err(|error| Error::Interface(port.interface.clone(), error))
+}
+
+/// Sends probes as PACKET_INs fall due.
+pub(crate) struct Injector {
+    setup: Arc<Setup>,
+    ports: Vec<Transmitter>,
+    wiring: Wiring,
+    run: Option<Run>,
+    faults: Faults,
+    frame: Vec<u8>,
+}
+
+impl Injector {
+    pub(crate) fn open(
+        setup: Arc<Setup>,
+        ports: &[DataPort],
+        wiring: Wiring,
+    ) -> Result<Self, Error> {
+        let options = TransmitOptions { batch: 1, ..TransmitOptions::default() };
+        let open = |port| on_port(port, |interface| Transmitter::open(interface, &options));
+        let ports = ports.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self { setup, ports, wiring, run: None, faults: Faults::default(), frame: Vec::new() })
+    }
+
+    /// Works until the session hangs up.
+    pub(crate) fn work(mut self) {
+        // Where the kernel refuses, the lag shows it.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        loop {
+            match self.wiring.commands.try_recv() {
+                Ok(Command::Run { id, load, start, .. }) => {
+                    self.faults = Faults::default();
+                    self.run = Some(Run::new(id, &self.setup, load, INJECTS, start));
+                }
+                Ok(Command::Finish) => {
+                    let faults = std::mem::take(&mut self.faults);
+                    if let Some(run) = self.run.take() {
+                        // A session that is gone needs no part.
+                        let _ = self.wiring.parts.send(run.into_part(faults));
+                    }
+                }
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => return,
+            }
+            let wait = self.send_due();
+            if let Some(run) = &self.run {
+                run.publish(&self.wiring.progress, self.wiring.clock.now());
+            }
+            if wait > 0 {
+                std::thread::sleep(Duration::from_nanos(wait));
+            }
+        }
+    }
+
+    /// Sends what is due. The answer is how many ns may be slept.
+    fn send_due(&mut self) -> u64 {
+        let Some(run) = &mut self.run else { return IDLE_NS };
+        let clock = self.wiring.clock;
+        for _ in 0..256 {
+            let Some(&Reverse((at, Due::Send(place)))) = run.due.peek() else { return IDLE_NS };
+            let now = clock.now();
+            if at > now {
+                return (at - now).saturating_sub(self.setup.spin_ns).min(IDLE_NS);
+            }
+            run.due.pop();
+            let Some(sender) = run.senders.get_mut(place) else { continue };
+            let intended = match sender.next(now) {
+                Next::At(at) if at <= now => at,
+                Next::Now => now,
+                Next::At(at) => {
+                    run.due.push(Reverse((at, Due::Send(place))));
+                    continue;
+                }
+                Next::Reply | Next::Over => continue,
+            };
+            let tenant = sender.tenant;
+            let Some(port) =
+                tenant.checked_rem(self.ports.len()).and_then(|i| self.ports.get_mut(i))
+            else {
+                continue;
+            };
+            if intended >= sender.excused_until && !sender.is_unscheduled() {
+                run.lag.record(now - intended);
+            }
+            self.frame.clear();
+            let stream = sender.stream;
+            let waiting = sender.build(run.id, intended, now, &mut self.frame);
+            run.due.push(Reverse((now, Due::Send(place))));
+            run.left(stream, waiting, false);
+            run.writes += 1;
+            if !hand_over(port, &self.frame, clock) {
+                self.faults.count(Fault::Interface { port: tenant });
+            }
+        }
+        0
+    }
+}
+
+/// Hands a frame to the interface; a full queue is waited for, for a millisecond.
+fn hand_over(port: &mut Transmitter, frame: &[u8], clock: Clock) -> bool {
+    let deadline = clock.now() + 1_000_000;
+    let fill = |slot: &mut [u8]| {
+        slot.iter_mut().zip(frame).for_each(|(to, from)| *to = *from);
+        frame.len()
+    };
+    loop {
+        match port.send(1, |_, slot| fill(slot)) {
+            Ok(1) => return true,
+            Ok(_) if clock.now() < deadline => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Captures what PACKET_OUTs bring to the data plane.
+pub(crate) struct Capturer {
+    setup: Arc<Setup>,
+    ports: Vec<Capture>,
+    wiring: Wiring,
+    run: Option<Run>,
+    faults: Faults,
+    /// How many ports there are: tenants take turns over them.
+    count: usize,
+    /// What the kernel's time of day is ahead of the session's clock.
+    offset: u64,
+}
+
+impl Capturer {
+    pub(crate) fn open(
+        setup: Arc<Setup>,
+        ports: &[DataPort],
+        wiring: Wiring,
+    ) -> Result<Self, Error> {
+        let options = CaptureOptions::default();
+        let open = |port| on_port(port, |interface| Capture::open(interface, &options));
+        let ports: Vec<Capture> = ports.iter().map(open).collect::<Result<_, _>>()?;
+        let count = ports.len();
+        Ok(Self { setup, ports, wiring, run: None, faults: Faults::default(), count, offset: 0 })
+    }
+
+    /// Works until the session hangs up.
+    pub(crate) fn work(mut self) {
+        loop {
+            match self.wiring.commands.try_recv() {
+                Ok(Command::Run { id, load, start, .. }) => {
+                    self.faults = Faults::default();
+                    self.offset = offset(self.wiring.clock);
+                    self.run = Some(Run::new(id, &self.setup, load, CAPTURES, start));
+                }
+                Ok(Command::Finish) => {
+                    let faults = std::mem::take(&mut self.faults);
+                    if let Some(run) = self.run.take() {
+                        // A session that is gone needs no part.
+                        let _ = self.wiring.parts.send(run.into_part(faults));
+                    }
+                }
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => return,
+            }
+            self.wait();
+            for port in 0..self.ports.len() {
+                self.drain(port);
+            }
+            if let Some(run) = &self.run {
+                run.publish(&self.wiring.progress, self.wiring.clock.now());
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let mut waiting: Vec<PollFd<'_>> =
+            self.ports.iter().map(|port| PollFd::new(port, PollFlags::IN)).collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: IDLE_NS as i64 };
+        // Interrupted or timed out: the rings are looked at either way.
+        let _ = poll(&mut waiting, Some(&timeout));
+    }
+
+    fn drain(&mut self, index: usize) {
+        let Some(port) = self.ports.get_mut(index) else { return };
+        loop {
+            let block = match port.next_block(Duration::ZERO) {
+                Ok(Some(block)) => block,
+                Ok(None) => return,
+                Err(_) => return self.faults.count(Fault::Interface { port: index }),
+            };
+            let Some(run) = &mut self.run else { continue };
+            for frame in block.frames() {
+                // What else moves on a real interface is not ours to judge.
+                let Some(tag) = Tag::read_end(frame.data).filter(|tag| tag.run == run.id) else {
+                    continue;
+                };
+                let stream = usize::from(tag.stream);
+                let Some(tenant) = run.tenant_of(stream) else { continue };
+                let at = tenant.checked_rem(self.count).unwrap_or(0);
+                if at != index {
+                    self.faults.count(Fault::Misdelivered { of: tenant, port: index });
+                    continue;
+                }
+                let arrival = frame.timestamp.0.saturating_sub(self.offset);
+                run.arrive(stream, Kind::PacketOut, tag.sequence, tag.intended, arrival);
+            }
+        }
+    }
+}
+
+/// The kernel's time of day minus the session's clock: the pair that was read in the least time.
+fn offset(clock: Clock) -> u64 {
+    let pair = || {
+        let before = clock.now();
+        let day = Timestamp::now().0;
+        let after = clock.now();
+        (after - before, day.saturating_sub(u64::midpoint(before, after)))
+    };
+    (0..16).map(|_| pair()).min().map_or(0, |(_, offset)| offset)
+}
