@@ -16,6 +16,7 @@ use daemon::config::{self, Config};
 use daemon::control::{Control, Setup};
 use daemon::metrics::{Direction, Registry};
 use daemon::reload::{Current, Reloader};
+use daemon::serve::{Daemon, ServeOptions};
 use serde_json::Value;
 
 const CONFIG: &str = "[[tenants]]\nname = \"red\"\ncontrollers = [\"127.0.0.1:6701\"]\nweight = 3\n\
@@ -71,13 +72,7 @@ impl Scene {
 
     /// Status and body.
     fn request(&self, method: &str, path: &str) -> (u16, String) {
-        let mut stream = self.connect();
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n")
-            .unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+        request(self.control.api().unwrap(), method, path)
     }
 
     fn json(&self, path: &str) -> (u16, Value) {
@@ -90,6 +85,16 @@ impl Drop for Scene {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+fn request(api: SocketAddr, method: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(api).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
 /// Signals reach every control thread of the process, so the tests take turns.
@@ -231,6 +236,56 @@ fn a_changed_file_and_sighup_reload_and_sigterm_ends() {
 
     signal("-TERM");
     assert_eq!(scene.terminated.recv_timeout(LONG).unwrap(), "SIGTERM");
+}
+
+/// The pieces as `weir serve` puts them together: a real daemon with a store, its health, its reload, its end.
+#[test]
+fn a_whole_daemon_is_healthy_reloads_and_ends() {
+    let _turn = turn();
+    let folder = std::env::temp_dir().join(format!("weir-control-whole-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("weir.toml");
+    let listen = "[listen]\nopenflow = \"127.0.0.1:0\"\n";
+    fs::write(&path, format!("{listen}[[tenants]]\nname = \"red\"\n")).unwrap();
+    let config = config::load(&path).unwrap();
+    let options = ServeOptions { state: Some(folder.join("state")), threads: 2 };
+    let daemon = Arc::new(Daemon::start(&config, &options).unwrap());
+    let current = Current::new(config);
+    let sources = Sources {
+        metrics: daemon.metrics(),
+        current: current.clone(),
+        pulse: Arc::new(daemon.pulse()),
+    };
+    let target = Arc::clone(&daemon);
+    let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
+    let reloader = Reloader::new(&path, current, Box::new(sink), daemon.metrics());
+    let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let limits = http::Limits::default();
+    let control =
+        Control::start(Setup { api, limits, sources, reloader, terminate: Box::new(|_| {}) })
+            .unwrap();
+    let get = |path: &str| request(control.api().unwrap(), "GET", path);
+
+    let (status, health) = get("/healthz");
+    assert_eq!((status, health.contains("\"switches\":0")), (200, true), "{health}");
+    fs::write(&path, format!("{listen}[[tenants]]\nname = \"blue\"\n")).unwrap();
+    signal("-HUP");
+    wait("the new tenant", || get("/api/v1/tenants/blue").0 == 200);
+    fs::write(
+        &path,
+        format!("{listen}[tls]\nprivate_key = \"none\"\ncertificate = \"none\"\nca = \"none\"\n"),
+    )
+    .unwrap();
+    signal("-HUP");
+    wait("the refusal", || daemon.metrics().process.reloads_refused.get() > 0);
+    assert_eq!(
+        get("/api/v1/tenants/blue").0,
+        200,
+        "certificates that are not there refuse the whole"
+    );
+    drop(control);
+    Arc::into_inner(daemon).expect("the control thread has let go of it").stop();
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

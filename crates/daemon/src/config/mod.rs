@@ -4,7 +4,7 @@
 //! without I/O beyond [`load`], and without defaults elsewhere: each default stands here, once, and in
 //! `docs/configuration.md`.
 //!
-//! Start reading at [`Config`]; [`sections`] and [`tenants`] read the file's tables with the help of [`reader`].
+//! Start reading at [`Config`]; `sections` and `tenants` read the file's tables with the help of `reader`.
 
 mod diagnostic;
 mod reader;

@@ -15,7 +15,7 @@
 //! A switch lives on one shard, so each instrument has one writer: an increment is a plain load and store, no locked
 //! bus cycle. The mutex is taken at connect, disconnect and scrape, never per message.
 //!
-//! Start reading at [`Registry`], then [`series`] (what is counted), [`instruments`] (how), [`text`] (how it is
+//! Start reading at [`Registry`], then [`series`] (what is counted), [`instruments`] (how), `text` (how it is
 //! printed).
 
 pub mod instruments;

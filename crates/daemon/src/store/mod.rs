@@ -32,7 +32,7 @@
 //! Without `--state` the same interface is served from memory, without a thread.
 //!
 //! Deliberately ignorant of what the values mean: the core encodes them. Start reading at [`Store`], then
-//! [`ShardStore`]; the store thread is in [`writer`], the tables are in [`database`].
+//! [`ShardStore`]; the store thread is in `writer`, the tables are in `database`.
 
 mod backend;
 mod database;
