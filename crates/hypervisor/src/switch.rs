@@ -18,18 +18,22 @@ use crate::scheduler::RoundRobin;
 use crate::store::{Journal, StoreKey, StoreOp};
 use crate::tenant::{Controller, Tenant};
 use crate::time::{Duration, Instant};
+use crate::v13::numbers::Used;
+use crate::v13::own::Own;
 use crate::view::View;
 use crate::window::Window;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use collect::Collection;
-pub(crate) use collect::{Share, Waiter};
+pub(crate) use collect::{Share, Waiter, write_part, write_parts};
+pub(crate) use forward::set_length;
 pub(crate) use north::Asynchronous;
 pub(crate) use reconcile::Held;
 pub(crate) use tables::{Cause, Change};
 use core::fmt;
 use hashbrown::HashMap;
+use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
 use start::{Learned, Phase};
 use tables::Operation;
@@ -76,6 +80,11 @@ pub struct Switch {
     pub(crate) settings: Settings,
     pub(crate) counters: SwitchCounters,
     pub(crate) scratch: Vec<u8>,
+    /// Groups and meters in use (1.3).
+    pub(crate) used: Used,
+    /// What table 0 holds (1.3).
+    pub(crate) own: Vec<Own>,
+    pub(crate) fields: MatchBuf,
 }
 
 /// Bounds of the core's queues.

@@ -206,3 +206,10 @@ impl View {
         }
     }
 }
+
+/// The set of just this packet.
+pub(crate) fn exactly(key: &Key) -> Match {
+    Field::ALL.into_iter().fold(Match::ANY, |match_, field| {
+        if match_.permits(field) { match_.with(field, key.get(field)) } else { match_ }
+    })
+}

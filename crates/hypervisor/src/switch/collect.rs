@@ -12,7 +12,7 @@ use crate::policy::Statistics;
 use crate::queue::{Class, Item};
 use crate::time::Instant;
 use alloc::vec::Vec;
-use openflow::{ErrorCode, Version};
+use openflow::{Encode, ErrorCode, TooLong, Version};
 
 /// Bytes of answers that are kept for one collection.
 const LIMIT: usize = 16 << 20;
@@ -248,4 +248,51 @@ fn count_messages(mut messages: &[u8]) -> usize {
         messages = &messages[length..];
     }
     count
+}
+
+/// Room for entries in one part of a reply.
+const PART: usize = 60_000;
+
+/// Appends a reply in as many parts as it takes; an empty one is one part.
+pub(crate) fn write_parts<T: Encode>(
+    version: Version,
+    type_: u16,
+    xid: u32,
+    entries: impl Iterator<Item = T>,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let mut part = Vec::new();
+    let mut entries = entries.peekable();
+    loop {
+        part.clear();
+        while part.len() < PART
+            && let Some(entry) = entries.next()
+        {
+            entry.write(&mut part);
+        }
+        let more = entries.peek().is_some();
+        write_part(version, type_, xid, &part, more, out)?;
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+/// Appends one part of a STATS or MULTIPART reply.
+pub(crate) fn write_part(
+    version: Version,
+    type_: u16,
+    xid: u32,
+    body: &[u8],
+    more: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let (message, padding): (u8, &[u8]) =
+        if version == Version::V1_0 { (17, &[]) } else { (19, &[0; 4]) };
+    openflow::frame::write(version, message, xid, out, |out| {
+        out.extend_from_slice(&type_.to_be_bytes());
+        out.extend_from_slice(&u16::from(more).to_be_bytes());
+        out.extend_from_slice(padding);
+        out.extend_from_slice(body);
+    })
 }

@@ -196,6 +196,7 @@ impl Switch {
             return;
         }
         self.next_settle = now + Duration(self.settings.reply_timeout.0 / 4);
+        self.settle_removals(now);
         let late: Vec<u32> = self
             .pending
             .iter()
@@ -211,5 +212,31 @@ impl Switch {
             self.pending.take(xid);
             self.abandon(&entry, now);
         }
+    }
+}
+
+impl Switch {
+    /// Tells the end of entries whose last counts the switch has not told in time.
+    fn settle_removals(&mut self, now: Instant) {
+        for at in 0..self.tenants.len() {
+            let patience = self.settings.reply_timeout;
+            let leaving = &mut self.tenants[at].leaving;
+            let late: Vec<_> =
+                leaving.extract_if(|_, l| now - l.since >= patience).map(|(_, l)| l.flow).collect();
+            for flow in late {
+                match self.version {
+                    Version::V1_0 => self.tell_lost_v10(TenantIndex(at as u32), &flow),
+                    _ => self.tell_lost_v13(TenantIndex(at as u32), &flow),
+                }
+            }
+        }
+    }
+}
+
+/// Makes a message's length field say how long it is.
+pub(crate) fn set_length(message: &mut [u8]) {
+    let length = u16::try_from(message.len()).unwrap_or(u16::MAX);
+    if let Some(field) = message.get_mut(2..4) {
+        field.copy_from_slice(&length.to_be_bytes());
     }
 }

@@ -134,6 +134,9 @@ impl Switch {
             settings,
             counters: Default::default(),
             scratch: Vec::new(),
+            used: Default::default(),
+            own: Vec::new(),
+            fields: v13::MatchBuf::new(),
         };
         switch.journal.volatile = volatile;
         switch.adopt(policy);

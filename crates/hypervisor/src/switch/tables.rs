@@ -14,6 +14,7 @@ use crate::queue::{Class, Item};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Leaving;
 use crate::time::Instant;
+use crate::v13::numbers::Numbered;
 use alloc::vec::Vec;
 use openflow::{ErrorCode, Version};
 
@@ -24,6 +25,8 @@ pub(crate) struct Operation {
     remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
     before: Vec<(u32, Option<Flow>)>,
+    /// The changed group or meter as it was before (1.3).
+    number_before: Option<(Kind, u32, Option<Numbered>)>,
 }
 
 /// What a message to the switch does to one of its entries.
@@ -51,7 +54,8 @@ impl Switch {
     /// Starts an operation of a tenant.
     pub(crate) fn begin(&mut self, tenant: TenantIndex) -> u32 {
         self.next_operation = self.next_operation.wrapping_add(1);
-        let operation = Operation { tenant, remaining: 0, before: Vec::new() };
+        let operation =
+            Operation { tenant, remaining: 0, before: Vec::new(), number_before: None };
         self.operations.insert(self.next_operation, operation);
         self.next_operation
     }
@@ -103,6 +107,20 @@ impl Switch {
             let pieces = flow.pieces.len();
             let leaving = Leaving { flow, pieces, since: cause.now };
             self.tenants[cause.tenant.0 as usize].leaving.insert(number, leaving);
+        }
+    }
+
+    /// Remembers a group or meter as it was before an operation.
+    pub(crate) fn remember_number(
+        &mut self,
+        operation: u32,
+        kind: Kind,
+        number: u32,
+        before: Option<Numbered>,
+    ) {
+        if let Some(operation) = self.operations.get_mut(&operation) {
+            operation.remaining += 1;
+            operation.number_before = Some((kind, number, before));
         }
     }
 
@@ -180,10 +198,13 @@ impl Switch {
         now: Instant,
     ) {
         // Already undone: one error is enough.
-        let Some(Operation { tenant, before, .. }) = self.operations.remove(&operation) else {
+        let Some(Operation { tenant, before, number_before, .. }) = self.operations.remove(&operation) else {
             return;
         };
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+        if let Some((kind, number, before)) = number_before {
+            self.replace_number(tenant, kind, number, before);
+        }
         for (number, before) in before.into_iter().rev() {
             let current = self.take_flow(&cause, number);
             if let Some(current) = &current {

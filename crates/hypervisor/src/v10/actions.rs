@@ -21,7 +21,7 @@ impl Packets<'_> {
     fn region(&self) -> Match {
         match self {
             Packets::Region(region) => **region,
-            Packets::One(key, _) => exactly(key),
+            Packets::One(key, _) => crate::view::exactly(key),
         }
     }
 }
@@ -76,30 +76,7 @@ impl Switch {
                 Action::SetNwTos(tos) if tos & 3 != 0 => {
                     return Err(code::BAD_ACTION_BAD_ARGUMENT);
                 }
-                Action::SetVlanVid(vid) => region(&rewritten).set_vlan_vid_v10(vid),
-                Action::SetVlanPcp(pcp) => region(&rewritten).set_vlan_pcp_v10(pcp),
-                Action::StripVlan => region(&rewritten).pop_vlan(),
-                Action::SetDlSrc(address) => {
-                    region(&rewritten).rewrite(Field::DlSrc, ethernet(address))
-                }
-                Action::SetDlDst(address) => {
-                    region(&rewritten).rewrite(Field::DlDst, ethernet(address))
-                }
-                Action::SetNwSrc(address) => {
-                    region(&rewritten).rewrite(Field::NwSrc, u128::from(address))
-                }
-                Action::SetNwDst(address) => {
-                    region(&rewritten).rewrite(Field::NwDst, u128::from(address))
-                }
-                Action::SetNwTos(tos) => {
-                    region(&rewritten).rewrite(Field::NwDscp, u128::from(tos >> 2))
-                }
-                Action::SetTpSrc(port) => {
-                    region(&rewritten).rewrite(Field::TpSrc, u128::from(port))
-                }
-                Action::SetTpDst(port) => {
-                    region(&rewritten).rewrite(Field::TpDst, u128::from(port))
-                }
+                rewrite => region(&rewritten).image_v10(&rewrite),
             };
             rewritten = Some(image);
             inside = false;
@@ -217,15 +194,3 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// OFPP_NONE in the 32-bit numbering.
 const NOWHERE: u128 = port_from_v10(PortNo::NONE.0) as u128;
-
-/// The set of just this packet.
-fn exactly(key: &Key) -> Match {
-    Field::ALL.into_iter().fold(Match::ANY, |match_, field| {
-        if match_.permits(field) { match_.with(field, key.get(field)) } else { match_ }
-    })
-}
-
-fn ethernet(address: [u8; 6]) -> u128 {
-    let [a, b, c, d, e, f] = address;
-    u128::from(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
-}

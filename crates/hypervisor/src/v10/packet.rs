@@ -7,7 +7,7 @@ use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::pending::Awaits;
 use crate::queue::{Class, Item};
-use crate::switch::{Asynchronous, Request, Switch};
+use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
 use flowspace::{Field, Key, port_from_v10};
 use openflow::error::v10 as code;
@@ -247,13 +247,5 @@ impl Switch {
             }
         }
         Ok(())
-    }
-}
-
-/// Makes a message's length field say how long it is.
-pub(crate) fn set_length(message: &mut [u8]) {
-    let length = u16::try_from(message.len()).unwrap_or(u16::MAX);
-    if let Some(field) = message.get_mut(2..4) {
-        field.copy_from_slice(&length.to_be_bytes());
     }
 }

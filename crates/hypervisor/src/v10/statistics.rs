@@ -5,7 +5,7 @@ use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::pending::{Awaits, Purpose};
-use crate::switch::{Held, Request, Share, Switch, Waiter};
+use crate::switch::{Held, Request, Share, Switch, Waiter, write_part, write_parts};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::{Match, port_from_v10};
@@ -13,14 +13,12 @@ use hashbrown::{HashMap, HashSet};
 use openflow::error::v10 as code;
 use openflow::text::{Name, Text};
 use openflow::v10::{
-    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, MessageType, PortNo, PortStats,
+    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, PortNo, PortStats,
     QUEUE_ALL, QueueStats, StatsFlags, StatsReply, StatsReplyBody, StatsRequest, StatsRequestBody,
     StatsType, TABLE_ALL, TableStats, Wildcards,
 };
-use openflow::{Encode, ErrorCode, List, ListBuf, TooLong, Version, frame};
+use openflow::{ErrorCode, List, ListBuf, Version, frame};
 
-/// Room for entries in one part of a reply.
-const PART: usize = 60_000;
 /// "Not counted" (specification section 5.3.5: unsupported counters are set to -1).
 const UNSUPPORTED: u64 = u64::MAX;
 
@@ -110,7 +108,7 @@ impl Switch {
         let written = match asked.body {
             StatsRequestBody::Flow(filter) => {
                 let entries = self.flow_statistics_v10(tenant, &filter, answers);
-                write_parts(StatsType::FLOW, waiter.origin.xid, entries.into_iter(), &mut out)
+                write_parts(Version::V1_0, StatsType::FLOW.0, waiter.origin.xid, entries.into_iter(), &mut out)
             }
             StatsRequestBody::Aggregate(filter) => {
                 let mut sum = AggregateStats::default();
@@ -127,7 +125,7 @@ impl Switch {
                 let seen = all
                     .iter()
                     .filter(|port| self.view.sees_port(tenant, port_from_v10(port.port_no.0)));
-                write_parts(StatsType::PORT, waiter.origin.xid, seen, &mut out)
+                write_parts(Version::V1_0, StatsType::PORT.0, waiter.origin.xid, seen, &mut out)
             }
             StatsRequestBody::Queue { .. } => {
                 let all = List::<QueueStats>::parse(answers).unwrap_or_default();
@@ -136,9 +134,9 @@ impl Switch {
                     queues.contains(&queue.queue_id)
                         && self.view.sees_port(tenant, port_from_v10(queue.port_no.0))
                 });
-                write_parts(StatsType::QUEUE, waiter.origin.xid, seen, &mut out)
+                write_parts(Version::V1_0, StatsType::QUEUE.0, waiter.origin.xid, seen, &mut out)
             }
-            _ => write_raw(StatsType(type_), waiter.origin.xid, answers, &mut out),
+            _ => write_part(Version::V1_0, type_, waiter.origin.xid, answers, false, &mut out),
         };
         if written.is_ok() {
             self.answer(waiter.origin.controller, &out);
@@ -291,47 +289,4 @@ fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
     let written = StatsRequest::from(body).write_message(0, &mut out);
     debug_assert!(written.is_ok());
     out
-}
-
-/// Appends a reply in as many parts as it takes; an empty one is one part.
-fn write_parts<T: Encode>(
-    type_: StatsType,
-    xid: u32,
-    entries: impl Iterator<Item = T>,
-    out: &mut Vec<u8>,
-) -> Result<(), TooLong> {
-    let mut part = Vec::new();
-    let mut entries = entries.peekable();
-    loop {
-        part.clear();
-        while part.len() < PART
-            && let Some(entry) = entries.next()
-        {
-            entry.write(&mut part);
-        }
-        let more = entries.peek().is_some();
-        write_part(type_, xid, &part, more, out)?;
-        if !more {
-            return Ok(());
-        }
-    }
-}
-
-fn write_raw(type_: StatsType, xid: u32, body: &[u8], out: &mut Vec<u8>) -> Result<(), TooLong> {
-    write_part(type_, xid, body, false, out)
-}
-
-fn write_part(
-    type_: StatsType,
-    xid: u32,
-    body: &[u8],
-    more: bool,
-    out: &mut Vec<u8>,
-) -> Result<(), TooLong> {
-    frame::write(Version::V1_0, MessageType::STATS_REPLY.0, xid, out, |out| {
-        type_.write(out);
-        let flags = if more { StatsFlags::REPLY_MORE } else { StatsFlags::NONE };
-        flags.write(out);
-        out.extend_from_slice(body);
-    })
 }

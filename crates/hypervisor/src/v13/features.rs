@@ -1,0 +1,48 @@
+//! TABLE_FEATURES: the tables behind the hypervisor's, with the metadata that is left.
+
+use super::METADATA_TENANT;
+use alloc::vec::Vec;
+use openflow::v13::{TableFeatures, TableFeaturesProperty};
+use openflow::{List, ListBuf};
+
+/// The switch's tables as a tenant sees them, each on the wire.
+pub(crate) fn of_tenant(answers: &[u8]) -> Vec<Vec<u8>> {
+    let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
+    tables.iter().filter_map(|table| seen(&table)).collect()
+}
+
+fn seen(table: &TableFeatures<'_>) -> Option<Vec<u8>> {
+    let table_id = table.table_id.checked_sub(1)?;
+    let mut properties = ListBuf::<TableFeaturesProperty<'static>>::new();
+    for property in table.properties {
+        let shifted: Vec<u8>;
+        let property = match property {
+            TableFeaturesProperty::NextTables(next) => {
+                shifted = behind(next);
+                TableFeaturesProperty::NextTables(&shifted)
+            }
+            TableFeaturesProperty::NextTablesMiss(next) => {
+                shifted = behind(next);
+                TableFeaturesProperty::NextTablesMiss(&shifted)
+            }
+            // What is not understood may say anything, so it says nothing to a tenant.
+            TableFeaturesProperty::Unknown { .. } => continue,
+            other => other,
+        };
+        properties.push(property);
+    }
+    let mut out = Vec::new();
+    TableFeatures {
+        table_id,
+        metadata_match: table.metadata_match & !METADATA_TENANT,
+        metadata_write: table.metadata_write & !METADATA_TENANT,
+        properties: properties.as_list(),
+        ..*table
+    }
+    .write(&mut out);
+    Some(out)
+}
+
+fn behind(tables: &[u8]) -> Vec<u8> {
+    tables.iter().filter_map(|table| table.checked_sub(1)).collect()
+}

@@ -1,0 +1,375 @@
+//! FLOW_MOD: one for one, with the tenant's number in the match and the tables one further on.
+
+use super::{METADATA_TENANT, metadata_of, unreadable};
+use crate::buffers::Buffered;
+use crate::cookie::Cookie;
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::policy::TenantId;
+use crate::store::Kind;
+use crate::switch::{Cause, Change, Held, Request, Switch};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use flowspace::{Field, Match};
+use openflow::error::v13 as code;
+use openflow::v13::{
+    self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, MatchBuf, PortNo,
+    TABLE_ALL,
+};
+use openflow::{Encode, ErrorCode, List, NO_BUFFER, TooLong};
+
+impl Switch {
+    /// A tenant changes its tables.
+    pub(crate) fn flow_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
+        let tenant = request.tenant;
+        let match_ = Match::from_v13(&flow_mod.match_).map_err(|error| error.error_code())?;
+        if match_.get(Field::Metadata).1 & u128::from(METADATA_TENANT) != 0 {
+            return Err(code::BAD_MATCH_BAD_MASK);
+        }
+        let deletes =
+            matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        let all_tables = flow_mod.table_id == TABLE_ALL && deletes;
+        if flow_mod.table_id >= self.tenant_tables() && !all_tables {
+            return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID);
+        }
+        let buffered = match flow_mod.buffer_id {
+            NO_BUFFER => None,
+            _ if deletes => None,
+            id => {
+                let buffers = &self.tenants[tenant.0 as usize].buffers;
+                Some(*buffers.peek(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
+            }
+        };
+        let operation = self.begin(tenant);
+        let cause = Cause {
+            tenant,
+            origin: Some(request.origin()),
+            operation: Some(operation),
+            direct: false,
+            now: request.now,
+        };
+        let done = match flow_mod.command {
+            FlowModCommand::ADD => self.add_v13(&cause, &flow_mod, match_, buffered),
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
+                self.modify_v13(&cause, &flow_mod, match_)
+            }
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
+                self.delete_v13(&cause, &flow_mod, match_)
+            }
+            _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
+        };
+        self.commit(operation);
+        if done.is_ok() && buffered.is_some() {
+            self.tenants[tenant.0 as usize].buffers.take(flow_mod.buffer_id);
+        }
+        done
+    }
+
+    fn add_v13(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+        match_: Match,
+        buffered: Option<Buffered>,
+    ) -> Result<(), ErrorCode> {
+        let mut flow = new_flow(flow_mod, match_);
+        flow.pieces = self.plan_v13(cause.tenant, &flow)?;
+        let (table, priority) = (flow_mod.table_id, flow_mod.priority);
+        let state = &mut self.tenants[cause.tenant.0 as usize];
+        let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
+        if checked && state.flows.overlaps(table, &match_, priority) {
+            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+        }
+        let old = state.flows.find(table, &match_, priority);
+        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
+            return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
+        }
+        let number = old.unwrap_or_else(|| state.flows.number());
+        self.put_flow(cause, number, flow.clone());
+        let buffer_id = buffered.map_or(NO_BUFFER, |buffered| buffered.physical);
+        for piece in &flow.pieces {
+            self.submit_piece(cause, number, &flow, piece, Change::Add, buffer_id);
+        }
+        Ok(())
+    }
+
+    fn modify_v13(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+        match_: Match,
+    ) -> Result<(), ErrorCode> {
+        // Checked even if nothing is meant: the tenant learns of its mistake now.
+        let pattern = new_flow(flow_mod, match_);
+        self.plan_v13(cause.tenant, &pattern)?;
+        let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
+        let mut changed = Vec::with_capacity(found.len());
+        for number in found {
+            let flows = &self.tenants[cause.tenant.0 as usize].flows;
+            let Some(mut flow) = flows.get(number).cloned() else { continue };
+            flow.actions = flow_mod.instructions.as_bytes().into();
+            flow.pieces = self.plan_v13(cause.tenant, &flow)?;
+            changed.push((number, flow));
+        }
+        let one_for_one = flow_mod.cookie_mask == 0;
+        let any = !changed.is_empty();
+        for (number, flow) in changed {
+            self.put_flow(cause, number, flow.clone());
+            if !one_for_one {
+                for piece in &flow.pieces {
+                    self.submit_piece(cause, number, &flow, piece, Change::Modify, NO_BUFFER);
+                }
+            }
+        }
+        if any && one_for_one {
+            self.submit_request_v13(cause, flow_mod)?;
+        }
+        Ok(())
+    }
+
+    fn delete_v13(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+        match_: Match,
+    ) -> Result<(), ErrorCode> {
+        let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
+        let one_for_one = flow_mod.cookie_mask == 0;
+        let mut any = false;
+        for number in found {
+            let state = &self.tenants[cause.tenant.0 as usize];
+            let meant = state.flows.get(number).is_some_and(|flow| {
+                sends_to(&flow.actions, flow_mod.out_port, flow_mod.out_group)
+            });
+            if !meant {
+                continue;
+            }
+            if let Some(flow) = self.take_flow(cause, number) {
+                any = true;
+                if !one_for_one {
+                    for piece in &flow.pieces {
+                        self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+                    }
+                }
+                self.await_removal(cause, number, flow);
+            }
+        }
+        if any && one_for_one {
+            self.submit_request_v13(cause, flow_mod)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a change that may mean several entries as the one FLOW_MOD that it is.
+    fn submit_request_v13(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+    ) -> Result<(), ErrorCode> {
+        let tenant = &self.tenants[cause.tenant.0 as usize];
+        let match_ = Match::from_v13(&flow_mod.match_).map_err(|error| error.error_code())?;
+        let match_ = physical_match(&match_, tenant.id)?;
+        let mut instructions = Vec::new();
+        if !flow_mod.instructions.is_empty() && flow_mod.table_id != TABLE_ALL {
+            let virtual_match = Match::from_v13(&flow_mod.match_);
+            self.translate_instructions_v13(
+                cause.tenant,
+                flow_mod.table_id,
+                &virtual_match.map_err(|error| error.error_code())?,
+                flow_mod.instructions,
+                &mut instructions,
+            )?;
+        }
+        let out_group = match flow_mod.out_group {
+            GROUP_ANY => GROUP_ANY,
+            number => match self.numbers(cause.tenant, Kind::Group).get(number) {
+                Some(known) => known.physical,
+                // No such group: nothing can point to it.
+                None => return Ok(()),
+            },
+        };
+        let mut message = Vec::new();
+        FlowMod {
+            cookie: 0,
+            cookie_mask: 0,
+            table_id: physical_table(flow_mod.table_id),
+            out_group,
+            buffer_id: NO_BUFFER,
+            flags: FlowModFlags(flow_mod.flags.0 & FlowModFlags::RESET_COUNTS.0),
+            match_: match_.as_match(),
+            instructions: List::parse(&instructions).map_err(unreadable)?,
+            ..*flow_mod
+        }
+        .write_message(0, &mut message)
+        .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
+        self.submit_change(cause, &message);
+        Ok(())
+    }
+
+    fn meant_by_v13(
+        &self,
+        tenant: TenantIndex,
+        flow_mod: &FlowMod<'_>,
+        match_: &Match,
+    ) -> Vec<u32> {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let table = (flow_mod.table_id != TABLE_ALL).then_some(flow_mod.table_id);
+        let mut found = match (flow_mod.command, table) {
+            (FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT, Some(table)) => {
+                flows.find(table, match_, flow_mod.priority).into_iter().collect()
+            }
+            (FlowModCommand::DELETE_STRICT, None) => (0..self.tenant_tables())
+                .filter_map(|table| flows.find(table, match_, flow_mod.priority))
+                .collect(),
+            _ => flows.matching(table, match_),
+        };
+        found.retain(|number| {
+            flows.get(*number).is_some_and(|flow| {
+                (flow.cookie ^ flow_mod.cookie) & flow_mod.cookie_mask == 0
+            })
+        });
+        found
+    }
+
+    /// The entry on the switch that stands for one of the tenant's.
+    pub(crate) fn plan_v13(
+        &self,
+        tenant: TenantIndex,
+        flow: &Flow,
+    ) -> Result<Vec<Piece>, ErrorCode> {
+        let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
+        if !self.view.may_write(tenant) {
+            return Err(code::FLOW_MOD_FAILED_EPERM);
+        }
+        let mut translated = Vec::new();
+        self.translate_instructions_v13(
+            tenant,
+            flow.table,
+            &flow.match_,
+            instructions,
+            &mut translated,
+        )?;
+        let match_ = physical_match(&flow.match_, self.tenants[tenant.0 as usize].id)?;
+        let mut match_wire = Vec::new();
+        Encode::write(&match_.as_match(), &mut match_wire);
+        Ok(Vec::from([Piece {
+            match_wire: match_wire.into_boxed_slice(),
+            actions: translated.into_boxed_slice(),
+        }]))
+    }
+}
+
+/// The tenant's match with its number in the metadata.
+fn physical_match(match_: &Match, tenant: TenantId) -> Result<MatchBuf, ErrorCode> {
+    let (value, mask) = match_.get(Field::Metadata);
+    let value = value | u128::from(metadata_of(tenant));
+    let mask = mask | u128::from(METADATA_TENANT);
+    let mut out = MatchBuf::new();
+    match_
+        .with_masked(Field::Metadata, value, mask)
+        .to_v13(&mut out)
+        .map_err(|_| code::BAD_MATCH_BAD_WILDCARDS)?;
+    Ok(out)
+}
+
+/// Tenants' tables stand behind the hypervisor's.
+pub(crate) fn physical_table(table: u8) -> u8 {
+    if table == TABLE_ALL { TABLE_ALL } else { table.saturating_add(1) }
+}
+
+/// Appends the FLOW_MOD that does this to an entry.
+pub(crate) fn write_piece(
+    cookie: u64,
+    flow: &Flow,
+    piece: &Piece,
+    change: Change,
+    buffer_id: u32,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let (Ok(match_), Ok(instructions)) =
+        (v13::Match::parse(&piece.match_wire), List::parse(&piece.actions))
+    else {
+        // Both were written by `plan_v13`.
+        return Err(TooLong { length: 0 });
+    };
+    let counting = FlowModFlags::NO_PKT_COUNTS | FlowModFlags::NO_BYT_COUNTS;
+    FlowMod {
+        cookie,
+        // A deletion is of this very entry, whatever else has come to stand in its place.
+        cookie_mask: if change == Change::Delete { u64::MAX } else { 0 },
+        table_id: physical_table(flow.table),
+        command: match change {
+            Change::Add => FlowModCommand::ADD,
+            Change::Modify => FlowModCommand::MODIFY_STRICT,
+            Change::Delete => FlowModCommand::DELETE_STRICT,
+        },
+        idle_timeout: flow.idle_timeout,
+        hard_timeout: flow.hard_timeout,
+        priority: flow.priority,
+        buffer_id,
+        out_port: PortNo::ANY,
+        out_group: GROUP_ANY,
+        // The hypervisor always wants to know: its tables have to stay true.
+        flags: FlowModFlags::SEND_FLOW_REM | FlowModFlags(flow.flags & counting.0),
+        match_,
+        instructions: if change == Change::Delete { List::EMPTY } else { instructions },
+    }
+    .write_message(0, out)
+}
+
+/// Appends the FLOW_MOD that removes an entry that the switch holds.
+pub(crate) fn write_removal(held: &Held, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    FlowMod {
+        cookie: held.cookie,
+        cookie_mask: u64::MAX,
+        table_id: held.table,
+        command: FlowModCommand::DELETE_STRICT,
+        priority: held.priority,
+        match_: v13::Match::parse(&held.match_wire).unwrap_or(v13::Match::ANY),
+        ..FlowMod::default()
+    }
+    .write_message(0, out)
+}
+
+/// Whether instructions send to the port and the group, as the filters of requests mean it.
+pub(crate) fn sends_to(instructions: &[u8], out_port: PortNo, out_group: u32) -> bool {
+    let any = |test: &dyn Fn(&Action<'_>) -> bool| {
+        List::<Instruction<'_>>::parse(instructions).is_ok_and(|list| {
+            list.iter().any(|instruction| match instruction {
+                Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
+                    actions.iter().any(|action| test(&action))
+                }
+                _ => false,
+            })
+        })
+    };
+    (out_port == PortNo::ANY
+        || any(&|action| matches!(action, Action::Output { port, .. } if *port == out_port)))
+        && (out_group == GROUP_ANY
+            || any(&|action| matches!(action, Action::Group(group) if *group == out_group)))
+}
+
+/// The entry number and owner of a cookie that one of the tenants' entries bears.
+pub(crate) fn owner_of(cookie: u64) -> Option<Cookie> {
+    Cookie::from_wire(cookie).filter(|cookie| cookie.tenant != Cookie::OWN)
+}
+
+fn new_flow(flow_mod: &FlowMod<'_>, match_: Match) -> Flow {
+    let mut match_wire = Vec::new();
+    Encode::write(&flow_mod.match_, &mut match_wire);
+    Flow {
+        table: flow_mod.table_id,
+        match_,
+        priority: flow_mod.priority,
+        cookie: flow_mod.cookie,
+        flags: flow_mod.flags.0,
+        idle_timeout: flow_mod.idle_timeout,
+        hard_timeout: flow_mod.hard_timeout,
+        match_wire: match_wire.into_boxed_slice(),
+        actions: Box::from(flow_mod.instructions.as_bytes()),
+        pieces: Vec::new(),
+        past_packets: 0,
+        past_bytes: 0,
+    }
+}

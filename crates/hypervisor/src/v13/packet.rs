@@ -1,0 +1,265 @@
+//! PACKET_IN and PACKET_OUT: the forwarding path. Nothing is allocated here for a message.
+
+use super::actions::Packets;
+use super::flow_mod::owner_of;
+use super::{METADATA_TENANT, unreadable};
+use crate::buffers::Buffered;
+use crate::ids::TenantIndex;
+use crate::lldp;
+use crate::pending::Awaits;
+use crate::queue::{Class, Item};
+use crate::switch::{Asynchronous, Request, Switch, set_length};
+use crate::time::Instant;
+use alloc::vec::Vec;
+use flowspace::{Field, Key};
+use openflow::error::v13 as code;
+use openflow::v13::{
+    Action, Match, OxmField, PacketIn, PacketInReason, PacketOut, PortNo,
+};
+use openflow::{ErrorCode, List, NO_BUFFER, frame};
+
+/// The cookie of a PACKET_IN that no entry caused.
+const NO_COOKIE: u64 = u64::MAX;
+/// Bytes of a PACKET_OUT before its actions.
+const PACKET_OUT_ACTIONS: usize = 24;
+
+/// A PACKET_IN as a tenant is to see it.
+struct Seen<'a> {
+    packet: PacketIn<'a>,
+    in_port: u32,
+    /// The tenant's own metadata.
+    metadata: u64,
+}
+
+impl Switch {
+    /// A packet for its owner, and copies for those who observe it.
+    pub(crate) fn packet_in_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
+        let packet = PacketIn::parse(body).map_err(unreadable)?;
+        let in_port = packet.match_.in_port().map_or(PortNo::ANY.0, |port| port.0);
+        let key = Key::extract(in_port, packet.data);
+        if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
+            && let Some((id, tag)) = self.lldp.verify(packet.data, now)
+        {
+            if let Some(tenant) = self.tenant_of(id)
+                && self.view.sees_port(tenant, in_port)
+            {
+                let (before, after) = tag.without(packet.data);
+                let seen = Seen {
+                    packet: PacketIn {
+                        buffer_id: NO_BUFFER,
+                        total_len: (before.len() + after.len()) as u16,
+                        reason: PacketInReason::ACTION,
+                        table_id: 0,
+                        cookie: NO_COOKIE,
+                        match_: Match::ANY,
+                        data: before,
+                    },
+                    in_port,
+                    metadata: 0,
+                };
+                self.tell_packet(tenant, &seen, after);
+            }
+            return Ok(());
+        }
+        let metadata = packet
+            .match_
+            .get(OxmField::METADATA)
+            .and_then(|oxm| oxm.number())
+            .map_or(0, |metadata| metadata as u64);
+        let mut seen = Seen { packet, in_port, metadata: metadata & !METADATA_TENANT };
+        seen.packet.table_id = packet.table_id.saturating_sub(1);
+        seen.packet.cookie = NO_COOKIE;
+        let entry = owner_of(packet.cookie);
+        let owner = match entry {
+            Some(cookie) => self.tenant_of(cookie.tenant),
+            None => self.view.owner(&key),
+        };
+        let Some(tenant) = owner else {
+            self.counters.nobody += 1;
+            return Ok(());
+        };
+        let state = &self.tenants[tenant.0 as usize];
+        if let Some(flow) = entry.and_then(|cookie| state.flows.get(cookie.number)) {
+            seen.packet.cookie = flow.cookie;
+            // The tenant's table-miss entry matches on its number too, so the switch does not know it for one.
+            if flow.priority == 0 && flow.match_ == flowspace::Match::ANY {
+                seen.packet.reason = PacketInReason::NO_MATCH;
+            }
+        }
+        self.deliver_v13(tenant, &seen, &key, true, now);
+        if self.view.has_readers() {
+            self.deliver_to_readers(owner, &key, |switch, reader| {
+                let mut copy = Seen { packet: seen.packet, ..seen };
+                copy.packet.cookie = NO_COOKIE;
+                copy.metadata = 0;
+                switch.deliver_v13(reader, &copy, &key, false, now);
+            });
+        }
+        Ok(())
+    }
+
+    fn deliver_v13(
+        &mut self,
+        tenant: TenantIndex,
+        seen: &Seen<'_>,
+        key: &Key,
+        owner: bool,
+        now: Instant,
+    ) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        if !state.admit_packet_in(now) {
+            state.counters.limited += 1;
+            return;
+        }
+        if state.controllers.is_empty() {
+            state.counters.absent += 1;
+            return;
+        }
+        let buffer_id = match seen.packet.buffer_id {
+            NO_BUFFER => NO_BUFFER,
+            _ if !owner => NO_BUFFER,
+            physical => state.buffers.give(Buffered { physical, key: *key }),
+        };
+        let seen = Seen { packet: PacketIn { buffer_id, ..seen.packet }, ..*seen };
+        self.tell_packet(tenant, &seen, &[]);
+    }
+
+    fn tell_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>, after: &[u8]) {
+        let mut fields = core::mem::take(&mut self.fields);
+        fields.clear();
+        fields.exact(OxmField::IN_PORT, u128::from(seen.in_port));
+        for oxm in seen.packet.match_.fields {
+            match oxm.basic() {
+                Some(OxmField::IN_PORT | OxmField::METADATA) => {}
+                _ => {
+                    fields.push(oxm);
+                }
+            }
+        }
+        if seen.metadata != 0 {
+            fields.exact(OxmField::METADATA, u128::from(seen.metadata));
+        }
+        let reason = seen.packet.reason.0;
+        self.notify(tenant, Asynchronous::PacketIn(reason), |out| {
+            let start = out.len();
+            PacketIn { match_: fields.as_match(), ..seen.packet }.write_message(0, out)?;
+            if !after.is_empty() {
+                out.extend_from_slice(after);
+                if let Some(message) = out.get_mut(start..) {
+                    set_length(message);
+                }
+            }
+            Ok(())
+        });
+        self.fields = fields;
+    }
+
+    /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
+    pub(crate) fn packet_out_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
+        let tenant = request.tenant;
+        let in_port = match packet.in_port {
+            PortNo::CONTROLLER | PortNo::ANY => None,
+            port if self.view.sees_port(tenant, port.0) => Some(port.0),
+            _ => return Err(code::BAD_REQUEST_BAD_PORT),
+        };
+        let (key, physical) = if packet.buffer_id == NO_BUFFER {
+            if packet.data.len() < 14 {
+                return Err(code::BAD_REQUEST_BAD_PACKET);
+            }
+            (Key::extract(packet.in_port.0, packet.data), NO_BUFFER)
+        } else {
+            let buffers = &self.tenants[tenant.0 as usize].buffers;
+            let buffered =
+                *buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+            (buffered.key, buffered.physical)
+        };
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        let built =
+            self.build_packet_out_v13(request, &packet, &key, in_port, physical, &mut message);
+        if built.is_ok() {
+            if physical != NO_BUFFER {
+                self.tenants[tenant.0 as usize].buffers.take(packet.buffer_id);
+            }
+            let item = Item {
+                origin: Some(request.origin()),
+                awaits: Awaits::Nothing,
+                operation: None,
+                class: Class::PacketOut,
+                cost: 1,
+                gate: 0,
+                arrived: request.now,
+            };
+            self.submit(tenant, item, &message);
+        }
+        self.scratch = message;
+        built
+    }
+
+    fn build_packet_out_v13(
+        &self,
+        request: &Request<'_>,
+        packet: &PacketOut<'_>,
+        key: &Key,
+        in_port: Option<u32>,
+        physical: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        let tenant = request.tenant;
+        let is_probe = key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
+            && physical == NO_BUFFER
+            && !self.view.owns_packet(tenant, key, in_port);
+        if !is_probe && physical == NO_BUFFER && !self.view.owns_packet(tenant, key, in_port) {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
+        frame::set_buffer_id(out, physical);
+        if is_probe {
+            self.probe_actions_v13(tenant, packet.actions, out)?;
+        } else {
+            let packets = Packets::One(key, in_port);
+            self.translate_actions_v13(tenant, packets, packet.actions, out)?;
+        }
+        let actions_len =
+            u16::try_from(out.len() - PACKET_OUT_ACTIONS).map_err(|_| code::BAD_ACTION_TOO_MANY)?;
+        if let Some(field) = out.get_mut(16..18) {
+            field.copy_from_slice(&actions_len.to_be_bytes());
+        }
+        if is_probe {
+            let id = self.tenants[tenant.0 as usize].id;
+            if !self.lldp.tag(packet.data, id, request.now, out) {
+                return Err(code::BAD_REQUEST_EPERM);
+            }
+        } else if physical == NO_BUFFER {
+            out.extend_from_slice(packet.data);
+        }
+        if out.len() > usize::from(u16::MAX) {
+            return Err(code::BAD_REQUEST_BAD_LEN);
+        }
+        set_length(out);
+        Ok(())
+    }
+
+    /// A link probe may be sent out of the slice's ports, and nothing else may be done with it.
+    fn probe_actions_v13(
+        &self,
+        tenant: TenantIndex,
+        actions: List<'_, Action<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        for action in actions {
+            match action {
+                Action::Output { port, .. }
+                    if port.is_physical() && self.view.may_output(tenant, port.0) =>
+                {
+                    action.write(out);
+                }
+                Action::Output { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
+                _ => return Err(code::BAD_ACTION_EPERM),
+            }
+        }
+        Ok(())
+    }
+}
+

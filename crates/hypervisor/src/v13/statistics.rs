@@ -1,0 +1,456 @@
+//! MULTIPART: every question answered for the tenant, from its own tables and the switch's counts.
+
+use super::flow_mod::{owner_of, physical_table, sends_to};
+use super::{METADATA_TENANT, metadata_of, unreadable};
+use crate::ids::TenantIndex;
+use crate::pending::{Awaits, Purpose};
+use crate::store::Kind;
+use crate::switch::{Held, Request, Share, Switch, Waiter, write_parts};
+use crate::time::Instant;
+use alloc::vec::Vec;
+use flowspace::{Field, Match};
+use openflow::error::v13 as code;
+use openflow::text::Text;
+use openflow::v13::{
+    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, GROUP_ALL, GROUP_ANY, GroupDesc,
+    GroupMod, GroupStats, METER_ALL, MatchBuf, MessageType, MeterConfig, MeterMod, MeterStats,
+    MultipartFlags, MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody,
+    MultipartType, PortNo, PortStats, QUEUE_ALL, QueueStats, TABLE_ALL, TableStats,
+};
+use openflow::{Encode, ErrorCode, List, frame};
+
+/// A long answer: each counts as several messages for the switch.
+const LONG: u32 = 4;
+/// "Not counted" (specification section 7.3.5: unsupported counters are set to the maximum).
+const UNSUPPORTED: u64 = u64::MAX;
+/// The header of a multipart message's body.
+const MULTIPART_HEADER: usize = 8;
+
+impl Switch {
+    /// A tenant asks for statistics.
+    pub(crate) fn statistics_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let asked = MultipartRequest::parse(request.body()).map_err(unreadable)?;
+        let tenant = request.tenant;
+        if asked.flags.contains(MultipartFlags::MORE) {
+            return Err(code::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW);
+        }
+        match asked.body {
+            MultipartRequestBody::Desc => self.describe_v13(request),
+            MultipartRequestBody::Table => self.table_statistics_v13(request),
+            MultipartRequestBody::PortDesc => self.port_descriptions(request),
+            MultipartRequestBody::GroupDesc => self.group_descriptions(request),
+            MultipartRequestBody::MeterConfig { meter_id } => {
+                self.meter_configurations(request, meter_id)?;
+            }
+            MultipartRequestBody::Flow(filter) => {
+                let question = self.flow_question_v13(tenant, &filter, false)?;
+                self.collect(request, MultipartType::FLOW.0, Share::Tenant, &question, LONG);
+            }
+            MultipartRequestBody::Aggregate(filter) => {
+                // The switch can add up by itself, unless the tenant's cookies are a part of the question.
+                let by_switch = filter.cookie_mask == 0;
+                let type_ =
+                    if by_switch { MultipartType::AGGREGATE } else { MultipartType::FLOW };
+                let question = self.flow_question_v13(tenant, &filter, by_switch)?;
+                self.collect(request, type_.0, Share::Tenant, &question, LONG);
+            }
+            MultipartRequestBody::PortStats { port_no } => {
+                if port_no != PortNo::ANY && !self.view.sees_port(tenant, port_no.0) {
+                    return Err(code::BAD_REQUEST_BAD_PORT);
+                }
+                self.ask_switch(request, MultipartRequestBody::PortStats { port_no }, 1)?;
+            }
+            MultipartRequestBody::Queue { port_no, queue_id } => {
+                if port_no != PortNo::ANY && !self.view.sees_port(tenant, port_no.0) {
+                    return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+                }
+                let allowed = &self.tenants[tenant.0 as usize].queues;
+                if queue_id != QUEUE_ALL && !allowed.contains(&queue_id) {
+                    return Err(code::QUEUE_OP_FAILED_BAD_QUEUE);
+                }
+                self.ask_switch(request, MultipartRequestBody::Queue { port_no, queue_id }, 1)?;
+            }
+            MultipartRequestBody::Group { group_id } => {
+                let physical = self.physical_number(tenant, Kind::Group, group_id, GROUP_ALL);
+                match physical {
+                    Some(group_id) => self.ask_switch(request, MultipartRequestBody::Group { group_id }, 1)?,
+                    None => self.collect(request, MultipartType::GROUP.0, Share::Tenant, &[], 1),
+                }
+            }
+            MultipartRequestBody::Meter { meter_id } => {
+                let physical = self.physical_number(tenant, Kind::Meter, meter_id, METER_ALL);
+                let meter_id = physical.ok_or(code::METER_MOD_FAILED_UNKNOWN_METER)?;
+                self.ask_switch(request, MultipartRequestBody::Meter { meter_id }, 1)?;
+            }
+            MultipartRequestBody::GroupFeatures => {
+                self.ask_switch(request, MultipartRequestBody::GroupFeatures, 1)?;
+            }
+            MultipartRequestBody::MeterFeatures => {
+                self.ask_switch(request, MultipartRequestBody::MeterFeatures, 1)?;
+            }
+            MultipartRequestBody::TableFeatures(wanted) => {
+                if !wanted.is_empty() {
+                    return Err(code::TABLE_FEATURES_FAILED_EPERM);
+                }
+                self.ask_switch(request, MultipartRequestBody::TableFeatures(List::EMPTY), LONG)?;
+            }
+            MultipartRequestBody::Experimenter { experimenter, .. } => {
+                if !self.tenants[tenant.0 as usize].experimenters.contains(&experimenter) {
+                    return Err(code::BAD_REQUEST_BAD_EXPERIMENTER);
+                }
+                let mut question = request.frame.to_vec();
+                frame::set_xid(&mut question, 0);
+                self.collect(request, MultipartType::EXPERIMENTER.0, Share::Tenant, &question, 1);
+            }
+            MultipartRequestBody::Unknown { .. } => return Err(code::BAD_REQUEST_BAD_MULTIPART),
+        }
+        Ok(())
+    }
+
+    /// Asks the switch something that is the same for everybody.
+    fn ask_switch(
+        &mut self,
+        request: &Request<'_>,
+        body: MultipartRequestBody<'_>,
+        cost: u32,
+    ) -> Result<(), ErrorCode> {
+        let question = question(body)?;
+        let type_ = MultipartRequest::from(body).type_().0;
+        self.collect(request, type_, Share::Anybody, &question, cost);
+        Ok(())
+    }
+
+    /// A part of an answer of the switch.
+    pub(crate) fn statistics_reply_v13(
+        &mut self,
+        xid: u32,
+        body: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let reply = MultipartReply::parse(body).map_err(unreadable)?;
+        let more = reply.flags.contains(MultipartFlags::MORE);
+        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_MULTIPART)?;
+        if !more {
+            self.pending.take(xid);
+        }
+        let entries = body.get(MULTIPART_HEADER..).unwrap_or_default();
+        match entry.awaits {
+            Awaits::Collection(collection) => {
+                self.collection_part(collection, entries, more, now);
+                return Ok(());
+            }
+            Awaits::Own(Purpose::Flows) => self.learned.flows.extend_from_slice(entries),
+            Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
+            Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),
+            Awaits::Own(Purpose::Ports) => {
+                if let MultipartReplyBody::PortDesc(ports) = reply.body {
+                    for port in ports {
+                        let (number, port) = super::switch::known(&port);
+                        self.ports.insert(number, port);
+                    }
+                }
+            }
+            _ => return Err(code::BAD_REQUEST_BAD_MULTIPART),
+        }
+        if !more {
+            self.learned_one(now);
+        }
+        Ok(())
+    }
+
+    /// The answer for one who waited.
+    pub(crate) fn answer_statistics_v13(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
+        let Ok(asked) = MultipartRequest::parse(&waiter.request) else { return };
+        let tenant = waiter.origin.tenant;
+        let xid = waiter.origin.xid;
+        let mut out = Vec::new();
+        let written = match asked.body {
+            MultipartRequestBody::Flow(filter) => {
+                let entries = self.flow_statistics_v13(tenant, &filter, answers);
+                write_parts(self.version, MultipartType::FLOW.0, xid, entries.into_iter(), &mut out)
+            }
+            MultipartRequestBody::Aggregate(filter) if type_ == MultipartType::FLOW.0 => {
+                let mut sum = AggregateStats::default();
+                for entry in self.flow_statistics_v13(tenant, &filter, answers) {
+                    sum.packet_count = sum.packet_count.saturating_add(entry.packet_count);
+                    sum.byte_count = sum.byte_count.saturating_add(entry.byte_count);
+                    sum.flow_count += 1;
+                }
+                MultipartReply::from(MultipartReplyBody::Aggregate(sum))
+                    .write_message(xid, &mut out)
+            }
+            MultipartRequestBody::PortStats { .. } => {
+                let all = List::<PortStats>::parse(answers).unwrap_or_default();
+                let seen = all.iter().filter(|port| self.view.sees_port(tenant, port.port_no.0));
+                write_parts(self.version, type_, xid, seen, &mut out)
+            }
+            MultipartRequestBody::Queue { .. } => {
+                let all = List::<QueueStats>::parse(answers).unwrap_or_default();
+                let allowed = &self.tenants[tenant.0 as usize].queues;
+                let seen = all.iter().filter(|queue| {
+                    allowed.contains(&queue.queue_id)
+                        && self.view.sees_port(tenant, queue.port_no.0)
+                });
+                write_parts(self.version, type_, xid, seen, &mut out)
+            }
+            MultipartRequestBody::Group { .. } => {
+                let all = List::<GroupStats<'_>>::parse(answers).unwrap_or_default();
+                let groups = self.numbers(tenant, Kind::Group);
+                let own = all.iter().filter_map(|group| {
+                    let group_id = groups.of_physical(group.group_id)?;
+                    Some(GroupStats { group_id, ..group })
+                });
+                write_parts(self.version, type_, xid, own, &mut out)
+            }
+            MultipartRequestBody::Meter { .. } => {
+                let all = List::<MeterStats<'_>>::parse(answers).unwrap_or_default();
+                let meters = self.numbers(tenant, Kind::Meter);
+                let own = all.iter().filter_map(|meter| {
+                    let meter_id = meters.of_physical(meter.meter_id)?;
+                    Some(MeterStats { meter_id, ..meter })
+                });
+                write_parts(self.version, type_, xid, own, &mut out)
+            }
+            MultipartRequestBody::TableFeatures(_) => {
+                let tables = super::features::of_tenant(answers);
+                write_parts(self.version, type_, xid, tables.iter().map(Vec::as_slice), &mut out)
+            }
+            // Aggregates, features and experimenters' answers are one structure each.
+            _ => frame::write(
+                self.version,
+                MessageType::MULTIPART_REPLY.0,
+                xid,
+                &mut out,
+                |out| {
+                    Encode::write(&asked.type_(), out);
+                    out.extend_from_slice(&[0; 6]);
+                    out.extend_from_slice(answers);
+                },
+            ),
+        };
+        if written.is_ok() {
+            self.answer(waiter.origin.controller, &out);
+        }
+    }
+
+    fn flow_statistics_v13(
+        &self,
+        tenant: TenantIndex,
+        filter: &FlowStatsRequest<'_>,
+        answers: &[u8],
+    ) -> Vec<FlowStats<'_>> {
+        let state = &self.tenants[tenant.0 as usize];
+        let Ok(wanted) = Match::from_v13(&filter.match_) else { return Vec::new() };
+        let mut found = Vec::new();
+        for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
+            let Some(cookie) = owner_of(entry.cookie).filter(|cookie| cookie.tenant == state.id)
+            else {
+                continue;
+            };
+            let Some(flow) = state.flows.get(cookie.number) else { continue };
+            let meant = wanted.contains(&flow.match_)
+                && (filter.table_id == TABLE_ALL || filter.table_id == flow.table)
+                && (flow.cookie ^ filter.cookie) & filter.cookie_mask == 0
+                && sends_to(&flow.actions, filter.out_port, filter.out_group);
+            if meant {
+                found.push(FlowStats {
+                    table_id: flow.table,
+                    duration_sec: entry.duration_sec,
+                    duration_nsec: entry.duration_nsec,
+                    priority: flow.priority,
+                    idle_timeout: flow.idle_timeout,
+                    hard_timeout: flow.hard_timeout,
+                    flags: v13::FlowModFlags(flow.flags),
+                    cookie: flow.cookie,
+                    packet_count: entry.packet_count,
+                    byte_count: entry.byte_count,
+                    match_: v13::Match::parse(&flow.match_wire).unwrap_or(v13::Match::ANY),
+                    instructions: List::parse(&flow.actions).unwrap_or_default(),
+                });
+            }
+        }
+        found
+    }
+
+    fn flow_question_v13(
+        &self,
+        tenant: TenantIndex,
+        filter: &FlowStatsRequest<'_>,
+        aggregate: bool,
+    ) -> Result<Vec<u8>, ErrorCode> {
+        if filter.table_id != TABLE_ALL && filter.table_id >= self.tenant_tables() {
+            return Err(code::BAD_REQUEST_BAD_TABLE_ID);
+        }
+        let wanted = Match::from_v13(&filter.match_).map_err(|error| error.error_code())?;
+        let (value, mask) = wanted.get(Field::Metadata);
+        if mask & u128::from(METADATA_TENANT) != 0 {
+            return Err(code::BAD_MATCH_BAD_MASK);
+        }
+        let id = self.tenants[tenant.0 as usize].id;
+        let value = value | u128::from(metadata_of(id));
+        let mask = mask | u128::from(METADATA_TENANT);
+        let mut fields = MatchBuf::new();
+        wanted
+            .with_masked(Field::Metadata, value, mask)
+            .to_v13(&mut fields)
+            .map_err(|_| code::BAD_MATCH_BAD_WILDCARDS)?;
+        let out_group = match filter.out_group {
+            GROUP_ANY => GROUP_ANY,
+            number => match self.numbers(tenant, Kind::Group).get(number) {
+                Some(known) => known.physical,
+                // No such group, so nothing points to it: no question, and an empty answer.
+                None if !aggregate => return Ok(Vec::new()),
+                // A number that is never given out.
+                None => v13::GROUP_MAX,
+            },
+        };
+        let filter = FlowStatsRequest {
+            table_id: physical_table(filter.table_id),
+            out_port: filter.out_port,
+            out_group,
+            cookie: 0,
+            cookie_mask: 0,
+            match_: fields.as_match(),
+        };
+        question(if aggregate {
+            MultipartRequestBody::Aggregate(filter)
+        } else {
+            MultipartRequestBody::Flow(filter)
+        })
+    }
+
+    /// The number on the switch of a tenant's group or meter; "all" stays "all", and is filtered in the answer.
+    fn physical_number(
+        &self,
+        tenant: TenantIndex,
+        kind: Kind,
+        number: u32,
+        all: u32,
+    ) -> Option<u32> {
+        if number == all {
+            return Some(all);
+        }
+        self.numbers(tenant, kind).get(number).map(|known| known.physical)
+    }
+
+    fn describe_v13(&mut self, request: &Request<'_>) {
+        let name = self.tenants[request.tenant.0 as usize].name.clone();
+        let serial = alloc::format!("{:016x}", self.dpid);
+        self.reply(request, |_, out| {
+            MultipartReply::from(MultipartReplyBody::Desc(DescStats {
+                mfr_desc: Text::new("Weir"),
+                hw_desc: Text::new("slice of an OpenFlow switch"),
+                sw_desc: Text::new(concat!("weir ", env!("CARGO_PKG_VERSION"))),
+                serial_num: Text::new(serial.as_str()),
+                dp_desc: Text::new(name.as_str()),
+            }))
+            .write_message(request.header.xid, out)
+        });
+    }
+
+    fn table_statistics_v13(&mut self, request: &Request<'_>) {
+        let tables = usize::from(self.tenant_tables());
+        let mut active = Vec::new();
+        active.resize(tables, 0u32);
+        for (_, flow) in self.tenants[request.tenant.0 as usize].flows.iter() {
+            if let Some(count) = active.get_mut(usize::from(flow.table)) {
+                *count += 1;
+            }
+        }
+        let entries = active.iter().enumerate().map(|(table, &active_count)| TableStats {
+            table_id: table as u8,
+            active_count,
+            // What the switch counts here includes everybody's packets.
+            lookup_count: UNSUPPORTED,
+            matched_count: UNSUPPORTED,
+        });
+        self.reply(request, |switch, out| {
+            write_parts(switch.version, MultipartType::TABLE.0, request.header.xid, entries, out)
+        });
+    }
+
+    fn port_descriptions(&mut self, request: &Request<'_>) {
+        let ports = self.visible_ports(request.tenant);
+        self.reply(request, |switch, out| {
+            let seen =
+                ports.iter().filter_map(|port| switch.ports.get(port)).map(|p| p.wire.as_slice());
+            write_parts(switch.version, MultipartType::PORT_DESC.0, request.header.xid, seen, out)
+        });
+    }
+
+    /// The tenant's groups as it described them: the switch is not needed for that.
+    fn group_descriptions(&mut self, request: &Request<'_>) {
+        let tenant = request.tenant;
+        self.reply(request, |switch, out| {
+            let groups = switch.numbers(tenant, Kind::Group);
+            let described = groups.iter().filter_map(|(group_id, known)| {
+                let GroupMod { type_, buckets, .. } = GroupMod::parse(&known.body).ok()?;
+                Some(GroupDesc { type_, group_id, buckets })
+            });
+            write_parts(
+                switch.version,
+                MultipartType::GROUP_DESC.0,
+                request.header.xid,
+                described,
+                out,
+            )
+        });
+    }
+
+    /// The tenant's meters as it described them.
+    fn meter_configurations(
+        &mut self,
+        request: &Request<'_>,
+        meter_id: u32,
+    ) -> Result<(), ErrorCode> {
+        let tenant = request.tenant;
+        if meter_id != METER_ALL && self.numbers(tenant, Kind::Meter).get(meter_id).is_none() {
+            return Err(code::METER_MOD_FAILED_UNKNOWN_METER);
+        }
+        self.reply(request, |switch, out| {
+            let meters = switch.numbers(tenant, Kind::Meter);
+            let described = meters.iter().filter_map(|(number, known)| {
+                let MeterMod { flags, bands, .. } = MeterMod::parse(&known.body).ok()?;
+                let wanted = meter_id == METER_ALL || meter_id == number;
+                wanted.then_some(MeterConfig { flags, meter_id: number, bands })
+            });
+            write_parts(
+                switch.version,
+                MultipartType::METER_CONFIG.0,
+                request.header.xid,
+                described,
+                out,
+            )
+        });
+        Ok(())
+    }
+}
+
+/// The entries in the switch's answer about its flows.
+pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
+    List::<FlowStats<'_>>::parse(entries)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|entry| {
+            let mut match_wire = Vec::new();
+            Encode::write(&entry.match_, &mut match_wire);
+            Some(Held {
+                table: entry.table_id,
+                // A match that cannot be read is not one of ours.
+                match_: Match::from_v13(&entry.match_).ok()?,
+                match_wire,
+                priority: entry.priority,
+                cookie: entry.cookie,
+                actions: entry.instructions.as_bytes().to_vec(),
+            })
+        })
+        .collect()
+}
+
+fn question(body: MultipartRequestBody<'_>) -> Result<Vec<u8>, ErrorCode> {
+    let mut out = Vec::new();
+    MultipartRequest::from(body)
+        .write_message(0, &mut out)
+        .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
+    Ok(out)
+}

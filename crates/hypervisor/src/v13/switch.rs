@@ -1,0 +1,228 @@
+//! The switch as a whole: FEATURES, configuration, ports, queues, tables, roles, asynchronous messages, experimenters.
+
+use super::unreadable;
+use crate::ids::TenantIndex;
+use crate::pending::Awaits;
+use crate::queue::Class;
+use crate::switch::{Asynchronous, Port as Known, Request, Switch};
+use crate::tenant::{AsyncConfig as Wanted, Role as Held};
+use crate::time::Instant;
+use alloc::vec::Vec;
+use openflow::error::v13 as code;
+use openflow::v13::{
+    AsyncConfig, Capabilities, ConfigFlags, Experimenter, FeaturesReply, Message, PacketQueue,
+    Port, PortMod, PortNo, PortReason, PortStatus, QueueGetConfigReply, QueueGetConfigRequest,
+    Role, RoleBody, SwitchConfig, TABLE_ALL, TableMod,
+};
+use openflow::{ErrorCode, ListBuf};
+
+/// A port's number in the core, and what is kept of it.
+pub(crate) fn known(port: &Port) -> (u32, Known) {
+    let mut wire = Vec::with_capacity(Port::LEN);
+    port.write(&mut wire);
+    (port.port_no.0, Known { wire, no_flood: false })
+}
+
+impl Switch {
+    /// The switch without the hypervisor's table.
+    pub(crate) fn features_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        self.reply(request, |switch, out| {
+            FeaturesReply {
+                datapath_id: switch.dpid,
+                n_buffers: switch.features.n_buffers.min(crate::buffers::CAPACITY as u32),
+                n_tables: switch.tenant_tables(),
+                auxiliary_id: 0,
+                capabilities: Capabilities(switch.features.capabilities)
+                    .without(Capabilities::IP_REASM),
+                reserved: 0,
+            }
+            .write_message(request.header.xid, out)
+        });
+        Ok(())
+    }
+
+    /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants.
+    pub(crate) fn get_config_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let miss_send_len = self.tenants[request.tenant.0 as usize].miss_send_len;
+        self.reply(request, |_, out| {
+            let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
+            Message::GetConfigReply(config).write(request.header.xid, out)
+        });
+        Ok(())
+    }
+
+    /// The treatment of fragments is the switch's, not one tenant's.
+    pub(crate) fn set_config_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let config = SwitchConfig::parse(request.body()).map_err(unreadable)?;
+        if config.flags.intersects(ConfigFlags::FRAG_MASK) {
+            return Err(code::SWITCH_CONFIG_FAILED_EPERM);
+        }
+        self.tenants[request.tenant.0 as usize].miss_send_len = config.miss_send_len;
+        Ok(())
+    }
+
+    /// A port has come, gone or changed.
+    pub(crate) fn port_status_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
+        let status = PortStatus::parse(body).map_err(unreadable)?;
+        let (number, port) = known(&status.desc);
+        self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            if self.view.sees_port(tenant, number) {
+                self.notify(tenant, Asynchronous::PortStatus(status.reason.0), |out| {
+                    status.write_message(0, out)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A port belongs to a tenant as a whole or is not its to configure.
+    pub(crate) fn port_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
+        let number = port_mod.port_no.0;
+        if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
+            return Err(code::PORT_MOD_FAILED_BAD_PORT);
+        }
+        if !self.view.owns_port_whole(request.tenant, number) {
+            return Err(code::PORT_MOD_FAILED_EPERM);
+        }
+        self.forward_request(request, Awaits::Nothing, Class::Modification, request.frame);
+        Ok(())
+    }
+
+    /// Tables are shared by all tenants, so their configuration is nobody's. The only value that 1.3 leaves is 0, which
+    /// changes nothing and is accepted.
+    pub(crate) fn table_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let table_mod = TableMod::parse(request.body()).map_err(unreadable)?;
+        if table_mod.table_id != TABLE_ALL && table_mod.table_id >= self.tenant_tables() {
+            return Err(code::TABLE_MOD_FAILED_BAD_TABLE);
+        }
+        if table_mod.config != 0 { Err(code::TABLE_MOD_FAILED_EPERM) } else { Ok(()) }
+    }
+
+    /// The queues of a port that the tenant sees.
+    pub(crate) fn queue_config_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let asked = QueueGetConfigRequest::parse(request.body()).map_err(unreadable)?;
+        if asked.port != PortNo::ANY && !self.view.sees_port(request.tenant, asked.port.0) {
+            return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+        }
+        self.forward_request(request, Awaits::Reply, Class::Other, request.frame);
+        Ok(())
+    }
+
+    /// Of the queues, those of the tenant's ports that the tenant may use.
+    pub(crate) fn queue_config_reply_v13(
+        &mut self,
+        xid: u32,
+        body: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let reply = QueueGetConfigReply::parse(body).map_err(unreadable)?;
+        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_TYPE)?;
+        let Some(origin) = entry.origin.filter(|_| entry.awaits == Awaits::Reply) else {
+            return Err(code::BAD_REQUEST_BAD_TYPE);
+        };
+        self.pending.take(xid);
+        let allowed = &self.tenants[origin.tenant.0 as usize].queues;
+        let mut queues = ListBuf::<PacketQueue<'static>>::new();
+        for queue in reply.queues.iter().filter(|queue| {
+            allowed.contains(&queue.queue_id) && self.view.sees_port(origin.tenant, queue.port.0)
+        }) {
+            queues.push(queue);
+        }
+        let mut message = Vec::new();
+        let pruned = QueueGetConfigReply { port: reply.port, queues: queues.as_list() };
+        if pruned.write_message(origin.xid, &mut message).is_ok() {
+            self.relay_reply(&origin, &message);
+        }
+        Ok(())
+    }
+
+    /// Roles are between a tenant's controllers; the switch knows nothing of them (specification section 6.3.4).
+    pub(crate) fn role_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let asked = RoleBody::parse(request.body()).map_err(unreadable)?;
+        let tenant = &mut self.tenants[request.tenant.0 as usize];
+        if matches!(asked.role, Role::MASTER | Role::SLAVE) {
+            // Generation ids wrap around; the newer one is less than half the circle ahead.
+            let stale = tenant
+                .generation
+                .is_some_and(|known| (asked.generation_id.wrapping_sub(known) as i64) < 0);
+            if stale {
+                return Err(code::ROLE_REQUEST_FAILED_STALE);
+            }
+            tenant.generation = Some(asked.generation_id);
+        }
+        let generation_id = tenant.generation.unwrap_or(u64::MAX);
+        let others = tenant.controllers.clone();
+        let role = match asked.role {
+            Role::NOCHANGE => None,
+            Role::EQUAL => Some(Held::Equal),
+            Role::MASTER => Some(Held::Master),
+            Role::SLAVE => Some(Held::Slave),
+            _ => return Err(code::ROLE_REQUEST_FAILED_BAD_ROLE),
+        };
+        if role == Some(Held::Master) {
+            for other in others {
+                if let Some(state) = self.controllers.get_mut(other)
+                    && state.role == Held::Master
+                {
+                    state.role = Held::Slave;
+                }
+            }
+        }
+        let Some(state) = self.controllers.get_mut(request.controller) else { return Ok(()) };
+        state.role = role.unwrap_or(state.role);
+        let role = match state.role {
+            Held::Equal => Role::EQUAL,
+            Held::Master => Role::MASTER,
+            Held::Slave => Role::SLAVE,
+        };
+        self.reply(request, |_, out| {
+            Message::RoleReply(RoleBody { role, generation_id }).write(request.header.xid, out)
+        });
+        Ok(())
+    }
+
+    /// What a controller wants to hear of.
+    pub(crate) fn get_async_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let Some(state) = self.controllers.get(request.controller) else { return Ok(()) };
+        let Wanted { packet_in, port_status, flow_removed } = state.async_config;
+        self.reply(request, |_, out| {
+            Message::GetAsyncReply(AsyncConfig {
+                packet_in_mask: packet_in,
+                port_status_mask: port_status,
+                flow_removed_mask: flow_removed,
+            })
+            .write(request.header.xid, out)
+        });
+        Ok(())
+    }
+
+    /// Each controller's own choice.
+    pub(crate) fn set_async_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let asked = AsyncConfig::parse(request.body()).map_err(unreadable)?;
+        if let Some(state) = self.controllers.get_mut(request.controller) {
+            state.async_config = Wanted {
+                packet_in: asked.packet_in_mask,
+                port_status: asked.port_status_mask,
+                flow_removed: asked.flow_removed_mask,
+            };
+        }
+        Ok(())
+    }
+
+    /// Experimenter messages pass for tenants whose operator allowed that experimenter.
+    pub(crate) fn experimenter_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let message = Experimenter::parse(request.body()).map_err(unreadable)?;
+        let tenant = &self.tenants[request.tenant.0 as usize];
+        if !tenant.experimenters.contains(&message.experimenter) {
+            return Err(code::BAD_REQUEST_BAD_EXPERIMENTER);
+        }
+        if !self.view.may_write(request.tenant) {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);
+        Ok(())
+    }
+}
