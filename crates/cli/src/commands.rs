@@ -1,5 +1,6 @@
 //! The subcommands.
 
+mod check;
 mod serve;
 
 use crate::exit::Exit;
@@ -8,8 +9,8 @@ use clap::Subcommand;
 /// One variant per subcommand.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run the hypervisor between switches and tenants' controllers
     Serve(serve::Serve),
+    Check(check::Check),
 }
 
 impl Command {
@@ -17,6 +18,7 @@ impl Command {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self {
             Command::Serve(serve) => serve.run(),
+            Command::Check(check) => check.run(),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! How `weir` ends.
 
-use std::io::Write;
+use crate::signals::Interrupted;
+use daemon::config::LoadError;
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Exit statuses, the same for all commands.
@@ -14,6 +17,45 @@ pub enum Exit {
     Usage = 2,
     /// It did not work.
     Failure = 3,
+    /// SIGINT or SIGTERM ended it before its work was done.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// Says what is wrong with what the user gave.
+    pub fn usage(error: &dyn Display) -> Exit {
+        complain(error);
+        Exit::Usage
+    }
+
+    /// Says what is wrong with a configuration; its errors come with their places, and need no other prefix.
+    pub fn configuration(error: &LoadError) -> Exit {
+        match error {
+            LoadError::Invalid(errors) => drop(writeln!(std::io::stderr(), "{errors}")),
+            LoadError::Read { .. } => complain(error),
+        }
+        Exit::Usage
+    }
+
+    /// What an error means; says it on stderr where somebody has to know.
+    pub fn of(error: &anyhow::Error) -> Exit {
+        if error.chain().any(is_broken_pipe) {
+            // Whoever read our output has seen enough: `weir lab list | head -1`.
+            return Exit::Success;
+        }
+        if error.is::<Interrupted>() {
+            complain(error);
+            return Exit::Interrupted;
+        }
+        complain(&format_args!("{error:#}"));
+        Exit::Failure
+    }
+}
+
+fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 impl From<Exit> for ExitCode {
@@ -22,8 +64,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Says on stderr what went wrong, with the causes.
-pub fn complain(error: &anyhow::Error) {
+fn complain(error: &dyn Display) {
     // If stderr is gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "weir: {error:#}");
+    let _ = writeln!(std::io::stderr(), "weir: {error}");
 }

@@ -1,4 +1,10 @@
 //! The `weir` command: one file per subcommand under `commands`, one enumeration of exit statuses.
+//!
+//! Deliberately without work of its own: what a command does is in the crate that it is named after. stdout is data,
+//! stderr is talk. Start reading at [`commands`].
+
+#![forbid(unsafe_code)]
+#![allow(unreachable_pub, reason = "nothing of a program can be reached from outside")]
 
 mod commands;
 mod exit;
@@ -13,9 +19,9 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Share an OpenFlow network among tenants, and prove that they do not feel each other.
+/// Share an OpenFlow network among tenants, and prove that they do not feel each other
 #[derive(Parser)]
-#[command(name = "weir", version, about, arg_required_else_help = true)]
+#[command(name = "weir", version, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -31,11 +37,5 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
-    match arguments.command.run() {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            exit::complain(&error);
-            Exit::Failure.into()
-        }
-    }
+    arguments.command.run().unwrap_or_else(|error| Exit::of(&error)).into()
 }

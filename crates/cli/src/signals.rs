@@ -1,24 +1,30 @@
-//! Signals, as values that a thread waits for.
+//! SIGINT and SIGTERM: the first asks for an orderly end, the second has the last word.
 
 use anyhow::Context;
-use nix::sys::signal::{SigSet, Signal};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-/// Signals that are waited for rather than acted upon.
-pub struct Signals(SigSet);
-
-impl Signals {
-    /// Blocks SIGINT, SIGTERM and SIGHUP in this thread and all that it starts later. To be called before any.
-    pub fn block() -> anyhow::Result<Signals> {
-        let mut set = SigSet::empty();
-        set.add(Signal::SIGINT);
-        set.add(Signal::SIGTERM);
-        set.add(Signal::SIGHUP);
-        set.thread_block().context("cannot block signals")?;
-        Ok(Signals(set))
+/// Once the flag that this returns is set, SIGINT and SIGTERM end the process at once.
+pub fn end_at_once_when_ending() -> anyhow::Result<Arc<AtomicBool>> {
+    let ending = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // As a shell reports a process that a signal ended.
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ending))
+            .context("cannot handle signals")?;
     }
+    Ok(ending)
+}
 
-    /// Waits for the next one.
-    pub fn wait(&self) -> anyhow::Result<Signal> {
-        self.0.wait().context("cannot wait for signals")
+/// The work was ended by a signal.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
     }
 }
+
+impl std::error::Error for Interrupted {}

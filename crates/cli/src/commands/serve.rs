@@ -1,50 +1,156 @@
 //! `weir serve`: the hypervisor.
+//!
+//! ```text
+//!   main thread                 control thread                      shard threads
+//!   load, start ──────────────► SIGHUP, file change ─► reload ────► take the new policy over
+//!   wait for the end ◄───────── SIGINT, SIGTERM
+//!   stop ─────────────────────────────────────────────────────────► close connections, end
+//! ```
+//!
+//! Start reading at [`Serve::run`]; everything that is not waiting or wiring is in the crate `daemon`.
 
 use crate::exit::Exit;
-use crate::signals::Signals;
+use crate::signals;
 use anyhow::Context;
-use daemon::config;
+use daemon::api::{Sources, http};
+use daemon::config::{self, Config};
+use daemon::control::{Control, Setup};
+use daemon::logging;
+use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, ServeOptions};
-use nix::sys::signal::Signal;
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::{fs, process};
 
-/// Sits between the switches, which connect to it, and the tenants' controllers, to which it connects.
+/// Run the hypervisor between switches and tenants' controllers
+///
+/// Switches connect to Weir, Weir connects to each tenant's controllers, and each controller sees only its tenant's
+/// slice. SIGHUP, or a change of the file, takes a new configuration over without cutting anybody off; SIGINT and
+/// SIGTERM end it and leave the rules on the switches; a second one ends it at once.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir check weir.toml && weir serve weir.toml --state /var/lib/weir
+
+Logs go to stderr; WEIR_LOG=debug says more, WEIR_LOG=warn less.
+See docs/serve.md, docs/configuration.md and docs/metrics.md.")]
 pub struct Serve {
-    /// Configuration file (see docs/configuration.md)
+    /// Configuration file
     config: PathBuf,
-    /// Keep state here, so that a restart loses no tenant's rule
+    /// Keep state here, so that a restart loses and repeats no tenant's rule [default: in memory]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Event loops [default: one per core]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    /// Event loops, 1 to 256 [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// How log lines look
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// Write the process id here once switches can connect; removed at the end
+    #[arg(long, value_name = "FILE")]
+    pid_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum LogFormat {
+    /// One readable line per event
+    Text,
+    /// One JSON object per event
+    Json,
 }
 
 impl Serve {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let signals = Signals::block()?;
+        if let Err(error) = self.start_logging() {
+            return Ok(Exit::usage(&error));
+        }
         let config = match config::load(&self.config) {
             Ok(config) => config,
-            Err(error) => {
-                write!(std::io::stderr(), "{error}")?;
-                return Ok(Exit::Usage);
-            }
+            Err(error) => return Ok(Exit::configuration(&error)),
         };
-        let options = ServeOptions { state: self.state.clone(), threads: self.threads };
-        let daemon = Daemon::start(&config, &options).context("cannot start")?;
+        self.serve(&config)
+    }
+
+    fn start_logging(&self) -> Result<(), logging::LogError> {
+        let format = match self.log_format {
+            LogFormat::Text => logging::Format::Text,
+            LogFormat::Json => logging::Format::Json,
+        };
+        logging::init(format, std::env::var("WEIR_LOG").ok().as_deref())
+    }
+
+    fn serve(&self, config: &Config) -> anyhow::Result<Exit> {
+        // Before the control thread's own handlers, lest a second signal come before them.
+        let ending = signals::end_at_once_when_ending()?;
+        let options = ServeOptions {
+            state: self.state.clone(),
+            threads: self.threads.map_or(0, usize::from),
+        };
+        let daemon = Arc::new(Daemon::start(config, &options).context("cannot start")?);
+        let (sender, ended) = mpsc::channel();
+        let terminate = Box::new(move |signal| {
+            ending.store(true, Ordering::SeqCst);
+            // Nobody waits any more only when the process is ending already.
+            let _ = sender.send(signal);
+        });
+        let control = control(&self.config, config, &daemon, terminate)?;
+        let pid_file = self.pid_file.as_deref().map(PidFile::write).transpose()?;
         for address in daemon.addresses() {
             tracing::info!(%address, "switches can connect");
         }
-        loop {
-            match signals.wait()? {
-                Signal::SIGHUP => {}
-                _ => {
-                    daemon.stop();
-                    return Ok(Exit::Success);
-                }
-            }
+        if let Some(address) = control.api() {
+            tracing::info!("REST, metrics and health are at http://{address}");
+        }
+        let signal = ended.recv().context("the control thread ended by itself")?;
+        tracing::info!("{signal}: closing connections; rules stay on the switches");
+        drop(pid_file);
+        // The control thread ends first: its reloader is the other owner of the daemon.
+        drop(control);
+        if let Some(daemon) = Arc::into_inner(daemon) {
+            daemon.stop();
+        }
+        Ok(Exit::Success)
+    }
+}
+
+fn control(
+    path: &Path,
+    config: &Config,
+    daemon: &Arc<Daemon>,
+    terminate: Box<dyn FnOnce(&'static str) + Send>,
+) -> anyhow::Result<Control> {
+    let current = Current::new(config.clone());
+    let metrics = daemon.metrics();
+    let sources = Sources {
+        metrics: Arc::clone(&metrics),
+        current: current.clone(),
+        pulse: Arc::new(daemon.pulse()),
+    };
+    let target = Arc::clone(daemon);
+    let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
+    let reloader = Reloader::new(path, current, Box::new(sink), metrics);
+    let limits = http::Limits::default();
+    let setup = Setup { api: config.listen.api, limits, sources, reloader, terminate };
+    Control::start(setup).context("cannot start the REST interface ([listen] api)")
+}
+
+/// A file that says which process serves; it goes when the process ends well.
+struct PidFile<'a>(&'a Path);
+
+impl<'a> PidFile<'a> {
+    fn write(path: &'a Path) -> anyhow::Result<Self> {
+        fs::write(path, format!("{}\n", process::id()))
+            .with_context(|| format!("cannot write --pid-file {}", path.display()))?;
+        Ok(PidFile(path))
+    }
+}
+
+impl Drop for PidFile<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(self.0) {
+            tracing::warn!(file = %self.0.display(), %error, "the pid file cannot be removed");
         }
     }
 }

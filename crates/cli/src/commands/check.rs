@@ -1,0 +1,71 @@
+//! `weir check`: what a configuration will do, before it does.
+
+use crate::exit::Exit;
+use daemon::check::check;
+use daemon::config::{self, Diagnostic, LoadError};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Say what a configuration will do, and what of that is probably not meant
+///
+/// Looks at the file alone, at no switch: errors, each with its line; flowspace that tenants share, and who owns it;
+/// entries that own nothing, or that OpenFlow 1.0 cannot express. Exit status 0: nothing to object to; 1: findings;
+/// 2: errors.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir check weir.toml
+  weir check weir.toml --json | jq '.remarks[] | select(.severity == \"finding\")'
+
+See docs/check.md and docs/configuration.md.")]
+pub struct Check {
+    /// Configuration file
+    config: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Check {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let mut stdout = std::io::stdout().lock();
+        let config = match config::load(&self.config) {
+            Ok(config) => config,
+            Err(error) if self.json => {
+                writeln!(stdout, "{:#}", errors(&error))?;
+                return Ok(Exit::Usage);
+            }
+            Err(error) => return Ok(Exit::configuration(&error)),
+        };
+        let report = check(&config);
+        if self.json {
+            writeln!(stdout, "{}", serde_json::to_string_pretty(&report)?)?;
+        } else {
+            writeln!(stdout, "{report}")?;
+        }
+        Ok(if report.findings() == 0 { Exit::Success } else { Exit::Finding })
+    }
+}
+
+fn errors(error: &LoadError) -> Value {
+    match error {
+        LoadError::Invalid(diagnostics) => {
+            json!({ "errors": diagnostics.iter().map(diagnostic).collect::<Vec<_>>() })
+        }
+        LoadError::Read { file, error } => {
+            json!({ "errors": [{ "file": file, "message": error.to_string() }] })
+        }
+    }
+}
+
+fn diagnostic(diagnostic: &Diagnostic) -> Value {
+    json!({
+        "file": diagnostic.file,
+        "line": diagnostic.at.line,
+        "column": diagnostic.at.column,
+        "key": diagnostic.key,
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+    })
+}
