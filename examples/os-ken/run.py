@@ -10,10 +10,12 @@ import argparse
 import logging
 import os
 import sys
+import warnings
 
 # Read when os_ken is imported. The other kind, "native", never wakes from a wait with a timeout (os-ken 4.2),
 # so that its discovery stops sending probes.
 os.environ.setdefault("OSKEN_HUB_TYPE", "eventlet")
+warnings.filterwarnings("ignore", message="\\s*Eventlet is deprecated")
 
 from os_ken.lib import hub
 
@@ -21,6 +23,11 @@ hub.patch(thread=False)
 
 from os_ken import cfg
 from os_ken.base.app_manager import AppManager
+from os_ken.ofproto import ofproto_v1_0
+
+# os-ken 4.2 compares the type of every ERROR with this name, which its OpenFlow 1.0 lacks: each ERROR would end the
+# connection. No type of OpenFlow 1.0 has this value.
+ofproto_v1_0.OFPET_EXPERIMENTER = 0xFFFF
 
 
 def main():

@@ -3,8 +3,10 @@
 //! Nothing here knows Weir's insides: a scenario sees what an operator sees. Everything that is started or made
 //! is ended or removed when its value is dropped.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +15,7 @@ pub mod folder;
 pub mod http;
 pub mod network;
 pub mod pki;
-pub mod process;
+pub mod program;
 pub mod puppet;
 pub mod requirements;
 pub mod weir;
@@ -31,10 +33,23 @@ pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// A port that nobody had a moment ago.
+/// A port that nobody has, for somebody who will bind it in a moment.
+///
+/// Below the kernel's ephemeral ports: one of those may become the near end of any connection in that moment, even of
+/// the one that dials it.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("bind to a free port");
-    listener.local_addr().expect("the port").port()
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Test runs side by side start at different places.
+    let start = process::id().wrapping_mul(97);
+    loop {
+        let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(FIRST + number % COUNT).expect("a port");
+        if TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 pub fn repository() -> PathBuf {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use nix::sys::signal::Signal;
 
 use super::folder::Folder;
-use super::process::Process;
+use super::program::Process;
 use super::{PATIENCE, eventually, free_port, http};
 
 pub struct Weir {
