@@ -89,7 +89,11 @@ impl Lab {
         let abandoned: Vec<_> =
             state.list()?.into_iter().filter(|lab| lab.abandoned).map(|lab| lab.name).collect();
         for name in &abandoned {
-            Lab::open(name, state)?.down()?;
+            match Lab::open(name, state) {
+                // Somebody else was faster.
+                Err(Error::NoSuchLab { .. }) => {}
+                lab => lab?.down()?,
+            }
         }
         Ok(abandoned)
     }
@@ -331,12 +335,14 @@ impl Lab {
             Some(control) => self.remove_control_link(control)?,
             None => false,
         };
-        let mut script = String::new();
-        for name in self.record.namespaces.iter().filter(|name| namespace::path(name).exists()) {
-            script += &format!("netns delete {name}\n");
+        let is_there = |name: &&String| namespace::path(name).exists();
+        let present: Vec<_> = self.record.namespaces.iter().filter(is_there).collect();
+        let script: String = present.iter().map(|name| format!("netns delete {name}\n")).collect();
+        match self.ip_batch(&script) {
+            // Somebody else may be taking the same lab down.
+            Err(error) if present.iter().any(is_there) => Err(error),
+            _ => Ok(!processes.is_empty() || link || !present.is_empty()),
         }
-        self.ip_batch(&script)?;
-        Ok(!processes.is_empty() || link || !script.is_empty())
     }
 
     /// Every process that the lab started: its Open vSwitch, the tools that it runs, and what was
@@ -345,7 +351,7 @@ impl Lab {
         let lives_in_lab = namespace::membership(&self.record.namespaces);
         let folder = self.folder();
         let mut processes =
-            process::find(|pid| lives_in_lab(pid) || process::environment_names(pid, &folder));
+            process::find(|pid| lives_in_lab(pid) || process::is_marked(pid, &folder));
         let recorded = self.record.processes.iter().copied().filter(|process| process.is_alive());
         processes.extend(recorded.chain(OpenVSwitch::attach(&self.switch_folder()).processes()));
         processes.sort_by_key(|process| process.pid);
@@ -388,7 +394,7 @@ impl Lab {
     /// A program that the lab runs for itself, marked so that it is found after a crash.
     fn program(&self, name: &str) -> Command {
         let mut command = program(name);
-        command.env("WEIR_LAB", self.folder());
+        command.env(process::MARK, self.folder());
         command
     }
 
@@ -397,7 +403,7 @@ impl Lab {
         if script.is_empty() {
             return Ok(());
         }
-        run_with_input(self.program("ip").args(["-batch", "-"]), script).map(drop)
+        run_with_input(self.program("ip").args(["-force", "-batch", "-"]), script).map(drop)
     }
 
     fn switch_folder(&self) -> PathBuf {

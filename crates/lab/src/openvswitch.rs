@@ -123,6 +123,7 @@ impl OpenVSwitch {
         for variable in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR"] {
             command.env(variable, &self.folder);
         }
+        command.env(process::MARK, &self.folder);
     }
 
     /// The daemons that run: `ovsdb-server` first, `ovs-vswitchd` second.

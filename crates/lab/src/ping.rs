@@ -3,7 +3,7 @@
 //! Our own rather than `ping`: many pairs at once from one process, and one package less to need.
 //!
 //! ```text
-//!   for each host, a thread in its namespace:  send to all ─ collect replies ─ send to the silent ─ ...
+//!   for each host, a thread in its namespace:  send to all, few at a time ─ wait ─ send to the silent ─ ...
 //! ```
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -130,7 +130,7 @@ fn ping_from(sender: &Station, stations: &[Station], options: &PingOptions) -> R
         let mut round = Round::new(&targets)?;
         for attempt in 0..options.attempts.max(1) {
             round.send(attempt)?;
-            round.collect(Instant::now() + options.timeout)?;
+            round.collect(Instant::now() + options.timeout, |round| round.unanswered() == 0)?;
         }
         Ok(round.round_trips)
     })?;
@@ -151,6 +151,13 @@ struct Round<'a> {
     round_trips: Vec<Option<Duration>>,
 }
 
+/// Most requests of one sender under way at a time.
+const WINDOW: usize = 4;
+
+/// After this long an unanswered request no longer keeps others from being sent; its reply counts
+/// all the same when it comes.
+const GIVE_WAY: Duration = Duration::from_millis(50);
+
 /// Written into every request so that other programs' pings are not taken for ours.
 const MARK: &[u8; 8] = b"weir-lab";
 const ECHO_REPLY: u8 = 0;
@@ -164,16 +171,19 @@ impl<'a> Round<'a> {
         Ok(Round { socket, targets, sent: Vec::new(), round_trips: vec![None; targets.len()] })
     }
 
+    /// Sends to every target that has not answered yet, with a bounded number under way: a request
+    /// to a new neighbour is a broadcast through the whole network, and a burst of them drowns it.
     fn send(&mut self, attempt: u16) -> Result<()> {
-        let mut times = vec![None; self.targets.len()];
+        self.sent.push(vec![None; self.targets.len()]);
         for (index, target) in self.targets.iter().enumerate() {
             if self.round_trips.get(index).is_some_and(Option::is_some) {
                 continue;
             }
             let Ok(number) = u16::try_from(index) else { break };
+            self.collect(Instant::now() + GIVE_WAY, |round| round.under_way() < WINDOW)?;
             let request = echo_request(attempt, number);
             let address = SockaddrIn::from(SocketAddrV4::new(target.address, 0));
-            if let Some(time) = times.get_mut(index) {
+            if let Some(time) = self.sent.last_mut().and_then(|times| times.get_mut(index)) {
                 *time = Some(Instant::now());
             }
             match sendto(self.socket.as_raw_fd(), &request, &address, MsgFlags::empty()) {
@@ -184,14 +194,13 @@ impl<'a> Round<'a> {
                 Err(errno) => return Err(failed("send an echo request")(errno)),
             }
         }
-        self.sent.push(times);
         Ok(())
     }
 
-    /// Takes replies until every target has answered or the deadline is there.
-    fn collect(&mut self, deadline: Instant) -> Result<()> {
+    /// Takes replies until `enough` holds or the deadline is there.
+    fn collect(&mut self, deadline: Instant, enough: impl Fn(&Self) -> bool) -> Result<()> {
         let mut buffer = [0_u8; 256];
-        while self.round_trips.iter().any(Option::is_none) {
+        while !enough(self) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -206,6 +215,17 @@ impl<'a> Round<'a> {
             }
         }
         Ok(())
+    }
+
+    fn unanswered(&self) -> usize {
+        self.round_trips.iter().filter(|round_trip| round_trip.is_none()).count()
+    }
+
+    /// Requests of this attempt that were sent a short while ago and not answered yet.
+    fn under_way(&self) -> usize {
+        let sent = self.sent.last().into_iter().flatten();
+        let recent = |sent: &Option<Instant>| sent.is_some_and(|sent| sent.elapsed() < GIVE_WAY);
+        sent.zip(&self.round_trips).filter(|(sent, reply)| recent(sent) && reply.is_none()).count()
     }
 
     fn take(&mut self, packet: &[u8]) {

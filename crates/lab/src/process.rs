@@ -80,13 +80,15 @@ pub(crate) fn find(test: impl Fn(i32) -> bool) -> Vec<ProcessIdentity> {
         .collect()
 }
 
-/// Whether a variable of the process's environment is that path or a path below it.
-pub(crate) fn environment_names(pid: i32, path: &Path) -> bool {
+/// The variable that every program which a lab starts carries: the folder of the lab, or one in it.
+pub(crate) const MARK: &str = "WEIR_LAB";
+
+/// Whether the process carries the mark of that folder.
+pub(crate) fn is_marked(pid: i32, folder: &Path) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let path = path.as_os_str().as_bytes();
     environment.split(|byte| *byte == 0).any(|variable| {
-        let value = variable.splitn(2, |byte| *byte == b'=').nth(1);
-        let rest = value.and_then(|value| value.strip_prefix(path));
+        let value = variable.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        let rest = value.and_then(|value| value.strip_prefix(folder.as_os_str().as_bytes()));
         rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
     })
 }
@@ -144,10 +146,11 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_found_by_their_environment() {
+    fn processes_are_found_by_their_mark() {
         let mut child = Command::new("sh")
             .args(["-c", "echo; read line"])
-            .env("WEIR_TEST", "/run/of/this")
+            .env(MARK, "/run/of/this")
+            .env("PWD", "/run/elsewhere")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -160,9 +163,10 @@ mod tests {
             ("/run/of", true),
             ("/run/of/thi", false),
             ("/run/of/this/x", false),
+            ("/run/elsewhere", false),
         ];
         for (path, expected) in cases {
-            assert_eq!(environment_names(pid, Path::new(path)), expected, "{path}");
+            assert_eq!(is_marked(pid, Path::new(path)), expected, "{path}");
         }
         let own = ProcessIdentity::own().unwrap();
         let everybody = find(|_| true);

@@ -264,3 +264,84 @@ impl StateDirectory {
 fn gone(outcome: &io::Result<()>) -> bool {
     outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(name: &str) -> Record {
+        Record {
+            version: Record::VERSION,
+            name: name.to_owned(),
+            phase: Phase::Starting,
+            created: 1,
+            owner: None,
+            topology: Topology::default(),
+            controllers: Vec::new(),
+            namespaces: Vec::new(),
+            control: None,
+            processes: Vec::new(),
+        }
+    }
+
+    fn place(name: &str) -> StateDirectory {
+        StateDirectory::at(
+            std::env::temp_dir().join(format!("weir-state-{}-{name}", std::process::id())),
+        )
+    }
+
+    #[test]
+    fn a_name_is_claimed_once_and_free_again_afterwards() {
+        let state = place("claim");
+        assert_eq!(state.list().unwrap().len(), 0);
+        let claimed: Vec<String> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| state.claim(None, |_| true, record))).collect();
+            threads.into_iter().map(|one| one.join().unwrap().unwrap().name).collect()
+        });
+        let mut sorted = claimed.clone();
+        sorted.sort();
+        assert_eq!(sorted, ["lab1", "lab2", "lab3", "lab4", "lab5", "lab6", "lab7", "lab8"]);
+        assert!(matches!(state.claim(Some("lab3"), |_| true, record), Err(Error::NameTaken(_))));
+        state.release("lab3").unwrap();
+        assert_eq!(state.claim(None, |name| name != "lab3", record).unwrap().name, "lab9");
+        assert_eq!(state.claim(Some("lab3"), |_| true, record).unwrap().name, "lab3");
+        for name in state.names().unwrap() {
+            state.release(&name).unwrap();
+        }
+        assert!(!state.path().exists());
+    }
+
+    #[test]
+    fn names_stay_inside_the_directory() {
+        let long = "x".repeat(33);
+        for name in ["..", ".", "", "a/b", "-a", "a.b", "a b", "é", &long] {
+            let outcome = place("names").claim(Some(name), |_| true, record);
+            assert!(matches!(outcome, Err(Error::Option { option: "name", .. })), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_state_file_is_named() {
+        let state = place("damaged");
+        state.claim(Some("x"), |_| true, record).unwrap();
+        for text in ["", "{", "{\"version\": 1}", "[1]"] {
+            fs::write(state.file("x"), text).unwrap();
+            let error = state.read("x").unwrap_err().to_string();
+            assert!(error.contains("lab.json: "), "{error}");
+        }
+        let newer = Record { version: 2, ..record("x") };
+        state.write(&newer).unwrap();
+        assert!(state.read("x").unwrap_err().to_string().contains("its version is 2, not 1"));
+        state.release("x").unwrap();
+    }
+
+    #[test]
+    fn a_lab_whose_process_is_gone_is_abandoned() {
+        let own = ProcessIdentity::own();
+        let earlier = own.map(|own| ProcessIdentity { start: own.start - 1, ..own });
+        for (owner, expected) in [(None, false), (own, false), (earlier, true)] {
+            assert_eq!(Record { owner, ..record("x") }.summary().abandoned, expected, "{owner:?}");
+        }
+    }
+}

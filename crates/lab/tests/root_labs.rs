@@ -1,11 +1,13 @@
 //! Labs on this machine, for real: they need root and Open vSwitch, and skip by name without.
 
-#![allow(clippy::unwrap_used)] // A helper of tests fails as a test does.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // Helpers of tests, too.
 
 use std::io::Read;
 use std::net::TcpListener;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lab::{
@@ -17,15 +19,19 @@ use lab::{
 struct Place {
     state: StateDirectory,
     prefix: String,
+    _alone: MutexGuard<'static, ()>,
 }
+
+/// One test at a time: they measure, and share the machine's cores.
+static ALONE: Mutex<()> = Mutex::new(());
 
 impl Place {
     fn new(name: &str) -> Place {
         let prefix = format!("t{}-{name}", std::process::id());
-        Place {
-            state: StateDirectory::at(std::env::temp_dir().join(format!("weir-{prefix}"))),
-            prefix,
-        }
+        let state = StateDirectory::at(std::env::temp_dir().join(format!("weir-{prefix}")));
+        // A test that failed before leaves nothing that this one could stumble over.
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Place { state, prefix, _alone: alone }
     }
 
     fn options(&self) -> Options {
@@ -268,7 +274,7 @@ fn root_twenty_switches_and_forty_hosts_in_time() {
     let lab = place.up("linear,20,2", &place.options());
     let up = start.elapsed();
     let start = Instant::now();
-    let report = lab.ping_all(&PingOptions::default()).unwrap();
+    let report = lab.ping_all(&PingOptions { attempts: 5, ..PingOptions::default() }).unwrap();
     let ping = start.elapsed();
     let link = link(&lab);
     let start = Instant::now();
@@ -282,6 +288,20 @@ fn root_twenty_switches_and_forty_hosts_in_time() {
     assert!(up < Duration::from_secs(15), "{up:?}");
     assert_eq!((report.reached(), report.pairs.len()), (1560, 1560));
     place.check_nothing_left(link.as_deref());
+}
+
+/// Measures up to five times until the value is as expected: a machine that is busy with something
+/// else can make a network slower.
+fn settles(what: &str, expected: RangeInclusive<f64>, measure: impl Fn() -> f64) {
+    let mut seen = Vec::new();
+    while seen.len() < 5 {
+        seen.push(measure());
+        if seen.last().is_some_and(|value| expected.contains(value)) {
+            println!("{what}: {seen:.3?}");
+            return;
+        }
+    }
+    panic!("{what}: {seen:.3?}, never in {expected:?}");
 }
 
 #[test]
@@ -307,10 +327,18 @@ fn root_links_have_their_rate() {
     let options = IperfOptions { duration: Duration::from_secs(2), ..IperfOptions::default() };
     // Towards h2 the switch's end of the link limits, from h2 the host's end.
     for (from, to) in [("h1", "h2"), ("h2", "h1")] {
-        let report = lab.iperf(from, to, &options).unwrap();
-        let megabits = report.received / 1e6;
-        println!("{from} to {to} over 20 Mbit/s: {megabits:.1} Mbit/s");
-        assert!((16.0..=20.5).contains(&megabits), "{from} to {to}: {megabits} Mbit/s");
+        settles(&format!("Mbit/s from {from} to {to} over 20 Mbit/s"), 16.0..=20.5, || {
+            let megabits = lab.iperf(from, to, &options).unwrap().received / 1e6;
+            assert!(megabits < 20.5, "{megabits} Mbit/s over 20 Mbit/s");
+            megabits
+        });
+    }
+    // UDP below the rate arrives, UDP above it is lost.
+    for (rate, expected) in [("10Mbit", 0.0..=0.05), ("40Mbit", 0.3..=0.7)] {
+        let udp = IperfOptions { udp: rate.parse().ok(), ..options.clone() };
+        settles(&format!("loss of {rate}/s UDP over 20 Mbit/s"), expected, || {
+            lab.iperf("h1", "h2", &udp).unwrap().loss.unwrap()
+        });
     }
     // Adding a bridge makes ovs-vswitchd look at every port again; the rate must survive it.
     lab.open_vswitch()

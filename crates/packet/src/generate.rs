@@ -1,4 +1,11 @@
 //! Sends probes at a rate, open loop: each has its intended time, whatever became of the one before.
+//!
+//! On veth the kernel delivers a frame in the sender's turn, so the receiver's work is paid here.
+//! Measured per CPU second, 60-byte frames in batches of 64: 750,000 that nobody captures, 540,000
+//! captured by a filtered ring, and 270,000 captured that are addressed to the receiving host,
+//! whose protocol stack answers each with an ICMP error. So address probes to a hardware address
+//! that nobody has, unless a host is what is to be tested.
+//! (`cargo test --release -p weir-packet --test root_rings measure -- --ignored --nocapture`)
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
