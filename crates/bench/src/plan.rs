@@ -131,6 +131,9 @@ pub struct SwitchModel {
     pub queue: usize,
     /// How many ports it has; 0 is 4, or one per tenant when ports tell tenants apart.
     pub ports: usize,
+    /// Whether each [`Kind::PortStats`] asks for another port, in turn, rather than for all: so that
+    /// a hypervisor cannot answer several by asking the switch once.
+    pub ports_in_turn: bool,
     /// How many hosts' addresses the packets of [`Kind::Response`] go through; 0 is 100.
     pub macs: u32,
 }

@@ -193,6 +193,12 @@ impl Sender {
                 if let Some(hosts) = &template.hosts {
                     hosts.patch(bytes, track::xid(number, sequence, false), sequence);
                 }
+                if let Some((at, ports)) = template.port_in_turn {
+                    let port = (sequence % u32::from(ports.max(1)) + 1) as u16;
+                    if let Some(place) = bytes.get_mut(at..at + 2) {
+                        place.copy_from_slice(&port.to_be_bytes());
+                    }
+                }
                 if let Some(at) = template.rule_at {
                     put32(bytes, at, 0x0b00_0000 | (sequence % RULES));
                 }

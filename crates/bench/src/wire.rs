@@ -125,6 +125,8 @@ pub(crate) struct Template {
     pub(crate) second_at: Option<usize>,
     /// Where a number that makes each FLOW_MOD another rule goes.
     pub(crate) rule_at: Option<usize>,
+    /// Where the port's number goes when each request asks for another one, and how many there are.
+    pub(crate) port_in_turn: Option<(usize, u16)>,
     /// Where the buffer id goes that the answer repeats, the packet, and the ingress port's low
     /// byte: hosts of their own for every message.
     pub(crate) hosts: Option<Hosts>,
@@ -185,7 +187,15 @@ impl Template {
         let simple = |message_type, body: &[u8]| {
             let mut bytes = Vec::new();
             message(&mut bytes, version, message_type, 0, body);
-            Self { bytes, tag_at: None, second_at: None, rule_at: None, hosts: None, has_xid: true }
+            Self {
+                bytes,
+                tag_at: None,
+                second_at: None,
+                rule_at: None,
+                hosts: None,
+                has_xid: true,
+                port_in_turn: None,
+            }
         };
         match kind {
             Kind::PacketIn | Kind::PacketOut => {
@@ -199,7 +209,15 @@ impl Template {
                     if kind == Kind::PacketIn { kind::PACKET_IN } else { kind::PACKET_OUT };
                 message(&mut bytes, version, message_type, 0, &[body, packet].concat());
                 let tag_at = Some(bytes.len() - TAG_LEN);
-                Self { bytes, tag_at, second_at: None, rule_at: None, hosts: None, has_xid: true }
+                Self {
+                    bytes,
+                    tag_at,
+                    second_at: None,
+                    rule_at: None,
+                    hosts: None,
+                    has_xid: true,
+                    port_in_turn: None,
+                }
             }
             Kind::Echo => {
                 Self { tag_at: Some(HEADER_LEN), ..simple(kind::ECHO_REQUEST, &[0; TAG_LEN]) }
@@ -219,7 +237,19 @@ impl Template {
             Kind::Malformed => simple(kind::PACKET_IN, &[0xff; 4]),
             Kind::Features => simple(kind::FEATURES_REQUEST, &[]),
             Kind::Barrier => simple(types.barrier_request, &[]),
-            Kind::PortStats => simple(types.stats_request, &port_stats_request(version)),
+            Kind::PortStats => {
+                let mut template = simple(types.stats_request, &port_stats_request(version));
+                // The low half of the port's number; in 1.3 the high half is 0 for any one port.
+                let at = if version == Version::V1_0 { 12 } else { 18 };
+                if setup.switch.ports_in_turn
+                    && version == Version::V1_3
+                    && let Some(high) = template.bytes.get_mut(at - 2..at)
+                {
+                    high.fill(0);
+                }
+                let ports = setup.ports() as u16;
+                Self { port_in_turn: setup.switch.ports_in_turn.then_some((at, ports)), ..template }
+            }
             Kind::FlowStats => simple(types.stats_request, &flow_stats_request(version)),
             Kind::Role => simple(ROLE_REQUEST, &[0; 16]),
             Kind::FlowMod => {
@@ -234,6 +264,7 @@ impl Template {
                     second_at: Some(second_at),
                     rule_at,
                     hosts: None,
+                    port_in_turn: None,
                     has_xid: true,
                 }
             }
@@ -245,7 +276,15 @@ impl Template {
     /// A packet for the data plane of a real switch, which makes the PACKET_IN of it.
     fn bare(bytes: Vec<u8>) -> Self {
         let tag_at = Some(bytes.len() - TAG_LEN);
-        Self { bytes, has_xid: false, tag_at, second_at: None, rule_at: None, hosts: None }
+        Self {
+            bytes,
+            has_xid: false,
+            tag_at,
+            second_at: None,
+            rule_at: None,
+            hosts: None,
+            port_in_turn: None,
+        }
     }
 }
 
@@ -506,6 +545,23 @@ mod tests {
                 };
                 assert_eq!(data.and_then(Tag::read_end), Some(tag), "{kind:?} {setup:?}");
             }
+        }
+    }
+
+    #[test]
+    fn ports_are_asked_for_in_turn() {
+        for version in [Version::V1_0, Version::V1_3] {
+            let mut setup = Setup { version, ..Setup::new(Topology::Direct, 1) };
+            assert_eq!(Template::new(Kind::PortStats, &setup, 0).port_in_turn, None);
+            setup.switch.ports_in_turn = true;
+            let mut template = Template::new(Kind::PortStats, &setup, 0);
+            let (at, ports) = template.port_in_turn.unwrap();
+            template.bytes[at..at + 2].copy_from_slice(&3u16.to_be_bytes());
+            let port = match version {
+                Version::V1_0 => be16(&template.bytes, 12).map(u32::from),
+                Version::V1_3 => be32(&template.bytes, 16),
+            };
+            assert_eq!((port, ports), (Some(3), 4));
         }
     }
 

@@ -29,7 +29,14 @@ fn case(options: &Options, kind: Kind, neighbour_rate: Option<f64>, service_ns: 
         parameters: parameters(kind, neighbour_rate.is_some()),
         setup: Setup {
             tenants: 2,
-            switch: SwitchModel { service_ns, ..options.setup.switch.clone() },
+            // Many ports, asked for one at a time: a hypervisor that shares one answer among equal
+            // requests, as it may, must still have to ask for most of them.
+            switch: SwitchModel {
+                service_ns,
+                ports: 500,
+                ports_in_turn: true,
+                ..options.setup.switch.clone()
+            },
             ..options.setup.clone()
         },
         load: timed(load, options),
