@@ -359,15 +359,20 @@ impl Switch {
         let Some(version) = self.session_ref(request.session).and_then(|s| s.version) else {
             return self.first_message(request);
         };
-        // A repeated HELLO says nothing new, and an ERROR must not be answered by an ERROR.
-        if matches!(request.header.type_, Hello::TYPE | error::Error::TYPE) {
+        // Even one that cannot be read must not be answered by an ERROR.
+        if request.header.type_ == error::Error::TYPE {
             return false;
         }
         if request.header.version != version {
             self.refuse(request, version, error::v13::BAD_REQUEST_BAD_VERSION);
             return false;
         }
+        let is_for_switches = match version {
+            Version::V1_0 => v10::is_for_switches(request.header.type_),
+            _ => v13::is_for_switches(request.header.type_),
+        };
         let result = match version {
+            _ if !is_for_switches => Err(error::v13::BAD_REQUEST_BAD_TYPE),
             Version::V1_0 => v10::handle(self, request, effects),
             _ => v13::handle(self, request, effects),
         };

@@ -482,7 +482,6 @@ fn what_cannot_be_done_is_refused_with_the_exact_code() {
         let body = PacketOut { actions: list.as_list(), data: &[0; 60], ..PacketOut::default() };
         check(expected, Message::PacketOut(body));
     };
-    actions(code::BAD_ACTION_BAD_OUT_PORT, output(0));
     actions(code::BAD_ACTION_BAD_OUT_PORT, output(0xff00));
     actions(code::BAD_ACTION_BAD_OUT_PORT, output(PortNo::NONE.0));
     actions(code::BAD_ACTION_BAD_OUT_PORT, Action::Enqueue { port: PortNo::ALL, queue_id: 0 });

@@ -632,7 +632,7 @@ fn what_cannot_be_done_is_refused_with_the_exact_code() {
     with_flow(code::BAD_INSTRUCTION_UNKNOWN_INST, base, &udp(), &[unknown]);
     with_flow(code::BAD_INSTRUCTION_UNSUP_INST, base, &udp(), &[Instruction::ClearActions; 2]);
 
-    with_action(code::BAD_ACTION_BAD_OUT_PORT, output(0));
+    with_action(code::BAD_ACTION_BAD_OUT_PORT, output(0xff00));
     with_action(code::BAD_ACTION_BAD_OUT_PORT, output(PortNo::ANY.0));
     with_action(code::BAD_ACTION_BAD_OUT_GROUP, Action::Group(1));
     with_action(code::BAD_ACTION_BAD_ARGUMENT, Action::PushVlan(0x0800));
@@ -662,7 +662,7 @@ fn what_cannot_be_done_is_refused_with_the_exact_code() {
     let looping = GroupMod { buckets: buckets.as_list(), ..group_mod(add, GroupType::ALL, 1) };
     check(code::GROUP_MOD_FAILED_LOOP, Message::GroupMod(looping));
     let unwatched = GroupMod { type_: GroupType::FF, ..looping };
-    check(code::GROUP_MOD_FAILED_WATCH_UNSUPPORTED, Message::GroupMod(unwatched));
+    check(code::GROUP_MOD_FAILED_INVALID_GROUP, Message::GroupMod(unwatched));
 
     let meter =
         |command, flags, meter_id| MeterMod { command, flags, meter_id, bands: List::EMPTY };

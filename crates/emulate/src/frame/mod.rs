@@ -29,6 +29,9 @@ pub const ETH_MPLS: u16 = 0x8847;
 /// EtherType of MPLS multicast.
 pub const ETH_MPLS_MULTICAST: u16 = 0x8848;
 
+/// How many VLAN tags are looked through.
+const MAX_VLAN_TAGS: usize = 2;
+
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
@@ -40,7 +43,7 @@ const SCTP: u8 = 132;
 pub struct Headers {
     /// The outermost VLAN tag's TPID (always 12), if the frame is tagged.
     pub vlan: Option<usize>,
-    /// The EtherType field that names what follows the Ethernet header and its one tag.
+    /// The EtherType field that names what follows the Ethernet header and its tags.
     pub ether_type_at: usize,
     /// That EtherType.
     pub ether_type: u16,
@@ -66,16 +69,20 @@ pub enum Network {
 impl Headers {
     /// Walks the frame's headers. `None` if it is shorter than an Ethernet header.
     ///
-    /// One VLAN tag is looked through, like Open vSwitch does by default: behind a second tag there
-    /// is no network header to edit. Behind MPLS there is none either.
+    /// Two VLAN tags are looked through, as `flowspace` does (and Open vSwitch with `vlan-limit=2`):
+    /// behind a third there is no network header to edit. Behind MPLS there is none either.
     pub fn locate(frame: &[u8]) -> Option<Headers> {
         let mut ether_type_at = 12;
         let mut ether_type = u16_at(frame, ether_type_at)?;
         let mut vlan = None;
-        if is_vlan(ether_type) && frame.len() >= 18 {
-            vlan = Some(12);
-            ether_type_at = 16;
-            ether_type = u16_at(frame, ether_type_at)?;
+        for _ in 0..MAX_VLAN_TAGS {
+            if !is_vlan(ether_type) {
+                break;
+            }
+            let Some(inner) = u16_at(frame, ether_type_at + 4) else { break };
+            vlan = vlan.or(Some(ether_type_at));
+            ether_type_at += 4;
+            ether_type = inner;
         }
         let payload = ether_type_at + 2;
         let mut headers =

@@ -53,7 +53,7 @@ fn edit_tci(frame: &mut [u8], edit: impl Fn(u16) -> u16) {
     }
 }
 
-/// Pushes an MPLS label stack entry behind the VLAN tag.
+/// Pushes an MPLS label stack entry behind the VLAN tags.
 ///
 /// Label, traffic class and TTL are copied from the entry it covers; without one, the TTL is the IP
 /// header's (64 if there is none) and the bottom-of-stack bit is set.

@@ -87,9 +87,10 @@ fn action(wire: Wire<'_>) -> Result<Action, ErrorCode> {
     }
 }
 
-/// Ports need not exist, but must be possible. Only real ports have queues.
+/// Ports need not exist, but must be possible: below OFPP_MAX, as Open vSwitch has it (with 0, which
+/// never exists). Only real ports have queues.
 fn output_port(number: PortNo, queued: bool) -> Result<u32, ErrorCode> {
-    let is_physical = (1..PortNo::MAX.0).contains(&number.0);
+    let is_physical = number.0 < PortNo::MAX.0;
     let is_allowed = match number {
         PortNo::IN_PORT | PortNo::LOCAL => true,
         PortNo::TABLE | PortNo::NORMAL | PortNo::FLOOD | PortNo::ALL | PortNo::CONTROLLER => {

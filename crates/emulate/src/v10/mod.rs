@@ -7,9 +7,9 @@ use flowspace::{port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
 use openflow::text::Name;
 use openflow::v10::{
-    Capabilities, ConfigFlags, FeaturesReply, FlowRemoved, FlowRemovedReason, Message, PacketIn,
-    PacketInReason, PacketOut, PacketQueue, PhyPort, PortConfig, PortFeatures, PortMod, PortNo,
-    PortReason, PortState, PortStatus, QueueGetConfigReply, SupportedActions, SwitchConfig,
+    Capabilities, ConfigFlags, FeaturesReply, FlowRemoved, FlowRemovedReason, Message, MessageType,
+    PacketIn, PacketInReason, PacketOut, PacketQueue, PhyPort, PortConfig, PortFeatures, PortMod,
+    PortNo, PortReason, PortState, PortStatus, QueueGetConfigReply, SupportedActions, SwitchConfig,
 };
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
 
@@ -18,6 +18,21 @@ use crate::ports::Port;
 use crate::session::{Session, SessionId};
 use crate::switch::{Request, Switch};
 use crate::table::{Flow, seconds};
+
+/// Whether a controller may send this in mid-session: its body is then looked at.
+pub(crate) fn is_for_switches(type_: u8) -> bool {
+    let type_ = MessageType(type_);
+    type_ == MessageType::ECHO_REPLY
+        || type_.name().is_some()
+            && !type_.is_reply()
+            && !matches!(
+                type_,
+                MessageType::HELLO
+                    | MessageType::PACKET_IN
+                    | MessageType::FLOW_REMOVED
+                    | MessageType::PORT_STATUS
+            )
+}
 
 /// Does what a message says. Errors are 1.3's codes.
 pub(crate) fn handle(

@@ -36,10 +36,11 @@ fn read_one(wire: Wire<'_>) -> Result<Action, ErrorCode> {
     }
 }
 
-/// Ports need not exist, but must be possible: Open vSwitch has 16-bit ports in 1.3 as well.
+/// Ports need not exist, but must be possible: Open vSwitch has 16-bit ports in 1.3 as well, and
+/// lets 0 pass, which never exists.
 fn output_port(number: PortNo) -> Result<u32, ErrorCode> {
     match number.0 {
-        1..0xff00 | port::IN_PORT..=port::LOCAL => Ok(number.0),
+        ..0xff00 | port::IN_PORT..=port::LOCAL => Ok(number.0),
         _ => Err(code::BAD_ACTION_BAD_OUT_PORT),
     }
 }

@@ -64,7 +64,7 @@ fn bucket(kind: GroupKind, wire: &WireBucket<'_>) -> Result<Bucket, ErrorCode> {
     }
     let watches = wire.watch_port != PortNo::ANY || wire.watch_group != ANY_GROUP;
     if kind == GroupKind::FastFailover && !watches {
-        return Err(code::GROUP_MOD_FAILED_WATCH_UNSUPPORTED);
+        return Err(code::GROUP_MOD_FAILED_INVALID_GROUP);
     }
     let is_port = matches!(wire.watch_port.0, 1..=port::MAX | port::LOCAL | port::ANY);
     if !is_port {

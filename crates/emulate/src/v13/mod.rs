@@ -13,9 +13,9 @@ use openflow::error::v13 as code;
 use openflow::text::Name;
 use openflow::v13::{
     Capabilities, ConfigFlags, FeaturesReply, FlowRemoved, FlowRemovedReason, MatchBuf, Message,
-    OxmField, PacketIn, PacketInReason, PacketOut, PacketQueue, Port as WirePort, PortConfig,
-    PortFeatures, PortMod, PortNo, PortReason, PortState, PortStatus, QueueGetConfigReply,
-    SwitchConfig, TABLE_ALL, TableMod,
+    MessageType, OxmField, PacketIn, PacketInReason, PacketOut, PacketQueue, Port as WirePort,
+    PortConfig, PortFeatures, PortMod, PortNo, PortReason, PortState, PortStatus,
+    QueueGetConfigReply, SwitchConfig, TABLE_ALL, TableMod,
 };
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
 
@@ -25,6 +25,21 @@ use crate::ports::Port;
 use crate::session::{Role, Session, SessionId};
 use crate::switch::{Request, Switch};
 use crate::table::{Flow, seconds};
+
+/// Whether a controller may send this in mid-session: its body is then looked at.
+pub(crate) fn is_for_switches(type_: u8) -> bool {
+    let type_ = MessageType(type_);
+    type_ == MessageType::ECHO_REPLY
+        || type_.name().is_some()
+            && !type_.is_reply()
+            && !matches!(
+                type_,
+                MessageType::HELLO
+                    | MessageType::PACKET_IN
+                    | MessageType::FLOW_REMOVED
+                    | MessageType::PORT_STATUS
+            )
+}
 
 /// Does what a message says.
 pub(crate) fn handle(

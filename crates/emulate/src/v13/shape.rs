@@ -12,7 +12,8 @@ use crate::frame::{ETH_ARP, ETH_IPV4, ETH_IPV6, ETH_MPLS, ETH_MPLS_MULTICAST};
 /// The headers that matter to actions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shape {
-    vlan: bool,
+    /// How many VLAN tags there are at least.
+    vlan_tags: u8,
     ether_type: Option<u16>,
     protocol: Option<u8>,
     icmp_type: Option<u8>,
@@ -26,7 +27,7 @@ impl Shape {
     pub(super) fn of(match_: &Match) -> Shape {
         let exact = |field| match_.is_exact(field).then(|| match_.get(field).0);
         Shape {
-            vlan: has_vlan_tag(match_),
+            vlan_tags: u8::from(has_vlan_tag(match_)),
             ether_type: exact(Field::DlType).map(|value| value as u16),
             protocol: exact(Field::NwProto).map(|value| value as u8),
             icmp_type: exact(Field::TpSrc).map(|value| value as u8),
@@ -36,7 +37,7 @@ impl Shape {
     /// Checks that an action finds the headers it needs, and follows what it does to them.
     pub(super) fn after(mut self, action: &Action) -> Result<Shape, ErrorCode> {
         let has_what_it_needs = match *action {
-            Action::PopVlan => self.vlan,
+            Action::PopVlan => self.vlan_tags > 0,
             Action::PopMpls(_) | Action::SetMplsTtl(_) | Action::DecMplsTtl => self.is_mpls(),
             Action::SetNwTtl(_) | Action::DecNwTtl => self.is_ip(),
             Action::SetField { field, .. } => self.has_field(OxmField(field)),
@@ -46,9 +47,8 @@ impl Shape {
             return Err(code::BAD_ACTION_MATCH_INCONSISTENT);
         }
         match *action {
-            Action::PushVlan(_) => self.vlan = true,
-            // There may be another tag behind it.
-            Action::PopVlan => self.vlan = false,
+            Action::PushVlan(_) => self.vlan_tags = self.vlan_tags.saturating_add(1),
+            Action::PopVlan => self.vlan_tags -= 1,
             Action::PushMpls(ether_type) | Action::PopMpls(ether_type) => {
                 self.ether_type = Some(ether_type);
                 self.protocol = None;
@@ -65,7 +65,7 @@ impl Shape {
             ip(ICMPV6) && self.icmp_type.is_some_and(|icmp_type| wanted.contains(&icmp_type))
         };
         match field {
-            OxmField::VLAN_VID | OxmField::VLAN_PCP => self.vlan,
+            OxmField::VLAN_VID | OxmField::VLAN_PCP => self.vlan_tags > 0,
             OxmField::IP_DSCP | OxmField::IP_ECN => self.is_ip(),
             OxmField::IPV4_SRC | OxmField::IPV4_DST => self.ether_type == Some(ETH_IPV4),
             OxmField::IPV6_SRC | OxmField::IPV6_DST | OxmField::IPV6_FLABEL => {
