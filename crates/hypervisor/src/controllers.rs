@@ -20,7 +20,8 @@ impl Controllers {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
-                let slot = u32::try_from(self.slots.len()).ok().filter(|&slot| slot <= SLOT_MASK)?;
+                let slot =
+                    u32::try_from(self.slots.len()).ok().filter(|&slot| slot <= SLOT_MASK)?;
                 self.slots.push((0, None));
                 slot
             }

@@ -1,8 +1,8 @@
 //! What the core counts, per tenant and switch. Plain numbers: the driver publishes them.
 
 use crate::time::Duration;
-use openflow::ErrorCode;
 use alloc::vec::Vec;
+use openflow::ErrorCode;
 
 /// Message types that are counted apart (all that 1.0 and 1.3 know).
 pub const TYPES: usize = 32;
@@ -13,7 +13,9 @@ pub const BUCKETS: usize = 24;
 /// Counts of one tenant on one switch.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    /// Messages from the switch that reached the tenant, by message type.
+    /// Messages of the switch that were the tenant's, by message type.
+    pub from_switch: [u64; TYPES],
+    /// Messages given to the tenant's controllers, by message type.
     pub to_controller: [u64; TYPES],
     /// Messages from the tenant's controllers, by message type.
     pub from_controller: [u64; TYPES],
@@ -65,6 +67,8 @@ impl Histogram {
 pub struct SwitchCounters {
     /// Messages from the switch, by message type.
     pub from_switch: [u64; TYPES],
+    /// Messages to the switch, the hypervisor's own included, by message type.
+    pub to_switch: [u64; TYPES],
     /// PACKET_INs that belong to no tenant.
     pub nobody: u64,
     /// Malformed or unexpected messages from the switch.

@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 pub struct Outbox {
     bytes: Vec<u8>,
     head: usize,
+    /// Where the first message begins that has not been begun to be written.
+    boundary: usize,
 }
 
 /// Capacity that an empty outbox may keep.
@@ -34,13 +36,37 @@ impl Outbox {
         if self.head == self.bytes.len() {
             self.bytes.clear();
             self.head = 0;
+            self.boundary = 0;
             if self.bytes.capacity() > KEEP {
                 self.bytes.shrink_to(KEEP);
             }
-        } else if self.head > KEEP && self.head > self.bytes.len() / 2 {
+            return;
+        }
+        while self.boundary < self.head
+            && let Some(length) = self.length_at(self.boundary)
+        {
+            self.boundary += length;
+        }
+        if self.head > KEEP && self.head > self.bytes.len() / 2 {
             self.bytes.drain(..self.head);
+            self.boundary = self.boundary.saturating_sub(self.head);
             self.head = 0;
         }
+    }
+
+    /// Whole messages that wait; counted anew each time.
+    pub fn messages(&self) -> usize {
+        let mut at = self.boundary;
+        let mut count = 0;
+        while let Some(length) = self.length_at(at) {
+            at += length;
+            count += 1;
+        }
+        count
+    }
+
+    fn length_at(&self, at: usize) -> Option<usize> {
+        openflow::frame::next(self.bytes.get(at..)?).ok()?
     }
 
     /// Forgets everything.
@@ -64,24 +90,42 @@ impl Outbox {
 mod tests {
     use super::*;
 
+    /// A message of this length, its xid as given.
+    fn message(xid: u32, length: u16) -> Vec<u8> {
+        let mut bytes = alloc::vec![1, 2];
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(&xid.to_be_bytes());
+        bytes.resize(usize::from(length), 0);
+        bytes
+    }
+
     #[test]
-    fn bytes_come_out_as_they_went_in() {
+    fn bytes_come_out_as_they_went_in_and_messages_are_counted() {
         let mut outbox = Outbox::default();
         let mut expected = Vec::new();
         let mut got = Vec::new();
-        for i in 0..200_000u32 {
-            outbox.end().extend_from_slice(&i.to_be_bytes());
-            expected.extend_from_slice(&i.to_be_bytes());
+        for i in 0..50_000u32 {
+            let message = message(i, 8 + (i % 5) as u16);
+            outbox.end().extend_from_slice(&message);
+            expected.extend_from_slice(&message);
             if i % 3 == 0 {
                 let n = outbox.len().min(9);
                 got.extend_from_slice(&outbox.as_slice()[..n]);
                 outbox.consume(n);
             }
         }
+        let mut begun = 0;
+        let mut at = 0;
+        while at < got.len() {
+            at += 8 + begun % 5;
+            begun += 1;
+        }
+        assert_eq!(outbox.messages(), 50_000 - begun);
         got.extend_from_slice(outbox.as_slice());
         outbox.clear();
         assert_eq!(got, expected);
         assert!(outbox.is_empty());
+        assert_eq!(outbox.messages(), 0);
         assert!(outbox.bytes.capacity() <= KEEP);
     }
 }

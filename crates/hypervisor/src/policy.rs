@@ -97,7 +97,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { flows: 10_000, packet_out: None, flow_mod: None, statistics: None, packet_in: None }
+        Limits {
+            flows: 10_000,
+            packet_out: None,
+            flow_mod: None,
+            statistics: None,
+            packet_in: None,
+        }
     }
 }
 

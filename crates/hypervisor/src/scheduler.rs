@@ -40,7 +40,10 @@ impl RoundRobin {
     pub fn set_weight(&mut self, index: u32, weight: u32) {
         let index = index as usize;
         if self.members.len() <= index {
-            self.members.resize(index + 1, Member { weight: 1, deficit: 0, refilled: false, place: Place::Idle });
+            self.members.resize(
+                index + 1,
+                Member { weight: 1, deficit: 0, refilled: false, place: Place::Idle },
+            );
         }
         self.members[index].weight = weight.max(1);
     }

@@ -27,16 +27,16 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use collect::Collection;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
-pub(crate) use forward::set_length;
-pub(crate) use north::Asynchronous;
-pub(crate) use reconcile::Held;
-pub(crate) use tables::{Cause, Change};
 use core::fmt;
+pub(crate) use forward::set_length;
 use hashbrown::HashMap;
+pub(crate) use north::Asynchronous;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
+pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
 use tables::Operation;
+pub(crate) use tables::{Cause, Change};
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
@@ -153,6 +153,23 @@ pub enum Event {
         /// Entries that somebody else made; they are left alone.
         foreign: usize,
     },
+}
+
+/// A tenant on the switch, as an observer may see it.
+#[derive(Clone, Copy, Debug)]
+pub struct TenantState<'a> {
+    /// The tenant.
+    pub id: TenantId,
+    /// What has been counted.
+    pub counters: &'a Counters,
+    /// Messages that wait for the switch.
+    pub waiting_south: usize,
+    /// Messages that wait for the tenant's controllers.
+    pub waiting_north: usize,
+    /// Controllers connected.
+    pub controllers: usize,
+    /// Entries in the virtual flow table.
+    pub flows: usize,
 }
 
 /// Why a switch cannot be served.
@@ -383,21 +400,25 @@ impl Switch {
         &self.counters
     }
 
-    /// Counts of each tenant that has a part of the switch, with the messages that wait for the switch.
-    pub fn tenant_counters(&self) -> impl Iterator<Item = (TenantId, &Counters, usize)> {
-        self.tenants
-            .iter()
-            .filter(|tenant| tenant.present)
-            .map(|tenant| (tenant.id, &tenant.counters, tenant.queue.len()))
+    /// Each tenant in the policy, as it stands.
+    pub fn tenants(&self) -> impl Iterator<Item = TenantState<'_>> {
+        self.tenants.iter().filter(|tenant| tenant.present).map(|tenant| TenantState {
+            id: tenant.id,
+            counters: &tenant.counters,
+            waiting_south: tenant.queue.len(),
+            waiting_north: tenant
+                .controllers
+                .iter()
+                .filter_map(|controller| self.controllers.get(*controller))
+                .map(|controller| controller.outbox.messages())
+                .sum(),
+            controllers: tenant.controllers.len(),
+            flows: tenant.flows.len(),
+        })
     }
 
     /// Units of work that may stand and do stand at the switch.
     pub fn window(&self) -> (u32, u32) {
         (self.window.limit(), self.window.in_flight())
-    }
-
-    /// The entries of a tenant's virtual flow table.
-    pub fn flow_count(&self, tenant: TenantId) -> usize {
-        self.by_id.get(&tenant).map_or(0, |at| self.tenants[at.0 as usize].flows.len())
     }
 }

@@ -17,7 +17,8 @@ use alloc::vec::Vec;
 use flowspace::Match;
 use openflow::error::v10 as code;
 use openflow::v10::{
-    ConfigFlags, FlowStatsRequest, Message, MessageType, StatsRequest, StatsRequestBody, SwitchConfig,
+    ConfigFlags, FlowStatsRequest, Message, MessageType, StatsRequest, StatsRequestBody,
+    SwitchConfig,
 };
 use openflow::{ErrorCode, Header, Version, frame};
 
@@ -148,9 +149,10 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     let mut config = Vec::new();
     let mut flows = Vec::new();
     let all = StatsRequest::from(StatsRequestBody::Flow(FlowStatsRequest::default()));
-    let written = Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
-        .write(0, &mut config)
-        .and_then(|()| all.write_message(0, &mut flows));
+    let written =
+        Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
+            .write(0, &mut config)
+            .and_then(|()| all.write_message(0, &mut flows));
     debug_assert!(written.is_ok());
     vec![(Awaits::Nothing, config), (Awaits::Own(Purpose::Flows), flows)]
 }

@@ -162,10 +162,7 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
             Awaits::Own(Purpose::Meters),
             ask(MultipartRequestBody::MeterConfig { meter_id: openflow::v13::METER_ALL }),
         ),
-        (
-            Awaits::Own(Purpose::Flows),
-            ask(MultipartRequestBody::Flow(FlowStatsRequest::default())),
-        ),
+        (Awaits::Own(Purpose::Flows), ask(MultipartRequestBody::Flow(FlowStatsRequest::default()))),
     ]
 }
 

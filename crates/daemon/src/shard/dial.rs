@@ -3,6 +3,7 @@
 use super::Shard;
 use super::session::Peer;
 use super::turn::{Entry, HANDSHAKE_TIME, Timer};
+use crate::metrics::{Kind, Rejection};
 use channel::{
     Address, Connection, Dialer, Handshake, Liveness, Options, ReadState, Readiness, Step, Token,
 };
@@ -188,6 +189,9 @@ impl Shard {
             Progress::Waiting => self.dial(at, number),
             Progress::Greeting { until, .. } => {
                 if now >= *until {
+                    let rejected =
+                        self.metrics.process.rejected(Kind::Controller, Rejection::Timeout);
+                    rejected.increment();
                     self.link_failed(at, number, "no HELLO in time");
                 }
             }
@@ -251,7 +255,12 @@ impl Shard {
                 self.link_up(at, number, readiness);
                 return;
             }
-            (Some(Err(reason)), _, _) => Some(reason),
+            (Some(Err(reason)), _, _) => {
+                let rejected =
+                    self.metrics.process.rejected(Kind::Controller, Rejection::Handshake);
+                rejected.increment();
+                Some(reason)
+            }
             (None, ReadState::Closed(reason), _) | (None, _, Err(reason)) => {
                 Some(reason.to_string())
             }
@@ -285,6 +294,7 @@ impl Shard {
         let peer = Box::new(Peer { token, connection: *connection, keepalive });
         link.progress = Progress::Up { peer, controller };
         link.dialer.succeeded();
+        self.metrics.process.connections(Kind::Controller).increment();
         tracing::info!(tenant = link.tenant.0, controller = %link.address, "controller connected");
         session.by_controller.insert(controller, number);
         self.events.set_timer(Timer::Link(at, number).key(), deadline);

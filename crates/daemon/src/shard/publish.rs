@@ -2,7 +2,10 @@
 
 use super::Shard;
 use super::turn::Timer;
-use crate::metrics::{Direction, DropReason};
+use crate::metrics::{Direction, DropReason, SwitchMetrics, TenantMetrics};
+use hypervisor::{Policy, TenantId};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How old the figures at `/metrics` may be.
@@ -17,18 +20,23 @@ impl Shard {
         for session in self.sessions.iter_mut().flatten() {
             let counters = session.core.counters();
             session.metrics.received.publish(&counters.from_switch);
+            session.metrics.sent.publish(&counters.to_switch);
             session.metrics.packet_in_unclaimed.publish(counters.nobody);
             let (limit, in_flight) = session.core.window();
             session.metrics.window.set(u64::from(limit));
             session.metrics.outstanding.set(u64::from(in_flight));
-            for (id, counters, queued) in session.core.tenant_counters() {
-                let metrics = session.tenants.entry(id).or_insert_with(|| {
-                    let name = self.snapshot.policy.tenants.iter().find(|t| t.id == id);
-                    session.metrics.tenant(id.0, name.map_or("", |tenant| &tenant.name))
-                });
+            for state in session.core.tenants() {
+                let counters = state.counters;
+                let metrics = tenant_metrics(
+                    &mut session.tenants,
+                    &session.metrics,
+                    &self.snapshot.policy,
+                    state.id,
+                );
                 let publish = |direction, by_type: &[u64]| {
                     metrics.messages(direction).publish(by_type);
                 };
+                publish(Direction::FromSwitch, &counters.from_switch);
                 publish(Direction::ToController, &counters.to_controller);
                 publish(Direction::FromController, &counters.from_controller);
                 publish(Direction::ToSwitch, &counters.to_switch);
@@ -38,11 +46,26 @@ impl Shard {
                 for (code, total) in &counters.refusals {
                     metrics.publish_refused(code.type_, code.code, *total);
                 }
-                metrics.queue_southbound.set(queued as u64);
-                metrics.flows.set(session.core.flow_count(id) as u64);
+                metrics.queue_southbound.set(state.waiting_south as u64);
+                metrics.queue_northbound.set(state.waiting_north as u64);
+                metrics.controllers.set(state.controllers as u64);
+                metrics.flows.set(state.flows as u64);
                 metrics.added_southbound.publish(&counters.waited.buckets, counters.waited.sum);
             }
         }
         self.schedule_publishing();
     }
+}
+
+/// A tenant's instruments on a switch, made when they are first wanted.
+pub(super) fn tenant_metrics<'a>(
+    known: &'a mut HashMap<TenantId, Arc<TenantMetrics>>,
+    switch: &SwitchMetrics,
+    policy: &Policy,
+    id: TenantId,
+) -> &'a Arc<TenantMetrics> {
+    known.entry(id).or_insert_with(|| {
+        let tenant = policy.tenants.iter().find(|tenant| tenant.id == id);
+        switch.tenant(id.0, tenant.map_or("", |tenant| &tenant.name))
+    })
 }

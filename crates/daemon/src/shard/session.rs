@@ -1,10 +1,11 @@
 //! A switch, its core, and the links to its tenants' controllers.
 
 use super::dial::{Link, Progress};
+use super::publish::tenant_metrics;
 use super::turn::{Entry, Timer};
 use super::{Shard, Snapshot};
 use crate::dpid::Dpid;
-use crate::metrics::{SwitchMetrics, TenantMetrics};
+use crate::metrics::{Kind, Rejection, SwitchMetrics, TenantMetrics};
 use crate::store::{Batch, Done, Full, Stored};
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
 use hypervisor::{ControllerIndex, Event, Switch, TenantId};
@@ -50,6 +51,7 @@ impl Shard {
                 peer = ?switch.0.peer_address(),
                 "a second switch with this datapath id; turned away"
             );
+            self.metrics.process.rejected(Kind::Switch, Rejection::DuplicateDpid).increment();
             let mut connection = switch.0;
             connection.finish();
             return;
@@ -99,6 +101,7 @@ impl Shard {
         let dpid = features.dpid;
         let peer = connection.peer_address();
         let keepalive = self.keepalive();
+        self.metrics.process.connections(Kind::Switch).increment();
         let metrics = self.metrics.switch(dpid, established.version.0);
         let session = Session {
             core,
@@ -158,6 +161,7 @@ impl Shard {
     /// Each controller in turn is given its share, until all have what they can take.
     fn pump_controllers(&mut self, at: usize) {
         let mut broken = Vec::new();
+        let began = self.events.now();
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         while let Some(controller) = session.core.poll_controller() {
             let share = session.core.share(controller);
@@ -165,15 +169,27 @@ impl Shard {
                 .by_controller
                 .get(&controller)
                 .and_then(|link| session.links.get_mut(link).map(|state| (*link, state)));
-            let Some((link, Link { progress: Progress::Up { peer, .. }, .. })) = peer else {
+            let Some((link, &mut Link { tenant, progress: Progress::Up { ref mut peer, .. }, .. })) =
+                peer
+            else {
                 continue;
             };
             let Some(outbox) = session.core.controller_outbox(controller) else { continue };
             let room = IN_CONNECTION.saturating_sub(peer.connection.unsent_bytes());
             let n = outbox.len().min(share).min(room);
             let taken = outbox.as_slice().get(..n).unwrap_or_default();
-            if peer.connection.push(taken).is_ok() {
+            if n > 0 && peer.connection.push(taken).is_ok() {
                 outbox.consume(n);
+                // From the turn's beginning, when what caused this was read.
+                let added = began.elapsed().as_nanos() as u64;
+                tenant_metrics(
+                    &mut session.tenants,
+                    &session.metrics,
+                    &self.snapshot.policy,
+                    tenant,
+                )
+                .added_northbound
+                .observe(added);
             }
             match peer.connection.flush() {
                 Ok(flushed) => session.core.written(controller, flushed == Flushed::Blocked),

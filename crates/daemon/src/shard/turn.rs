@@ -2,8 +2,9 @@
 
 use super::session::Peer;
 use super::{Command, Shard};
+use crate::metrics::{Kind, Rejection};
 use channel::{
-    Connection, Handshake, Listener, ReadState, Readiness, Step, TimerKey, Token,
+    CloseReason, Connection, Handshake, Listener, ReadState, Readiness, Step, TimerKey, Token,
 };
 use std::time::Duration;
 
@@ -129,6 +130,7 @@ impl Shard {
                 if let Some(token) = self.table.at(index)
                     && matches!(self.table.get(token), Some(Entry::Arriving(_)))
                 {
+                    self.metrics.process.rejected(Kind::Switch, Rejection::Timeout).increment();
                     tracing::warn!("a switch connected and did not complete the handshake");
                     self.forget_arriving(token);
                 }
@@ -153,6 +155,7 @@ impl Shard {
             match listener.accept() {
                 Ok(Some((connection, peer))) => {
                     if self.table.arriving >= HANDSHAKES {
+                        self.metrics.process.rejected(Kind::Switch, Rejection::TooMany).increment();
                         tracing::warn!(%peer, "too many switches are shaking hands; turned away");
                         continue;
                     }
@@ -215,11 +218,20 @@ impl Shard {
                 }
             }
             Some(Err(reason)) => {
+                self.metrics.process.rejected(Kind::Switch, Rejection::Handshake).increment();
                 tracing::warn!(reason, "a switch failed the handshake");
                 self.forget_arriving(readiness.token);
             }
             None => match state {
                 ReadState::Closed(reason) => {
+                    let why = match reason {
+                        CloseReason::PlainPeer
+                        | CloseReason::TlsPeer
+                        | CloseReason::TlsHandshakeCut
+                        | CloseReason::Tls(_) => Rejection::Tls,
+                        _ => Rejection::Handshake,
+                    };
+                    self.metrics.process.rejected(Kind::Switch, why).increment();
                     tracing::debug!(%reason, "a switch left before the handshake was complete");
                     self.forget_arriving(readiness.token);
                 }

@@ -30,6 +30,7 @@ impl Switch {
             && self.line.is_empty()
             && state.admit(&item, now).is_ok();
         if at_once {
+            state.counters.waited.record(Duration(0));
             let start = self.south.len();
             self.south.end().extend_from_slice(message);
             self.transmit(tenant, item, start, now);
@@ -104,6 +105,7 @@ impl Switch {
         let message = self.south.tail(start);
         if let Some(type_) = frame::type_(message) {
             count(&mut self.tenants[tenant.0 as usize].counters.to_switch, type_);
+            count(&mut self.counters.to_switch, type_);
         }
         match self.pending.add(entry) {
             Some(xid) => {
@@ -151,6 +153,7 @@ impl Switch {
         let written = frame::write(self.version, type_, xid, self.south.end(), |_| {});
         debug_assert!(written.is_ok());
         self.counters.own_barriers += 1;
+        count(&mut self.counters.to_switch, type_);
         self.unacknowledged = 0;
         self.answers_due += 1;
         self.last_sent = now;

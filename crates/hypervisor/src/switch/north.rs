@@ -19,6 +19,15 @@ pub(crate) enum Asynchronous {
 }
 
 impl Asynchronous {
+    /// The message type, which is the same in both versions.
+    fn type_(self) -> u8 {
+        match self {
+            Asynchronous::PacketIn(_) => 10,
+            Asynchronous::FlowRemoved(_) => 11,
+            Asynchronous::PortStatus(_) => 12,
+        }
+    }
+
     fn is_wanted(self, controller: &Controller) -> bool {
         let AsyncConfig { packet_in, port_status, flow_removed } = controller.async_config;
         let (masks, reason) = match self {
@@ -79,6 +88,7 @@ impl Switch {
     ) -> bool {
         let Switch { tenants, controllers, dirty, settings, .. } = self;
         let state = &mut tenants[tenant.0 as usize];
+        count(&mut state.counters.from_switch, kind.type_());
         for &index in &state.controllers {
             let Some(controller) = controllers.get_mut(index) else { continue };
             if controller.closing || !kind.is_wanted(controller) {
@@ -160,6 +170,10 @@ impl Switch {
 
     /// A reply of the switch, made the controller's own by its xid.
     pub(crate) fn relay_reply(&mut self, origin: &Origin, reply: &[u8]) {
+        let counters = &mut self.tenants[origin.tenant.0 as usize].counters;
+        for type_ in types(reply) {
+            count(&mut counters.from_switch, type_);
+        }
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
         message.extend_from_slice(reply);

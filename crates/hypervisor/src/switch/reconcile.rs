@@ -51,7 +51,8 @@ impl Switch {
             }
             let found = self.tenant_of(cookie.tenant).and_then(|tenant| {
                 let flow = self.tenants[tenant.0 as usize].flows.get(cookie.number)?;
-                let piece = flow.pieces.iter().position(|piece| self.is_held(flow, piece, entry))?;
+                let piece =
+                    flow.pieces.iter().position(|piece| self.is_held(flow, piece, entry))?;
                 Some((tenant, flow, piece))
             });
             match found {
@@ -63,7 +64,12 @@ impl Switch {
                         let (flow, at) = (flow.clone(), piece);
                         let cause = Cause::own(tenant, now);
                         self.submit_piece(
-                            &cause, cookie.number, &flow, &flow.pieces[at], Change::Modify, NO_BUFFER,
+                            &cause,
+                            cookie.number,
+                            &flow,
+                            &flow.pieces[at],
+                            Change::Modify,
+                            NO_BUFFER,
                         );
                         installed += 1;
                     }

@@ -2,6 +2,7 @@
 
 use super::north::Asynchronous;
 use super::{Event, Features, Port, Settings, StartError, Switch};
+use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
 use crate::pending::{Awaits, Entry, Pending, Purpose};
@@ -190,7 +191,9 @@ impl Switch {
             None => self.ports.remove(&number),
         };
         let flooded = |port: &Option<Port>| port.as_ref().is_some_and(|port| !port.no_flood);
-        if self.is_ready() && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some()) {
+        if self.is_ready()
+            && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some())
+        {
             self.flush(now);
             self.resync(now);
         }
@@ -223,6 +226,9 @@ impl Switch {
         let start = self.south.len();
         self.south.end().extend_from_slice(message);
         frame::set_xid(self.south.tail(start), xid);
+        if let Some(type_) = frame::type_(message) {
+            count(&mut self.counters.to_switch, type_);
+        }
         self.last_sent = now;
         if awaits == Awaits::Nothing {
             self.unacknowledged += 1;
@@ -254,9 +260,9 @@ impl Switch {
         match purpose {
             // Not every switch has groups or meters: then there are none to reconcile.
             Purpose::Groups | Purpose::Meters => self.learned_one(now),
-            Purpose::Ports | Purpose::Flows => self.events.push_back(Event::CloseSwitch(
-                "the switch does not tell its ports or its flows",
-            )),
+            Purpose::Ports | Purpose::Flows => self
+                .events
+                .push_back(Event::CloseSwitch("the switch does not tell its ports or its flows")),
             Purpose::Change => self.counters.unexpected += 1,
         }
     }
@@ -292,9 +298,8 @@ impl Switch {
             self.line.set_weight(at as u32, tenant.weight);
         }
         let by_id = &self.by_id;
-        self.view = View::compile(&policy, self.dpid, self.tenants.len(), |id| {
-            by_id.get(&id).copied()
-        });
+        self.view =
+            View::compile(&policy, self.dpid, self.tenants.len(), |id| by_id.get(&id).copied());
         self.policy = policy;
     }
 

@@ -54,8 +54,7 @@ impl Switch {
     /// Starts an operation of a tenant.
     pub(crate) fn begin(&mut self, tenant: TenantIndex) -> u32 {
         self.next_operation = self.next_operation.wrapping_add(1);
-        let operation =
-            Operation { tenant, remaining: 0, before: Vec::new(), number_before: None };
+        let operation = Operation { tenant, remaining: 0, before: Vec::new(), number_before: None };
         self.operations.insert(self.next_operation, operation);
         self.next_operation
     }
@@ -155,17 +154,26 @@ impl Switch {
         change: Change,
         buffer_id: u32,
     ) {
-        let cookie =
-            Cookie { tenant: self.tenants[cause.tenant.0 as usize].id, number }.to_wire();
+        let cookie = Cookie { tenant: self.tenants[cause.tenant.0 as usize].id, number }.to_wire();
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
         let written = match self.version {
-            Version::V1_0 => {
-                crate::v10::flow_mod::write_piece(cookie, flow, piece, change, buffer_id, &mut message)
-            }
-            _ => {
-                crate::v13::flow_mod::write_piece(cookie, flow, piece, change, buffer_id, &mut message)
-            }
+            Version::V1_0 => crate::v10::flow_mod::write_piece(
+                cookie,
+                flow,
+                piece,
+                change,
+                buffer_id,
+                &mut message,
+            ),
+            _ => crate::v13::flow_mod::write_piece(
+                cookie,
+                flow,
+                piece,
+                change,
+                buffer_id,
+                &mut message,
+            ),
         };
         if written.is_ok() {
             self.submit_change(cause, &message);
@@ -198,7 +206,9 @@ impl Switch {
         now: Instant,
     ) {
         // Already undone: one error is enough.
-        let Some(Operation { tenant, before, number_before, .. }) = self.operations.remove(&operation) else {
+        let Some(Operation { tenant, before, number_before, .. }) =
+            self.operations.remove(&operation)
+        else {
             return;
         };
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
@@ -214,7 +224,12 @@ impl Switch {
                     });
                     if !stays {
                         self.submit_piece(
-                            &cause, number, current, piece, Change::Delete, openflow::NO_BUFFER,
+                            &cause,
+                            number,
+                            current,
+                            piece,
+                            Change::Delete,
+                            openflow::NO_BUFFER,
                         );
                     }
                 }
@@ -226,9 +241,7 @@ impl Switch {
                 // A modification that never happened is undone by modifying back, which keeps the counters.
                 let change = if current.is_some() { Change::Modify } else { Change::Add };
                 for piece in &pieces {
-                    self.submit_piece(
-                        &cause, number, &before, piece, change, openflow::NO_BUFFER,
-                    );
+                    self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
                 }
             }
         }

@@ -86,8 +86,9 @@ impl Switch {
         let number = old.unwrap_or_else(|| state.flows.number());
         self.put_flow(cause, number, flow.clone());
         for piece in &flow.pieces {
-            let here = buffered
-                .filter(|b| super::read_match(&piece.match_wire).is_some_and(|m| m.matches(&b.key)));
+            let here = buffered.filter(|b| {
+                super::read_match(&piece.match_wire).is_some_and(|m| m.matches(&b.key))
+            });
             let buffer_id = here.map_or(NO_BUFFER, |b| b.physical);
             self.submit_piece(cause, number, &flow, piece, Change::Add, buffer_id);
         }
@@ -144,12 +145,7 @@ impl Switch {
         }
     }
 
-    fn meant_by(
-        &self,
-        tenant: TenantIndex,
-        flow_mod: &FlowMod<'_>,
-        match_: &Match,
-    ) -> Vec<u32> {
+    fn meant_by(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>, match_: &Match) -> Vec<u32> {
         let flows = &self.tenants[tenant.0 as usize].flows;
         match flow_mod.command {
             FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT => {

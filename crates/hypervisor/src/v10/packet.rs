@@ -169,11 +169,7 @@ impl Switch {
     }
 
     /// The port that a packet is said to have entered by: one of the slice's, or none.
-    fn entry_port_v10(
-        &self,
-        tenant: TenantIndex,
-        port: PortNo,
-    ) -> Result<Option<u32>, ErrorCode> {
+    fn entry_port_v10(&self, tenant: TenantIndex, port: PortNo) -> Result<Option<u32>, ErrorCode> {
         match port {
             PortNo::NONE | PortNo::CONTROLLER => Ok(None),
             port if self.view.sees_port(tenant, port_from_v10(port.0)) => {

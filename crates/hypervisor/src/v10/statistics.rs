@@ -13,9 +13,9 @@ use hashbrown::{HashMap, HashSet};
 use openflow::error::v10 as code;
 use openflow::text::{Name, Text};
 use openflow::v10::{
-    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, PortNo, PortStats,
-    QUEUE_ALL, QueueStats, StatsFlags, StatsReply, StatsReplyBody, StatsRequest, StatsRequestBody,
-    StatsType, TABLE_ALL, TableStats, Wildcards,
+    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, PortNo, PortStats, QUEUE_ALL,
+    QueueStats, StatsFlags, StatsReply, StatsReplyBody, StatsRequest, StatsRequestBody, StatsType,
+    TABLE_ALL, TableStats, Wildcards,
 };
 use openflow::{ErrorCode, List, ListBuf, Version, frame};
 
@@ -108,7 +108,13 @@ impl Switch {
         let written = match asked.body {
             StatsRequestBody::Flow(filter) => {
                 let entries = self.flow_statistics_v10(tenant, &filter, answers);
-                write_parts(Version::V1_0, StatsType::FLOW.0, waiter.origin.xid, entries.into_iter(), &mut out)
+                write_parts(
+                    Version::V1_0,
+                    StatsType::FLOW.0,
+                    waiter.origin.xid,
+                    entries.into_iter(),
+                    &mut out,
+                )
             }
             StatsRequestBody::Aggregate(filter) => {
                 let mut sum = AggregateStats::default();

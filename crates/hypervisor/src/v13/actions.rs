@@ -281,7 +281,8 @@ impl Switch {
             return Ok(());
         }
         for image in images.iter().flatten() {
-            let nowhere = image.exact_value(Field::InPort) == Some(u128::from(PortNo::CONTROLLER.0));
+            let nowhere =
+                image.exact_value(Field::InPort) == Some(u128::from(PortNo::CONTROLLER.0));
             let image = if nowhere { image.without(Field::InPort) } else { *image };
             if !self.view.wins_everywhere(tenant, &image) && !self.wins_at_own_ports(tenant, &image)
             {

@@ -139,9 +139,10 @@ impl Switch {
         let mut any = false;
         for number in found {
             let state = &self.tenants[cause.tenant.0 as usize];
-            let meant = state.flows.get(number).is_some_and(|flow| {
-                sends_to(&flow.actions, flow_mod.out_port, flow_mod.out_group)
-            });
+            let meant = state
+                .flows
+                .get(number)
+                .is_some_and(|flow| sends_to(&flow.actions, flow_mod.out_port, flow_mod.out_group));
             if !meant {
                 continue;
             }
@@ -225,9 +226,9 @@ impl Switch {
             _ => flows.matching(table, match_),
         };
         found.retain(|number| {
-            flows.get(*number).is_some_and(|flow| {
-                (flow.cookie ^ flow_mod.cookie) & flow_mod.cookie_mask == 0
-            })
+            flows
+                .get(*number)
+                .is_some_and(|flow| (flow.cookie ^ flow_mod.cookie) & flow_mod.cookie_mask == 0)
         });
         found
     }

@@ -121,7 +121,11 @@ impl Switch {
         let meter = MeterMod::parse(request.body()).map_err(super::unreadable)?;
         let tenant = request.tenant;
         let known = self.numbers(tenant, Kind::Meter).get(meter.meter_id).cloned();
-        if meter.bands.iter().any(|band| !matches!(band, MeterBand::Drop { .. } | MeterBand::DscpRemark { .. })) {
+        if meter
+            .bands
+            .iter()
+            .any(|band| !matches!(band, MeterBand::Drop { .. } | MeterBand::DscpRemark { .. }))
+        {
             return Err(code::METER_MOD_FAILED_BAD_BAND);
         }
         match meter.command {
@@ -358,7 +362,8 @@ impl Switch {
                     GroupModCommand::ADD
                 };
                 let mut message = Vec::new();
-                let written = self.write_group(tenant, &group, command, known.physical, &mut message);
+                let written =
+                    self.write_group(tenant, &group, command, known.physical, &mut message);
                 if written.is_ok() {
                     messages.push(message);
                 }

@@ -41,9 +41,9 @@ impl Switch {
         let ranked = self.view.ranked();
         for (rank, (match_, tenant)) in ranked.iter().enumerate() {
             // A new level begins where an entry overlaps one of another tenant in the level before it.
-            let collides = level.iter().any(|&other| {
-                ranked[other].1 != *tenant && ranked[other].0.overlaps(match_)
-            });
+            let collides = level
+                .iter()
+                .any(|&other| ranked[other].1 != *tenant && ranked[other].0.overlaps(match_));
             if collides {
                 priority = priority.saturating_sub(1);
                 level.clear();
@@ -61,11 +61,7 @@ impl Switch {
 
     /// After a new connection: what is held is kept, what is missing is installed, what is no longer wanted goes.
     /// Gives the numbers of each.
-    pub(crate) fn reconcile_own(
-        &mut self,
-        held: &[&Held],
-        now: Instant,
-    ) -> (usize, usize, usize) {
+    pub(crate) fn reconcile_own(&mut self, held: &[&Held], now: Instant) -> (usize, usize, usize) {
         self.own = held
             .iter()
             .filter(|held| held.table == 0)

@@ -13,9 +13,7 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::{Field, Key};
 use openflow::error::v13 as code;
-use openflow::v13::{
-    Action, Match, OxmField, PacketIn, PacketInReason, PacketOut, PortNo,
-};
+use openflow::v13::{Action, Match, OxmField, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{ErrorCode, List, NO_BUFFER, frame};
 
 /// The cookie of a PACKET_IN that no entry caused.
@@ -262,4 +260,3 @@ impl Switch {
         Ok(())
     }
 }
-

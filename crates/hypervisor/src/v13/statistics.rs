@@ -49,8 +49,7 @@ impl Switch {
             MultipartRequestBody::Aggregate(filter) => {
                 // The switch can add up by itself, unless the tenant's cookies are a part of the question.
                 let by_switch = filter.cookie_mask == 0;
-                let type_ =
-                    if by_switch { MultipartType::AGGREGATE } else { MultipartType::FLOW };
+                let type_ = if by_switch { MultipartType::AGGREGATE } else { MultipartType::FLOW };
                 let question = self.flow_question_v13(tenant, &filter, by_switch)?;
                 self.collect(request, type_.0, Share::Tenant, &question, LONG);
             }
@@ -73,7 +72,9 @@ impl Switch {
             MultipartRequestBody::Group { group_id } => {
                 let physical = self.physical_number(tenant, Kind::Group, group_id, GROUP_ALL);
                 match physical {
-                    Some(group_id) => self.ask_switch(request, MultipartRequestBody::Group { group_id }, 1)?,
+                    Some(group_id) => {
+                        self.ask_switch(request, MultipartRequestBody::Group { group_id }, 1)?
+                    }
                     None => self.collect(request, MultipartType::GROUP.0, Share::Tenant, &[], 1),
                 }
             }
@@ -216,17 +217,11 @@ impl Switch {
                 write_parts(self.version, type_, xid, tables.iter().map(Vec::as_slice), &mut out)
             }
             // Aggregates, features and experimenters' answers are one structure each.
-            _ => frame::write(
-                self.version,
-                MessageType::MULTIPART_REPLY.0,
-                xid,
-                &mut out,
-                |out| {
-                    Encode::write(&asked.type_(), out);
-                    out.extend_from_slice(&[0; 6]);
-                    out.extend_from_slice(answers);
-                },
-            ),
+            _ => frame::write(self.version, MessageType::MULTIPART_REPLY.0, xid, &mut out, |out| {
+                Encode::write(&asked.type_(), out);
+                out.extend_from_slice(&[0; 6]);
+                out.extend_from_slice(answers);
+            }),
         };
         if written.is_ok() {
             self.answer(waiter.origin.controller, &out);
