@@ -102,12 +102,14 @@ pub struct Pending {
     released: u32,
 }
 
-impl Pending {
+impl Default for Pending {
     /// An empty ring.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Pending { slots: Vec::new(), next: 1, released: 1 }
     }
+}
 
+impl Pending {
     /// Takes the next xid for a message. `None` when all slots wait for replies.
     pub fn add(&mut self, entry: Entry) -> Option<u32> {
         if self.slots.is_empty() {
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_xid_finds_its_entry_once() {
-        let mut pending = Pending::new();
+        let mut pending = Pending::default();
         let xid = pending.add(entry(Awaits::Reply)).unwrap();
         assert!(pending.take(xid).is_some());
         assert!(pending.take(xid).is_none());
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn slots_that_await_a_reply_are_not_reused() {
-        let mut pending = Pending::new();
+        let mut pending = Pending::default();
         let slow = pending.add(entry(Awaits::Reply)).unwrap();
         for _ in 0..3 * CAPACITY {
             pending.add(entry(Awaits::Nothing)).unwrap();
@@ -207,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_ring_full_of_requests_takes_no_more() {
-        let mut pending = Pending::new();
+        let mut pending = Pending::default();
         for _ in 0..CAPACITY {
             pending.add(entry(Awaits::Reply)).unwrap();
         }
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn work_is_released_once_and_in_order() {
-        let mut pending = Pending::new();
+        let mut pending = Pending::default();
         let xids: Vec<u32> =
             (0..10).map(|_| pending.add(entry(Awaits::Nothing)).unwrap()).collect();
         assert_eq!(pending.release_up_to(xids[3]), 4);

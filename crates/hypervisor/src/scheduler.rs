@@ -78,7 +78,7 @@ impl RoundRobin {
             if member.deficit > 0 {
                 return Some(index);
             }
-            self.to_the_back(index);
+            self.send_back(index);
         }
     }
 
@@ -91,11 +91,11 @@ impl RoundRobin {
         if !more && self.fresh.len() + self.old.len() == 1 {
             self.skip(index);
         } else if !more || member.deficit <= 0 {
-            self.to_the_back(index);
+            self.send_back(index);
         }
     }
 
-    fn to_the_back(&mut self, index: u32) {
+    fn send_back(&mut self, index: u32) {
         let list = if self.fresh.front() == Some(&index) { &mut self.fresh } else { &mut self.old };
         if list.pop_front().is_some() {
             let member = &mut self.members[index as usize];

@@ -127,7 +127,7 @@ impl View {
 
     /// Whether any tenant only observes.
     pub fn has_readers(&self) -> bool {
-        self.readers.len() > 0
+        !self.readers.is_empty()
     }
 
     /// Calls `f` with each tenant that observes the packet; possibly several times with the same one.

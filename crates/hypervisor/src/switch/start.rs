@@ -115,7 +115,7 @@ impl Switch {
             south: Default::default(),
             line: RoundRobin::default(),
             window: Window::new(now),
-            pending: Pending::new(),
+            pending: Pending::default(),
             unacknowledged: 0,
             answers_due: 0,
             last_sent: now,

@@ -7,6 +7,7 @@ use crate::pending::{Awaits, Purpose};
 use crate::store::Kind;
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_parts};
 use crate::time::Instant;
+use alloc::vec;
 use alloc::vec::Vec;
 use flowspace::{Field, Match};
 use openflow::error::v13 as code;
@@ -345,8 +346,7 @@ impl Switch {
 
     fn table_statistics_v13(&mut self, request: &Request<'_>) {
         let tables = usize::from(self.tenant_tables());
-        let mut active = Vec::new();
-        active.resize(tables, 0u32);
+        let mut active = vec![0u32; tables];
         for (_, flow) in self.tenants[request.tenant.0 as usize].flows.iter() {
             if let Some(count) = active.get_mut(usize::from(flow.table)) {
                 *count += 1;
