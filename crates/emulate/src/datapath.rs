@@ -31,6 +31,8 @@ pub(crate) struct Datapath {
     pub(crate) buffers: Buffers,
     /// Where NORMAL saw stations: by VLAN and address.
     pub(crate) stations: HashMap<(u16, u64), u32>,
+    /// How fragments are handled (`OFPC_FRAG_*`), for all controllers alike.
+    pub(crate) fragments: u16,
     /// A planted fault.
     pub(crate) drops_changed_packets: bool,
 }

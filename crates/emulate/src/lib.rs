@@ -8,13 +8,22 @@
 //!
 //! What this crate deliberately lacks: measuring, and any knowledge of a hypervisor.
 //!
-//! Start reading in `switch.rs`; then `pipeline.rs` (packets), `datapath.rs` (commands), `v10` and
-//! `v13` (the wire).
+//! Around it:
+//! - [`Network`] joins switches by links, with hosts that answer ping, all in memory;
+//! - [`Runner`] puts a network on real sockets, as slow as is wanted;
+//! - [`SlowSwitch`] is a slow switch in virtual time;
+//! - [`controller`] has controllers, good and bad, with and without sockets;
+//! - [`puppet`] has peers that a test scripts message by message;
+//! - [`frame`](mod@frame) builds frames and edits them.
+//!
+//! Start reading in `switch.rs`; then `dispatch.rs` (sessions), `pipeline.rs` (packets),
+//! `datapath.rs` (commands), `v10` and `v13` (the wire).
 
 mod action;
 mod buffers;
 pub mod controller;
 mod datapath;
+mod dispatch;
 mod effects;
 mod error;
 mod fault;

@@ -9,9 +9,14 @@ use flowspace::{Field, Key};
 use crate::action::{Action, ActionSet, Instructions, port};
 use crate::datapath::Datapath;
 use crate::effects::{Effects, Event, PacketInReason, ToController, Transmit};
+use crate::frame;
 use crate::meters::{BandKind, Verdict};
 use crate::ports::config;
 use crate::rewrite;
+
+/// `OFPC_FRAG_*`.
+const FRAG_MASK: u16 = 3;
+const FRAG_DROP: u16 = 1;
 
 /// Groups nest at most this deep; they cannot loop, but a chain could be long.
 const MAX_GROUP_DEPTH: u32 = 16;
@@ -72,7 +77,8 @@ impl Datapath {
     /// A frame that came in at a port. Unknown ports and ports that do not receive drop it.
     pub(crate) fn receive(&mut self, now: u64, in_port: u32, frame: &[u8], effects: &mut Effects) {
         let accepted = self.ports.get_mut(&in_port).is_some_and(|port| port.receive(frame.len()));
-        if accepted && frame.len() >= 14 {
+        let is_dropped = self.fragments & FRAG_MASK == FRAG_DROP && frame::is_fragment(frame);
+        if accepted && frame.len() >= 14 && !is_dropped {
             let packet = self.packet(in_port, frame.to_vec());
             self.walk_tables(now, packet, effects);
         }

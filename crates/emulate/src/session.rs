@@ -49,7 +49,6 @@ pub(crate) struct Session {
     /// Bytes for the controller that leave later, with their times, ns.
     pub(crate) later: VecDeque<(u64, Vec<u8>)>,
     pub(crate) miss_send_len: u16,
-    pub(crate) config_flags: u16,
     pub(crate) role: Role,
     pub(crate) masks: AsyncMasks,
     next_xid: u32,
@@ -65,7 +64,6 @@ impl Session {
             out: Vec::new(),
             later: VecDeque::new(),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
-            config_flags: 0,
             role: Role::Equal,
             masks: AsyncMasks::default(),
             next_xid: 0,

@@ -158,6 +158,25 @@ fn a_slow_switch_takes_its_time_for_every_message() {
 }
 
 #[test]
+fn what_a_controller_does_not_read_is_dropped_beyond_a_bound() {
+    let running = running(Network::single(1, |_| {}), ServiceTime::default());
+    let client = controller(&running);
+    let frame = path(1, 2).udp(1, 2, &[0; 1000]);
+    let deadline = Instant::now() + SECONDS;
+    while running.counters(SWITCH).unwrap().dropped == 0 {
+        assert!(Instant::now() < deadline);
+        let frame = frame.clone();
+        let flood = move |n: &mut Network, now: u64| {
+            (0..1000).for_each(|_| drop(n.inject(now, HostIndex(0), &frame)));
+        };
+        running.call(flood).unwrap();
+    }
+    let counters = running.counters(SWITCH).unwrap();
+    assert!(counters.backlog < 5 << 20, "{counters:?}");
+    drop(client);
+}
+
+#[test]
 fn planted_faults_show_on_the_wire() {
     let network = |fault: Fault| Network::single(1, move |config| config.faults = vec![fault]);
     let on = |fault: Fault| running(network(fault), ServiceTime::default());

@@ -134,6 +134,11 @@ fn plain_requests_are_answered() {
     ask(&mut peer, Message::GetConfigRequest, |answer| {
         assert_eq!(answer, Message::GetConfigReply(config));
     });
+    let mut fragment = path(1, 2).udp(1, 2, b"");
+    assert_eq!(peer.receive(1, &fragment).packet_ins, 1);
+    fragment[20] |= 0x20;
+    assert_eq!(peer.receive(1, &fragment).packet_ins, 0, "fragments are dropped as configured");
+    peer.frames();
     let port = PortNo(2);
     ask(&mut peer, Message::QueueGetConfigRequest(QueueGetConfigRequest { port }), |answer| {
         let Message::QueueGetConfigReply(reply) = answer else { panic!("{answer:?}") };

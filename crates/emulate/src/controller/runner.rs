@@ -222,6 +222,8 @@ struct Peer {
 
 /// Messages of one switch handled before others have their turn.
 const MESSAGES_PER_TURN: usize = 256;
+/// Bytes waiting to be written one at a time, beyond which nothing more is read.
+const MAX_DRIP: usize = 1 << 20;
 const PACKET_IN: u8 = 10;
 const ERROR: u8 = 1;
 
@@ -301,7 +303,8 @@ impl Worker {
         let mut out = Vec::new();
         let Some(peer) = self.peers.get_mut(index) else { return true };
         let mut goes_on = true;
-        if self.manner != Manner::NeverReads && !peer.line.is_stuffed() {
+        let has_room = !peer.line.is_stuffed() && peer.drip.len() < MAX_DRIP;
+        if self.manner != Manner::NeverReads && has_room {
             for turn in 0..MESSAGES_PER_TURN {
                 match peer.line.has_frame(now) {
                     Ok(true) => {}

@@ -128,6 +128,16 @@ pub fn set_ttl(frame: &mut [u8], ttl: u8) {
     }
 }
 
+/// Whether the frame is a fragment of an IPv4 packet, the first or a later one.
+pub fn is_fragment(frame: &[u8]) -> bool {
+    /// "More fragments" and the offset.
+    const FRAGMENT: u16 = 0x3fff;
+    match Headers::locate(frame).and_then(|headers| headers.network) {
+        Some(Network::Ipv4(at)) => u16_at(frame, at + 6).is_some_and(|word| word & FRAGMENT != 0),
+        _ => false,
+    }
+}
+
 /// Sets the IP protocol number of IPv4 (the header of the transport is left as it is).
 pub fn set_ip_proto(frame: &mut [u8], protocol: u8) {
     if let Some(Network::Ipv4(at)) = Headers::locate(frame).and_then(|headers| headers.network) {

@@ -23,6 +23,8 @@ pub struct Counters {
     pub disconnections: u64,
     /// Bytes for controllers that waited for room in the send buffer, at the last look.
     pub backlog: u64,
+    /// Messages for a controller that were dropped because it does not read.
+    pub dropped: u64,
 }
 
 impl Counters {
@@ -59,6 +61,7 @@ pub(super) struct Shared {
     pub(super) connections: AtomicU64,
     pub(super) disconnections: AtomicU64,
     pub(super) backlog: AtomicU64,
+    dropped: AtomicU64,
 }
 
 impl Shared {
@@ -67,11 +70,15 @@ impl Shared {
     }
 
     /// Counts the frames in what is about to be sent.
-    pub(super) fn count_sent(&self, mut bytes: &[u8]) {
-        while let Ok(Some(length)) = openflow::frame::next(bytes) {
-            count(&self.sent, openflow::frame::type_(bytes));
-            bytes = bytes.get(length..).unwrap_or_default();
-        }
+    pub(super) fn count_sent(&self, bytes: &[u8]) {
+        for_each_frame(bytes, |frame| count(&self.sent, openflow::frame::type_(frame)));
+    }
+
+    /// Counts the frames in what will not be sent.
+    pub(super) fn count_dropped(&self, bytes: &[u8]) {
+        for_each_frame(bytes, |_| {
+            self.dropped.fetch_add(1, Relaxed);
+        });
     }
 
     pub(super) fn read(&self, elapsed: Duration) -> Counters {
@@ -84,7 +91,15 @@ impl Shared {
             connections: self.connections.load(Relaxed),
             disconnections: self.disconnections.load(Relaxed),
             backlog: self.backlog.load(Relaxed),
+            dropped: self.dropped.load(Relaxed),
         }
+    }
+}
+
+fn for_each_frame(mut bytes: &[u8], mut look: impl FnMut(&[u8])) {
+    while let Ok(Some(length)) = openflow::frame::next(bytes) {
+        look(bytes);
+        bytes = bytes.get(length..).unwrap_or_default();
     }
 }
 

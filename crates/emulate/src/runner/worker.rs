@@ -40,6 +40,9 @@ pub(super) struct Worker {
     unfinished: bool,
 }
 
+/// Bytes that may wait for a controller that does not read. While any wait no request is taken, so
+/// what comes on top is news (PACKET_IN and the like), and beyond this it is dropped and counted.
+const MAX_BACKLOG: usize = 4 << 20;
 /// Messages of one switch handled before others have their turn.
 const MESSAGES_PER_TURN: usize = 128;
 
@@ -367,6 +370,11 @@ impl Worker {
             if let Some(output) = switch.output(*session)
                 && !output.is_empty()
             {
+                if line.backlog() > MAX_BACKLOG {
+                    station.shared.count_dropped(output);
+                    output.clear();
+                    continue;
+                }
                 station.shared.count_sent(output);
                 line.send(output);
             }

@@ -13,10 +13,11 @@ use openflow::v10::{
 };
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
 
+use crate::dispatch::Request;
 use crate::effects::{Effects, Event, ToController};
 use crate::ports::Port;
 use crate::session::{Session, SessionId};
-use crate::switch::{Request, Switch};
+use crate::switch::Switch;
 use crate::table::{Flow, seconds};
 
 /// Whether a controller may send this in mid-session: its body is then looked at.
@@ -53,18 +54,17 @@ pub(crate) fn handle(
         Message::Vendor(_) => return Err(code::BAD_REQUEST_BAD_EXPERIMENTER),
         Message::FeaturesRequest => features(switch, id, xid),
         Message::GetConfigRequest => {
-            let config =
-                switch.session_ref(id).map_or_else(SwitchConfig::default, |session| SwitchConfig {
-                    flags: ConfigFlags(session.config_flags),
-                    miss_send_len: session.miss_send_len,
-                });
+            let config = SwitchConfig {
+                flags: ConfigFlags(switch.datapath.fragments),
+                miss_send_len: switch.session_ref(id).map_or(0, |session| session.miss_send_len),
+            };
             switch.reply(id, |out| Message::GetConfigReply(config).write(xid, out));
         }
         Message::SetConfig(config) => {
             if let Some(session) = switch.session(id) {
-                session.config_flags = config.flags.0;
                 session.miss_send_len = config.miss_send_len;
             }
+            switch.datapath.fragments = config.flags.0;
         }
         Message::PacketOut(packet) => packet_out(switch, request.now, &packet, effects)?,
         Message::FlowMod(body) => {

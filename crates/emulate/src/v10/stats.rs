@@ -12,9 +12,10 @@ use openflow::{ErrorCode, Version};
 use super::flow;
 use crate::action::ANY_GROUP;
 use crate::datapath::Filter;
+use crate::dispatch::Request;
 use crate::parts::Parts;
 use crate::ports::Port;
-use crate::switch::{Request, Switch};
+use crate::switch::Switch;
 use crate::table::Flow;
 
 /// Answers a statistics request.

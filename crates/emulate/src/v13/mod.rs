@@ -20,10 +20,11 @@ use openflow::v13::{
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
 
 use crate::action::port;
+use crate::dispatch::Request;
 use crate::effects::{Effects, Event, ToController};
 use crate::ports::Port;
 use crate::session::{Role, Session, SessionId};
-use crate::switch::{Request, Switch};
+use crate::switch::Switch;
 use crate::table::{Flow, seconds};
 
 /// Whether a controller may send this in mid-session: its body is then looked at.
@@ -68,11 +69,10 @@ pub(crate) fn handle(
             answer(switch, Message::FeaturesReply(body));
         }
         Message::GetConfigRequest => {
-            let config =
-                switch.session_ref(id).map_or_else(SwitchConfig::default, |session| SwitchConfig {
-                    flags: ConfigFlags(session.config_flags),
-                    miss_send_len: session.miss_send_len,
-                });
+            let config = SwitchConfig {
+                flags: ConfigFlags(switch.datapath.fragments),
+                miss_send_len: switch.session_ref(id).map_or(0, |session| session.miss_send_len),
+            };
             answer(switch, Message::GetConfigReply(config));
         }
         Message::SetConfig(config) => set_config(switch, id, config)?,
@@ -242,9 +242,9 @@ fn set_config(switch: &mut Switch, id: SessionId, config: SwitchConfig) -> Resul
         return Err(code::SWITCH_CONFIG_FAILED_BAD_FLAGS);
     }
     if let Some(session) = switch.session(id) {
-        session.config_flags = config.flags.0;
         session.miss_send_len = config.miss_send_len;
     }
+    switch.datapath.fragments = config.flags.0;
     Ok(())
 }
 

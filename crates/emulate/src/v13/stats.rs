@@ -14,11 +14,12 @@ use openflow::{ErrorCode, ListBuf, Version};
 
 use super::{actions, features, flow, wire_match, wire_port};
 use crate::datapath::{Filter, MAX_BANDS, MAX_GROUPS, MAX_METERS};
+use crate::dispatch::Request;
 use crate::groups::{Group, GroupKind};
 use crate::meters::{BandKind, Meter};
 use crate::parts::Parts;
 use crate::ports::Port;
-use crate::switch::{Request, Switch};
+use crate::switch::Switch;
 use crate::table::{Flow, seconds};
 
 /// Answers a multipart request.

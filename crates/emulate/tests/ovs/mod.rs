@@ -48,7 +48,10 @@ impl Ovs {
         self.run("ovsdb-tool", &["create", "conf.db", schema]);
         self.spawn("ovsdb-server", &["conf.db", "--remote=punix:db.sock", "--unixctl=db.ctl"]);
         self.wait_for_file("db.sock");
-        self.run("ovs-vsctl", &["--db=unix:db.sock", "--no-wait", "init"]);
+        self.run(
+            "ovs-vsctl",
+            &["--db=unix:db.sock", "--retry", "--timeout=20", "--no-wait", "init"],
+        );
         let unixctl = format!("--unixctl={}", self.folder.join("vs.ctl").display());
         self.spawn(
             "ovs-vswitchd",
