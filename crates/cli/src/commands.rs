@@ -1,6 +1,7 @@
 //! The subcommands.
 
 mod check;
+mod demo;
 mod serve;
 
 use crate::exit::Exit;
@@ -11,6 +12,7 @@ use clap::Subcommand;
 pub enum Command {
     Serve(serve::Serve),
     Check(check::Check),
+    Demo(demo::Demo),
 }
 
 impl Command {
@@ -19,6 +21,7 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.run(),
             Command::Check(check) => check.run(),
+            Command::Demo(demo) => demo.run(),
         }
     }
 }

@@ -1,0 +1,120 @@
+//! The tenants' controllers: os-ken's learning switch, Open vSwitch's own test controller, or an emulated one.
+
+use super::process::Process;
+use anyhow::Context;
+use channel::Address;
+use emulate::controller::{Behaviour, ControllerRunner, RunningController};
+use openflow::{Version, VersionSet};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The applications of `examples/os-ken` that the demo runs, so that it works without the repository.
+const OS_KEN: [(&str, &str); 4] = [
+    ("run.py", include_str!("../../../../../examples/os-ken/run.py")),
+    ("events.py", include_str!("../../../../../examples/os-ken/events.py")),
+    ("learning_switch_10.py", include_str!("../../../../../examples/os-ken/learning_switch_10.py")),
+    ("learning_switch_13.py", include_str!("../../../../../examples/os-ken/learning_switch_13.py")),
+];
+
+/// A learning switch that somebody else wrote, where there is one.
+pub struct Peer {
+    /// What it is, for the audience.
+    pub name: String,
+    /// Where it listens, or soon will.
+    pub address: SocketAddr,
+    _owner: Owner,
+}
+
+enum Owner {
+    Process { _it: Process },
+    Thread { _it: RunningController },
+}
+
+impl Peer {
+    /// os-ken's, else what [`Peer::testcontroller`] gives.
+    pub fn os_ken(version: Version, work: &Path) -> anyhow::Result<Peer> {
+        let Some((python, release)) = os_ken_python() else {
+            return Peer::testcontroller(version, work);
+        };
+        let folder = work.join("os-ken");
+        fs::create_dir_all(&folder).context("cannot make a folder for os-ken")?;
+        for (name, text) in OS_KEN {
+            fs::write(folder.join(name), text).context("cannot write os-ken's application")?;
+        }
+        let address = free_address()?;
+        let application = match version {
+            Version::V1_0 => "learning_switch_10",
+            _ => "learning_switch_13",
+        };
+        let mut command = Command::new(python);
+        command
+            .arg(folder.join("run.py"))
+            .arg(application)
+            .args(["--listen", &address.to_string()]);
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        let process = Process::start(&mut command, work.join("os-ken.log"))?;
+        let name = format!("os-ken {release}, a learning switch");
+        Ok(Peer { name, address, _owner: Owner::Process { _it: process } })
+    }
+
+    /// `ovs-testcontroller`, else an emulated one.
+    pub fn testcontroller(version: Version, work: &Path) -> anyhow::Result<Peer> {
+        let Some(program) = find_program("ovs-testcontroller") else {
+            return Peer::emulated(version);
+        };
+        let address = free_address()?;
+        let mut command = Command::new(program);
+        command.args(["--unixctl=none", "--verbose=warn"]);
+        command.arg(format!("ptcp:{}:{}", address.port(), address.ip()));
+        let process = Process::start(&mut command, work.join("ovs-testcontroller.log"))?;
+        let name = "ovs-testcontroller, a learning switch".to_owned();
+        Ok(Peer { name, address, _owner: Owner::Process { _it: process } })
+    }
+
+    fn emulated(version: Version) -> anyhow::Result<Peer> {
+        let behaviour = Behaviour::LearningSwitch { idle_timeout: 60 };
+        let running = ControllerRunner::new(behaviour)
+            .versions(VersionSet::only(version))
+            .start(Address::tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))))
+            .context("cannot start an emulated controller")?;
+        let address = running.address().addr;
+        let name = "Weir's emulated learning switch (install os-ken or \
+                    openvswitch-testcontroller for a real one)";
+        Ok(Peer { name: name.to_owned(), address, _owner: Owner::Thread { _it: running } })
+    }
+}
+
+/// A Python that has os-ken, and os-ken's version: the environment that `make` builds, or the system's.
+fn os_ken_python() -> Option<(PathBuf, String)> {
+    let program = std::env::current_exe().ok();
+    let folders = program.iter().flat_map(|program| program.ancestors().skip(1));
+    let here = std::env::current_dir().ok();
+    let environments = folders.chain(here.as_deref()).map(|folder| folder.join(".venv/bin/python"));
+    let system = find_program("python3");
+    environments.filter(|python| python.exists()).chain(system).find_map(|python| {
+        let question = "import importlib.metadata as m; print(m.version('os-ken'))";
+        let answer = Command::new(&python).args(["-c", question]).stderr(Stdio::null()).output();
+        let answer = answer.ok().filter(|answer| answer.status.success())?;
+        Some((python, String::from_utf8(answer.stdout).ok()?.trim().to_owned()))
+    })
+}
+
+/// Where administrators' programs live when `PATH` does not say.
+const SYSTEM_FOLDERS: [&str; 4] = ["/usr/local/bin", "/usr/sbin", "/usr/bin", "/bin"];
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(SYSTEM_FOLDERS.map(PathBuf::from))
+        .map(|folder| folder.join(name))
+        .find(|candidate| candidate.is_file())
+}
+
+/// A port of the loopback interface that was free a moment ago, for programs that do not say which one they got.
+fn free_address() -> anyhow::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .context("cannot find a free port")
+}

@@ -1,0 +1,137 @@
+//! Child processes that end with their owner, `weir serve` among them.
+
+use anyhow::{Context, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const START: Duration = Duration::from_secs(10);
+const STOP: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A child process; dropping it ends it.
+pub struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts it with both outputs in `log`. A terminal's Ctrl-C does not reach it: its owner ends it, in its turn.
+    pub fn start(command: &mut Command, log: PathBuf) -> anyhow::Result<Process> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().context("cannot share a file")?)
+            .stderr(file)
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start {program}"))?;
+        Ok(Process { child, log })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// What it said so far.
+    pub fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to do about it.
+        let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            if !self.is_alive() {
+                return;
+            }
+            sleep(LOOK);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `weir serve`, measured and killed as the process that an operator would run.
+pub struct Weir {
+    process: Process,
+    address: SocketAddr,
+}
+
+impl Weir {
+    /// Serves this configuration, whose OpenFlow address may have port 0. Files go to `work`.
+    pub fn serve(config: &str, work: &Path) -> anyhow::Result<Weir> {
+        let file = work.join("weir.toml");
+        fs::write(&file, config).with_context(|| format!("cannot write {}", file.display()))?;
+        let mut command = Command::new(own_program()?);
+        command.arg("serve").arg(&file).arg("--state").arg(work.join("state"));
+        command.args(["--log-format", "json"]).env("WEIR_LOG", "info");
+        let mut process = Process::start(&mut command, work.join("weir.log"))?;
+        let deadline = Instant::now() + START;
+        loop {
+            if let Some(address) = process.said().lines().find_map(listening) {
+                return Ok(Weir { process, address });
+            }
+            if !process.is_alive() || Instant::now() > deadline {
+                bail!("weir serve does not start: {}", process.said().trim());
+            }
+            sleep(LOOK);
+        }
+    }
+
+    /// Where switches connect to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+/// This very program, for its other commands.
+pub fn own_program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program's own file")
+}
+
+/// The address in the log line that says where switches connect to.
+fn listening(line: &str) -> Option<SocketAddr> {
+    let event: serde_json::Value = serde_json::from_str(line).ok()?;
+    if event.get("message")?.as_str()? != "switches can connect" {
+        return None;
+    }
+    event.get("address")?.as_str()?.strip_prefix("tcp:")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listening;
+
+    #[test]
+    fn the_address_is_read_from_the_log() {
+        let line = |message: &str| {
+            format!(r#"{{"level":"INFO","message":"{message}","address":"tcp:127.0.0.1:4711"}}"#)
+        };
+        for (line, expected) in [
+            (line("switches can connect"), Some("127.0.0.1:4711")),
+            (line("a switch connected"), None),
+            ("not JSON".to_owned(), None),
+        ] {
+            assert_eq!(listening(&line), expected.and_then(|text| text.parse().ok()), "{line}");
+        }
+    }
+}

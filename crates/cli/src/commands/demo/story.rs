@@ -1,0 +1,227 @@
+//! Two tenants on one switch: who reaches whom, and what a tenant may not do.
+
+use super::Demo;
+use super::intruder::{Answer, Intruder, Rule, Session};
+use super::network::{ADDRESSES, Emulated, Network, Real};
+use super::peers::Peer;
+use super::process::Weir;
+use super::screen::Screen;
+use crate::signals::Interrupt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Hosts by number, from 0.
+const RED: [usize; 2] = [0, 1];
+const BLUE: [usize; 2] = [2, 3];
+
+/// How long a ping of one tenant is repeated: controllers start, connect and learn meanwhile.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a single ping is waited for.
+const ATTEMPT: Duration = Duration::from_millis(700);
+/// How long silence is listened to.
+const SILENCE: Duration = Duration::from_millis(400);
+
+/// Tells it. Everything that it starts is gone when it returns.
+pub fn tell(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    demo: &Demo,
+    work: &Path,
+) -> anyhow::Result<()> {
+    let version = demo.version();
+    let mut network = choose_network(screen, demo)?;
+    interrupt.check()?;
+    let red = Peer::os_ken(version, work)?;
+    let blue = Peer::testcontroller(version, work)?;
+    let intruder = Intruder::listen(version)?;
+    let config = format!(
+        "[listen]\nopenflow = \"{}:0\"\napi = \"off\"\n\n\
+         [reconnect]\nmin = \"100ms\"\nmax = \"500ms\"\n\n{}{}",
+        network.controller_host(),
+        tenant("red", &[red.address, intruder.address()], RED),
+        tenant("blue", &[blue.address], BLUE),
+    );
+    let weir = Weir::serve(&config, work)?;
+    screen.line(&format!("The switch: {}; {}.", network.name(), demo.protocols.name()))?;
+    introduce(screen, "red ", RED, &red.name)?;
+    introduce(screen, "blue", BLUE, &blue.name)?;
+    screen.line(&format!("Between them: weir serve, process {}.", weir.id()))?;
+    network.connect(weir.address())?;
+    let mut intruder = intruder.accept()?;
+
+    let mut scene = Scene { screen, interrupt, network: network.as_mut() };
+    scene.inside()?;
+    scene.across()?;
+    scene.refusals(&mut intruder)?;
+    scene.confinement(&mut intruder)
+}
+
+fn choose_network(screen: &mut Screen, demo: &Demo) -> anyhow::Result<Box<dyn Network>> {
+    let version = demo.version();
+    if demo.emulated {
+        return Ok(Box::new(Emulated::new(version)));
+    }
+    let missing = lab::Requirements { switches: true, rates: false }.check();
+    if missing.is_empty() {
+        return Ok(Box::new(Real::up(version)?));
+    }
+    screen.line("Open vSwitch cannot be used here, so the switch is emulated:")?;
+    for one in missing {
+        screen.line(&format!("  {one}"))?;
+    }
+    screen.blank()?;
+    Ok(Box::new(Emulated::new(version)))
+}
+
+fn tenant(name: &str, controllers: &[std::net::SocketAddr], hosts: [usize; 2]) -> String {
+    let controllers: Vec<String> =
+        controllers.iter().map(|address| format!("\"tcp:{address}\"")).collect();
+    let entries: String = hosts
+        .iter()
+        .map(|host| format!("[[tenants.flowspace]]\nmatch = \"in_port={}\"\n", host + 1))
+        .collect();
+    format!(
+        "[[tenants]]\nname = \"{name}\"\ncontrollers = [{}]\n{entries}\n",
+        controllers.join(", ")
+    )
+}
+
+fn introduce(
+    screen: &mut Screen,
+    tenant: &str,
+    hosts: [usize; 2],
+    controller: &str,
+) -> anyhow::Result<()> {
+    let [first, second] = hosts;
+    screen.line(&format!("{tenant}: {} and {};", place(first), place(second)))?;
+    Ok(screen.line(&format!("      its controller: {controller}."))?)
+}
+
+/// A host and where it is.
+fn place(host: usize) -> String {
+    format!("{} at port {}", address(host), host + 1)
+}
+
+fn address(host: usize) -> String {
+    ADDRESSES.get(host).map(ToString::to_string).unwrap_or_default()
+}
+
+/// What the acts of the story need.
+struct Scene<'a> {
+    screen: &'a mut Screen,
+    interrupt: &'a Interrupt,
+    network: &'a mut dyn Network,
+}
+
+impl Scene<'_> {
+    fn inside(&mut self) -> anyhow::Result<()> {
+        self.screen.heading("Hosts of one tenant reach each other, by their own controller:")?;
+        for [a, b] in [RED, BLUE] {
+            self.reaches(a, b, PATIENCE)?;
+            self.reaches(b, a, PATIENCE)?;
+        }
+        Ok(())
+    }
+
+    fn across(&mut self) -> anyhow::Result<()> {
+        self.screen.heading("Hosts of different tenants do not:")?;
+        for (from, to) in [(0, 2), (1, 3), (2, 1), (3, 0)] {
+            self.interrupt.check()?;
+            let answer = self.network.ping(from, to, SILENCE)?;
+            let text = self.ping_line(from, to, answer);
+            self.screen.verdict(answer.is_none(), &text)?;
+        }
+        Ok(())
+    }
+
+    fn refusals(&mut self, intruder: &mut Session) -> anyhow::Result<()> {
+        self.screen.heading("A tenant cannot touch the other's traffic. Red asks the switch:")?;
+        let theft = Rule { delete: false, in_port: Some(3), output: Some(1) };
+        let intrusion = Rule { delete: false, in_port: Some(1), output: Some(3) };
+        let before = self.network.rules()?;
+        for (rule, what) in [
+            (theft, "FLOW_MOD in_port=3 actions=output:1  (take what blue's host sends)"),
+            (intrusion, "FLOW_MOD in_port=1 actions=output:3  (send to blue's host)"),
+        ] {
+            self.interrupt.check()?;
+            self.screen.line(&format!("    {what}"))?;
+            let answer = intruder.ask(rule)?;
+            let text = refusal(&answer);
+            self.screen.verdict(answer.error.is_some() && answer.is_faithful, &text)?;
+        }
+        let after = self.network.rules()?;
+        let text = format!("the switch has the same {} rules as before", before.len());
+        self.screen.verdict(sorted(before) == sorted(after), &text)?;
+        Ok(())
+    }
+
+    fn confinement(&mut self, intruder: &mut Session) -> anyhow::Result<()> {
+        self.screen
+            .heading("What is more than its own shrinks to its own. Red asks the switch:")?;
+        self.screen.line("    FLOW_MOD priority=40000, match everything, actions=drop")?;
+        let before = self.network.rules()?;
+        let answer = intruder.ask(Rule { delete: false, in_port: None, output: None })?;
+        let accepted = answer.error.is_none();
+        self.screen.verdict(accepted, "accepted; what reached the switch:")?;
+        let after = self.network.rules()?;
+        for rule in after.iter().filter(|rule| !before.contains(rule)) {
+            self.screen.quote(&fitted(rule))?;
+        }
+        let [first, second] = RED;
+        let answer = self.network.ping(first, second, SILENCE)?;
+        let text = self.ping_line(first, second, answer);
+        self.screen.verdict(answer.is_none(), &text)?;
+        let [first, second] = BLUE;
+        self.reaches(first, second, ATTEMPT * 3)?;
+        self.screen.line("    FLOW_MOD delete, match everything")?;
+        intruder.ask(Rule { delete: true, in_port: None, output: None })?;
+        self.reaches(first, second, ATTEMPT * 3)
+    }
+
+    /// An answer must come to one of several pings.
+    fn reaches(&mut self, from: usize, to: usize, patience: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + patience;
+        let answer = loop {
+            self.interrupt.check()?;
+            let answer = self.network.ping(from, to, ATTEMPT)?;
+            if answer.is_some() || Instant::now() > deadline {
+                break answer;
+            }
+        };
+        let text = self.ping_line(from, to, answer);
+        Ok(self.screen.verdict(answer.is_some(), &text)?)
+    }
+
+    fn ping_line(&self, from: usize, to: usize, answer: Option<Duration>) -> String {
+        let what = match answer {
+            Some(time) => format!("an answer after {:.1} ms", time.as_secs_f64() * 1e3),
+            None => "no answer".to_owned(),
+        };
+        format!("ping {} -> {}: {what}", address(from), address(to))
+    }
+}
+
+fn refusal(answer: &Answer) -> String {
+    let Answer { error, xid, is_faithful } = answer;
+    match error {
+        None => format!("xid {xid}: ACCEPTED"),
+        Some(name) if *is_faithful => {
+            format!("refused: ERROR {name}, with red's xid {xid} and red's bytes")
+        }
+        Some(name) => format!("refused: ERROR {name}, but not with what red sent"),
+    }
+}
+
+fn sorted(mut rules: Vec<String>) -> Vec<String> {
+    rules.sort();
+    rules
+}
+
+/// At most what fits beside the indentation.
+fn fitted(text: &str) -> String {
+    const WIDTH: usize = 74;
+    if text.chars().count() <= WIDTH {
+        return text.to_owned();
+    }
+    text.chars().take(WIDTH - 1).chain(['…']).collect()
+}
