@@ -4,9 +4,11 @@
 //! Start reading at [`Comparison`] and [`Comparison::run`].
 
 use crate::Error;
+use crate::load::{Kind, Load};
 use crate::measure::{Collector, Measurement, ceiling};
-use crate::plan::{Kind, Load, Setup, Topology};
-use crate::session::{Controllers, Outcome, Session};
+use crate::outcome::Outcome;
+use crate::plan::{Setup, Topology};
+use crate::session::{Controllers, Session};
 use crate::system::System;
 use report::table::number;
 use report::{Environment, Finding, Histogram, Point, Results, Scalar, Table};

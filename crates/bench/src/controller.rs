@@ -9,8 +9,9 @@
 //! settings.
 
 use crate::arrivals::Arrivals;
+use crate::load::{Kind, Load, Stream};
 use crate::measure::{Collector, Measurement};
-use crate::plan::{Kind, Load, Setup, Stream, SwitchModel, Topology, Version};
+use crate::plan::{Setup, SwitchModel, Topology, Version};
 use crate::search::{Goal, Search};
 use crate::session::{Controllers, Session};
 use crate::{Error, Verdict};

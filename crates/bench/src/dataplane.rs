@@ -12,7 +12,8 @@
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::fault::{Fault, Faults};
-use crate::plan::{DataPort, Kind, Setup};
+use crate::load::Kind;
+use crate::plan::{DataPort, Setup};
 use crate::run::{Due, Run, Sides};
 use crate::sender::Next;
 use crate::tag::Tag;

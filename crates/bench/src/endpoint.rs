@@ -2,14 +2,16 @@
 //! to the handshake and to the measurement.
 
 use crate::fault::{Fault, Faults};
-use crate::plan::{Kind, Setup, Topology, Version};
+use crate::load::Kind;
+use crate::plan::{Setup, Topology, Version};
 use crate::run::Run;
 use crate::switch::{Meaning, Served, Service, Switch, hello_body};
 use crate::tag::Tag;
+use crate::template::ask_for_misses;
 use crate::track::{stream_of, xid};
 use crate::wire::{
-    HEADER_LEN, ROLE_REPLY, Types, ask_for_misses, be16, be32, buffer_id, kind, message,
-    packet_in_data, packet_out_data, put32,
+    HEADER_LEN, ROLE_REPLY, Types, be16, be32, buffer_id, kind, message, packet_in_data,
+    packet_out_data, put32,
 };
 
 /// The xid of the FEATURES_REQUEST that ends a controller's handshake.

@@ -75,3 +75,16 @@ impl From<report::Error> for Error {
         Self::Report(error)
     }
 }
+
+/// [`Error::Setting`] unless `good`.
+pub(crate) fn setting(
+    good: bool,
+    name: &str,
+    value: impl ToString,
+    range: &str,
+) -> Result<(), Error> {
+    if good {
+        return Ok(());
+    }
+    Err(Error::Setting { name: name.to_owned(), value: value.to_string(), range: range.to_owned() })
+}

@@ -6,10 +6,16 @@
 //! It deliberately knows nothing of Weir's own hypervisor: every system is a black box behind
 //! addresses.
 //!
-//! Start reading at [`plan`] (what can be asked for) and [`session`] (how it is run). Below them,
-//! each in its file: when messages leave (`arrivals`, `sender`), one thread's event loop (`worker`,
-//! `conn`), what frames mean (`endpoint`, `switch`, `wire`, `tag`), the accounts (`track`, `run`,
-//! `fault`) and the system under test seen from outside (`observe`, `segments`).
+//! What can be asked for: a [`Comparison`] of systems (a [`Matrix`] of systems, messages, rates and
+//! tenants, or one of the named [`scenarios`]), a [`Search`] for the highest rate, the
+//! [`controller`] benchmarks; or, underneath all of these, a [`Session`] over which any [`Load`] is
+//! run.
+//!
+//! Start reading at [`plan`] and [`load`] (what is connected, what is sent) and [`session`] (how it
+//! is run). Below them, each in its file: when messages leave (`arrivals`, `sender`, `template`),
+//! one thread's event loop (`worker`, `conn`; `dataplane` for real interfaces), what frames mean
+//! (`endpoint`, `switch`, `wire`, `tag`), the accounts (`track`, `run`, `fault`, `outcome`,
+//! `measure`) and the system under test seen from outside (`system`, `observe`, `segments`).
 
 pub mod arrivals;
 mod clock;
@@ -20,9 +26,11 @@ mod dataplane;
 mod endpoint;
 pub mod error;
 pub mod fault;
+pub mod load;
 pub mod matrix;
 pub mod measure;
 pub mod observe;
+pub mod outcome;
 pub mod plan;
 mod run;
 pub mod scenarios;
@@ -33,6 +41,7 @@ pub mod session;
 mod switch;
 pub mod system;
 mod tag;
+mod template;
 mod track;
 mod wire;
 mod worker;
@@ -40,12 +49,12 @@ mod worker;
 pub use comparison::{Case, Comparison, Criterion, Options, Verdict};
 pub use controller::{ControllerPlan, Test};
 pub use error::Error;
+pub use load::{Kind, Load, Plan, Stream};
 pub use matrix::{Matrix, Shape};
 pub use measure::{Collector, Measurement, ceiling};
-pub use plan::{
-    DataPort, Kind, Load, Plan, Setup, Slicing, Stream, SwitchModel, Topology, Version,
-};
+pub use outcome::{Outcome, StreamOutcome};
+pub use plan::{DataPort, Setup, Slicing, SwitchModel, Topology, Version};
 pub use search::{Found, Goal, Search, Trial};
-pub use session::{Controllers, Outcome, Session, StreamOutcome};
+pub use session::{Controllers, Session};
 pub use system::{System, Target};
 pub use track::{Counts, Record, Second};

@@ -4,7 +4,8 @@
 use crate::Error;
 use crate::arrivals::Arrivals;
 use crate::comparison::{Case, Comparison, Options};
-use crate::plan::{Kind, Load, Setup, Stream};
+use crate::load::{Kind, Load, Stream};
+use crate::plan::Setup;
 use crate::system::System;
 use report::figure::{Line, Lines, Scale};
 use report::{Results, Scalar};

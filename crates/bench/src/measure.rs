@@ -1,8 +1,9 @@
 //! From the outcomes of several runs to one point of a result: samples per run, merged
 //! distributions, findings.
 
+use crate::outcome::Outcome;
 use crate::plan::Setup;
-use crate::session::{Controllers, Outcome, Session};
+use crate::session::{Controllers, Session};
 use crate::track::Counts;
 use crate::{Error, Kind, Load, Topology};
 use report::stats::jain;

@@ -1,7 +1,8 @@
 //! One thread's part of one run: its senders, its tracks, and what it counted.
 
 use crate::fault::Faults;
-use crate::plan::{Kind, Load, MAX_STREAMS, Setup};
+use crate::load::{Kind, Load, MAX_STREAMS};
+use crate::plan::Setup;
 use crate::sender::{Next, Sender};
 use crate::track::{Counts, Pending, Record, Second, Track, Waiting, Window, stream_of};
 use crate::worker::Progress;

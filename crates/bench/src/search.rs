@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::arrivals::Arrivals;
+use crate::load::{Kind, Load, Stream};
 use crate::measure::LAG_LIMIT_NS;
-use crate::plan::{Kind, Load, Stream};
 use crate::session::Session;
 use report::table::number;
 use report::{LatencySummary, Table};

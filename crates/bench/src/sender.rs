@@ -1,10 +1,12 @@
 //! The sending side of one stream: its schedule, its templates and how far it is.
 
 use crate::arrivals::{Arrivals, Random, Schedule};
-use crate::plan::{Kind, Load, Setup, Stream};
+use crate::load::{Kind, Load, Stream};
+use crate::plan::Setup;
 use crate::tag::{TAG_LEN, Tag};
+use crate::template::Template;
 use crate::track::{self, Counts, Waiting, Window};
-use crate::wire::{Template, put32};
+use crate::wire::put32;
 
 /// Rules of one FLOW_MOD stream: after so many its messages replace earlier ones, so that a long
 /// run does not fill the table.

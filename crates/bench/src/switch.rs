@@ -319,8 +319,9 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Kind, Topology};
-    use crate::wire::Template;
+    use crate::load::Kind;
+    use crate::plan::Topology;
+    use crate::template::Template;
 
     fn setup(version: Version) -> Setup {
         Setup { version, ..Setup::new(Topology::Direct, 2) }

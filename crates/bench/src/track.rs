@@ -1,7 +1,7 @@
 //! What the receiving side knows of one stream: which messages arrived, when, and what was wrong
 //! with them. Pure; nothing is allocated per message.
 
-use crate::plan::Kind;
+use crate::load::Kind;
 use report::{Histogram, Precision};
 
 /// When a message was meant to leave, did leave and arrived, in ns of the session's clock.

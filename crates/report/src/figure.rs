@@ -2,7 +2,7 @@
 //! Self-contained: no script, no font file, nothing fetched.
 //!
 //! It deliberately knows no more of plotting than these four forms need. Each form says what it
-//! shows; [`Frame`] draws what all share: title, axes, ticks, legend.
+//! shows; `Frame` draws what all share: title, axes, ticks, legend.
 
 use crate::table::number;
 use std::fmt::Write as _;

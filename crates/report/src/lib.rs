@@ -6,7 +6,7 @@
 //! what they saw as [`Results`] and get text, files and verdicts back.
 //!
 //! Start reading at [`results`] (what a results directory is), then [`histogram`] and [`stats`]
-//! (how numbers are made), [`table`], [`figure`] and [`page`] (how they are shown), and [`compare`].
+//! (how numbers are made), [`table`], [`figure`] and [`page`] (how they are shown), and [`mod@compare`].
 
 pub mod compare;
 pub mod environment;

@@ -3,7 +3,8 @@
 
 use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
 use crate::arrivals::Arrivals;
-use crate::plan::{Kind, Load, Setup, Stream, SwitchModel};
+use crate::load::{Kind, Load, Stream};
+use crate::plan::{Setup, SwitchModel};
 use report::Scalar;
 
 const SUBJECT_RATE: f64 = 1_000.0;

@@ -2,7 +2,8 @@
 
 use super::{Case, Comparison, Criterion, Options, mean_of, peak_memory};
 use crate::arrivals::Arrivals;
-use crate::plan::{Kind, Load, Setup, Stream};
+use crate::load::{Kind, Load, Stream};
+use crate::plan::Setup;
 
 const TENANTS: usize = 20;
 const RULES: u32 = 10_000;

@@ -13,9 +13,9 @@ mod tenants;
 
 use crate::comparison::{Case, Comparison};
 pub use crate::comparison::{Criterion, Options, Verdict};
+use crate::load::Load;
 use crate::measure::Collector;
-use crate::plan::Load;
-use crate::session::Outcome;
+use crate::outcome::Outcome;
 use crate::{Error, observe};
 use report::{Better, Point, Scalar};
 

@@ -1,7 +1,8 @@
 //! Weir against a TCP relay in the same place: what looking at messages costs beyond carrying them.
 
 use super::{Case, Comparison, Criterion, Options, find, ratio, timed};
-use crate::plan::{Kind, Load, Setup};
+use crate::load::{Kind, Load};
+use crate::plan::Setup;
 
 const RATE: f64 = 40_000.0;
 

@@ -1,7 +1,8 @@
 //! As many PACKET_INs per second as the hypervisor takes from one switch.
 
 use super::{Case, Comparison, Criterion, Options, mean_of, timed};
-use crate::plan::{Kind, Load, Setup};
+use crate::load::{Kind, Load};
+use crate::plan::Setup;
 
 pub(super) fn scene(options: &Options) -> Comparison {
     let case = |tenants: usize| Case {

@@ -1,7 +1,8 @@
 //! What the number of tenants costs: the same total rate, spread over more and more of them.
 
 use super::{Case, Comparison, Criterion, Options, find, ratio, timed};
-use crate::plan::{Kind, Load, Setup};
+use crate::load::{Kind, Load};
+use crate::plan::Setup;
 
 const TOTAL_RATE: f64 = 20_000.0;
 const TENANTS: [usize; 7] = [1, 5, 20, 100, 200, 500, 1000];

@@ -1,0 +1,375 @@
+//! Who sends what when: kinds of messages, streams, and the load that is made of them.
+//!
+//! Plain data that can be written in a scenario file; nothing here opens a socket.
+
+use crate::arrivals::Arrivals;
+use crate::error::{Error, setting};
+use crate::plan::{Setup, Topology, Version};
+use serde::{Deserialize, Serialize};
+
+/// Stream numbers take 11 bits of a request's xid.
+pub const MAX_STREAMS: usize = 2046;
+
+/// The kinds of messages that can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Switch to controller: until the controller has it.
+    PacketIn,
+    /// Controller to switch: until the packet is at the data plane.
+    PacketOut,
+    /// ECHO_REQUEST to ECHO_REPLY.
+    Echo,
+    /// FEATURES_REQUEST to FEATURES_REPLY.
+    Features,
+    /// Statistics of all ports, request to the last part of the reply.
+    PortStats,
+    /// Statistics of all flows, request to the last part of the reply.
+    FlowStats,
+    /// BARRIER_REQUEST to BARRIER_REPLY.
+    Barrier,
+    /// FLOW_MOD with a BARRIER_REQUEST behind it, to the BARRIER_REPLY.
+    FlowMod,
+    /// ROLE_REQUEST (no change) to ROLE_REPLY; 1.3 only.
+    Role,
+    /// PACKET_IN to the controller's PACKET_OUT or FLOW_MOD for it, whichever comes first: what
+    /// cbench measures, but matched by buffer id or tag.
+    Response,
+    /// A PACKET_IN that ends in the middle of its fields: nothing is expected back.
+    Malformed,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::PacketIn,
+        Self::PacketOut,
+        Self::Echo,
+        Self::Features,
+        Self::PortStats,
+        Self::FlowStats,
+        Self::Barrier,
+        Self::FlowMod,
+        Self::Role,
+        Self::Response,
+        Self::Malformed,
+    ];
+
+    /// The name in OpenFlow's spelling.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PacketIn => "PACKET_IN",
+            Self::PacketOut => "PACKET_OUT",
+            Self::Echo => "ECHO",
+            Self::Features => "FEATURES",
+            Self::PortStats => "PORT_STATS",
+            Self::FlowStats => "FLOW_STATS",
+            Self::Barrier => "BARRIER",
+            Self::FlowMod => "FLOW_MOD",
+            Self::Role => "ROLE",
+            Self::Response => "RESPONSE",
+            Self::Malformed => "MALFORMED",
+        }
+    }
+
+    /// Whether the switch sends it, rather than the controller.
+    #[must_use]
+    pub const fn from_switch(self) -> bool {
+        matches!(self, Self::PacketIn | Self::Response | Self::Malformed)
+    }
+
+    /// Whether it has a reply, by which its latency is told.
+    #[must_use]
+    pub const fn has_reply(self) -> bool {
+        !matches!(self, Self::PacketIn | Self::PacketOut | Self::Malformed)
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = String;
+
+    /// Any of [`Kind::name`], in upper or lower case, with `-` or `_`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = text.to_ascii_uppercase().replace('-', "_");
+        Self::ALL.into_iter().find(|kind| kind.name() == wanted).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|kind| kind.name()).collect();
+            format!("{text} is no message kind: must be one of {}", names.join(", "))
+        })
+    }
+}
+
+/// One tenant's messages of one arrival process. A tenant may have several streams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// The tenant, counted from 0.
+    pub tenant: usize,
+    /// What is sent, with weights: each message is drawn on its own.
+    pub mix: Vec<(Kind, u32)>,
+    /// When.
+    pub arrivals: Arrivals,
+    /// The first message not before this, in ms since the run's start.
+    #[serde(default)]
+    pub start_ms: u64,
+    /// The last message before this, in ms since the run's start; absent: until the end.
+    #[serde(default)]
+    pub stop_ms: Option<u64>,
+    /// Whether its latency counts in the total, or only in its own tenant's row: a neighbour that
+    /// misbehaves is load, not a subject.
+    #[serde(default = "yes")]
+    pub subject: bool,
+}
+
+impl Stream {
+    /// One kind of message for the whole run.
+    #[must_use]
+    pub fn new(tenant: usize, kind: Kind, arrivals: Arrivals) -> Self {
+        Self { tenant, mix: vec![(kind, 1)], arrivals, start_ms: 0, stop_ms: None, subject: true }
+    }
+
+    /// The same stream as a neighbour whose own latency is not the subject.
+    #[must_use]
+    pub fn as_background(mut self) -> Self {
+        self.subject = false;
+        self
+    }
+}
+
+/// A scenario file: who is connected to whom, and who sends what when. Tenants, rates and mixes
+/// change in mid-run by streams with start and stop times, and by [`Arrivals::Steps`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Who is connected to whom.
+    pub setup: Setup,
+    /// Who sends what when.
+    pub load: Load,
+}
+
+/// Who sends what when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// The streams of all tenants.
+    pub streams: Vec<Stream>,
+    /// How long is sent.
+    pub duration_ms: u64,
+    /// How much is cut off at each end before figures are drawn.
+    #[serde(default)]
+    pub cut_ms: u64,
+    /// How long after the end is waited for what is under way.
+    #[serde(default = "two_thousand")]
+    pub drain_ms: u64,
+    /// A message that takes longer than this is counted as late (and still measured).
+    #[serde(default = "one_thousand")]
+    pub late_ms: u64,
+    /// At most this many messages in one write; 0: all that are due, up to 64 KiB.
+    #[serde(default)]
+    pub batch: usize,
+    /// How many messages' times are kept one by one; 0: none.
+    #[serde(default)]
+    pub records: usize,
+    /// What random choices are drawn from.
+    #[serde(default = "seed")]
+    pub seed: u64,
+}
+
+fn yes() -> bool {
+    true
+}
+fn two_thousand() -> u64 {
+    2000
+}
+fn one_thousand() -> u64 {
+    1000
+}
+fn seed() -> u64 {
+    1
+}
+
+impl Load {
+    /// A load with the defaults, nothing cut.
+    #[must_use]
+    pub fn new(streams: Vec<Stream>, duration_ms: u64) -> Self {
+        Self {
+            streams,
+            duration_ms,
+            cut_ms: 0,
+            drain_ms: two_thousand(),
+            late_ms: one_thousand(),
+            batch: 0,
+            records: 0,
+            seed: seed(),
+        }
+    }
+
+    /// Every tenant sends `kind` at an equal share of `total_rate`, evenly spaced.
+    #[must_use]
+    pub fn constant(kind: Kind, tenants: usize, total_rate: f64, duration_ms: u64) -> Self {
+        let rate = total_rate / tenants as f64;
+        let stream = |tenant| Stream::new(tenant, kind, Arrivals::Constant { rate });
+        Self::new((0..tenants).map(stream).collect(), duration_ms)
+    }
+
+    /// Every tenant sends `kind` as fast as the system under test takes it.
+    #[must_use]
+    pub fn saturating(kind: Kind, tenants: usize, duration_ms: u64) -> Self {
+        let stream = |tenant| Stream::new(tenant, kind, Arrivals::Saturate);
+        Self::new((0..tenants).map(stream).collect(), duration_ms)
+    }
+
+    /// The window of intended times that counts, in ns since the run's start.
+    #[must_use]
+    pub fn window_ns(&self) -> (u64, u64) {
+        (self.cut_ms * 1_000_000, (self.duration_ms - self.cut_ms) * 1_000_000)
+    }
+
+    /// The window's length in seconds.
+    #[must_use]
+    pub fn window_s(&self) -> f64 {
+        let (from, to) = self.window_ns();
+        (to - from) as f64 / 1e9
+    }
+
+    /// # Errors
+    /// [`Error::Setting`] naming the setting and its range.
+    pub fn check(&self, setup: &Setup) -> Result<(), Error> {
+        let streams = self.streams.len();
+        setting((1..=MAX_STREAMS).contains(&streams), "streams", streams, "1 to 2,046")?;
+        setting(
+            (1..=86_400_000).contains(&self.duration_ms),
+            "duration",
+            format!("{} ms", self.duration_ms),
+            "1 ms to 24 hours",
+        )?;
+        setting(
+            self.cut_ms * 2 < self.duration_ms,
+            "cut",
+            format!("{} ms", self.cut_ms),
+            "less than half the duration",
+        )?;
+        setting(self.records <= 50_000_000, "records", self.records, "0 to 50,000,000")?;
+        self.streams.iter().try_for_each(|stream| check_stream(stream, setup))
+    }
+}
+
+fn check_stream(stream: &Stream, setup: &Setup) -> Result<(), Error> {
+    let range = format!("0 to {}", setup.tenants - 1);
+    setting(stream.tenant < setup.tenants, "stream's tenant", stream.tenant, &range)?;
+    let weights: u32 = stream.mix.iter().map(|&(_, weight)| weight.min(1_000_000)).sum();
+    setting(
+        weights > 0 && stream.mix.iter().all(|&(_, weight)| weight <= 1_000_000),
+        "mix",
+        format!("{:?}", stream.mix),
+        "weights up to 1,000,000, not all 0",
+    )?;
+    let role = stream.mix.iter().any(|&(kind, _)| kind == Kind::Role);
+    setting(!role || setup.version == Version::V1_3, "mix", "ROLE", "OpenFlow 1.3 for that")?;
+    let sides =
+        [true, false].map(|side| stream.mix.iter().any(|(kind, _)| kind.from_switch() == side));
+    let unscheduled = stream.arrivals.mean_rate(0.001).is_none();
+    setting(
+        !(unscheduled && sides == [true, true]),
+        "mix",
+        "from both sides",
+        "one side when there is no schedule",
+    )?;
+    let wires = matches!(setup.topology, Topology::Interfaces { .. });
+    let probes = |&(kind, _): &(Kind, u32)| !kind.from_switch() || kind == Kind::PacketIn;
+    setting(
+        !wires || (stream.mix.iter().all(probes) && stream.arrivals != Arrivals::Saturate),
+        "mix over interfaces",
+        format!("{:?}", stream.mix),
+        "PACKET_IN and controllers' messages, at a rate",
+    )?;
+    let closed = matches!(stream.arrivals, Arrivals::Closed { .. });
+    setting(
+        !closed || stream.mix.iter().all(|(kind, _)| kind.has_reply()),
+        "closed arrivals",
+        "without replies",
+        "only messages that have a reply",
+    )?;
+    stream.arrivals.check().map_err(Error::Arrivals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direct(tenants: usize) -> Setup {
+        Setup::new(Topology::Direct, tenants)
+    }
+
+    #[test]
+    fn bad_settings_are_named_with_their_range() {
+        let ok = Load::constant(Kind::PacketIn, 1, 1000.0, 100);
+        let load = |change: fn(&mut Load)| {
+            let mut load = ok.clone();
+            change(&mut load);
+            load.check(&direct(1))
+        };
+        for (result, words) in [
+            (direct(0).check(), ["tenants", "1 to 2,046"]),
+            (direct(3000).check(), ["tenants", "1 to 2,046"]),
+            (Setup { threads: 9, ..direct(1) }.check(), ["threads", "1 or 2"]),
+            (
+                Setup::new(Topology::PerTenant { switch_addresses: vec![] }, 2).check(),
+                ["switch addresses", "one per tenant"],
+            ),
+            (load(|l| l.streams.clear()), ["streams", "1 to"]),
+            (load(|l| l.cut_ms = 50), ["cut", "half"]),
+            (load(|l| l.duration_ms = 0), ["duration", "1 ms"]),
+            (load(|l| l.streams[0].tenant = 1), ["tenant", "0 to 0"]),
+            (load(|l| l.streams[0].mix = vec![(Kind::Echo, 0)]), ["mix", "weights"]),
+            (load(|l| l.streams[0].mix = vec![(Kind::Role, 1)]), ["mix", "1.3"]),
+            (
+                load(|l| {
+                    l.streams[0].mix = vec![(Kind::PacketIn, 1), (Kind::Echo, 1)];
+                    l.streams[0].arrivals = Arrivals::Saturate;
+                }),
+                ["mix", "one side"],
+            ),
+            (
+                load(|l| l.streams[0].arrivals = Arrivals::Closed { outstanding: 1 }),
+                ["closed", "reply"],
+            ),
+            (
+                load(|l| l.streams[0].arrivals = Arrivals::Poisson { rate: -1.0 }),
+                ["rate", "above 0"],
+            ),
+        ] {
+            let text = result.unwrap_err().to_string();
+            assert!(words.iter().all(|word| text.contains(word)), "{text} lacks {words:?}");
+        }
+        assert!(ok.check(&direct(1)).is_ok());
+    }
+
+    #[test]
+    fn a_scenario_file_is_read_and_written() {
+        let text = r#"{
+            "setup": { "version": "1.3", "tenants": 2, "slicing": "vlan" },
+            "load": { "duration_ms": 3000, "streams": [
+                { "tenant": 0, "mix": [["packet-in", 1]], "arrivals": { "poisson": { "rate": 500 } } },
+                { "tenant": 1, "mix": [["echo", 1]], "start_ms": 1000, "subject": false,
+                  "arrivals": { "steps": { "steps": [[0, 100], [1, 5000]] } } }
+            ] }
+        }"#;
+        let plan: Plan = serde_json::from_str(text).unwrap();
+        assert!(plan.setup.check().is_ok() && plan.load.check(&plan.setup).is_ok());
+        assert_eq!(plan.setup.version, Version::V1_3);
+        assert_eq!(plan.load.streams[1].start_ms, 1000);
+        let again = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&again).unwrap(), plan);
+        let typo = text.replace("duration_ms", "duration_sm");
+        let error = serde_json::from_str::<Plan>(&typo).unwrap_err().to_string();
+        assert!(error.contains("duration_sm"), "{error}");
+    }
+
+    #[test]
+    fn kinds_are_read_by_name() {
+        assert_eq!("packet-in".parse(), Ok(Kind::PacketIn));
+        assert_eq!("PORT_STATS".parse(), Ok(Kind::PortStats));
+        assert!("ping".parse::<Kind>().unwrap_err().contains("FLOW_MOD"));
+    }
+}

@@ -1,0 +1,462 @@
+//! Messages that are sent many times: copied, with an xid and a tag written over, because a
+//! generator that builds messages field by field is its own bottleneck.
+
+use crate::load::Kind;
+use crate::plan::{Setup, Slicing, Topology, Version};
+use crate::tag::TAG_LEN;
+use crate::wire::{HEADER_LEN, ROLE_REQUEST, Types, be16, kind, message, put32};
+
+/// The length of a probe's Ethernet frame: the smallest that Ethernet knows, with its checksum's room.
+const PROBE_LEN: usize = 64;
+
+/// A message that is sent many times with another xid and tag.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    /// One message, or a FLOW_MOD and its BARRIER_REQUEST.
+    pub(crate) bytes: Vec<u8>,
+    /// Whether there are xids to patch: a bare packet has none.
+    pub(crate) has_xid: bool,
+    /// Where the tag goes, when the message carries one.
+    pub(crate) tag_at: Option<usize>,
+    /// Where the second message starts, when there are two.
+    pub(crate) second_at: Option<usize>,
+    /// Where a number that makes each FLOW_MOD another rule goes.
+    pub(crate) rule_at: Option<usize>,
+    /// Where the port's number goes when each request asks for another one, and how many there are.
+    pub(crate) port_in_turn: Option<(usize, u16)>,
+    /// Where the buffer id goes that the answer repeats, the packet, and the ingress port's low
+    /// byte: hosts of their own for every message.
+    pub(crate) hosts: Option<Hosts>,
+}
+
+/// What is patched so that a message seems to come from another host each time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hosts {
+    pub(crate) macs: u32,
+    pub(crate) ports: u32,
+    pub(crate) buffer_id_at: usize,
+    pub(crate) packet_at: usize,
+    pub(crate) port_at: usize,
+}
+
+impl Hosts {
+    /// Host `sequence` sends to the next one; each has its port, so that a learning controller has
+    /// seen both after one round.
+    #[inline]
+    pub(crate) fn patch(&self, bytes: &mut [u8], buffer_id: u32, sequence: u32) {
+        let (source, destination) = (sequence % self.macs, (sequence + 1) % self.macs);
+        put32(bytes, self.buffer_id_at, buffer_id);
+        put32(bytes, self.packet_at + 2, destination);
+        put32(bytes, self.packet_at + 8, source);
+        if let Some(port) = bytes.get_mut(self.port_at) {
+            *port = (source % self.ports + 1) as u8;
+        }
+    }
+}
+
+impl Template {
+    /// The template of `kind` for tenant `index`.
+    pub(crate) fn new(kind: Kind, setup: &Setup, index: usize) -> Self {
+        let version = setup.version;
+        let types = Types::of(version);
+        if kind == Kind::PacketIn && matches!(setup.topology, Topology::Interfaces { .. }) {
+            return Self::bare(probe(setup, index));
+        }
+        let mut bytes = Vec::new();
+        let simple = |message_type, body: &[u8]| {
+            let mut bytes = Vec::new();
+            message(&mut bytes, version, message_type, 0, body);
+            Self {
+                bytes,
+                tag_at: None,
+                second_at: None,
+                rule_at: None,
+                hosts: None,
+                has_xid: true,
+                port_in_turn: None,
+            }
+        };
+        match kind {
+            Kind::PacketIn | Kind::PacketOut => {
+                let packet = probe(setup, index);
+                let body = if kind == Kind::PacketIn {
+                    packet_in(version, setup.port(index), packet.len())
+                } else {
+                    packet_out(version, setup.port(index))
+                };
+                let message_type =
+                    if kind == Kind::PacketIn { kind::PACKET_IN } else { kind::PACKET_OUT };
+                message(&mut bytes, version, message_type, 0, &[body, packet].concat());
+                let tag_at = Some(bytes.len() - TAG_LEN);
+                Self {
+                    bytes,
+                    tag_at,
+                    second_at: None,
+                    rule_at: None,
+                    hosts: None,
+                    has_xid: true,
+                    port_in_turn: None,
+                }
+            }
+            Kind::Echo => {
+                Self { tag_at: Some(HEADER_LEN), ..simple(kind::ECHO_REQUEST, &[0; TAG_LEN]) }
+            }
+            Kind::Response => {
+                let template = Self::new(Kind::PacketIn, setup, index);
+                let (packet_at, port_at) = match version {
+                    Version::V1_0 => (18, 15),
+                    Version::V1_3 => (42, 35),
+                };
+                let macs = if setup.switch.macs == 0 { 100 } else { setup.switch.macs };
+                let ports = setup.ports().min(250) as u32;
+                let hosts = Hosts { macs, ports, buffer_id_at: HEADER_LEN, packet_at, port_at };
+                Self { hosts: Some(hosts), ..template }
+            }
+            // Four bytes of a PACKET_IN's fields, then nothing.
+            Kind::Malformed => simple(kind::PACKET_IN, &[0xff; 4]),
+            Kind::Features => simple(kind::FEATURES_REQUEST, &[]),
+            Kind::Barrier => simple(types.barrier_request, &[]),
+            Kind::PortStats => {
+                let mut template = simple(types.stats_request, &port_stats_request(version));
+                // The low half of the port's number; in 1.3 the high half is 0 for any one port.
+                let at = if version == Version::V1_0 { 12 } else { 18 };
+                if setup.switch.ports_in_turn
+                    && version == Version::V1_3
+                    && let Some(high) = template.bytes.get_mut(at - 2..at)
+                {
+                    high.fill(0);
+                }
+                let ports = setup.ports() as u16;
+                Self { port_in_turn: setup.switch.ports_in_turn.then_some((at, ports)), ..template }
+            }
+            Kind::FlowStats => simple(types.stats_request, &flow_stats_request(version)),
+            Kind::Role => simple(ROLE_REQUEST, &[0; 16]),
+            Kind::FlowMod => {
+                let (body, rule_at) = flow_mod(setup, index);
+                message(&mut bytes, version, kind::FLOW_MOD, 0, &body);
+                let second_at = bytes.len();
+                message(&mut bytes, version, types.barrier_request, 0, &[]);
+                let rule_at = Some(HEADER_LEN + rule_at);
+                Self {
+                    bytes,
+                    tag_at: None,
+                    second_at: Some(second_at),
+                    rule_at,
+                    hosts: None,
+                    port_in_turn: None,
+                    has_xid: true,
+                }
+            }
+        }
+    }
+}
+
+impl Template {
+    /// A packet for the data plane of a real switch, which makes the PACKET_IN of it.
+    fn bare(bytes: Vec<u8>) -> Self {
+        let tag_at = Some(bytes.len() - TAG_LEN);
+        Self {
+            bytes,
+            has_xid: false,
+            tag_at,
+            second_at: None,
+            rule_at: None,
+            hosts: None,
+            port_in_turn: None,
+        }
+    }
+}
+
+/// What a controller tells a real switch so that every packet without a rule comes to it whole: a
+/// table-miss rule in 1.3, SET_CONFIG in 1.0.
+pub(crate) fn ask_for_misses(version: Version, out: &mut Vec<u8>) {
+    match version {
+        Version::V1_0 => message(out, version, kind::SET_CONFIG, 0, &[0, 0, 0xff, 0xff]),
+        Version::V1_3 => {
+            let mut body = vec![0; 24];
+            body.extend_from_slice(&NO_BUFFER);
+            body.extend_from_slice(&[0xff; 8]);
+            body.extend_from_slice(&[0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0, 0, 4, 0, 24, 0, 0, 0, 0]);
+            // OUTPUT to CONTROLLER, without buffering.
+            body.extend_from_slice(&[
+                0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfd, 0xff, 0xff, 0, 0, 0, 0, 0, 0,
+            ]);
+            message(out, version, kind::FLOW_MOD, 0, &body);
+        }
+    }
+}
+
+/// A 64-byte UDP packet of tenant `index`; its last [`TAG_LEN`] bytes are for the tag.
+pub(crate) fn probe(setup: &Setup, index: usize) -> Vec<u8> {
+    let mut packet = Vec::with_capacity(PROBE_LEN);
+    let [high, low] = (index as u16 + 1).to_be_bytes();
+    packet.extend_from_slice(&[2, 0, 0, 1, high, low]);
+    packet.extend_from_slice(&[2, 0, 0, 0, high, low]);
+    if setup.slicing == Slicing::Vlan {
+        packet.extend_from_slice(&[0x81, 0]);
+        packet.extend_from_slice(&((index as u16 + 1) & 0xfff).to_be_bytes());
+    }
+    packet.extend_from_slice(&[0x08, 0]);
+    let ip_len = (PROBE_LEN - packet.len()) as u16;
+    let ([a, b, c, _], _) = Slicing::source_network(index, setup.tenants);
+    let mut ip = vec![0x45, 0];
+    ip.extend_from_slice(&ip_len.to_be_bytes());
+    ip.extend_from_slice(&[0, 0, 0x40, 0, 64, 17, 0, 0]);
+    ip.extend_from_slice(&[a, b, c, 1]);
+    ip.extend_from_slice(&[10, 255, 255, 254]);
+    let sum: u32 = ip.chunks_exact(2).map(|pair| u32::from(be16(pair, 0).unwrap_or(0))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
+    if let Some(place) = ip.get_mut(10..12) {
+        place.copy_from_slice(&checksum.to_be_bytes());
+    }
+    packet.extend_from_slice(&ip);
+    // A UDP checksum of 0 is none: the tag changes with every message.
+    packet.extend_from_slice(&[0x23, 0x28, 0x23, 0x29]);
+    packet.extend_from_slice(&(ip_len - 20).to_be_bytes());
+    packet.extend_from_slice(&[0, 0]);
+    packet.resize(PROBE_LEN, 0);
+    packet
+}
+
+const NO_BUFFER: [u8; 4] = [0xff; 4];
+
+fn packet_in(version: Version, in_port: u16, total_len: usize) -> Vec<u8> {
+    let mut body = NO_BUFFER.to_vec();
+    body.extend_from_slice(&(total_len as u16).to_be_bytes());
+    match version {
+        Version::V1_0 => {
+            body.extend_from_slice(&in_port.to_be_bytes());
+            body.extend_from_slice(&[0, 0]);
+        }
+        Version::V1_3 => {
+            body.extend_from_slice(&[0, 0]);
+            body.extend_from_slice(&[0; 8]);
+            body.extend_from_slice(&match_in_port(in_port));
+            body.extend_from_slice(&[0, 0]);
+        }
+    }
+    body
+}
+
+/// A 1.3 match on one ingress port, padded.
+fn match_in_port(port: u16) -> Vec<u8> {
+    let mut bytes = vec![0, 1, 0, 12, 0x80, 0, 0, 4];
+    bytes.extend_from_slice(&u32::from(port).to_be_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes
+}
+
+fn packet_out(version: Version, out_port: u16) -> Vec<u8> {
+    let mut body = NO_BUFFER.to_vec();
+    match version {
+        Version::V1_0 => {
+            // in_port NONE, 8 bytes of actions.
+            body.extend_from_slice(&[0xff, 0xff, 0, 8]);
+        }
+        Version::V1_3 => {
+            // in_port CONTROLLER, 16 bytes of actions.
+            body.extend_from_slice(&[0xff, 0xff, 0xff, 0xfd, 0, 16, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+    body.extend_from_slice(&output(version, out_port));
+    body
+}
+
+fn output(version: Version, port: u16) -> Vec<u8> {
+    let mut action = vec![0, 0];
+    match version {
+        Version::V1_0 => {
+            action.extend_from_slice(&[0, 8]);
+            action.extend_from_slice(&port.to_be_bytes());
+            action.extend_from_slice(&[0, 0]);
+        }
+        Version::V1_3 => {
+            action.extend_from_slice(&[0, 16]);
+            action.extend_from_slice(&u32::from(port).to_be_bytes());
+            action.extend_from_slice(&[0; 8]);
+        }
+    }
+    action
+}
+
+fn port_stats_request(version: Version) -> Vec<u8> {
+    match version {
+        Version::V1_0 => vec![0, 4, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0],
+        Version::V1_3 => {
+            vec![0, 4, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]
+        }
+    }
+}
+
+fn flow_stats_request(version: Version) -> Vec<u8> {
+    match version {
+        Version::V1_0 => {
+            let mut body = vec![0, 1, 0, 0];
+            body.extend_from_slice(&0x003f_ffff_u32.to_be_bytes());
+            body.resize(4 + 40, 0);
+            body.extend_from_slice(&[0xff, 0, 0xff, 0xff]);
+            body
+        }
+        Version::V1_3 => {
+            let mut body = vec![0, 1, 0, 0, 0, 0, 0, 0, 0xff, 0, 0, 0];
+            body.extend_from_slice(&[0xff; 8]);
+            body.resize(body.len() + 4 + 16, 0);
+            body.extend_from_slice(&[0, 1, 0, 4, 0, 0, 0, 0]);
+            body
+        }
+    }
+}
+
+/// A rule inside tenant `index`'s space, and where the four bytes are that tell its rules apart
+/// (the IPv4 destination).
+fn flow_mod(setup: &Setup, index: usize) -> (Vec<u8>, usize) {
+    let (network, length) = Slicing::source_network(index, setup.tenants);
+    let port = setup.port(index);
+    let mut body = Vec::new();
+    match setup.version {
+        Version::V1_0 => {
+            // Wildcards: all but in_port or VLAN where these bound the tenant, dl_type, nw_src, nw_dst.
+            let mut wildcards: u32 = 0x003f_ffff & !(1 << 4) & !(0x3f << 8) & !(0x3f << 14);
+            wildcards |= u32::from(32 - length) << 8;
+            let mut vlan = 0;
+            match setup.slicing {
+                Slicing::SourcePrefix => {}
+                Slicing::Vlan => {
+                    wildcards &= !(1 << 1);
+                    vlan = index as u16 + 1;
+                }
+                Slicing::InPort => wildcards &= !1,
+            }
+            body.extend_from_slice(&wildcards.to_be_bytes());
+            body.extend_from_slice(&port.to_be_bytes());
+            body.extend_from_slice(&[0; 12]);
+            body.extend_from_slice(&vlan.to_be_bytes());
+            body.extend_from_slice(&[0, 0, 0x08, 0, 0, 0, 0, 0]);
+            body.extend_from_slice(&network);
+            let rule_at = body.len();
+            body.extend_from_slice(&[0; 4 + 4]);
+            body.extend_from_slice(&[0; 8]);
+            // ADD, no time-outs, priority 100, no buffer, no out_port, no flags.
+            body.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 100]);
+            body.extend_from_slice(&NO_BUFFER);
+            body.extend_from_slice(&[0xff, 0xff, 0, 0]);
+            body.extend_from_slice(&output(setup.version, port));
+            (body, rule_at)
+        }
+        Version::V1_3 => {
+            body.extend_from_slice(&[0; 16]);
+            // Table 0, ADD, no time-outs, priority 100, no buffer, any port and group, no flags.
+            body.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 100]);
+            body.extend_from_slice(&NO_BUFFER);
+            body.extend_from_slice(&[0xff; 8]);
+            body.extend_from_slice(&[0; 4]);
+            let mut fields = Vec::new();
+            match setup.slicing {
+                Slicing::SourcePrefix => {}
+                Slicing::Vlan => {
+                    let vlan = 0x1000 | (index as u16 + 1);
+                    fields.extend_from_slice(&[0x80, 0, 6 << 1, 2]);
+                    fields.extend_from_slice(&vlan.to_be_bytes());
+                }
+                Slicing::InPort => {
+                    fields.extend_from_slice(&[0x80, 0, 0, 4]);
+                    fields.extend_from_slice(&u32::from(port).to_be_bytes());
+                }
+            }
+            fields.extend_from_slice(&[0x80, 0, 5 << 1, 2, 0x08, 0]);
+            fields.extend_from_slice(&[0x80, 0, 11 << 1 | 1, 8]);
+            fields.extend_from_slice(&network);
+            fields.extend_from_slice(&(u32::MAX << (32 - u32::from(length))).to_be_bytes());
+            fields.extend_from_slice(&[0x80, 0, 12 << 1, 4]);
+            let rule_at = body.len() + 4 + fields.len();
+            fields.extend_from_slice(&[0; 4]);
+            let match_len = 4 + fields.len();
+            body.extend_from_slice(&[0, 1]);
+            body.extend_from_slice(&(match_len as u16).to_be_bytes());
+            body.extend_from_slice(&fields);
+            body.resize(body.len() + match_len.next_multiple_of(8) - match_len, 0);
+            // APPLY_ACTIONS with one output.
+            body.extend_from_slice(&[0, 4, 0, 24, 0, 0, 0, 0]);
+            body.extend_from_slice(&output(setup.version, port));
+            (body, rule_at)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tag::Tag;
+    use crate::wire::{be32, packet_in_data, packet_out_data};
+
+    fn setups() -> impl Iterator<Item = Setup> {
+        [Version::V1_0, Version::V1_3].into_iter().flat_map(|version| {
+            [Slicing::SourcePrefix, Slicing::Vlan, Slicing::InPort].map(|slicing| Setup {
+                version,
+                slicing,
+                ..Setup::new(Topology::Direct, 3)
+            })
+        })
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_published_measurements() {
+        let setup = Setup::new(Topology::Direct, 1);
+        assert_eq!(Template::new(Kind::PacketIn, &setup, 0).bytes.len(), 82);
+        assert_eq!(Template::new(Kind::PacketOut, &setup, 0).bytes.len(), 88);
+    }
+
+    #[test]
+    fn every_template_frames_and_the_tag_is_found_again() {
+        for setup in setups() {
+            for kind in Kind::ALL {
+                let mut template = Template::new(kind, &setup, 2);
+                let first = usize::from(be16(&template.bytes, 2).unwrap());
+                let rest = template.bytes.len() - first;
+                assert_eq!(rest, if kind == Kind::FlowMod { 8 } else { 0 }, "{kind:?} {setup:?}");
+                let tag = Tag { run: 1, stream: 2, sequence: 3, intended: 4 };
+                let Some(at) = template.tag_at else { continue };
+                tag.write(&mut template.bytes[at..]);
+                let data = match kind {
+                    Kind::PacketIn => packet_in_data(setup.version, &template.bytes),
+                    Kind::PacketOut => packet_out_data(setup.version, &template.bytes),
+                    _ => template.bytes.get(HEADER_LEN..),
+                };
+                assert_eq!(data.and_then(Tag::read_end), Some(tag), "{kind:?} {setup:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ports_are_asked_for_in_turn() {
+        for version in [Version::V1_0, Version::V1_3] {
+            let mut setup = Setup { version, ..Setup::new(Topology::Direct, 1) };
+            assert_eq!(Template::new(Kind::PortStats, &setup, 0).port_in_turn, None);
+            setup.switch.ports_in_turn = true;
+            let mut template = Template::new(Kind::PortStats, &setup, 0);
+            let (at, ports) = template.port_in_turn.unwrap();
+            template.bytes[at..at + 2].copy_from_slice(&3u16.to_be_bytes());
+            let port = match version {
+                Version::V1_0 => be16(&template.bytes, 12).map(u32::from),
+                Version::V1_3 => be32(&template.bytes, 16),
+            };
+            assert_eq!((port, ports), (Some(3), 4));
+        }
+    }
+
+    #[test]
+    fn rules_differ_in_the_destination_address() {
+        for setup in setups() {
+            let template = Template::new(Kind::FlowMod, &setup, 1);
+            let at = template.rule_at.unwrap();
+            assert_eq!(be32(&template.bytes, at), Some(0));
+            let network = Slicing::source_network(1, 3).0;
+            let before = match setup.version {
+                Version::V1_0 => at - 4,
+                Version::V1_3 => at - 12,
+            };
+            assert_eq!(template.bytes[before..before + 4], network, "{setup:?}");
+        }
+    }
+}

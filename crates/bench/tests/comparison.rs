@@ -1,0 +1,54 @@
+//! A comparison from beginning to end: systems started, measured in turn, written and read back.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+
+use bench::{Comparison, Kind, Matrix, Options, Shape, System};
+use report::Results;
+use std::path::PathBuf;
+use std::process::Command;
+
+#[test]
+fn direct_and_through_a_relay() {
+    let mut systems = vec![System::Direct];
+    if Command::new("haproxy").arg("-v").output().is_ok() {
+        systems.push(System::Haproxy { program: PathBuf::from("haproxy") });
+    } else {
+        assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "haproxy is missing");
+        eprintln!(
+            "SKIPPED direct_and_through_a_relay: haproxy is missing; only direct is measured"
+        );
+    }
+    let dir = std::env::temp_dir().join(format!("weir-bench-comparison-{}", std::process::id()));
+    let mut options = Options::new(System::Direct, dir.join("work"));
+    (options.runs, options.duration_ms, options.cut_ms) = (2, 200, 50);
+    let matrix = Matrix {
+        systems: systems.clone(),
+        mixes: vec![vec![(Kind::PacketIn, 1)], vec![(Kind::Echo, 1), (Kind::PacketOut, 1)]],
+        rates: vec![2000.0],
+        tenants: vec![1, 3],
+        shape: Shape::Poisson,
+        batch: 1,
+    };
+    let mut said = Vec::new();
+    let comparison: Comparison = matrix.comparison(&options).unwrap();
+    let verdict = comparison.run(&options, &mut |line| said.push(line.to_owned())).unwrap();
+
+    let cases = systems.len() * 4;
+    assert_eq!(verdict.results.points.len(), cases);
+    assert_eq!(said.len(), 1 + 2 * cases);
+    for point in &verdict.results.points {
+        let metric = |name: &str| point.metrics.get(name).map(|metric| metric.samples.clone());
+        assert_eq!(metric("unanswered_percent"), Some(vec![0.0, 0.0]), "{point:?}");
+        assert_eq!(metric("p99_us").map(|samples| samples.len()), Some(2));
+        assert_eq!(metric("cpu_percent").is_some(), point.system == "haproxy");
+    }
+    assert_eq!(verdict.table().to_string().lines().count(), 1 + cases);
+
+    verdict.write(&dir).unwrap();
+    let read = Results::read(&dir).unwrap();
+    assert_eq!(read.points.len(), cases);
+    assert!(read.settings.contains_key("generator_ceiling_per_s"));
+    let pairs = [("a".to_owned(), read), ("b".to_owned(), verdict.results)];
+    assert!(!report::compare(&pairs).is_empty());
+    std::fs::remove_dir_all(dir).unwrap();
+}
