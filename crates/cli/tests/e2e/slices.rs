@@ -101,54 +101,60 @@ fn ovs_tenants_by_prefix_on_openflow_13_are_apart() {
     check_isolation(V13, [App::learning_switch_13(), App::learning_switch_13()], tenants_by_prefix);
 }
 
-/// What the switch's refusals are called, by version: (FLOW_MOD_FAILED, EPERM) and (BAD_ACTION, BAD_OUT_PORT).
-struct Refusals {
-    no_permission: (u64, u64),
-    bad_out_port: (u64, u64),
-}
+/// What refusals are called, type and code.
+const NO_PERMISSION_10: (u64, u64) = (3, 2);
+const BAD_OUT_PORT: (u64, u64) = (2, 4);
 
-const REFUSALS_10: Refusals = Refusals { no_permission: (3, 2), bad_out_port: (2, 4) };
-const REFUSALS_13: Refusals = Refusals { no_permission: (5, 6), bad_out_port: (2, 4) };
-
+/// On OpenFlow 1.0 a rule is cut down to the tenant's flowspace; where nothing remains it is refused.
 #[test]
-fn ovs_refusals_on_openflow_10_name_the_tenants_request() {
-    needs!(ovs_refusals_on_openflow_10_name_the_tenants_request: Needs::OpenVSwitch, Needs::OsKen);
-    check_refusals(V10, "1.0", &REFUSALS_10);
+fn ovs_a_rule_over_anothers_traffic_is_refused_on_openflow_10() {
+    needs!(ovs_a_rule_over_anothers_traffic_is_refused_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+    check_trespassing(V10, "1.0", |red| {
+        red.flow("add", 0x0bad, &forward(3, 1));
+        assert_refused(&red.expect_reply("error", 0x0bad), NO_PERMISSION_10, 0x0bad);
+    });
 }
 
+/// On OpenFlow 1.3 it stands behind the tenant's own metadata, which no packet of another tenant carries.
 #[test]
-fn ovs_refusals_on_openflow_13_name_the_tenants_request() {
-    needs!(ovs_refusals_on_openflow_13_name_the_tenants_request: Needs::OpenVSwitch, Needs::OsKen);
-    check_refusals(V13, "1.3", &REFUSALS_13);
+fn ovs_a_rule_over_anothers_traffic_never_meets_it_on_openflow_13() {
+    needs!(ovs_a_rule_over_anothers_traffic_never_meets_it_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
+    check_trespassing(V13, "1.3", |red| {
+        let mut rule = forward(3, 1);
+        rule["priority"] = json!(65_535);
+        red.flow("add", 0x0bad, &rule);
+        red.barrier(0x0bac);
+    });
 }
 
-fn check_refusals(version: Version, openflow: &str, refusals: &Refusals) {
+/// Blue has rules over its own traffic; red does its worst, and changes nothing.
+fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut App)) {
     let network = Network::single(&ADDRESSES, version);
     let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
     let weir = Weir::serve_on(network.controller_host(), &tenants_by_port(&red, &blue));
     network.connect_to(weir.openflow);
     red.expect("switch");
     blue.expect("switch");
-
-    // Blue has a rule over its own traffic.
     blue.flow("add", 0x0b1e, &forward(3, 4));
-    blue.barrier(0x0b1f);
-    let before = network.flow_texts("s1");
+    blue.flow("add", 0x0b1f, &forward(4, 3));
+    blue.barrier(0x0b20);
 
-    // Red tries to take that traffic, and to send its own into blue's port.
-    red.flow("add", 0x0bad, &forward(3, 1));
-    assert_refused(&red.expect_reply("error", 0x0bad), refusals.no_permission, 0x0bad);
+    // Red wants blue's traffic, and blue's port for its own.
+    trespass(&mut red);
     red.flow("add", 0x0bae, &forward(1, 4));
-    assert_refused(&red.expect_reply("error", 0x0bae), refusals.bad_out_port, 0x0bae);
+    assert_refused(&red.expect_reply("error", 0x0bae), BAD_OUT_PORT, 0x0bae);
+    assert!(network.pings("h3", "h4"), "blue's traffic goes where blue sends it");
+    assert!(
+        red.flows(0x0baf).iter().all(|flow| flow["packets"] == 0),
+        "red's rules met none of it"
+    );
 
-    // Red deletes everything, which is nothing.
-    red.flow("delete", 0x0baf, &json!({"table_id": 255}));
-    red.barrier(0x0bb0);
-
-    assert_eq!(network.flow_texts("s1"), before, "the switch never heard of it");
-    assert!(!blue.has_seen("error"), "and neither did blue");
-    assert_eq!(blue.flows(0x0b20).len(), 1, "blue's rule stands");
-    assert_eq!(red.flows(0x0bb1).len(), 0, "red sees none of it");
+    // Red deletes everything, which is everything of red's.
+    red.flow("delete", 0x0bb0, &json!({"table_id": 255}));
+    red.barrier(0x0bb1);
+    assert_eq!((red.flows(0x0bb2).len(), blue.flows(0x0b21).len()), (0, 2));
+    assert!(network.pings("h4", "h3"));
+    assert!(!blue.has_seen("error"), "blue heard of nothing");
 }
 
 /// A rule that forwards all that comes in at one port to another.

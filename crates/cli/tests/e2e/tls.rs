@@ -10,7 +10,7 @@ use crate::support::folder::Folder;
 use crate::support::network::{Network, V13};
 use crate::support::pki::Pki;
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::Weir;
+use crate::support::weir::{SHORT_BACK_OFF, Weir};
 use crate::support::{PATIENCE, eventually, free_port};
 
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
@@ -51,6 +51,7 @@ impl Site {
 [listen]
 openflow = ["tcp:{plain}", "ssl:{encrypted}"]
 api = "{api}"
+{SHORT_BACK_OFF}
 [tls]
 private_key = "{}"
 certificate = "{}"

@@ -21,7 +21,7 @@ pub mod requirements;
 pub mod weir;
 
 /// How long anything may take that must happen. Generous: a busy machine is no failure.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Waits until `happened`, or fails with `what`.
 #[track_caller]

@@ -9,6 +9,9 @@ use super::folder::Folder;
 use super::program::Process;
 use super::{PATIENCE, eventually, free_port, http};
 
+/// os-ken takes a second or two to start, and the scenarios do not wait for the tenth attempt to reach it.
+pub const SHORT_BACK_OFF: &str = "[reconnect]\nmax = \"500ms\"\n";
+
 pub struct Weir {
     pub folder: Folder,
     pub openflow: SocketAddr,
@@ -128,7 +131,7 @@ fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
     if tenants.contains("[listen]") {
         return tenants.to_owned();
     }
-    format!("[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\n{tenants}")
+    format!("[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\n{SHORT_BACK_OFF}{tenants}")
 }
 
 /// How `weir` with these arguments ended: the exit code, stdout and stderr.
