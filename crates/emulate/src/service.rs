@@ -28,6 +28,11 @@ impl ServiceTime {
         own.map_or(self.default, |(_, time)| *time)
     }
 
+    /// A switch that takes one message and never gets done with it: in effect it never reads.
+    pub fn never() -> ServiceTime {
+        ServiceTime { default: u64::MAX, by_type: Vec::new() }
+    }
+
     /// Whether messages take any time at all.
     pub fn is_zero(&self) -> bool {
         self.default == 0 && self.by_type.iter().all(|(_, time)| *time == 0)
@@ -68,7 +73,8 @@ impl Cpu {
     /// lie in the future.
     pub fn begin(&mut self, arrival: u64, message_type: u8) {
         let start = arrival.max(self.free_at);
-        self.current = Some(Job { start, end: start + self.service.of(message_type) });
+        let end = start.saturating_add(self.service.of(message_type));
+        self.current = Some(Job { start, end });
     }
 
     /// Whether a message is being served.

@@ -72,14 +72,13 @@ pub struct Switch {
 
 impl Switch {
     /// A switch that nobody is connected to.
-    pub fn new(config: Config) -> Switch {
+    pub fn new(mut config: Config) -> Switch {
+        config.n_tables = config.n_tables.clamp(1, 254);
         let ports = config.ports.iter().map(|port| (port.number, Port::new(0, port.clone())));
         let faults = Faults::new(config.faults.clone());
         let datapath = Datapath {
             ports: ports.collect::<BTreeMap<_, _>>(),
-            tables: (0..config.n_tables.clamp(1, 254))
-                .map(|_| FlowTable::new(config.max_flows))
-                .collect(),
+            tables: (0..config.n_tables).map(|_| FlowTable::new(config.max_flows)).collect(),
             groups: Groups::default(),
             meters: Meters::new(),
             buffers: Buffers::new(config.n_buffers),

@@ -213,15 +213,14 @@ fn packets_leave_by_the_same_ports_with_the_same_bytes() {
     let mut differences = Vec::new();
     for (version, rules) in CASES {
         ovs.reset();
-        // A new switch each time, so that neither remembers where NORMAL saw stations. The dummy
-        // switch forgets them on command.
+        // A new switch each time, so that it does not remember where NORMAL saw stations.
         let emulated = Emulated::start();
-        ovs.forget_stations();
         for rule in *rules {
             let command = if rule.starts_with("group_id") { "add-group" } else { "add-flow" };
             ovs.ofctl(*version, command, rule);
             emulated.ofctl(*version, command, rule);
         }
+        ovs.settle();
         for (name, packet) in &packets {
             let theirs = ovs.forward(1, packet);
             let ours = emulated.forward(1, packet);

@@ -177,6 +177,17 @@ fn what_a_controller_does_not_read_is_dropped_beyond_a_bound() {
 }
 
 #[test]
+fn a_switch_that_never_reads_stays_silent_and_can_be_stopped() {
+    let running = running(Network::single(1, |_| {}), ServiceTime::never());
+    let address = running.listening_on(SWITCH).unwrap();
+    let mut client = Client::connect(&address, None, SECONDS).unwrap();
+    greet(&mut client);
+    send(&mut client, 1, Message::EchoRequest(b""));
+    assert_eq!(client.receive_within(Duration::from_millis(20)).unwrap(), None);
+    running.stop().unwrap();
+}
+
+#[test]
 fn planted_faults_show_on_the_wire() {
     let network = |fault: Fault| Network::single(1, move |config| config.faults = vec![fault]);
     let on = |fault: Fault| running(network(fault), ServiceTime::default());

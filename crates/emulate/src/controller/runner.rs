@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use channel::{Address, Event, EventLoop, Listener, Options, Readiness, Tls, Waker};
+use channel::{Address, Event, EventLoop, Listener, Options, Readiness, TimerKey, Tls, Waker};
 use openflow::VersionSet;
 
 use super::{Behaviour, ConnectionId, Controller};
@@ -220,6 +220,8 @@ struct Peer {
     drip: Vec<u8>,
 }
 
+/// When to accept again after that failed.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Messages of one switch handled before others have their turn.
 const MESSAGES_PER_TURN: usize = 256;
 /// Bytes waiting to be written one at a time, beyond which nothing more is read.
@@ -234,8 +236,10 @@ impl Worker {
             let limit = self.limit();
             self.event_loop.wait(&mut events, limit)?;
             for event in events.drain(..) {
-                if let Event::Ready(readiness) = event {
-                    self.ready(&readiness);
+                match event {
+                    Event::Ready(readiness) => self.ready(&readiness),
+                    Event::Timer(_) => self.accept(),
+                    Event::Woken => {}
                 }
             }
             self.turn();
@@ -260,11 +264,12 @@ impl Worker {
     fn ready(&mut self, readiness: &Readiness) {
         match self.peers.iter_mut().find(|peer| peer.line.token() == readiness.token) {
             Some(peer) => peer.line.note(readiness),
-            None => self.accept(readiness),
+            None => self.accept(),
         }
     }
 
-    fn accept(&mut self, readiness: &Readiness) {
+    /// Takes the connections that wait.
+    fn accept(&mut self) {
         loop {
             match self.listener.accept() {
                 Ok(Some((connection, _))) => {
@@ -276,8 +281,11 @@ impl Worker {
                     self.peers.push(Peer { id, line, drip });
                 }
                 Ok(None) => return,
-                // Out of descriptors, say: ask again.
-                Err(_) => return self.event_loop.again(readiness.token),
+                Err(_) => {
+                    // Out of descriptors, say: ask again.
+                    let later = self.event_loop.now() + ACCEPT_AGAIN;
+                    return self.event_loop.set_timer(TimerKey(0), later);
+                }
             }
         }
     }

@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use channel::{
-    Address, Backoff, Connection, Dialer, Event, EventLoop, Listener, Options, Readiness, Tls,
+    Address, Backoff, Connection, Dialer, Event, EventLoop, Listener, Options, Readiness, TimerKey,
+    Tls,
 };
 
 use super::Door;
@@ -40,6 +41,8 @@ pub(super) struct Worker {
     unfinished: bool,
 }
 
+/// When to accept again after that failed.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Bytes that may wait for a controller that does not read. While any wait no request is taken, so
 /// what comes on top is news (PACKET_IN and the like), and beyond this it is dropped and counted.
 const MAX_BACKLOG: usize = 4 << 20;
@@ -121,7 +124,7 @@ impl Worker {
                 match event {
                     Event::Ready(readiness) => self.ready(&readiness),
                     Event::Woken => self.obey(),
-                    Event::Timer(_) => {}
+                    Event::Timer(TimerKey(index)) => self.accept(index as usize),
                 }
             }
         }
@@ -188,27 +191,31 @@ impl Worker {
                 return;
             }
             if station.listeners.iter().any(|(token, _)| *token == readiness.token) {
-                return self.accept(index, readiness);
+                return self.accept(index);
             }
         }
     }
 
-    fn accept(&mut self, index: usize, readiness: &Readiness) {
-        loop {
-            let Some(station) = self.stations.get_mut(index) else { return };
-            let mut listeners = station.listeners.iter();
-            let Some((_, listener)) = listeners.find(|(token, _)| *token == readiness.token) else {
-                return;
-            };
-            match listener.accept() {
-                Ok(Some((connection, _))) => self.open(index, connection, None),
-                Ok(None) => return,
-                Err(_) => {
-                    // Out of descriptors, say: the others go on, and this one is asked again.
-                    self.event_loop.again(readiness.token);
-                    return;
+    /// Takes the connections that wait at a switch's listeners.
+    fn accept(&mut self, index: usize) {
+        let mut accepted = Vec::new();
+        let Some(station) = self.stations.get(index) else { return };
+        for (_, listener) in &station.listeners {
+            loop {
+                match listener.accept() {
+                    Ok(Some((connection, _))) => accepted.push(connection),
+                    Ok(None) => break,
+                    Err(_) => {
+                        // Out of descriptors, say. The others go on, and these are asked again.
+                        let later = self.event_loop.now() + ACCEPT_AGAIN;
+                        self.event_loop.set_timer(TimerKey(index as u64), later);
+                        break;
+                    }
                 }
             }
+        }
+        for connection in accepted {
+            self.open(index, connection, None);
         }
     }
 

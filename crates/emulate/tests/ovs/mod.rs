@@ -143,9 +143,11 @@ impl Ovs {
         self.ofctl(Version::V1_3, "add-flow", &rule);
     }
 
-    /// Forgets where NORMAL saw stations.
-    pub(crate) fn forget_stations(&self) {
+    /// Makes what was configured hold for the very next packet: the datapath's cache of earlier
+    /// decisions is emptied, and the stations that NORMAL saw are forgotten.
+    pub(crate) fn settle(&self) {
         self.appctl(&["fdb/flush", "br0"]);
+        self.appctl(&["revalidator/purge"]);
     }
 
     /// Puts a frame in at a port, and gives what leaves: ports with frames, by port.
