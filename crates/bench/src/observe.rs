@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 /// What one process used between two moments.
@@ -90,6 +91,21 @@ impl Observer {
     }
 }
 
+/// The processes of a control group, given by its folder under `/sys/fs/cgroup`, those of groups
+/// inside it included. Empty when there is no such group.
+#[must_use]
+pub fn processes_of_cgroup(folder: &Path) -> Vec<u32> {
+    let mut pids = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
+        let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
+        folders.extend(inside.map(|entry| entry.path()).filter(|path| path.is_dir()));
+    }
+    pids
+}
+
 /// The memory that a process has resident, in bytes.
 #[must_use]
 pub fn resident(pid: u32) -> Option<u64> {
@@ -150,6 +166,17 @@ mod tests {
         let stat = "42 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 111 222 0 0";
         assert_eq!(ticks(stat), Some((111, 222)));
         assert_eq!(ticks("nonsense"), None);
+    }
+
+    #[test]
+    fn a_group_has_the_processes_of_its_inner_groups() {
+        let dir = std::env::temp_dir().join(format!("weir-bench-cgroup-{}", std::process::id()));
+        fs::create_dir_all(dir.join("inner")).unwrap();
+        fs::write(dir.join("cgroup.procs"), "12\n13\n").unwrap();
+        fs::write(dir.join("inner/cgroup.procs"), "14\n").unwrap();
+        assert_eq!(processes_of_cgroup(&dir), [12, 13, 14]);
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(processes_of_cgroup(&dir), Vec::<u32>::new());
     }
 
     #[test]

@@ -99,14 +99,14 @@ impl Histogram {
         }
     }
 
-    /// The cumulative distribution as (value in µs, share at or below it), at most some sixty
-    /// points, denser towards the tail.
+    /// The cumulative distribution as (value in µs, share at or below it), some two hundred points
+    /// for a million values, denser towards the tail.
     fn cdf(&self) -> Vec<(f64, f64)> {
         if self.0.is_empty() {
             return Vec::new();
         }
         self.0
-            .iter_quantiles(4)
+            .iter_quantiles(10)
             .map(|step| (step.value_iterated_to() as f64 / 1e3, step.quantile()))
             .collect()
     }
@@ -192,7 +192,7 @@ mod tests {
             assert!((got - want).abs() / want < 0.002, "{got} is not {want}");
         }
         assert!(summary.cdf.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 <= w[1].1));
-        assert!(summary.cdf.len() < 80, "{} points", summary.cdf.len());
+        assert!(summary.cdf.len() < 150, "{} points", summary.cdf.len());
     }
 
     #[test]
