@@ -62,6 +62,7 @@ impl Real {
             _ => lab::Protocol::OPENFLOW13,
         };
         let options = lab::Options {
+            name: Some(format!("demo{}", std::process::id())),
             protocols: vec![protocol],
             // Without a controller nothing is forwarded: what passes, a controller has allowed.
             fail_mode: Some(FailMode::Secure),

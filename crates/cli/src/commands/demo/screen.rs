@@ -10,6 +10,9 @@ pub struct Screen {
     failures: usize,
 }
 
+/// Columns of a line.
+const WIDTH: usize = 80;
+
 const GREEN: &str = "\x1b[32m";
 const RED: &str = "\x1b[31m";
 const BOLD: &str = "\x1b[1m";
@@ -37,9 +40,9 @@ impl Screen {
         self.put("  ", RED, "✗", &format!(" {text}"))
     }
 
-    /// What was really said by somebody, indented.
+    /// What was really said by somebody, indented, and broken where it would be too long.
     pub fn quote(&mut self, text: &str) -> io::Result<()> {
-        text.lines().try_for_each(|line| self.line(&format!("      {line}")))
+        wrapped(text, WIDTH - 6).iter().try_for_each(|line| self.line(&format!("      {line}")))
     }
 
     pub fn line(&mut self, text: &str) -> io::Result<()> {
@@ -78,5 +81,38 @@ impl Screen {
             writeln!(stdout, "{before}{styled}{after}")?;
         }
         stdout.flush()
+    }
+}
+
+/// Breaks behind commas and spaces; what has none is left as long as it is.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive([',', ' ']) {
+        let fits = |line: &String| {
+            line.is_empty() || line.chars().count() + word.trim_end().chars().count() <= width
+        };
+        match lines.last_mut().filter(|line| fits(line)) {
+            Some(line) => line.push_str(word),
+            None => lines.push(format!("  {word}")),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn long_lines_are_broken_where_they_may_be() {
+        for (text, expected) in [
+            ("a,b c", &["a,b c"] as &[&str]),
+            ("aaaa,bbbb,cccc", &["aaaa,bbbb,", "  cccc"]),
+            ("aaaa bbbb ccc", &["aaaa bbbb", "  ccc"]),
+            ("aaaaaaaaaaaaaaa", &["aaaaaaaaaaaaaaa"]),
+            ("", &[""]),
+        ] {
+            assert_eq!(wrapped(text, 10), expected, "{text}");
+        }
     }
 }

@@ -1,0 +1,192 @@
+//! `weir demo` ends well however it ends: done, interrupted at any moment, or with nobody left to read it.
+//!
+//! Where Open vSwitch can be used the switch is real, else emulated: what must be left behind is the same, nothing.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A demo that may take this long to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A variable that all its children inherit, by which they are found.
+const MARK: &str = "WEIR_DEMO_TEST";
+
+struct Demo {
+    child: Child,
+    mark: String,
+    /// What it may write to; not there before.
+    out: PathBuf,
+}
+
+impl Demo {
+    fn start(name: &str, arguments: &[&str]) -> Demo {
+        let mark = format!("{name}-{}", std::process::id());
+        let out = std::env::temp_dir().join(format!("weir-demo-{mark}"));
+        let child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["demo", "--quick", "--out"])
+            .arg(&out)
+            .args(arguments)
+            .env(MARK, &mark)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start weir demo");
+        Demo { child, mark, out }
+    }
+
+    /// Reads until a line that contains `words` came.
+    fn read_until(&mut self, words: &str) {
+        let stdout = self.child.stdout.take().expect("stdout is ours");
+        let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains(words)), "{words:?} never came");
+        // Somebody has to go on reading, or the demo would stop at a full pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).expect("a running demo");
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("wait for the demo") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the demo does not end");
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Nothing that it started or made is there any more.
+    fn assert_left_nothing(&self, keeps_results: bool) {
+        let left = processes_with(&format!("{MARK}={}", self.mark));
+        assert!(left.is_empty(), "{}: still running: {left:?}", self.mark);
+        let lab = format!("demo{}", self.child.id());
+        let namespaces: Vec<_> = entries("/run/netns")
+            .into_iter()
+            .filter(|path| path.to_string_lossy().contains(&format!("weir-{lab}.")))
+            .collect();
+        assert!(namespaces.is_empty(), "{}: {namespaces:?}", self.mark);
+        assert!(!Path::new("/run/weir/labs").join(&lab).exists(), "{}: {lab}", self.mark);
+        assert_eq!(self.out.exists(), keeps_results, "{}: {}", self.mark, self.out.display());
+        assert!(!self.out.join("work").exists(), "{}: working files", self.mark);
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.out);
+    }
+}
+
+fn entries(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+/// The command lines of all processes with this variable.
+fn processes_with(variable: &str) -> Vec<String> {
+    let has_it = |folder: &PathBuf| {
+        let environment = fs::read(folder.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
+    };
+    entries("/proc")
+        .into_iter()
+        .filter(has_it)
+        .map(|folder| fs::read_to_string(folder.join("cmdline")).unwrap_or_default())
+        .collect()
+}
+
+/// To its end, on an emulated switch, which works everywhere: all expectations hold and the results are there.
+fn check_to_the_end(name: &str, protocol: &str) {
+    let mut demo = Demo::start(name, &["--emulated", "--protocols", protocol]);
+    let (mut said, mut complained) = (String::new(), String::new());
+    let stdout = demo.child.stdout.as_mut().expect("stdout is ours");
+    stdout.read_to_string(&mut said).expect("text");
+    let stderr = demo.child.stderr.as_mut().expect("stderr is ours");
+    stderr.read_to_string(&mut complained).expect("text");
+    let status = demo.wait();
+    assert_eq!(status.code(), Some(0), "{said}\n{complained}");
+    assert!(said.contains("✓ refused: ERROR OFPBAC_BAD_OUT_PORT"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "too wide: {said}");
+    assert!(!said.contains('\x1b') && !complained.contains('\r'), "plain when piped: {said}");
+    for file in ["result.json", "report.html", "metrics.csv", "demo.txt"] {
+        assert!(demo.out.join(file).exists(), "{file} is missing");
+    }
+    assert_eq!(fs::read_to_string(demo.out.join("demo.txt")).expect("a transcript"), said);
+    demo.assert_left_nothing(true);
+}
+
+#[test]
+fn all_expectations_hold_on_openflow_10() {
+    check_to_the_end("to-the-end-10", "1.0");
+}
+
+#[test]
+fn all_expectations_hold_on_openflow_13() {
+    check_to_the_end("to-the-end-13", "1.3");
+}
+
+/// Interrupted after a line of its story; before the first, while namespaces are being made, included.
+fn check_interrupted(name: &str, signal: Signal, after: &str) {
+    let mut demo = Demo::start(name, &[]);
+    if after.is_empty() {
+        sleep(Duration::from_millis(300));
+    } else {
+        demo.read_until(after);
+    }
+    demo.signal(signal);
+    let status = demo.wait();
+    assert_eq!(status.code(), Some(130), "{name}");
+    demo.assert_left_nothing(false);
+}
+
+#[test]
+fn an_interrupt_while_it_sets_up_leaves_nothing() {
+    check_interrupted("interrupt-at-start", Signal::SIGINT, "");
+}
+
+#[test]
+fn an_interrupt_while_it_pings_leaves_nothing() {
+    check_interrupted("interrupt-pings", Signal::SIGINT, "Hosts of one tenant");
+}
+
+#[test]
+fn a_termination_while_it_measures_leaves_nothing() {
+    check_interrupted("terminate-measuring", Signal::SIGTERM, "message     rate/s");
+}
+
+#[test]
+fn a_reader_who_goes_away_is_no_failure() {
+    let mut demo = Demo::start("reader-away", &[]);
+    let stdout = demo.child.stdout.take().expect("stdout is ours");
+    let mut first = String::new();
+    BufReader::new(stdout).read_line(&mut first).expect("a line");
+    let status = demo.wait();
+    assert_eq!(status.code(), Some(0));
+    demo.assert_left_nothing(false);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["demo", "--emulated", "--out", "/proc/no/such"])
+        .output()
+        .expect("start weir demo");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("--out /proc/no/such"), "{said}");
+}
