@@ -2,6 +2,8 @@
 //!
 //! Ports have 1.3's 32-bit numbers. `v10` and `v13` translate from and to the wire.
 
+use openflow::v13::OxmField;
+
 /// Reserved port numbers (1.3, section 7.2.1).
 pub mod port {
     /// Back out of the ingress port.
@@ -50,8 +52,8 @@ pub enum Action {
     Group(u32),
     /// Sets a header field.
     SetField {
-        /// The OXM field number (1.3, table 11).
-        field: u8,
+        /// Which, by 1.3's name.
+        field: OxmField,
         /// Its value, right-aligned.
         value: u128,
     },
@@ -214,10 +216,10 @@ mod tests {
         for action in [
             output(1),
             Action::SetQueue(3),
-            Action::SetField { field: 3, value: 1 },
+            Action::SetField { field: OxmField::ETH_DST, value: 1 },
             Action::PushVlan(0x8100),
-            Action::SetField { field: 4, value: 2 },
-            Action::SetField { field: 3, value: 9 },
+            Action::SetField { field: OxmField::ETH_SRC, value: 2 },
+            Action::SetField { field: OxmField::ETH_DST, value: 9 },
             output(2),
             Action::PopVlan,
         ] {
@@ -226,8 +228,8 @@ mod tests {
         let expected = vec![
             Action::PopVlan,
             Action::PushVlan(0x8100),
-            Action::SetField { field: 3, value: 9 },
-            Action::SetField { field: 4, value: 2 },
+            Action::SetField { field: OxmField::ETH_DST, value: 9 },
+            Action::SetField { field: OxmField::ETH_SRC, value: 2 },
             Action::SetQueue(3),
             output(2),
         ];

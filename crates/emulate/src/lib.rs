@@ -6,6 +6,28 @@
 //! codes that Open vSwitch would send, and with [`Fault`]s planted on request. What it costs a slow
 //! switch's CPU to handle a message is [`ServiceTime`].
 //!
+//! ```
+//! use emulate::frame::build::{Path, host_mac};
+//! use emulate::{HostIndex, Network, SessionId, SwitchIndex};
+//! use openflow::{Hello, Version, VersionSet, v10};
+//!
+//! // One switch with two hosts, and a controller of 1.0 that is played by hand.
+//! let mut network = Network::single(2, |config| config.n_buffers = 0);
+//! let switch = SwitchIndex(0);
+//! network.connect(switch, &mut Vec::new());
+//! let mut hello = Vec::new();
+//! Hello::write_message(VersionSet::only(Version::V1_0), 1, &mut hello)?;
+//! network.handle_message(0, switch, &hello);
+//!
+//! let path = Path { eth_src: host_mac(1), eth_dst: host_mac(2), ip_src: 1, ip_dst: 2 };
+//! let journey = network.inject(0, HostIndex(0), &path.udp(1, 2, b"data"));
+//! assert_eq!(journey.packet_ins, [switch]);
+//! let told = network.take_output(switch, SessionId::MAIN);
+//! let (_, message) = v10::Message::parse(&told)?;
+//! assert!(matches!(message, v10::Message::PacketIn(packet) if packet.in_port.0 == 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! What this crate deliberately lacks: measuring, and any knowledge of a hypervisor.
 //!
 //! Around it:

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use flowspace::{Field, Key};
+use openflow::v13::OxmField;
 
 use crate::action::{Action, ActionSet, Instructions, port};
 use crate::datapath::Datapath;
@@ -213,10 +214,10 @@ impl Datapath {
                         return self.punt(packet, None, false, effects);
                     }
                 }
-                Action::SetField { field: rewrite::OXM_METADATA, value } => {
+                Action::SetField { field: OxmField::METADATA, value } => {
                     packet.metadata = value as u64;
                 }
-                Action::SetField { field: rewrite::OXM_TUNNEL_ID, value } => {
+                Action::SetField { field: OxmField::TUNNEL_ID, value } => {
                     packet.tunnel = value as u64;
                 }
                 _ => rewrite::apply(action, &mut packet.frame),

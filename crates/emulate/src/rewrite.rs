@@ -1,11 +1,9 @@
 //! Actions that change a packet, applied to its bytes.
 
+use openflow::v13::OxmField;
+
 use crate::action::Action;
 use crate::frame;
-
-/// OXM field numbers (1.3, table 11) that are set beside the packet, not in it.
-pub(crate) const OXM_METADATA: u8 = 2;
-pub(crate) const OXM_TUNNEL_ID: u8 = 38;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -57,8 +55,8 @@ pub(crate) fn decrement_ttl(action: &Action, frame: &mut [u8]) -> bool {
     }
 }
 
-/// Sets the field with this OXM number. A packet without the header stays as it is.
-fn set_field(frame: &mut [u8], field: u8, value: u128) {
+/// Sets a field. A packet without the header stays as it is.
+fn set_field(frame: &mut [u8], field: OxmField, value: u128) {
     let mac = || {
         let [.., a, b, c, d, e, f] = value.to_be_bytes();
         [a, b, c, d, e, f]
@@ -68,40 +66,40 @@ fn set_field(frame: &mut [u8], field: u8, value: u128) {
         .map(|(protocol, _)| protocol);
     let carries = |wanted: u8| protocol == Some(wanted);
     match field {
-        3 => frame::set_eth_dst(frame, mac()),
-        4 => frame::set_eth_src(frame, mac()),
-        5 => frame::set_ether_type(frame, value as u16),
-        6 => frame::set_vlan_vid(frame, value as u16 & 0x0fff),
-        7 => frame::set_vlan_pcp(frame, value as u8),
-        8 => frame::set_dscp(frame, value as u8),
-        9 => frame::set_ecn(frame, value as u8),
-        10 => frame::set_ip_proto(frame, value as u8),
-        11 => frame::set_ipv4_src(frame, value as u32),
-        12 => frame::set_ipv4_dst(frame, value as u32),
-        13 if carries(TCP) => frame::set_tp_src(frame, value as u16),
-        14 if carries(TCP) => frame::set_tp_dst(frame, value as u16),
-        15 if carries(UDP) => frame::set_tp_src(frame, value as u16),
-        16 if carries(UDP) => frame::set_tp_dst(frame, value as u16),
-        17 if carries(SCTP) => frame::set_tp_src(frame, value as u16),
-        18 if carries(SCTP) => frame::set_tp_dst(frame, value as u16),
-        19 if carries(ICMP) => frame::set_icmp_type(frame, value as u8),
-        20 if carries(ICMP) => frame::set_icmp_code(frame, value as u8),
-        21 => frame::set_arp_op(frame, value as u16),
-        22 => frame::set_arp_spa(frame, value as u32),
-        23 => frame::set_arp_tpa(frame, value as u32),
-        24 => frame::set_arp_sha(frame, mac()),
-        25 => frame::set_arp_tha(frame, mac()),
-        26 => frame::set_ipv6_src(frame, value),
-        27 => frame::set_ipv6_dst(frame, value),
-        28 => frame::set_ipv6_flow_label(frame, value as u32),
-        29 if carries(ICMPV6) => frame::set_icmp_type(frame, value as u8),
-        30 if carries(ICMPV6) => frame::set_icmp_code(frame, value as u8),
-        31 => frame::set_nd_target(frame, value),
-        32 => frame::set_nd_sll(frame, mac()),
-        33 => frame::set_nd_tll(frame, mac()),
-        34 => frame::set_mpls_label(frame, value as u32 & 0xf_ffff),
-        35 => frame::set_mpls_tc(frame, value as u8),
-        36 => frame::set_mpls_bos(frame, value != 0),
+        OxmField::ETH_DST => frame::set_eth_dst(frame, mac()),
+        OxmField::ETH_SRC => frame::set_eth_src(frame, mac()),
+        OxmField::ETH_TYPE => frame::set_ether_type(frame, value as u16),
+        OxmField::VLAN_VID => frame::set_vlan_vid(frame, value as u16 & 0x0fff),
+        OxmField::VLAN_PCP => frame::set_vlan_pcp(frame, value as u8),
+        OxmField::IP_DSCP => frame::set_dscp(frame, value as u8),
+        OxmField::IP_ECN => frame::set_ecn(frame, value as u8),
+        OxmField::IP_PROTO => frame::set_ip_proto(frame, value as u8),
+        OxmField::IPV4_SRC => frame::set_ipv4_src(frame, value as u32),
+        OxmField::IPV4_DST => frame::set_ipv4_dst(frame, value as u32),
+        OxmField::TCP_SRC if carries(TCP) => frame::set_tp_src(frame, value as u16),
+        OxmField::TCP_DST if carries(TCP) => frame::set_tp_dst(frame, value as u16),
+        OxmField::UDP_SRC if carries(UDP) => frame::set_tp_src(frame, value as u16),
+        OxmField::UDP_DST if carries(UDP) => frame::set_tp_dst(frame, value as u16),
+        OxmField::SCTP_SRC if carries(SCTP) => frame::set_tp_src(frame, value as u16),
+        OxmField::SCTP_DST if carries(SCTP) => frame::set_tp_dst(frame, value as u16),
+        OxmField::ICMPV4_TYPE if carries(ICMP) => frame::set_icmp_type(frame, value as u8),
+        OxmField::ICMPV4_CODE if carries(ICMP) => frame::set_icmp_code(frame, value as u8),
+        OxmField::ARP_OP => frame::set_arp_op(frame, value as u16),
+        OxmField::ARP_SPA => frame::set_arp_spa(frame, value as u32),
+        OxmField::ARP_TPA => frame::set_arp_tpa(frame, value as u32),
+        OxmField::ARP_SHA => frame::set_arp_sha(frame, mac()),
+        OxmField::ARP_THA => frame::set_arp_tha(frame, mac()),
+        OxmField::IPV6_SRC => frame::set_ipv6_src(frame, value),
+        OxmField::IPV6_DST => frame::set_ipv6_dst(frame, value),
+        OxmField::IPV6_FLABEL => frame::set_ipv6_flow_label(frame, value as u32),
+        OxmField::ICMPV6_TYPE if carries(ICMPV6) => frame::set_icmp_type(frame, value as u8),
+        OxmField::ICMPV6_CODE if carries(ICMPV6) => frame::set_icmp_code(frame, value as u8),
+        OxmField::IPV6_ND_TARGET => frame::set_nd_target(frame, value),
+        OxmField::IPV6_ND_SLL => frame::set_nd_sll(frame, mac()),
+        OxmField::IPV6_ND_TLL => frame::set_nd_tll(frame, mac()),
+        OxmField::MPLS_LABEL => frame::set_mpls_label(frame, value as u32 & 0xf_ffff),
+        OxmField::MPLS_TC => frame::set_mpls_tc(frame, value as u8),
+        OxmField::MPLS_BOS => frame::set_mpls_bos(frame, value != 0),
         _ => {}
     }
 }

@@ -3,17 +3,12 @@
 use flowspace::{Match, port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
 use openflow::v10::{Action as Wire, FlowMod, FlowModCommand, FlowModFlags, PortNo, Wildcards};
+use openflow::v13::OxmField;
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER};
 
 use crate::action::{ANY_GROUP, Action, Instructions, port};
 use crate::datapath::{Command, FlowRequest};
 use crate::table::flags;
-
-/// OXM field numbers of the fields that 1.0 can set.
-const ETH_DST: u8 = 3;
-const ETH_SRC: u8 = 4;
-const IPV4_SRC: u8 = 11;
-const IPV4_DST: u8 = 12;
 
 /// A checked FLOW_MOD.
 pub(super) fn request(body: &FlowMod<'_>) -> Result<FlowRequest, ErrorCode> {
@@ -74,10 +69,10 @@ fn action(wire: Wire<'_>) -> Result<Action, ErrorCode> {
         Wire::SetVlanPcp(pcp) if pcp > 7 => Err(code::BAD_ACTION_BAD_ARGUMENT),
         Wire::SetVlanPcp(pcp) => Ok(Action::SetVlanPcp(pcp)),
         Wire::StripVlan => Ok(Action::PopVlan),
-        Wire::SetDlSrc(address) => set(ETH_SRC, from_mac(address)),
-        Wire::SetDlDst(address) => set(ETH_DST, from_mac(address)),
-        Wire::SetNwSrc(address) => set(IPV4_SRC, address.into()),
-        Wire::SetNwDst(address) => set(IPV4_DST, address.into()),
+        Wire::SetDlSrc(address) => set(OxmField::ETH_SRC, from_mac(address)),
+        Wire::SetDlDst(address) => set(OxmField::ETH_DST, from_mac(address)),
+        Wire::SetNwSrc(address) => set(OxmField::IPV4_SRC, address.into()),
+        Wire::SetNwDst(address) => set(OxmField::IPV4_DST, address.into()),
         Wire::SetNwTos(tos) if tos & 0x03 != 0 => Err(code::BAD_ACTION_BAD_ARGUMENT),
         Wire::SetNwTos(tos) => Ok(Action::SetNwTos(tos)),
         Wire::SetTpSrc(port) => Ok(Action::SetTpSrc(port)),
@@ -132,10 +127,10 @@ fn to_wire_action(action: &Action) -> Option<Wire<'static>> {
         Action::SetVlanVid(vid) => Wire::SetVlanVid(vid),
         Action::SetVlanPcp(pcp) => Wire::SetVlanPcp(pcp),
         Action::PopVlan => Wire::StripVlan,
-        Action::SetField { field: ETH_SRC, value } => Wire::SetDlSrc(to_mac(value)),
-        Action::SetField { field: ETH_DST, value } => Wire::SetDlDst(to_mac(value)),
-        Action::SetField { field: IPV4_SRC, value } => Wire::SetNwSrc(value as u32),
-        Action::SetField { field: IPV4_DST, value } => Wire::SetNwDst(value as u32),
+        Action::SetField { field: OxmField::ETH_SRC, value } => Wire::SetDlSrc(to_mac(value)),
+        Action::SetField { field: OxmField::ETH_DST, value } => Wire::SetDlDst(to_mac(value)),
+        Action::SetField { field: OxmField::IPV4_SRC, value } => Wire::SetNwSrc(value as u32),
+        Action::SetField { field: OxmField::IPV4_DST, value } => Wire::SetNwDst(value as u32),
         Action::SetNwTos(tos) => Wire::SetNwTos(tos),
         Action::SetTpSrc(port) => Wire::SetTpSrc(port),
         Action::SetTpDst(port) => Wire::SetTpDst(port),

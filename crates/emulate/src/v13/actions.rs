@@ -64,7 +64,7 @@ fn set_field(oxm: &Oxm<'_>) -> Result<Action, ErrorCode> {
     if oxm.has_mask() || !fits || !names_a_tag {
         return Err(code::BAD_ACTION_BAD_SET_ARGUMENT);
     }
-    Ok(Action::SetField { field: field.0, value })
+    Ok(Action::SetField { field, value })
 }
 
 /// Actions as 1.3 writes them.
@@ -89,7 +89,7 @@ fn write_one(action: &Action, list: &mut ListBuf<Wire<'static>>) {
         }
         Action::SetQueue(queue) => list.push(Wire::SetQueue(queue)),
         Action::Group(id) => list.push(Wire::Group(id)),
-        Action::SetField { field, value } => push_set_field(OxmField(field), value, list),
+        Action::SetField { field, value } => push_set_field(field, value, list),
         // What a 1.0 controller installed, in 1.3's nearest words.
         Action::SetVlanVid(vid) => {
             push_set_field(OxmField::VLAN_VID, u128::from(VLAN_PRESENT | vid), list);

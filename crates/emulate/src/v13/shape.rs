@@ -40,7 +40,7 @@ impl Shape {
             Action::PopVlan => self.vlan_tags > 0,
             Action::PopMpls(_) | Action::SetMplsTtl(_) | Action::DecMplsTtl => self.is_mpls(),
             Action::SetNwTtl(_) | Action::DecNwTtl => self.is_ip(),
-            Action::SetField { field, .. } => self.has_field(OxmField(field)),
+            Action::SetField { field, .. } => self.has_field(field),
             _ => true,
         };
         if !has_what_it_needs {
