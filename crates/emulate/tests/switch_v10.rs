@@ -374,6 +374,19 @@ fn outputs_go_where_they_say() {
 }
 
 #[test]
+fn a_queue_is_remembered_and_counted() {
+    let mut config = Config::new(1, 2);
+    config.ports[1].queues = vec![0, 5];
+    let mut peer = peer(config);
+    add(&mut peer, Match::ANY, 1, &[Action::Enqueue { port: PortNo(2), queue_id: 5 }, output(2)]);
+    let outcome = peer.receive(1, &path(1, 2).udp(1, 2, b""));
+    let queues: Vec<u32> = outcome.sent.iter().map(|transmit| transmit.queue).collect();
+    assert_eq!(queues, [5, 0], "the queue holds for its own output only");
+    let counters = &peer.switch.port(2).unwrap().queues;
+    assert_eq!((counters[&5].tx_packets, counters[&0].tx_packets), (1, 1));
+}
+
+#[test]
 fn normal_learns() {
     let mut peer = new();
     add(&mut peer, Match::ANY, 1, &[Action::Output { port: PortNo::NORMAL, max_len: 0 }]);

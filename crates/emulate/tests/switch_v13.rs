@@ -234,6 +234,17 @@ fn every_action_changes_its_bytes() {
 }
 
 #[test]
+fn a_queue_holds_for_the_outputs_that_follow() {
+    let mut config = Config::new(1, 2);
+    config.ports[1].queues = vec![0, 5];
+    let mut peer = Peer::connected(Version::V1_3, config);
+    apply(&mut peer, &udp(), &[output(2), Action::SetQueue(5), output(2), output(2)]);
+    let outcome = peer.receive(1, &packet());
+    let queues: Vec<u32> = outcome.sent.iter().map(|transmit| transmit.queue).collect();
+    assert_eq!(queues, [0, 5, 5]);
+}
+
+#[test]
 fn a_ttl_that_runs_out_goes_to_the_controller_that_asked() {
     let mut peer = new();
     apply(&mut peer, &udp(), &[Action::SetNwTtl(1), Action::DecNwTtl, output(2)]);
