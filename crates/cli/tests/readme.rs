@@ -9,7 +9,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
 
 /// CI's entry is this command and nothing else; inside a test it would start itself.
 const RUN_BY_CI: &str = "make test";
@@ -19,6 +19,7 @@ fn commands_work() {
     let commands = shell_commands(&read("README.md"));
     assert!(commands.iter().any(|command| command == RUN_BY_CI), "{commands:?}");
     assert!(read(".ci/run").lines().any(|line| line == format!("exec {RUN_BY_CI}")));
+    let results = env::temp_dir().join(format!("weir-readme-{}", process::id()));
     for command in commands.iter().filter(|command| *command != RUN_BY_CI) {
         let weir = Path::new(env!("CARGO_BIN_EXE_weir"));
         let mut path = weir.parent().expect("a folder").as_os_str().to_owned();
@@ -28,13 +29,15 @@ fn commands_work() {
             .args(["-euo", "pipefail", "-c", command])
             .current_dir(repository())
             .env("PATH", path)
-            // The Makefile builds a release otherwise.
+            // The Makefile would build a release, and the demonstration take its minute and write here.
             .env("WEIR", weir)
+            .env("DEMO", format!("--quick --out {}", results.display()))
             .stdin(Stdio::null())
             .output()
             .expect("start bash");
         let [stdout, stderr] =
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        let _ = fs::remove_dir_all(&results);
         assert!(output.status.success(), "`{command}`: {}\n{stdout}\n{stderr}", output.status);
     }
 }
