@@ -2,15 +2,16 @@
 
 use super::actions::Packets;
 use super::unreadable;
+use crate::buffers::Buffered;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use flowspace::Match;
+use flowspace::{Field, Match};
 use openflow::error::v10 as code;
-use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PortNo};
-use openflow::{ErrorCode, List, NO_BUFFER, TooLong};
+use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo};
+use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 impl Switch {
     /// A tenant changes its table.
@@ -24,7 +25,11 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_UNSUPPORTED);
         }
         let match_ = Match::from_v10(&flow_mod.match_);
-        let buffer_id = self.flow_mod_buffer(tenant, flow_mod.buffer_id)?;
+        let deletes =
+            matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        // A deletion's buffer id means nothing (specification section 5.3.3).
+        let mut buffered =
+            if deletes { None } else { self.flow_mod_buffer(tenant, flow_mod.buffer_id)? };
         let operation = self.begin(tenant);
         let cause = Cause {
             tenant,
@@ -34,9 +39,9 @@ impl Switch {
             now: request.now,
         };
         let done = match flow_mod.command {
-            FlowModCommand::ADD => self.add_v10(&cause, &flow_mod, match_, buffer_id),
+            FlowModCommand::ADD => self.add_v10(&cause, &flow_mod, match_, &mut buffered),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
-                self.modify_v10(&cause, &flow_mod, match_, buffer_id)
+                self.modify_v10(&cause, &flow_mod, match_, &mut buffered)
             }
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
                 self.delete_v10(&cause, &flow_mod, match_);
@@ -44,19 +49,42 @@ impl Switch {
             }
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
         };
-        self.commit(operation);
-        if done.is_ok() && flow_mod.buffer_id != NO_BUFFER {
+        if done.is_ok() && !deletes && flow_mod.buffer_id != NO_BUFFER {
             self.tenants[tenant.0 as usize].buffers.take(flow_mod.buffer_id);
+            if let Some(left) = buffered {
+                self.release_through_table(&cause, &left);
+            }
         }
+        self.commit(operation);
         done
     }
 
-    /// The packet that a new entry is to be applied to at once; deletions carry a number that means nothing.
+    /// Sends a kept packet that none of the changed entries took through the table, as the specification of 1.3 says
+    /// what 1.0 leaves open (section 6.4): it would stay in the switch for ever.
+    fn release_through_table(&mut self, cause: &Cause, buffered: &Buffered) {
+        let in_port = buffered.key.get(Field::InPort) as u32;
+        let Some(in_port) = flowspace::port_to_v10(in_port) else { return };
+        let actions = ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }]);
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        let packet = PacketOut {
+            buffer_id: buffered.physical,
+            in_port: PortNo(in_port),
+            actions: actions.as_list(),
+            data: &[],
+        };
+        if packet.write_message(0, &mut message).is_ok() {
+            self.submit_change(cause, &message);
+        }
+        self.scratch = message;
+    }
+
+    /// The packet that the entry is to be applied to at once.
     fn flow_mod_buffer(
         &self,
         tenant: TenantIndex,
         buffer_id: u32,
-    ) -> Result<Option<crate::buffers::Buffered>, ErrorCode> {
+    ) -> Result<Option<Buffered>, ErrorCode> {
         if buffer_id == NO_BUFFER {
             return Ok(None);
         }
@@ -69,7 +97,7 @@ impl Switch {
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
         match_: Match,
-        buffered: Option<crate::buffers::Buffered>,
+        buffered: &mut Option<Buffered>,
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_);
         flow.pieces = self.plan_v10(cause.tenant, &flow)?;
@@ -86,10 +114,7 @@ impl Switch {
         let number = old.unwrap_or_else(|| state.flows.number());
         self.put_flow(cause, number, flow.clone());
         for piece in &flow.pieces {
-            let here = buffered.filter(|b| {
-                super::read_match(&piece.match_wire).is_some_and(|m| m.matches(&b.key))
-            });
-            let buffer_id = here.map_or(NO_BUFFER, |b| b.physical);
+            let buffer_id = buffer_for(piece, buffered);
             self.submit_piece(cause, number, &flow, piece, Change::Add, buffer_id);
         }
         Ok(())
@@ -100,7 +125,7 @@ impl Switch {
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
         match_: Match,
-        buffered: Option<crate::buffers::Buffered>,
+        buffered: &mut Option<Buffered>,
     ) -> Result<(), ErrorCode> {
         let found = self.meant_by(cause.tenant, flow_mod, &match_);
         if found.is_empty() {
@@ -119,7 +144,8 @@ impl Switch {
         for (number, flow) in changed {
             self.put_flow(cause, number, flow.clone());
             for piece in &flow.pieces {
-                self.submit_piece(cause, number, &flow, piece, Change::Modify, NO_BUFFER);
+                let buffer_id = buffer_for(piece, buffered);
+                self.submit_piece(cause, number, &flow, piece, Change::Modify, buffer_id);
             }
         }
         Ok(())
@@ -193,6 +219,13 @@ impl Switch {
         }
         Ok(pieces)
     }
+}
+
+/// The kept packet goes with the first piece that takes it, and with no other: the switch knows its number once.
+fn buffer_for(piece: &Piece, buffered: &mut Option<Buffered>) -> u32 {
+    let takes =
+        |b: &mut Buffered| super::read_match(&piece.match_wire).is_some_and(|m| m.matches(&b.key));
+    buffered.take_if(takes).map_or(NO_BUFFER, |b| b.physical)
 }
 
 /// Appends the FLOW_MOD that does this to one piece of an entry.
