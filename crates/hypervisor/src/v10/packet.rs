@@ -11,7 +11,7 @@ use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
 use flowspace::{Field, Key, port_from_v10};
 use openflow::error::v10 as code;
-use openflow::v10::{Action, PacketIn, PacketOut, PortNo};
+use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
 
 /// Bytes of a PACKET_IN before the packet.
@@ -36,6 +36,10 @@ impl Switch {
         }
         let owner = self.view.owner(&key);
         match owner {
+            Some(tenant)
+                if !self.tenants[tenant.0 as usize].dormant.is_empty()
+                    && packet.reason == PacketInReason::NO_MATCH
+                    && self.revive_v10(tenant, &packet, &key, now) => {}
             Some(tenant) => self.deliver_v10(tenant, &packet, &key, frame, true, now),
             None => self.counters.nobody += 1,
         }
@@ -71,8 +75,10 @@ impl Switch {
         } else {
             NO_BUFFER
         };
-        // Of a packet that it can have sent by number, a tenant is given as much as it asked for.
-        let wanted = if buffered { usize::from(state.miss_send_len) } else { usize::MAX };
+        // Of a packet that it can have sent by number, a tenant is given as much as it asked for: where an action sent it
+        // here, the switch has cut it already.
+        let missed = packet.reason == PacketInReason::NO_MATCH;
+        let wanted = if buffered && missed { usize::from(state.miss_send_len) } else { usize::MAX };
         let end = frame.len().min(PACKET_IN_DATA.saturating_add(wanted));
         let kept = frame.get(..end).unwrap_or(frame);
         self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
@@ -189,16 +195,16 @@ impl Switch {
         out: &mut alloc::vec::Vec<u8>,
     ) -> Result<(), ErrorCode> {
         let tenant = request.tenant;
-        let is_probe = key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && physical == NO_BUFFER
-            && !self.view.owns_packet(tenant, key, in_port);
-        if !is_probe && physical == NO_BUFFER && !self.view.owns_packet(tenant, key, in_port) {
+        let is_probe =
+            key.get(Field::DlType) == u128::from(lldp::ETHERTYPE) && physical == NO_BUFFER;
+        let owned = physical != NO_BUFFER || self.view.owns_packet(tenant, key, in_port);
+        if !owned && !is_probe {
             return Err(code::BAD_REQUEST_EPERM);
         }
         // Header and fixed part as they were; then the actions, then the packet.
         out.extend_from_slice(request.frame.get(..16).unwrap_or_default());
         frame::set_buffer_id(out, physical);
-        if is_probe {
+        if !owned {
             self.probe_actions(tenant, packet.actions, out)?;
         } else {
             let packets = Packets::One(key, in_port);
@@ -208,12 +214,13 @@ impl Switch {
         if let Some(field) = out.get_mut(14..16) {
             field.copy_from_slice(&actions_len.to_be_bytes());
         }
-        if is_probe {
-            let id = self.tenants[tenant.0 as usize].id;
-            if !self.lldp.tag(packet.data, id, request.now, out) {
-                return Err(code::BAD_REQUEST_EPERM);
-            }
-        } else if physical == NO_BUFFER {
+        // Also where LLDP is the tenant's: the link may end at somebody else's port.
+        let id = self.tenants[tenant.0 as usize].id;
+        let tagged = is_probe && self.lldp.tag(packet.data, id, request.now, out);
+        if !tagged && !owned {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        if !tagged && physical == NO_BUFFER {
             out.extend_from_slice(packet.data);
         }
         if out.len() > usize::from(u16::MAX) {
