@@ -2,7 +2,7 @@
 
 use crate::buffers::Buffers;
 use crate::counters::Counters;
-use crate::flows::{Flow, FlowTable};
+use crate::flows::{Flow, FlowTable, Piece};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::outbox::Outbox;
 use crate::policy::{Limits, Rate, Statistics, TenantId};
@@ -33,6 +33,8 @@ pub(crate) struct Tenant {
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.
     pub leaving: HashMap<u32, Leaving>,
+    /// Pieces of entries that timed out on the switch while others of the same entry live (1.0).
+    pub dormant: Vec<(u32, Piece)>,
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
     pub changes: u64,
     pub buffers: Buffers,

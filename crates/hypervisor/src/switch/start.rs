@@ -359,6 +359,7 @@ impl Tenant {
             paused: false,
             flows: Default::default(),
             leaving: Default::default(),
+            dormant: Vec::new(),
             changes: 0,
             buffers: Default::default(),
             groups: Default::default(),

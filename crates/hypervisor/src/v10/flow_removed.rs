@@ -5,12 +5,14 @@ use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::switch::{Asynchronous, Switch};
+use crate::switch::{Asynchronous, Cause, Change, Switch};
 use crate::tenant::Leaving;
 use crate::time::Instant;
-use flowspace::Match;
-use openflow::ErrorCode;
-use openflow::v10::{self, FlowModFlags, FlowRemoved, FlowRemovedReason};
+use flowspace::{Key, Match};
+use openflow::v10::{
+    self, Action, FlowModFlags, FlowRemoved, FlowRemovedReason, PacketIn, PacketOut, PortNo,
+};
+use openflow::{ErrorCode, ListBuf, NO_BUFFER};
 
 impl Switch {
     /// The switch has removed an entry.
@@ -39,18 +41,69 @@ impl Switch {
         else {
             return Ok(());
         };
-        flow.pieces.remove(piece);
+        let gone = flow.pieces.remove(piece);
         flow.past_packets += removed.packet_count;
         flow.past_bytes += removed.byte_count;
-        if flow.pieces.is_empty()
-            && let Some(flow) = state.flows.remove(cookie.number)
-        {
+        if !flow.pieces.is_empty() {
+            // The entry lives as long as any of its pieces; a packet that misses this one brings it back.
+            if removed.reason == FlowRemovedReason::IDLE_TIMEOUT {
+                state.dormant.push((cookie.number, gone));
+            }
+            return Ok(());
+        }
+        state.dormant.retain(|(number, _)| *number != cookie.number);
+        if let Some(flow) = state.flows.remove(cookie.number) {
             state.changes += 1;
             let key = StoreKey::new(state.id, Kind::Flow, cookie.number);
             self.journal.push(StoreOp::Delete(key));
             self.tell_removed_v10(tenant, &flow, &removed);
         }
         Ok(())
+    }
+
+    /// A packet of the tenant has met no entry on the switch. If it belongs to one of the tenant's that has timed out
+    /// there in part, that part is installed again and the packet is sent through it; the tenant's entry never ended.
+    pub(crate) fn revive_v10(
+        &mut self,
+        tenant: TenantIndex,
+        packet: &PacketIn<'_>,
+        key: &Key,
+        now: Instant,
+    ) -> bool {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let best = state
+            .dormant
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, piece))| {
+                super::read_match(&piece.match_wire).is_some_and(|match_| match_.matches(key))
+            })
+            .filter_map(|(at, (number, _))| Some((state.flows.get(*number)?.priority, at)))
+            .max();
+        let Some((_, at)) = best else { return false };
+        let (number, piece) = state.dormant.swap_remove(at);
+        let Some(flow) = state.flows.get_mut(number) else { return false };
+        flow.pieces.push(piece.clone());
+        let flow = flow.clone();
+        let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+        self.submit_piece(&cause, number, &flow, &piece, Change::Add, packet.buffer_id);
+        if packet.buffer_id == NO_BUFFER {
+            let mut to_table = ListBuf::<Action<'static>>::new();
+            to_table.push(Action::Output { port: PortNo::TABLE, max_len: 0 });
+            let again = PacketOut {
+                buffer_id: NO_BUFFER,
+                in_port: packet.in_port,
+                actions: to_table.as_list(),
+                data: packet.data,
+            };
+            let mut message = core::mem::take(&mut self.scratch);
+            message.clear();
+            if again.write_message(0, &mut message).is_ok() {
+                self.submit_change(&cause, &message);
+            }
+            self.scratch = message;
+        }
+        true
     }
 
     /// Tells the tenant, if it asked to be told, of the end of its entry.

@@ -337,6 +337,44 @@ impl Switch {
         }
     }
 
+    /// The policy or the ports have changed: what a group may send to is checked anew, and a tenant that is gone leaves
+    /// none behind.
+    pub(crate) fn resync_numbers(&mut self, now: Instant) {
+        let mut messages = Vec::new();
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            let present = self.tenants[at].present;
+            for number in self.numbers(tenant, Kind::Group).all() {
+                let Some(known) = self.numbers(tenant, Kind::Group).get(number) else { continue };
+                let physical = known.physical;
+                let mut message = Vec::new();
+                let stays = present
+                    && GroupMod::parse(&known.body).is_ok_and(|group| {
+                        let command = GroupModCommand::MODIFY;
+                        self.write_group(tenant, &group, command, physical, &mut message).is_ok()
+                    });
+                if !stays {
+                    message.clear();
+                    self.replace_number(tenant, Kind::Group, number, None);
+                    // It fits: a deletion is a few bytes.
+                    let _ = write_deletion(Kind::Group, physical, &mut message);
+                }
+                messages.push(message);
+            }
+            let gone = if present { Vec::new() } else { self.numbers(tenant, Kind::Meter).all() };
+            for number in gone {
+                if let Some(known) = self.replace_number(tenant, Kind::Meter, number, None) {
+                    let mut message = Vec::new();
+                    let _ = write_deletion(Kind::Meter, known.physical, &mut message);
+                    messages.push(message);
+                }
+            }
+        }
+        for message in messages {
+            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+        }
+    }
+
     /// Installs what is missing. A group or meter that nobody's table knows may be somebody else's, who shares the
     /// switch with the hypervisor: its number is not given out.
     pub(crate) fn reconcile_numbers(&mut self, groups: &[u8], meters: &[u8], now: Instant) {

@@ -76,6 +76,7 @@ impl Switch {
 
     /// After a new policy.
     pub(crate) fn resync_own(&mut self, now: Instant) {
+        self.resync_numbers(now);
         self.bring_own(now);
     }
 

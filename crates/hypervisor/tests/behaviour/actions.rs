@@ -1,0 +1,147 @@
+//! Actions: rewrites that stay inside the tenant's space and those that leave it; ports that are the slice's.
+
+use crate::support::*;
+
+/// red's space is cut out in every field that 1.0 can rewrite, one entry for each.
+const NARROW: &[(&str, &str, &str)] = &[
+    // field of the space, rewrite that stays, rewrite that leaves
+    ("dl_src=02:00:00:00:00:01", "mod_dl_src:02.00.00.00.00.01", "mod_dl_src:02.00.00.00.00.02"),
+    ("dl_dst=02:00:00:00:00:01", "mod_dl_dst:02.00.00.00.00.01", "mod_dl_dst:02.00.00.00.00.02"),
+    ("dl_vlan=5", "mod_vlan_vid:5", "mod_vlan_vid:6"),
+    ("dl_vlan=5,dl_vlan_pcp=3", "mod_vlan_pcp:3", "mod_vlan_pcp:4"),
+    ("dl_vlan=5", "mod_dl_src:02.00.00.00.00.02", "strip_vlan"),
+    ("ip,nw_src=10.1.0.0/16", "mod_nw_src:10.1.9.9", "mod_nw_src:10.2.9.9"),
+    ("ip,nw_dst=10.1.0.0/16", "mod_nw_dst:10.1.9.9", "mod_nw_dst:10.2.9.9"),
+    ("ip,nw_tos=32", "mod_nw_tos:32", "mod_nw_tos:36"),
+    ("udp,tp_src=53", "mod_tp_src:53", "mod_tp_src:54"),
+    ("udp,tp_dst=53", "mod_tp_dst:53", "mod_tp_dst:54"),
+];
+
+#[test]
+fn the_ten_rewrites_are_allowed_inside_and_refused_outside() {
+    for (space, stays, leaves) in NARROW {
+        both(
+            &format!("red: {space}"),
+            &format!(
+                "
+            red> 1 flow add match={space} actions={stays},output:2
+            red> 2 flow add match={space} prio=7 actions={leaves},output:2
+            red< 2 ERROR OFPBAC_EPERM of type 14 xid 2
+            count= 1
+        "
+            ),
+        );
+    }
+}
+
+#[test]
+fn what_counts_is_where_a_rewritten_packet_leaves() {
+    // On 1.3 what is applied lasts to the next table, so a list has to end inside too.
+    both("red: ip,nw_src=10.1.0.0/16", "
+        red> 1 flow add match=ip,nw_src=10.1.0.1 actions=output:2,mod_nw_src:10.2.0.1
+        [1.3] red< 1 ERROR OFPBAC_EPERM of type 14 xid 1
+        [1.3] red> 1 flow add match=ip,nw_src=10.1.0.1 actions=output:2
+        red> 2 flow add match=ip,nw_src=10.1.0.2 actions=mod_nw_src:10.2.0.1,mod_nw_src:10.1.0.9,output:2
+        red> 3 flow add match=ip,nw_src=10.1.0.3 actions=mod_nw_src:10.2.0.1,output:2
+        red< 3 ERROR OFPBAC_EPERM of type 14 xid 3
+        wire> 1 10.1.0.1>10.9.0.1
+        wire< 2
+        count= 2
+    ");
+}
+
+#[test]
+fn output_is_to_the_slices_ports() {
+    for (action, code) in [
+        ("output:3", "OFPBAC_BAD_OUT_PORT"),
+        ("normal", "OFPBAC_BAD_OUT_PORT"),
+        ("local", "OFPBAC_BAD_OUT_PORT"),
+        ("output:2,output:3", "OFPBAC_BAD_OUT_PORT"),
+        ("table", "OFPBAC_BAD_OUT_PORT"),
+        ("unknown:77", "OFPBAC_BAD_TYPE"),
+    ] {
+        both(
+            "
+            red: in_port=1
+            red: in_port=2
+            blue: in_port=3
+        ",
+            &format!(
+                "
+            red> 1 flow add match=in_port=1 actions={action}
+            red< 1 ERROR {code} of type 14 xid 1
+            red> 2 out in_port=1 actions={action} data=10.0.0.1>10.0.0.2
+            {}
+            left
+            count= 0
+        ",
+                if action == "table" {
+                    // A PACKET_OUT may go through the tables; on 1.0 the miss is told to the controller.
+                    "[1.0] red< PACKET_IN 1 NO_MATCH 10.0.0.1>10.0.0.2".to_owned()
+                } else {
+                    format!("red< 2 ERROR {code} of type 13 xid 2")
+                }
+            ),
+        );
+    }
+}
+
+#[test]
+fn flood_in_a_rule_is_the_slices_ports() {
+    both(
+        "
+        red: in_port=1
+        red: in_port=2
+        red: in_port=4
+        blue: in_port=3
+    ",
+        "
+        red> 1 flow add match=in_port=1 actions=flood cookie=9
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2 4
+        red> 2 stats flow
+        red< 2 STATS flow prio=32768 in_port=1 cookie=0x9 n=1 flood
+        port remove 4
+        red< PORT_STATUS DELETE 4
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2
+    ",
+    );
+}
+
+#[test]
+fn a_port_that_comes_is_flooded_to() {
+    both(
+        "
+        red: in_port=1
+        red: in_port=2
+        red: in_port=5
+        blue: in_port=3
+    ",
+        "
+        red> 1 flow add match=in_port=1 actions=flood
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2
+        port add 5
+        red< PORT_STATUS ADD 5
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2 5
+    ",
+    );
+}
+
+#[test]
+fn argument_errors_are_the_hypervisors_own() {
+    for action in ["mod_vlan_vid:4096", "mod_vlan_pcp:8", "mod_nw_tos:1"] {
+        play_on(
+            Version::V1_0,
+            "red: any",
+            &format!(
+                "
+            red> 1 flow add match=ip actions={action},output:1
+            red< 1 ERROR OFPBAC_BAD_ARGUMENT of type 14 xid 1
+        "
+            ),
+        );
+    }
+}

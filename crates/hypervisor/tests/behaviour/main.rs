@@ -1,0 +1,14 @@
+//! What the core does, seen from outside: scenarios in memory and in virtual time, over OpenFlow 1.0 and 1.3.
+//!
+//! `support` says how a scenario is written.
+
+// In a test a panic is the finding.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+mod actions;
+mod flow_mod;
+mod packets;
+mod sessions;
+mod statistics;

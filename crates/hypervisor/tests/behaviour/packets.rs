@@ -1,0 +1,372 @@
+//! PACKET_IN and PACKET_OUT: whose packets they are, where they may go, and buffers.
+
+use crate::support::*;
+
+/// Tenants that share all ports and differ by addresses.
+const BY_ADDRESS: &str = "
+    red: ip,nw_src=10.1.0.0/16
+    blue: ip,nw_src=10.2.0.0/16
+";
+
+/// Tenants with ports of their own.
+const BY_PORT: &str = "
+    red: in_port=1
+    red: in_port=2
+    blue: in_port=3
+";
+
+/// On 1.3 a table without entries drops; ask to be told.
+const MISS: &str = "
+    [1.3] red> 900 flow add prio=0 actions=controller
+    [1.3] blue> 900 flow add prio=0 actions=controller
+    red>
+    blue>
+";
+
+fn check(policy: &str, script: &str) {
+    both(policy, &format!("{MISS}{script}"));
+}
+
+#[test]
+fn a_packet_goes_to_its_owner_alone() {
+    check(
+        BY_ADDRESS,
+        "
+        wire> 1 10.1.0.1>10.2.0.1
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1
+        wire> 1 10.2.0.1>10.1.0.1
+        blue< PACKET_IN 1 NO_MATCH 10.2.0.1>10.1.0.1
+        wire> 1 10.3.0.1>10.1.0.1
+        wire> 1 arp:10.1.0.1>10.2.0.1
+        wire<
+    ",
+    );
+    check(
+        BY_PORT,
+        "
+        wire> 2 10.1.0.1>10.2.0.1
+        red< PACKET_IN 2 NO_MATCH 10.1.0.1>10.2.0.1
+        wire> 3 10.1.0.1>10.2.0.1
+        blue< PACKET_IN 3 NO_MATCH 10.1.0.1>10.2.0.1
+        wire> 4 10.1.0.1>10.2.0.1
+    ",
+    );
+}
+
+#[test]
+fn where_spaces_overlap_the_priority_decides() {
+    check(
+        "
+        red: ip @100
+        blue: ip,nw_src=10.2.0.0/16 @200
+    ",
+        "
+        wire> 1 10.1.0.1>10.2.0.1
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1
+        wire> 1 10.2.0.1>10.1.0.1
+        blue< PACKET_IN 1 NO_MATCH 10.2.0.1>10.1.0.1
+    ",
+    );
+}
+
+#[test]
+fn a_reader_gets_copies_and_may_change_nothing() {
+    check(
+        "
+        red: ip,nw_src=10.1.0.0/16
+        blue: ip read
+    ",
+        "
+        [1.3] blue< 900 ERROR OFPBRC_EPERM of type 14 xid 900
+        wire> 1 10.1.0.1>10.2.0.1
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1
+        blue< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1
+        blue> 1 flow add match=ip actions=drop
+        [1.0] blue< 1 ERROR OFPFMFC_EPERM of type 14 xid 1
+        [1.3] blue< 1 ERROR OFPBRC_EPERM of type 14 xid 1
+        blue> 2 out actions=output:1 data=10.1.0.1>10.2.0.1
+        blue< 2 ERROR OFPBRC_EPERM of type 13 xid 2
+        blue> 3 port_mod port=1 config=1 mask=1
+        [1.0] blue< 3 ERROR OFPBRC_EPERM of type 15 xid 3
+        [1.3] blue< 3 ERROR OFPBRC_EPERM of type 16 xid 3
+        left
+    ",
+    );
+}
+
+#[test]
+fn packets_out_stay_within_the_slice() {
+    check(
+        BY_ADDRESS,
+        "
+        red> 1 out in_port=1 actions=output:2 data=10.1.0.1>10.2.0.1
+        left 2
+        red> 2 out actions=output:2,output:3 data=10.1.0.1>10.2.0.1
+        left 2 3
+        red> 3 out in_port=1 actions=output:2 data=10.2.0.1>10.1.0.1
+        red< 3 ERROR OFPBRC_EPERM of type 13 xid 3
+        red> 4 out actions=output:2 data=10.2.0.1>10.1.0.1
+        red< 4 ERROR OFPBRC_EPERM of type 13 xid 4
+        red> 5 out actions=output:2 data=arp:10.1.0.1>10.2.0.1
+        red< 5 ERROR OFPBRC_EPERM of type 13 xid 5
+        left
+    ",
+    );
+    check(
+        BY_PORT,
+        "
+        red> 1 out in_port=1 actions=output:2 data=10.2.0.1>10.1.0.1
+        left 2
+        red> 2 out actions=output:3 data=10.2.0.1>10.1.0.1
+        red< 2 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 2
+        red> 3 out in_port=3 actions=output:1 data=10.2.0.1>10.1.0.1
+        [1.0] red< 3 ERROR OFPBRC_EPERM of type 13 xid 3
+        [1.3] red< 3 ERROR OFPBRC_BAD_PORT of type 13 xid 3
+        red> 4 out in_port=1 actions=in_port data=10.2.0.1>10.1.0.1
+        left 1
+        red> 5 out in_port=1 actions=normal data=10.2.0.1>10.1.0.1
+        red< 5 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 5
+        red> 6 out actions=output:2 data=hex:0102
+        [1.0] red< 6 ERROR OFPBRC_BAD_LEN of type 13 xid 6
+        [1.3] red< 6 ERROR OFPBRC_BAD_PACKET of type 13 xid 6
+        left
+    ",
+    );
+}
+
+#[test]
+fn flood_is_the_slices_ports() {
+    check(
+        BY_PORT,
+        "
+        red> 1 out in_port=1 actions=flood data=10.1.0.1>10.1.0.2
+        left 2
+        red> 2 out actions=all data=10.1.0.1>10.1.0.2
+        left 1 2
+        blue> 3 out actions=flood data=10.1.0.1>10.1.0.2
+        left 3
+    ",
+    );
+    check(
+        BY_ADDRESS,
+        "
+        red> 1 out in_port=1 actions=flood data=10.1.0.1>10.1.0.2
+        left 2 3 4
+    ",
+    );
+}
+
+#[test]
+fn a_packet_sent_through_the_table_meets_its_own_tenants_rules() {
+    check(
+        BY_ADDRESS,
+        "
+        red> 1 flow add match=ip,nw_src=10.1.0.0/16 actions=output:3
+        red> 2 out in_port=1 actions=table data=10.1.0.1>10.2.0.1
+        left 3
+        red> 3 flow add match=ip,nw_src=10.1.0.0/16 actions=table prio=5
+        red< 3 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 3
+    ",
+    );
+}
+
+#[test]
+fn a_probe_reaches_the_tenant_that_sent_it() {
+    for version in VERSIONS {
+        let policy = "
+            red: in_port=1,ip
+            red: in_port=2,ip
+            blue: in_port=3
+        ";
+        let mut world = World::new(Setup::new(version, policy));
+        let red = world.connect("red");
+        let blue = world.connect("blue");
+        for seat in [red, blue] {
+            world.say(seat, 1, "out actions=output:2 data=lldp");
+        }
+        let [(2, probe)] = &world.left[..] else { panic!("{:?}", world.left) };
+        let probe = probe.clone();
+        assert!(probe.len() > packet("lldp").len(), "untagged");
+        assert_eq!(world.heard(blue), ["1 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 1"]);
+        // In by another of red's ports, then by blue's, then as a host would send it, then too late.
+        world.packet(1, &probe);
+        assert_eq!(world.heard(red).len(), 1);
+        world.packet(3, &probe);
+        assert_eq!((world.heard(red), world.heard(blue)), (vec![], vec![]));
+        world.advance(6_000_000_000);
+        world.packet(1, &probe);
+        assert_eq!(world.heard(red), [""; 0]);
+    }
+}
+
+#[test]
+fn a_probe_is_tagged_also_where_lldp_is_the_tenants() {
+    // The other end of the link may be at another tenant's port.
+    let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    world.say(red, 1, "out actions=output:2 data=lldp");
+    let probe = world.left[0].1.clone();
+    world.packet(3, &probe);
+    assert_eq!((world.heard(red), world.heard(blue)), (vec![], vec![]));
+    world.packet(1, &probe);
+    assert!(world.received(red)[0].ends_with(&packet("lldp")));
+}
+
+#[test]
+fn a_probe_comes_back_as_it_was_sent() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, BY_ADDRESS));
+        let red = world.connect("red");
+        world.say(red, 1, "out actions=output:2 data=lldp");
+        let probe = world.left[0].1.clone();
+        world.packet(3, &probe);
+        let [message] = &world.received(red)[..] else { panic!("one PACKET_IN") };
+        assert!(message.ends_with(&packet("lldp")));
+    }
+}
+
+/// The numbers that a tenant is given start at 0, each tenant's own.
+fn with_buffers(version: Version) -> Setup {
+    Setup { configure: |_| {}, ..Setup::new(version, BY_ADDRESS) }
+}
+
+#[test]
+fn a_buffer_is_good_for_one_use_by_whom_it_was_given_to() {
+    play_with(
+        with_buffers(Version::V1_0),
+        "
+        red>
+        blue>
+        wire> 1 10.1.0.1>10.2.0.1*200
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1 buffer=0 cut=128
+        blue> 3 out buffer=0 actions=output:2
+        blue< 3 ERROR OFPBRC_BUFFER_UNKNOWN of type 13 xid 3
+        left
+        red> 4 out buffer=0 actions=output:3
+        left 3
+        red> 5 out buffer=0 actions=output:3
+        red< 5 ERROR OFPBRC_BUFFER_UNKNOWN of type 13 xid 5
+        wire> 1 10.2.0.1>10.1.0.1
+        blue< PACKET_IN 1 NO_MATCH 10.2.0.1>10.1.0.1 buffer=0
+        wire> 1 10.1.0.1>10.2.0.1
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1 buffer=1
+        red> 6 out buffer=0 actions=output:3
+        red< 6 ERROR OFPBRC_BUFFER_UNKNOWN of type 13 xid 6
+        red> 7 out buffer=99 actions=output:3
+        red< 7 ERROR OFPBRC_BUFFER_UNKNOWN of type 13 xid 7
+        red> 8 out buffer=1 actions=normal
+        red< 8 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 8
+        red> 9 out buffer=1 actions=output:4
+        left 4
+    ",
+    );
+}
+
+#[test]
+fn a_new_entry_is_applied_to_the_packet_of_its_buffer() {
+    for (command, prio) in [("add", 5), ("modify", 6)] {
+        play_with(
+            with_buffers(Version::V1_0),
+            &format!(
+                "
+            red>
+            wire> 1 10.1.0.1>10.2.0.1
+            red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1 buffer=0
+            blue> 1 flow add match=ip actions=output:2 buffer=0
+            blue< 1 ERROR OFPBRC_BUFFER_UNKNOWN of type 14 xid 1
+            red> 2 flow {command} prio={prio} match=ip actions=output:2 buffer=0
+            left 2
+            red> 3 flow {command} prio={prio} match=ip actions=output:2 buffer=0
+            red< 3 ERROR OFPBRC_BUFFER_UNKNOWN of type 14 xid 3
+        "
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_modified_entry_is_applied_to_the_packet_of_its_buffer() {
+    play_with(
+        with_buffers(Version::V1_0),
+        "
+        red>
+        wire> 1 10.1.0.1>10.2.0.1
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1 buffer=0
+        red> 1 flow add match=ip actions=output:2
+        red> 2 flow modify match=ip actions=output:3 buffer=0
+        left 3
+    ",
+    );
+}
+
+#[test]
+fn a_packet_in_two_pieces_of_an_entry_is_sent_once() {
+    let setup = Setup::new(
+        Version::V1_0,
+        "
+        red: ip,nw_src=10.1.0.0/16
+        red: ip,nw_dst=10.1.0.0/16
+    ",
+    );
+    play_with(
+        Setup { configure: |_| {}, ..setup },
+        "
+        red>
+        wire> 1 10.1.0.1>10.1.0.2
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.1.0.2 buffer=0
+        red> 2 flow add actions=output:2 buffer=0
+        left 2
+        count= 2
+    ",
+    );
+}
+
+#[test]
+fn a_packet_that_the_new_entry_does_not_take_goes_through_the_table() {
+    play_with(
+        with_buffers(Version::V1_0),
+        "
+        red>
+        wire> 1 10.1.0.1>10.2.0.1
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1 buffer=0
+        red> 1 flow add match=ip,nw_src=10.1.0.1 actions=output:4
+        red> 2 flow add match=ip,nw_src=10.1.0.9 actions=output:2 buffer=0
+        left 4
+    ",
+    );
+}
+
+#[test]
+fn what_is_told_of_a_buffered_packet_is_as_long_as_was_asked() {
+    play_with(
+        with_buffers(Version::V1_0),
+        "
+        red> 1 set_config len=40
+        blue> 1 set_config len=200
+        wire> 1 10.1.0.1>10.2.0.1*500
+        red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1 buffer=0 cut=40
+        wire> 1 10.2.0.1>10.1.0.1*500
+        blue< PACKET_IN 1 NO_MATCH 10.2.0.1>10.1.0.1 buffer=0 cut=200
+    ",
+    );
+}
+
+#[test]
+fn packet_ins_beyond_the_rate_are_dropped_and_counted() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "red packet_in=10/3: any"));
+        let red = world.connect("red");
+        if version == Version::V1_3 {
+            world.say(red, 1, "flow add prio=0 actions=controller");
+        }
+        for _ in 0..10 {
+            world.packet(1, &packet("10.1.0.1>10.2.0.1"));
+        }
+        assert_eq!(world.heard(red).len(), 3);
+        world.advance(1_000_000_000);
+        world.packet(1, &packet("10.1.0.1>10.2.0.1"));
+        assert_eq!(world.heard(red).len(), 1);
+        let limited = world.core.tenants().next().unwrap().counters.limited;
+        assert_eq!(limited, 7);
+    }
+}

@@ -1,0 +1,207 @@
+//! Statistics: filtered to the tenant, answered also when empty, asked of the switch once.
+
+use crate::support::*;
+
+const TWO: &str = "
+    red: ip,nw_src=10.1.0.0/16
+    blue: ip,nw_src=10.2.0.0/16
+";
+
+#[test]
+fn each_tenant_counts_its_own() {
+    both(
+        TWO,
+        "
+        red> 1 flow add match=ip,nw_src=10.1.0.1 actions=output:2
+        blue> 1 flow add match=ip,nw_src=10.2.0.1 actions=output:3
+        wire> 1 10.1.0.1>10.2.0.1
+        wire> 1 10.1.0.1>10.2.0.1
+        wire> 1 10.2.0.1>10.1.0.1
+        red> 2 stats flow
+        red< 2 STATS flow prio=32768 ip,nw_src=10.1.0.1 n=2 output:2
+        blue> 2 stats flow
+        blue< 2 STATS flow prio=32768 ip,nw_src=10.2.0.1 n=1 output:3
+        red> 3 stats aggregate
+        red< 3 STATS aggregate flows=1 n=2
+    ",
+    );
+}
+
+#[test]
+fn nothing_is_an_answer() {
+    both(
+        TWO,
+        "
+        red> 1 stats flow
+        red< 1 STATS flow
+        red> 2 stats aggregate
+        red< 2 STATS aggregate flows=0 n=0
+        red> 3 stats flow match=ip,nw_src=10.2.0.0/16
+        red< 3 STATS flow
+        red> 4 stats queue
+        red< 4 STATS queue
+        red> 5 stats flow match=arp
+        red< 5 STATS flow
+    ",
+    );
+}
+
+#[test]
+fn a_narrow_question_gets_the_narrower_entries() {
+    both(
+        TWO,
+        "
+        red> 1 flow add match=ip,nw_src=10.1.0.1 prio=1 actions=output:2
+        red> 2 flow add match=ip,nw_src=10.1.0.0/24 prio=2 actions=output:3
+        red> 3 stats flow match=ip,nw_src=10.1.0.1
+        red< 3 STATS flow prio=1 ip,nw_src=10.1.0.1 n=0 output:2
+        red> 4 stats aggregate match=ip,nw_src=10.1.0.0/16
+        red< 4 STATS aggregate flows=2 n=0
+    ",
+    );
+}
+
+#[test]
+fn ports_are_the_slices() {
+    both(
+        "
+        red: in_port=1
+        red: in_port=2
+        blue: in_port=3
+    ",
+        "
+        red> 1 stats port
+        red< 1 STATS port 1 2
+        red> 2 stats port port=2
+        red< 2 STATS port 2
+        red> 3 stats port port=3
+        [1.0] red< 3 ERROR OFPBRC_EPERM of type 16 xid 3
+        [1.3] red< 3 ERROR OFPBRC_BAD_PORT of type 18 xid 3
+        red> 4 stats 77
+        [1.0] red< 4 ERROR OFPBRC_BAD_STAT of type 16 xid 4
+        [1.3] red< 4 ERROR OFPBRC_BAD_MULTIPART of type 18 xid 4
+    ",
+    );
+}
+
+#[test]
+fn many_entries_come_in_parts() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, TWO));
+        let red = world.connect("red");
+        for n in 0..1_500 {
+            world.say(
+                red,
+                n,
+                &format!(
+                    "flow add match=ip,nw_src=10.1.{}.{} prio=5 actions=output:1",
+                    n / 250,
+                    n % 250
+                ),
+            );
+        }
+        assert_eq!(world.heard(red), [""; 0]);
+        world.say(red, 7, "stats flow");
+        let parts = world.heard(red);
+        assert!(parts.len() > 1);
+        let (last, others) = parts.split_last().unwrap();
+        assert!(others.iter().all(|part| part.ends_with('+')) && !last.ends_with('+'));
+        let told: usize = parts.iter().map(|part| part.matches("prio=5").count()).sum();
+        assert_eq!(told, 1_500);
+        assert!(parts.iter().all(|part| part.starts_with("7 STATS flow")));
+    }
+}
+
+/// How many statistics requests the switch was sent.
+fn asked(world: &mut World) -> usize {
+    let request = if world.version == Version::V1_0 { 16 } else { 18 };
+    world.south_types().iter().filter(|type_| **type_ == request).count()
+}
+
+#[test]
+fn equal_questions_in_flight_share_one() {
+    for version in VERSIONS {
+        let mut setup = Setup::new(version, TWO);
+        setup.per_second = Some(1_000);
+        let mut world = World::new(setup);
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        world.south.clear();
+        for xid in 1..=5 {
+            world.say(red, xid, "stats port");
+            world.say(blue, xid, "stats port");
+        }
+        world.advance(100_000_000);
+        assert_eq!(asked(&mut world), 1);
+        let answers: Vec<String> = (1..=5).map(|xid| format!("{xid} STATS port 1 2 3 4")).collect();
+        assert_eq!(world.heard(red), answers);
+        assert_eq!(world.heard(blue), answers);
+        world.say(red, 6, "stats port");
+        world.advance(100_000_000);
+        assert_eq!(asked(&mut world), 1);
+    }
+}
+
+#[test]
+fn a_question_after_a_change_does_not_join_one_before() {
+    for version in VERSIONS {
+        let mut setup = Setup::new(version, TWO);
+        setup.per_second = Some(1_000);
+        let mut world = World::new(setup);
+        let red = world.connect("red");
+        world.say(red, 1, "stats flow");
+        world.say(red, 2, "flow add match=ip,nw_src=10.1.0.1 actions=output:1");
+        world.say(red, 3, "stats flow");
+        world.south.clear();
+        world.advance(100_000_000);
+        let heard = world.heard(red);
+        assert_eq!(heard.len(), 2);
+        assert!(
+            heard.contains(&"3 STATS flow prio=32768 ip,nw_src=10.1.0.1 n=0 output:1".to_owned())
+        );
+    }
+}
+
+#[test]
+fn cached_answers_are_given_until_they_are_too_old() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(
+            version,
+            "
+            red cached=1000: ip,nw_src=10.1.0.0/16
+            blue: ip,nw_src=10.2.0.0/16
+        ",
+        ));
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        world.south.clear();
+        world.say(red, 1, "stats port");
+        assert_eq!(asked(&mut world), 1);
+        world.advance(900_000_000);
+        world.say(red, 2, "stats port");
+        assert_eq!(asked(&mut world), 0);
+        assert_eq!(world.heard(red), ["1 STATS port 1 2 3 4", "2 STATS port 1 2 3 4"]);
+        // Who did not ask for old answers gets new ones.
+        world.say(blue, 3, "stats port");
+        assert_eq!(asked(&mut world), 1);
+        assert_eq!(world.heard(blue), ["3 STATS port 1 2 3 4"]);
+        world.advance(1_100_000_000);
+        world.say(red, 4, "stats port");
+        assert_eq!(asked(&mut world), 1);
+        assert_eq!(world.heard(red), ["4 STATS port 1 2 3 4"]);
+    }
+}
+
+#[test]
+fn a_switch_that_never_answers_is_answered_for() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, TWO));
+        let red = world.connect("red");
+        let message_type = if version == Version::V1_0 { 16 } else { 18 };
+        world.switch.switch_mut().plant(vec![emulate::Fault::NeverAnswers { message_type }]);
+        world.say(red, 9, "stats port");
+        world.advance(20_000_000_000);
+        assert_eq!(
+            world.heard(red),
+            [format!("9 ERROR OFPBRC_EPERM of type {message_type} xid 9")]
+        );
+    }
+}

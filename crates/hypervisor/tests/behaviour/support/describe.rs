@@ -1,0 +1,261 @@
+//! Messages in words, the same for both versions where both say the same.
+//!
+//! A message is its type, its xid if it answers something, and what a test may want to know of it. Parts of a reply
+//! that says there is more end in `+`.
+
+use super::actions::{actions_text_v13, text_v10, text_v13};
+use super::packets::name_of;
+use openflow::error::Error;
+use openflow::v10::{Message as M10, StatsFlags, StatsReplyBody};
+use openflow::v13::{self, Message as M13, MultipartFlags, MultipartReplyBody};
+use openflow::{Header, NO_BUFFER, Version, frame};
+
+/// One whole message in words.
+pub fn describe(bytes: &[u8]) -> String {
+    let header = Header::parse(bytes).unwrap();
+    let text = match header.version {
+        Version::V1_0 => describe_v10(bytes),
+        _ => describe_v13(bytes),
+    };
+    // Asynchronous messages have nobody's xid.
+    if header.xid == 0 { text } else { format!("{} {text}", header.xid) }
+}
+
+fn error(error: &Error<'_>, version: Version) -> String {
+    let to = frame::type_(error.data).map_or("?".to_owned(), |type_| type_.to_string());
+    let xid = frame::xid(error.data).unwrap_or(0);
+    format!("ERROR {} of type {to} xid {xid}", error.code.display(version))
+}
+
+fn packet_in(port: u32, reason: &str, buffer_id: u32, data: &[u8], len: u16) -> String {
+    let buffer =
+        if buffer_id == NO_BUFFER { String::new() } else { format!(" buffer={buffer_id}") };
+    let cut =
+        if usize::from(len) == data.len() { String::new() } else { format!(" cut={}", data.len()) };
+    format!("PACKET_IN {port} {reason} {}{buffer}{cut}", name_of(data))
+}
+
+struct Entry {
+    match_: flowspace::Match,
+    table: u8,
+    priority: u16,
+    cookie: u64,
+    packets: u64,
+    actions: String,
+}
+
+/// Sorted, since a switch may tell them in any order.
+fn flows(entries: impl Iterator<Item = Entry>) -> String {
+    let mut lines: Vec<String> = entries
+        .map(|e| {
+            let table = if e.table == 0 { String::new() } else { format!("table={} ", e.table) };
+            let cookie =
+                if e.cookie == 0 { String::new() } else { format!(" cookie={:#x}", e.cookie) };
+            let match_ = match_text(&e.match_);
+            format!("{table}prio={} {match_}{cookie} n={} {}", e.priority, e.packets, e.actions)
+        })
+        .collect();
+    lines.sort();
+    lines.join("; ")
+}
+
+fn list<T>(items: impl Iterator<Item = T>, text: impl Fn(T) -> String) -> String {
+    items.map(text).collect::<Vec<_>>().join(" ")
+}
+
+fn more(more: bool) -> &'static str {
+    if more { "+" } else { "" }
+}
+
+fn describe_v10(bytes: &[u8]) -> String {
+    let (header, message) = M10::parse(bytes).unwrap_or_else(|e| panic!("{e}: {bytes:02x?}"));
+    match message {
+        M10::Error(e) => error(&e, header.version),
+        M10::EchoReply(data) => format!("ECHO_REPLY {}", String::from_utf8_lossy(data)),
+        M10::BarrierReply => "BARRIER_REPLY".to_owned(),
+        M10::FeaturesReply(f) => format!(
+            "FEATURES {:x} tables={} ports={}",
+            f.datapath_id,
+            f.n_tables,
+            list(f.ports.iter(), |p| p.port_no.0.to_string())
+        ),
+        M10::GetConfigReply(c) => format!("CONFIG len={}", c.miss_send_len),
+        M10::PacketIn(p) => packet_in(
+            p.in_port.0.into(),
+            &format!("{:?}", p.reason),
+            p.buffer_id,
+            p.data,
+            p.total_len,
+        ),
+        M10::FlowRemoved(r) => removed(
+            &flowspace::Match::from_v10(&r.match_),
+            r.priority,
+            r.cookie,
+            &format!("{:?}", r.reason),
+            r.packet_count,
+        ),
+        M10::PortStatus(s) => format!("PORT_STATUS {:?} {}", s.reason, s.desc.port_no.0),
+        M10::QueueGetConfigReply(q) => {
+            format!("QUEUES {} {}", q.port.0, list(q.queues.iter(), |q| q.queue_id.to_string()))
+        }
+        M10::Vendor(v) => format!("VENDOR {:#x}", v.vendor),
+        M10::StatsReply(reply) => {
+            let more = more(reply.flags.contains(StatsFlags::REPLY_MORE));
+            format!("{}{more}", statistics_v10(&reply.body)).trim_end().to_owned()
+        }
+        other => format!("{other:?}"),
+    }
+    .trim_end()
+    .to_owned()
+}
+
+fn removed(match_: &flowspace::Match, priority: u16, cookie: u64, reason: &str, n: u64) -> String {
+    let match_ = match_text(match_);
+    format!("FLOW_REMOVED prio={priority} {match_} cookie={cookie:#x} {reason} n={n}")
+}
+
+fn match_text(match_: &flowspace::Match) -> String {
+    let text = match_.to_string();
+    if text.is_empty() { "any".to_owned() } else { text }
+}
+
+fn statistics_v10(body: &StatsReplyBody<'_>) -> String {
+    match body {
+        StatsReplyBody::Desc(d) => format!("STATS desc {:?}", d.dp_desc),
+        StatsReplyBody::Flow(entries) => {
+            let entries = entries.iter().map(|e| Entry {
+                match_: flowspace::Match::from_v10(&e.match_),
+                table: e.table_id,
+                priority: e.priority,
+                cookie: e.cookie,
+                packets: e.packet_count,
+                actions: text_v10(e.actions),
+            });
+            format!("STATS flow {}", flows(entries))
+        }
+        StatsReplyBody::Aggregate(a) => {
+            format!("STATS aggregate flows={} n={}", a.flow_count, a.packet_count)
+        }
+        StatsReplyBody::Table(tables) => {
+            format!(
+                "STATS table {}",
+                list(tables.iter(), |t| format!("{}:{}", t.table_id, t.active_count))
+            )
+        }
+        StatsReplyBody::Port(ports) => {
+            format!("STATS port {}", list(ports.iter(), |p| p.port_no.0.to_string()))
+        }
+        StatsReplyBody::Queue(queues) => {
+            format!(
+                "STATS queue {}",
+                list(queues.iter(), |q| format!("{}:{}", q.port_no.0, q.queue_id))
+            )
+        }
+        other => format!("STATS {other:?}"),
+    }
+}
+
+fn describe_v13(bytes: &[u8]) -> String {
+    let (header, message) = M13::parse(bytes).unwrap_or_else(|e| panic!("{e}: {bytes:02x?}"));
+    match message {
+        M13::Error(e) => error(&e, header.version),
+        M13::EchoReply(data) => format!("ECHO_REPLY {}", String::from_utf8_lossy(data)),
+        M13::BarrierReply => "BARRIER_REPLY".to_owned(),
+        M13::FeaturesReply(f) => format!("FEATURES {:x} tables={}", f.datapath_id, f.n_tables),
+        M13::GetConfigReply(c) => format!("CONFIG len={}", c.miss_send_len),
+        M13::PacketIn(p) => {
+            let port = p.match_.in_port().map_or(0, |port| port.0);
+            packet_in(port, &format!("{:?}", p.reason), p.buffer_id, p.data, p.total_len)
+        }
+        M13::FlowRemoved(r) => removed(
+            &flowspace::Match::from_v13(&r.match_).unwrap(),
+            r.priority,
+            r.cookie,
+            &format!("{:?}", r.reason),
+            r.packet_count,
+        ),
+        M13::PortStatus(s) => format!("PORT_STATUS {:?} {}", s.reason, s.desc.port_no.0),
+        M13::QueueGetConfigReply(q) => {
+            format!("QUEUES {} {}", q.port.0, list(q.queues.iter(), |q| q.queue_id.to_string()))
+        }
+        M13::RoleReply(r) => format!("ROLE {:?} generation={:#x}", r.role, r.generation_id),
+        M13::GetAsyncReply(a) => {
+            format!(
+                "ASYNC {:?} {:?} {:?}",
+                a.packet_in_mask, a.port_status_mask, a.flow_removed_mask
+            )
+        }
+        M13::Experimenter(e) => format!("VENDOR {:#x}", e.experimenter),
+        M13::MultipartReply(reply) => {
+            let more = more(reply.flags.contains(MultipartFlags::MORE));
+            format!("{}{more}", statistics_v13(&reply.body)).trim_end().to_owned()
+        }
+        other => format!("{other:?}"),
+    }
+    .trim_end()
+    .to_owned()
+}
+
+fn statistics_v13(body: &MultipartReplyBody<'_>) -> String {
+    match body {
+        MultipartReplyBody::Desc(d) => format!("STATS desc {:?}", d.dp_desc),
+        MultipartReplyBody::Flow(entries) => {
+            let entries = entries.iter().map(|e| Entry {
+                match_: flowspace::Match::from_v13(&e.match_).unwrap(),
+                table: e.table_id,
+                priority: e.priority,
+                cookie: e.cookie,
+                packets: e.packet_count,
+                actions: text_v13(e.instructions),
+            });
+            format!("STATS flow {}", flows(entries))
+        }
+        MultipartReplyBody::Aggregate(a) => {
+            format!("STATS aggregate flows={} n={}", a.flow_count, a.packet_count)
+        }
+        MultipartReplyBody::Table(tables) => {
+            format!(
+                "STATS table {}",
+                list(tables.iter(), |t| format!("{}:{}", t.table_id, t.active_count))
+            )
+        }
+        MultipartReplyBody::PortStats(ports) => {
+            format!("STATS port {}", list(ports.iter(), |p| p.port_no.0.to_string()))
+        }
+        MultipartReplyBody::Queue(queues) => {
+            format!(
+                "STATS queue {}",
+                list(queues.iter(), |q| format!("{}:{}", q.port_no.0, q.queue_id))
+            )
+        }
+        MultipartReplyBody::PortDesc(ports) => {
+            format!("STATS port_desc {}", list(ports.iter(), |p| p.port_no.0.to_string()))
+        }
+        MultipartReplyBody::Group(groups) => {
+            format!(
+                "STATS group {}",
+                list(groups.iter(), |g| format!("{}:{}", g.group_id, g.packet_count))
+            )
+        }
+        MultipartReplyBody::GroupDesc(groups) => {
+            let buckets =
+                |g: v13::GroupDesc<'_>| list(g.buckets.iter(), |b| actions_text_v13(b.actions));
+            format!(
+                "STATS group_desc {}",
+                list(groups.iter(), |g| format!("{}:{}", g.group_id, buckets(g)))
+            )
+        }
+        MultipartReplyBody::Meter(meters) => {
+            format!("STATS meter {}", list(meters.iter(), |m| m.meter_id.to_string()))
+        }
+        MultipartReplyBody::MeterConfig(meters) => {
+            format!("STATS meter_config {}", list(meters.iter(), |m| m.meter_id.to_string()))
+        }
+        MultipartReplyBody::GroupFeatures(_) => "STATS group_features".to_owned(),
+        MultipartReplyBody::MeterFeatures(_) => "STATS meter_features".to_owned(),
+        MultipartReplyBody::TableFeatures(tables) => {
+            format!("STATS table_features {}", list(tables.iter(), |t| t.table_id.to_string()))
+        }
+        other => format!("STATS {other:?}"),
+    }
+}

@@ -1,0 +1,27 @@
+//! What every behaviour test stands on: one core, one switch, any number of tenants' controllers, in virtual time.
+//!
+//! Start reading at [`play`]: a scenario is text. [`World`] is what plays it; [`request`] turns words into messages of
+//! either version and [`describe`] turns messages into words.
+// What other test binaries leave unused, and `pub` that goes no further than the test binary.
+#![allow(dead_code, unreachable_pub)]
+
+mod actions;
+mod describe;
+mod packets;
+mod policy;
+mod request;
+mod request_v13;
+mod script;
+mod world;
+
+pub use describe::describe;
+pub use packets::packet;
+pub use policy::policy;
+pub use request::request;
+pub use script::{both, play_on, play_with};
+pub use world::{Seat, Setup, World};
+
+pub use openflow::Version;
+
+/// Both versions, for tests that are the same on them.
+pub const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];

@@ -1,0 +1,69 @@
+//! Frames by name: `10.1.0.1>10.1.0.2` is a UDP datagram, `arp:10.1.0.1>10.1.0.2` an ARP request, `vlan5:…` the
+//! datagram with a tag, `tp99:…` the datagram to that port, `lldp` a link probe. A name with `*3` has 3 more bytes of
+//! data.
+
+use emulate::frame::build::{Path, host_mac};
+use flowspace::{Field, Key};
+use std::net::Ipv4Addr;
+
+/// The frame of a name.
+pub fn packet(name: &str) -> Vec<u8> {
+    if name == "lldp" {
+        return lldp();
+    }
+    if let Some(hex) = name.strip_prefix("hex:") {
+        return (0..hex.len() / 2)
+            .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
+            .collect();
+    }
+    let (kind, ends) = name.split_once(':').unwrap_or(("", name));
+    let (ends, more) = ends.split_once('*').unwrap_or((ends, "0"));
+    let (from, to) = ends.split_once('>').unwrap_or_else(|| panic!("no packet: {name}"));
+    let [from, to]: [Ipv4Addr; 2] = [from.parse().unwrap(), to.parse().unwrap()];
+    let path =
+        Path { eth_src: mac_of(from), eth_dst: mac_of(to), ip_src: from.into(), ip_dst: to.into() };
+    let data = vec![0x5a; 18 + more.parse::<usize>().unwrap()];
+    if kind == "arp" {
+        path.arp_request()
+    } else if let Some(vid) = kind.strip_prefix("vlan") {
+        let mut frame = path.udp(1000, 2000, &data);
+        let tag = vid.parse::<u16>().unwrap().to_be_bytes();
+        frame.splice(12..12, [0x81, 0x00, tag[0], tag[1]]);
+        frame
+    } else if let Some(port) = kind.strip_prefix("tp") {
+        path.udp(1000, port.parse().unwrap(), &data)
+    } else {
+        path.udp(1000, 2000, &data)
+    }
+}
+
+/// What a packet is called in descriptions.
+pub fn name_of(data: &[u8]) -> String {
+    let key = Key::extract(0, data);
+    let addresses = || {
+        let [from, to] = [Field::NwSrc, Field::NwDst]
+            .map(|field| Ipv4Addr::from(key.get(field) as u32).to_string());
+        format!("{from}>{to}")
+    };
+    match key.get(Field::DlType) as u16 {
+        0x0800 => addresses(),
+        0x0806 => format!("arp:{}", addresses()),
+        0x88cc => "lldp".to_owned(),
+        other => format!("{other:#06x}"),
+    }
+}
+
+/// The address of the host with this IP address.
+fn mac_of(ip: Ipv4Addr) -> [u8; 6] {
+    let [_, b, _, d] = ip.octets();
+    host_mac(u16::from_be_bytes([b, d]))
+}
+
+fn lldp() -> Vec<u8> {
+    let mut frame = vec![0x01, 0x80, 0xc2, 0, 0, 0x0e, 2, 0, 0, 0, 0, 1, 0x88, 0xcc];
+    frame.extend_from_slice(&[0x02, 0x07, 4, 2, 0, 0, 0, 0, 1]);
+    frame.extend_from_slice(&[0x04, 0x03, 2, 0, 1]);
+    frame.extend_from_slice(&[0x06, 0x02, 0, 120]);
+    frame.extend_from_slice(&[0, 0]);
+    frame
+}

@@ -1,0 +1,92 @@
+//! Policies as text.
+//!
+//! One flowspace entry a line: `red weight=2 queues=1+2: in_port=1 @200 read`. Before the colon stand the tenant's
+//! name and, in any of its lines, its options; after it the match as in the configuration file, then, if they are not
+//! the usual ones, the priority and the permission. A tenant's number is its place in the text, from 1.
+
+use hypervisor::Policy;
+use hypervisor::TenantId;
+use hypervisor::policy::{Entry, Limits, Permission, Rate, Statistics, Switches, Tenant};
+
+/// Reads a policy; panics on text that is none, which is a mistake in the test.
+pub fn policy(text: &str) -> Policy {
+    let mut tenants: Vec<Tenant> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (head, entry) = line.split_once(':').unwrap_or_else(|| panic!("no colon: {line}"));
+        let mut words = head.split_whitespace();
+        let name = words.next().unwrap();
+        let at = tenants.iter().position(|tenant| tenant.name == name).unwrap_or_else(|| {
+            let id = tenants.len() as u16 + 1;
+            tenants.push(new_tenant(id, name));
+            tenants.len() - 1
+        });
+        for option in words {
+            let (key, value) = option.split_once('=').unwrap();
+            set(&mut tenants[at], key, value);
+        }
+        let entry = entry.trim();
+        if entry != "-" {
+            tenants[at].flowspace.push(read_entry(entry));
+        }
+    }
+    Policy { tenants }
+}
+
+fn new_tenant(id: u16, name: &str) -> Tenant {
+    Tenant {
+        id: TenantId(id),
+        name: name.to_owned(),
+        weight: 1,
+        flowspace: Vec::new(),
+        limits: Limits::default(),
+        queues: Vec::new(),
+        experimenters: Vec::new(),
+        statistics: Statistics::Passthrough,
+    }
+}
+
+fn read_entry(text: &str) -> Entry {
+    let mut entry = Entry {
+        match_: "".parse().unwrap(),
+        priority: 100,
+        switches: Switches::Any,
+        permission: Permission::Write,
+    };
+    for word in text.split_whitespace() {
+        match word.strip_prefix('@') {
+            Some(priority) => entry.priority = priority.parse().unwrap(),
+            None if word == "read" => entry.permission = Permission::Read,
+            None if word == "any" => {}
+            None => entry.match_ = word.parse().unwrap_or_else(|e| panic!("{word}: {e}")),
+        }
+    }
+    entry
+}
+
+fn set(tenant: &mut Tenant, key: &str, value: &str) {
+    let number = || value.parse::<u32>().unwrap_or_else(|_| panic!("{key}={value}"));
+    match key {
+        "id" => tenant.id = TenantId(number() as u16),
+        "weight" => tenant.weight = number(),
+        "flows" => tenant.limits.flows = number(),
+        "queues" => tenant.queues = value.split('+').map(|q| q.parse().unwrap()).collect(),
+        "vendor" => {
+            let digits = value.trim_start_matches("0x");
+            tenant.experimenters.push(u32::from_str_radix(digits, 16).unwrap());
+        }
+        "cached" => {
+            tenant.statistics = Statistics::Cached { max_age: u64::from(number()) * 1_000_000 };
+        }
+        "packet_out" => tenant.limits.packet_out = Some(rate(value)),
+        "flow_mod" => tenant.limits.flow_mod = Some(rate(value)),
+        "statistics" => tenant.limits.statistics = Some(rate(value)),
+        "packet_in" => tenant.limits.packet_in = Some(rate(value)),
+        _ => panic!("no such option: {key}"),
+    }
+}
+
+/// `PER_SECOND/BURST`.
+fn rate(text: &str) -> Rate {
+    let (per_second, burst) = text.split_once('/').unwrap();
+    Rate { per_second: per_second.parse().unwrap(), burst: burst.parse().unwrap() }
+}

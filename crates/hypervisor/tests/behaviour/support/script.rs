@@ -1,0 +1,147 @@
+//! Scenarios as text, one step a line.
+//!
+//! ```text
+//! red> 7 flow add match=in_port=1 actions=output:2     red's controller sends, with xid 7
+//! red< 7 ERROR OFPFMFC_EPERM of type 14 xid 7          the next message that it has received
+//! red2> …                                              another controller of red, connected when first named
+//! wire> 1 10.1.0.1>10.1.0.2                            a packet arrives at port 1
+//! wire< 2 3                                            it left by these ports (nothing: by none)
+//! left 2                                               what PACKET_OUTs have sent since
+//! switch= prio=5 in_port=1; …                          the entries on the switch, without the hypervisor's own
+//! wait 30ms                                            time passes
+//! port down 2 | port up 2 | port add 5 | port remove 2 something happens to a port
+//! policy                                               the lines up to `end` are the new policy
+//! ```
+//! A line that begins with `[1.0]` or `[1.3]` is for that version only. At the end nobody may have received anything
+//! that the text does not name.
+
+use super::{Seat, Setup, VERSIONS, World, packet, policy};
+use openflow::Version;
+
+/// Plays a scenario on both versions.
+pub fn both(policy: &str, script: &str) {
+    for version in VERSIONS {
+        play_on(version, policy, script);
+    }
+}
+
+/// Plays it on one.
+pub fn play_on(version: Version, policy: &str, script: &str) {
+    play_with(Setup::new(version, policy), script);
+}
+
+/// Plays it in a world of this making; gives the world as it is afterwards.
+pub fn play_with(setup: Setup, script: &str) -> World {
+    let mut world = World::new(setup);
+    play(&mut world, script);
+    world
+}
+
+/// Goes on with a world.
+pub fn play(world: &mut World, script: &str) {
+    let mut seats: Vec<(String, Seat)> = Vec::new();
+    let mut left = Vec::new();
+    let mut lines = script.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut done = String::new();
+    while let Some(mut line) = lines.next() {
+        let mine = if world.version == Version::V1_0 { "[1.0]" } else { "[1.3]" };
+        if line.starts_with('[') {
+            match line.strip_prefix(mine) {
+                Some(rest) => line = rest.trim_start(),
+                None => continue,
+            }
+        }
+        done.push_str(line);
+        done.push('\n');
+        let context = || format!("{mine}\n{done}");
+        let (who, what) = line.split_once(' ').unwrap_or((line, ""));
+        match who {
+            "wire>" => {
+                let (port, name) = what.split_once(' ').unwrap();
+                left = world.packet(port.parse().unwrap(), &packet(name));
+                world.left.clear();
+            }
+            "wire<" => {
+                let text: Vec<String> = left.iter().map(u32::to_string).collect();
+                assert_eq!(text.join(" "), what, "{}", context());
+            }
+            "left" => {
+                let mut ports: Vec<u32> = world.left.drain(..).map(|(port, _)| port).collect();
+                ports.sort_unstable();
+                let text: Vec<String> = ports.iter().map(u32::to_string).collect();
+                assert_eq!(text.join(" "), what, "{}", context());
+            }
+            "wait" => world.advance(duration(what)),
+            "port" => happen(world, what),
+            "switch=" => {
+                // Without the table, which differs between the versions.
+                let flows: Vec<String> = world
+                    .tenant_flows()
+                    .iter()
+                    .map(|flow| flow.split_once(' ').unwrap().1.trim_end().to_owned())
+                    .collect();
+                assert_eq!(flows.join("; "), what, "{}", context());
+            }
+            "count=" => {
+                assert_eq!(world.tenant_flows().len().to_string(), what, "{}", context());
+            }
+            "policy" => {
+                let text: Vec<&str> = lines.by_ref().take_while(|line| *line != "end").collect();
+                world.set_policy(policy(&text.join("\n")));
+            }
+            _ => {
+                let name = &who[..who.len() - 1];
+                let seat = match seats.iter().find(|(known, _)| known == name) {
+                    Some((_, seat)) => *seat,
+                    None => {
+                        let tenant = name.trim_end_matches(|c: char| c.is_ascii_digit());
+                        let seat = world.connect(tenant);
+                        seats.push((name.to_owned(), seat));
+                        seat
+                    }
+                };
+                if who.ends_with('>') {
+                    if !what.is_empty() {
+                        let (xid, words) = what.split_once(' ').unwrap();
+                        world.say(seat, xid.parse().unwrap(), words);
+                    }
+                } else {
+                    let got = world.controllers[seat.0].inbox.pop_front();
+                    let got = got.map(|(_, frame)| super::describe(&frame)).unwrap_or_default();
+                    assert_eq!(got, what, "{}", context());
+                }
+            }
+        }
+    }
+    for (name, seat) in &seats {
+        assert_eq!(world.heard(*seat), [""; 0], "{name} heard more\n{done}");
+    }
+    // So that the next part of a scenario finds the same seats by connecting anew.
+}
+
+fn duration(text: &str) -> u64 {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap());
+    let unit = match unit {
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        other => panic!("no unit: {other}"),
+    };
+    number.parse::<u64>().unwrap() * unit
+}
+
+fn happen(world: &mut World, what: &str) {
+    let (kind, number) = what.split_once(' ').unwrap();
+    let number = number.parse().unwrap();
+    let mut out = Vec::new();
+    let now = world.now;
+    let switch = world.switch.switch_mut();
+    match kind {
+        "down" => switch.set_port_up(number, false, &mut out),
+        "up" => switch.set_port_up(number, true, &mut out),
+        "add" => switch.add_port(now, emulate::PortConfig::new(number), &mut out),
+        "remove" => switch.remove_port(number, &mut out),
+        other => panic!("ports cannot {other}"),
+    }
+    world.from_switch(&out);
+}

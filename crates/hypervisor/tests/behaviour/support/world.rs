@@ -1,0 +1,401 @@
+//! One hypervisor core between an emulated switch (or a switch that the test plays by hand) and controllers.
+//!
+//! Time is virtual and in nanoseconds. Connections carry at once and in order. A controller's messages stand in its own
+//! queue while the core does not want to read from it, as they would in a socket.
+
+use super::{describe, policy, request};
+use emulate::{Config, ServiceTime, SlowSwitch};
+use hypervisor::{
+    ControllerIndex, Event, Instant, LldpKey, Policy, Settings, StoreKey, StoreOp, Switch, TenantId,
+};
+use openflow::{Hello, Version, VersionSet, frame};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// What a world is made of.
+pub struct Setup {
+    pub version: Version,
+    pub policy: Policy,
+    /// Ports 1 to this.
+    pub ports: u32,
+    /// Messages per second that the switch can handle; `None` for any number.
+    pub per_second: Option<u32>,
+    pub settings: Settings,
+    /// Whether changes count as stored at once; else the test calls [`World::stored`].
+    pub store_at_once: bool,
+    /// Whether the test plays the switch itself.
+    pub by_hand: bool,
+    pub configure: fn(&mut Config),
+}
+
+impl Setup {
+    pub fn new(version: Version, text: &str) -> Setup {
+        Setup {
+            version,
+            policy: policy(text),
+            ports: 4,
+            per_second: None,
+            settings: Settings::default(),
+            store_at_once: true,
+            by_hand: false,
+            // Packets come whole, so that no test has to name buffers that it is not about.
+            configure: |config| config.n_buffers = 0,
+        }
+    }
+}
+
+/// A controller, by its place in the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat(pub usize);
+
+/// One controller's connection.
+pub struct Controller {
+    pub index: ControllerIndex,
+    pub tenant: TenantId,
+    /// What it received, with the times.
+    pub inbox: VecDeque<(u64, Vec<u8>)>,
+    /// What it has sent and the core has not read.
+    pub outgoing: VecDeque<Vec<u8>>,
+    /// The core said no, and has not said yes since.
+    pub paused: bool,
+    /// A controller that does not read blocks its connection.
+    pub reads: bool,
+}
+
+pub struct World {
+    pub core: Switch,
+    pub switch: SlowSwitch,
+    pub now: u64,
+    pub version: Version,
+    pub controllers: Vec<Controller>,
+    /// Everything that the switch was sent.
+    pub south: Vec<Vec<u8>>,
+    /// Frames that left the switch: port and bytes.
+    pub left: Vec<(u32, Vec<u8>)>,
+    pub events: Vec<Event>,
+    /// What is safe, as the driver's store would hold it.
+    pub store: BTreeMap<StoreKey, Vec<u8>>,
+    /// Changes that the driver has taken and not stored.
+    pub unstored: Vec<(u64, Vec<StoreOp>)>,
+    store_at_once: bool,
+    by_hand: bool,
+    names: Vec<(String, TenantId)>,
+    policy: Arc<Policy>,
+    settings: Settings,
+}
+
+/// The key of all worlds.
+pub const LLDP_KEY: LldpKey = LldpKey([9; 16]);
+
+impl World {
+    /// Starts, and waits until the tenants are served (unless the switch is played by hand).
+    pub fn new(setup: Setup) -> World {
+        let mut config = Config::new(0x2a, setup.ports);
+        config.versions = VersionSet::only(setup.version);
+        (setup.configure)(&mut config);
+        let mut switch = emulate::Switch::new(config);
+        let features = shake_hands(&mut switch, setup.version);
+        let service = setup.per_second.map_or(ServiceTime::default(), ServiceTime::per_second);
+        let names = setup.policy.tenants.iter().map(|t| (t.name.clone(), t.id)).collect();
+        let policy = Arc::new(setup.policy);
+        let core = Switch::new(
+            &features,
+            policy.clone(),
+            setup.settings,
+            LLDP_KEY,
+            Vec::new(),
+            false,
+            Instant(0),
+        )
+        .unwrap();
+        let mut world = World {
+            core,
+            switch: SlowSwitch::new(switch, service),
+            now: 0,
+            version: setup.version,
+            controllers: Vec::new(),
+            south: Vec::new(),
+            left: Vec::new(),
+            events: Vec::new(),
+            store: BTreeMap::new(),
+            unstored: Vec::new(),
+            store_at_once: setup.store_at_once,
+            by_hand: setup.by_hand,
+            names,
+            policy,
+            settings: setup.settings,
+        };
+        if !world.by_hand {
+            world.advance(1_000_000_000);
+            assert!(world.core.is_ready(), "the switch did not answer");
+        }
+        world
+    }
+
+    /// The switch's connection breaks and comes back; the core begins anew from the store.
+    pub fn reconnect(&mut self) {
+        let features = shake_hands(self.switch.switch_mut(), self.version);
+        let restored = self.store.iter().map(|(key, bytes)| (*key, bytes.clone())).collect();
+        self.core = Switch::new(
+            &features,
+            self.policy.clone(),
+            self.settings,
+            LLDP_KEY,
+            restored,
+            false,
+            Instant(self.now),
+        )
+        .unwrap();
+        self.controllers.clear();
+        self.events.clear();
+        self.pump();
+        self.advance(1_000_000_000);
+    }
+
+    pub fn tenant(&self, name: &str) -> TenantId {
+        let found = self.names.iter().find(|(known, _)| known == name);
+        found.unwrap_or_else(|| panic!("no tenant {name}")).1
+    }
+
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.names = policy.tenants.iter().map(|t| (t.name.clone(), t.id)).collect();
+        self.policy = Arc::new(policy);
+        self.core.handle_policy(self.policy.clone(), Instant(self.now));
+        self.pump();
+    }
+
+    /// A controller of the tenant connects.
+    pub fn connect(&mut self, tenant: &str) -> Seat {
+        let tenant = self.tenant(tenant);
+        let index = self.core.controller_connected(tenant).expect("the tenant is not served");
+        self.controllers.push(Controller {
+            index,
+            tenant,
+            inbox: VecDeque::new(),
+            outgoing: VecDeque::new(),
+            paused: false,
+            reads: true,
+        });
+        Seat(self.controllers.len() - 1)
+    }
+
+    /// A controller sends a message in words.
+    pub fn say(&mut self, seat: Seat, xid: u32, words: &str) {
+        self.send(seat, &request(self.version, xid, words));
+    }
+
+    /// A controller sends bytes.
+    pub fn send(&mut self, seat: Seat, message: &[u8]) {
+        self.controllers[seat.0].outgoing.push_back(message.to_vec());
+        self.pump();
+    }
+
+    /// Takes what a controller has received, in words.
+    pub fn heard(&mut self, seat: Seat) -> Vec<String> {
+        self.controllers[seat.0].inbox.drain(..).map(|(_, frame)| describe(&frame)).collect()
+    }
+
+    /// Takes what a controller has received.
+    pub fn received(&mut self, seat: Seat) -> Vec<Vec<u8>> {
+        self.controllers[seat.0].inbox.drain(..).map(|(_, frame)| frame).collect()
+    }
+
+    /// A packet arrives at a port of the switch. Gives the ports by which copies left.
+    pub fn packet(&mut self, port: u32, bytes: &[u8]) -> Vec<u32> {
+        let before = self.left.len();
+        let mut out = Vec::new();
+        let outcome = self.switch.switch_mut().receive_packet(self.now, port, bytes, &mut out);
+        self.left.extend(outcome.sent.into_iter().map(|sent| (sent.port, sent.frame)));
+        self.from_switch(&out);
+        let mut ports: Vec<u32> = self.left[before..].iter().map(|(port, _)| *port).collect();
+        ports.sort_unstable();
+        ports
+    }
+
+    /// The switch sends messages, which the test wrote.
+    pub fn from_switch(&mut self, bytes: &[u8]) {
+        for message in frames(bytes) {
+            self.core.handle_switch_message(&message, Instant(self.now));
+        }
+        self.pump();
+    }
+
+    /// Everything taken by the store so far is safe.
+    pub fn stored(&mut self) {
+        for (number, operations) in std::mem::take(&mut self.unstored) {
+            self.keep(operations);
+            self.core.handle_stored(number, Instant(self.now));
+        }
+        self.pump();
+    }
+
+    fn keep(&mut self, operations: Vec<StoreOp>) {
+        for operation in operations {
+            match operation {
+                StoreOp::Put(key, bytes) => {
+                    self.store.insert(key, bytes);
+                }
+                StoreOp::Delete(key) => {
+                    self.store.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Carries bytes until nobody has any.
+    pub fn pump(&mut self) {
+        for round in 0.. {
+            assert!(round < 1_000_000, "the world does not come to rest");
+            if !(self.pump_store() | self.pump_north() | self.pump_south()) {
+                break;
+            }
+        }
+        while let Some(event) = self.core.poll_event() {
+            self.events.push(event);
+        }
+    }
+
+    fn pump_store(&mut self) -> bool {
+        let Some((number, operations)) = self.core.poll_store() else { return false };
+        if self.store_at_once {
+            self.keep(operations);
+            self.core.handle_stored(number, Instant(self.now));
+        } else {
+            self.unstored.push((number, operations));
+        }
+        true
+    }
+
+    fn pump_north(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(index) = self.core.poll_resumed() {
+            if let Some(controller) = self.controllers.iter_mut().find(|c| c.index == index) {
+                controller.paused = false;
+            }
+        }
+        for controller in &mut self.controllers {
+            while !controller.paused && !controller.outgoing.is_empty() {
+                if !self.core.wants_read(controller.index) {
+                    controller.paused = true;
+                    break;
+                }
+                let message = controller.outgoing.pop_front().unwrap();
+                self.core.handle_controller_message(controller.index, &message, Instant(self.now));
+                moved = true;
+            }
+        }
+        while let Some(index) = self.core.poll_controller() {
+            moved = true;
+            let share = self.core.share(index);
+            let reader = self.controllers.iter_mut().find(|c| c.index == index);
+            let blocked = reader.as_ref().is_some_and(|c| !c.reads);
+            if let Some(outbox) = self.core.controller_outbox(index)
+                && !blocked
+            {
+                // A connection takes whole messages here.
+                let taken: usize = frames(outbox.as_slice())
+                    .scan(0, |sum, message| {
+                        let before = *sum;
+                        *sum += message.len();
+                        (before < share.max(1)).then_some(message.len())
+                    })
+                    .sum();
+                let bytes = outbox.as_slice()[..taken].to_vec();
+                outbox.consume(taken);
+                if let Some(controller) = reader {
+                    let now = self.now;
+                    controller.inbox.extend(frames(&bytes).map(|message| (now, message)));
+                }
+            }
+            self.core.written(index, blocked);
+        }
+        moved
+    }
+
+    fn pump_south(&mut self) -> bool {
+        let outbox = self.core.switch_outbox();
+        let bytes = outbox.as_slice().to_vec();
+        outbox.consume(bytes.len());
+        for message in frames(&bytes) {
+            if !self.by_hand {
+                self.switch.offer(self.now, &message);
+            }
+            self.south.push(message);
+        }
+        let mut answers = Vec::new();
+        let outcome = self.switch.advance(self.now, &mut answers);
+        self.left.extend(outcome.sent.into_iter().map(|sent| (sent.port, sent.frame)));
+        for message in frames(&answers) {
+            self.core.handle_switch_message(&message, Instant(self.now));
+        }
+        !bytes.is_empty() || !answers.is_empty()
+    }
+
+    /// Lets time pass, with everything that happens in it.
+    pub fn advance(&mut self, by: u64) {
+        let until = self.now + by;
+        self.pump();
+        for step in 0.. {
+            assert!(step < 10_000_000, "time stands still");
+            let timeout = self.core.poll_timeout().map(|at| at.0);
+            let next = [timeout, self.switch.next_deadline()].into_iter().flatten().min();
+            match next.filter(|at| *at <= until) {
+                Some(at) => self.now = self.now.max(at),
+                None => break,
+            }
+            if timeout.is_some_and(|at| at <= self.now) {
+                self.core.handle_timeout(Instant(self.now));
+            }
+            self.pump();
+        }
+        self.now = until;
+        self.core.handle_timeout(Instant(self.now));
+        self.pump();
+    }
+
+    /// The types of what the switch was sent since the last call.
+    pub fn south_types(&mut self) -> Vec<u8> {
+        self.south.drain(..).filter_map(|message| frame::type_(&message)).collect()
+    }
+
+    /// The entries on the switch, in words and sorted: `table prio match`.
+    pub fn switch_flows(&self) -> Vec<String> {
+        let mut flows: Vec<String> = self
+            .switch
+            .switch()
+            .flows()
+            .map(|(table, flow)| format!("{table} prio={} {}", flow.priority, flow.match_))
+            .collect();
+        flows.sort();
+        flows
+    }
+
+    /// The entries on the switch that stand for tenants' entries.
+    pub fn tenant_flows(&self) -> Vec<String> {
+        let own = if self.version == Version::V1_0 { "-" } else { "0 " };
+        self.switch_flows().into_iter().filter(|flow| !flow.starts_with(own)).collect()
+    }
+}
+
+/// HELLO both ways, then FEATURES; gives the reply.
+fn shake_hands(switch: &mut emulate::Switch, version: Version) -> Vec<u8> {
+    let mut out = Vec::new();
+    switch.connect(&mut out);
+    let mut hello = Vec::new();
+    Hello::write_message(VersionSet::only(version), 1, &mut hello).unwrap();
+    switch.handle_message(0, &hello, &mut out);
+    out.clear();
+    switch.handle_message(0, &request(version, 2, "features"), &mut out);
+    out
+}
+
+/// The messages in a run of bytes.
+pub fn frames(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let mut messages = Vec::new();
+    while let Some(length) = frame::next(bytes).unwrap() {
+        messages.push(bytes[..length].to_vec());
+        bytes = &bytes[length..];
+    }
+    assert!(bytes.is_empty(), "half a message");
+    messages.into_iter()
+}
