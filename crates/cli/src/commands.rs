@@ -2,10 +2,14 @@
 
 mod check;
 mod demo;
+mod lab;
+mod report;
 mod serve;
 
 use crate::exit::Exit;
 use clap::Subcommand;
+
+pub use lab::is_usage as is_lab_usage;
 
 /// One variant per subcommand.
 #[derive(Subcommand)]
@@ -13,6 +17,8 @@ pub enum Command {
     Serve(serve::Serve),
     Check(check::Check),
     Demo(demo::Demo),
+    Lab(lab::LabCommand),
+    Report(report::Report),
 }
 
 impl Command {
@@ -22,6 +28,8 @@ impl Command {
             Command::Serve(serve) => serve.run(),
             Command::Check(check) => check.run(),
             Command::Demo(demo) => demo.run(),
+            Command::Lab(lab) => lab.run(),
+            Command::Report(report) => report.run(),
         }
     }
 }

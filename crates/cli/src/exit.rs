@@ -1,5 +1,6 @@
 //! How `weir` ends.
 
+use crate::commands::is_lab_usage;
 use crate::signals::Interrupted;
 use daemon::config::LoadError;
 use std::fmt::Display;
@@ -48,8 +49,19 @@ impl Exit {
             return Exit::Interrupted;
         }
         complain(&format_args!("{error:#}"));
-        Exit::Failure
+        if is_usage(error) { Exit::Usage } else { Exit::Failure }
     }
+}
+
+/// Whether an error is about what the user gave, rather than about what happened.
+fn is_usage(error: &anyhow::Error) -> bool {
+    if let Some(error) = error.downcast_ref::<lab::Error>() {
+        return is_lab_usage(error);
+    }
+    matches!(
+        error.downcast_ref::<bench::Error>(),
+        Some(bench::Error::Setting { .. } | bench::Error::Arrivals(_))
+    )
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

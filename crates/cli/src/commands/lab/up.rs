@@ -1,0 +1,103 @@
+//! `weir lab up`.
+
+use super::State;
+use crate::exit::Exit;
+use crate::signals::Interrupt;
+use anyhow::Context;
+use lab::{Controller, FailMode, Lab, Options, Protocol, Topology};
+use std::io::Write;
+use std::time::Duration;
+
+/// Make a network; it stays until `weir lab down`
+///
+/// TOPOLOGY is a file (*.toml, see docs/lab.md) or one of: single,HOSTS; linear,SWITCHES[,HOSTS]; tree,DEPTH,FANOUT;
+/// leafspine,LEAVES,SPINES,HOSTS; fattree,K; isolation2013. Hosts are h1, h2, ... at 10.0.0.1, 10.0.0.2, ...; switches
+/// are s1, s2, ... Without a controller, switches learn addresses by themselves.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir lab up single,4 --controller tcp:127.0.0.1:6653 --protocols 1.3
+
+127.0.0.1 means this machine: the command prints the address on which a controller must listen (0.0.0.0 does, too).")]
+pub struct Up {
+    /// The network
+    topology: String,
+    /// The lab's name [default: the first free of lab1, lab2, ...]
+    #[arg(long)]
+    name: Option<String>,
+    /// Where a controller is, such as tcp:127.0.0.1:6653; several times for several
+    #[arg(long = "controller", value_name = "tcp:HOST:PORT|ssl:HOST:PORT")]
+    controllers: Vec<Controller>,
+    /// OpenFlow versions that the switches offer, such as 1.0,1.3 [default: Open vSwitch's]
+    #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
+    protocols: Vec<Protocol>,
+    /// What switches do without their controller [default: secure with --controller, else standalone]
+    #[arg(long, value_name = "MODE")]
+    fail_mode: Option<Mode>,
+    /// Tell every host all others' hardware addresses, so that there is no ARP
+    #[arg(long)]
+    static_arp: bool,
+    /// Leave IPv6 on in the hosts, which then talk unasked
+    #[arg(long)]
+    ipv6: bool,
+    /// Wait so many seconds for the switches to reach their controllers
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    wait: Option<u64>,
+    #[command(flatten)]
+    state: State,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Mode {
+    /// Drop what no flow forwards
+    Secure,
+    /// Learn addresses like an ordinary switch
+    Standalone,
+}
+
+impl Up {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let interrupt = Interrupt::catch()?;
+        let topology = Topology::load(&self.topology)?;
+        let options = Options {
+            name: self.name,
+            state: self.state.directory(),
+            controllers: self.controllers,
+            protocols: self.protocols,
+            fail_mode: self.fail_mode.map(|mode| match mode {
+                Mode::Secure => FailMode::Secure,
+                Mode::Standalone => FailMode::Standalone,
+            }),
+            static_arp: self.static_arp,
+            ipv6: self.ipv6,
+            ephemeral: false,
+        };
+        let made = Lab::up(&topology, &options);
+        interrupt.check().or_else(|interrupted| {
+            // Whoever gave up waiting wants no lab.
+            made.as_ref().ok().cloned().map_or(Ok(()), Lab::down)?;
+            Err::<(), anyhow::Error>(interrupted.into())
+        })?;
+        let lab = made?;
+        describe(&lab)?;
+        if let Some(seconds) = self.wait {
+            let connected = lab.wait_connected(Duration::from_secs(seconds));
+            connected.with_context(|| format!("{} is up, but", lab.name()))?;
+            writeln!(std::io::stdout(), "the switches are connected to their controllers")?;
+        }
+        Ok(Exit::Success)
+    }
+}
+
+fn describe(lab: &Lab) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let topology = lab.topology();
+    let (switches, hosts) = (topology.switches().len(), topology.hosts().len());
+    let plural = |count: usize| if count == 1 { "" } else { "es" };
+    let hosts = if hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") };
+    writeln!(stdout, "{}: {switches} switch{}, {hosts}", lab.name(), plural(switches))?;
+    if let Some(address) = lab.controller_address() {
+        writeln!(stdout, "controllers on this machine must listen on {address} or 0.0.0.0")?;
+    }
+    Ok(())
+}
