@@ -8,10 +8,11 @@ use channel::{
 };
 use std::time::Duration;
 
-/// Bytes read from a switch in one turn.
-const SWITCH_BUDGET: usize = 128 << 10;
-/// Bytes read from a controller in one turn: little, so that a flood delays the others little.
-const CONTROLLER_BUDGET: usize = 16 << 10;
+/// Bytes read from a switch in one turn; some hundred messages.
+const SWITCH_BUDGET: usize = 32 << 10;
+/// Bytes read from a controller in one turn: little, so that a flood delays the others little. At 4 KiB a turn costs
+/// about as much in system calls as in messages.
+const CONTROLLER_BUDGET: usize = 4 << 10;
 /// How long a peer may take to shake hands.
 pub(super) const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Switches that may be shaking hands at once; more are turned away.
