@@ -1,5 +1,6 @@
 //! The subcommands.
 
+mod bench;
 mod check;
 mod demo;
 mod lab;
@@ -17,6 +18,7 @@ pub enum Command {
     Serve(serve::Serve),
     Check(check::Check),
     Demo(demo::Demo),
+    Bench(bench::Bench),
     Lab(lab::LabCommand),
     Report(report::Report),
 }
@@ -28,6 +30,7 @@ impl Command {
             Command::Serve(serve) => serve.run(),
             Command::Check(check) => check.run(),
             Command::Demo(demo) => demo.run(),
+            Command::Bench(bench) => bench.run(),
             Command::Lab(lab) => lab.run(),
             Command::Report(report) => report.run(),
         }

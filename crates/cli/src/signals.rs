@@ -1,5 +1,7 @@
-//! SIGINT and SIGTERM: the first asks for an orderly end, the second has the last word.
+//! SIGINT and SIGTERM, in the three ways that commands end by them: `serve` in order, and at once on the second; what
+//! can stop between its steps ([`Interrupt`]); what cannot ([`end_with_children`]).
 
+use crate::exit::Exit;
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -53,3 +55,41 @@ impl std::fmt::Display for Interrupted {
 }
 
 impl std::error::Error for Interrupted {}
+
+/// From here on SIGINT and SIGTERM end this process's children, run `clean_up`, and end the process: for work that
+/// nothing can be asked to stop.
+pub fn end_with_children(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+    let mut signals =
+        signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
+    let wait = move || {
+        if signals.forever().next().is_none() {
+            return;
+        }
+        for child in children() {
+            // It may just have ended by itself.
+            let _ = nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGTERM);
+        }
+        clean_up();
+        std::process::exit(Exit::of(&Interrupted.into()) as i32);
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait)
+        .context("cannot start a thread")?;
+    Ok(())
+}
+
+/// The processes whose parent this one is.
+fn children() -> Vec<nix::unistd::Pid> {
+    let own = nix::unistd::Pid::this();
+    let parent = |pid: i32| -> Option<i32> {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten();
+    processes
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|pid| parent(*pid) == Some(own.as_raw()))
+        .map(nix::unistd::Pid::from_raw)
+        .collect()
+}

@@ -1,0 +1,215 @@
+//! `weir bench`: load and latency of a hypervisor, switch or controller, seen from outside.
+//!
+//! One file per family of subcommands: [`scenario`] (the comparisons that Weir has to stand), [`run`] (whatever is asked
+//! for), [`search`] (the highest rate) and [`controller`] (a real controller). Here is what they share.
+
+mod controller;
+mod run;
+mod scenario;
+mod search;
+mod values;
+
+use crate::exit::Exit;
+use crate::signals;
+use anyhow::Context;
+use bench::{Options, Setup, System, Topology, Verdict};
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use values::OpenFlow;
+
+/// Measure load and latency of a hypervisor, a switch or a controller, from outside
+///
+/// Emulated switches on one side and emulated controllers on the other send tagged messages on a fixed schedule around
+/// the system under test; each message is accounted for. Latency counts from when a message was meant to leave. stdout is
+/// the result, stderr the talk. Exit status 0: all criteria met and nothing wrong; 1: findings.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir bench relay --quick --out results/
+  weir bench run --message packet-in --rate 10000,40000 --tenants 1,20 --system direct,weir
+  weir bench controller tcp:127.0.0.1:6653 --test latency
+
+See docs/bench.md.")]
+pub struct Bench {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// PACKET_IN at 40,000/s through HAProxy and through Weir, 1 and 20 tenants
+    Relay(scenario::Scenario),
+    /// As many PACKET_INs per second as Weir takes
+    Saturation(scenario::Scenario),
+    /// 1 to 1,000 tenants at a constant total rate
+    Tenants(scenario::Scenario),
+    /// A switch that handles 8,000 messages/s, and a neighbour who sends 16,000/s
+    IsolationSwitch(scenario::Scenario),
+    /// A neighbour who floods 400,000 PACKET_OUTs/s
+    IsolationFlood(scenario::Scenario),
+    /// Resident memory with 20 tenants and 10,000 rules
+    Memory(scenario::Scenario),
+    Run(run::Run),
+    Search(search::SearchCommand),
+    Controller(controller::Controller),
+}
+
+impl Bench {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        use bench::scenarios::Scenario;
+        match self.command {
+            Command::Relay(it) => it.run(Scenario::Relay),
+            Command::Saturation(it) => it.run(Scenario::Saturation),
+            Command::Tenants(it) => it.run(Scenario::Tenants),
+            Command::IsolationSwitch(it) => it.run(Scenario::IsolationSwitch),
+            Command::IsolationFlood(it) => it.run(Scenario::IsolationFlood),
+            Command::Memory(it) => it.run(Scenario::Memory),
+            Command::Run(run) => run.run(),
+            Command::Search(search) => search.run(),
+            Command::Controller(controller) => controller.run(),
+        }
+    }
+}
+
+/// How long, how often.
+#[derive(clap::Args)]
+struct Effort {
+    /// How often each case is measured, in turn with the others, 1 to 1000 [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: Option<u16>,
+    /// Seconds of sending per run, 0.1 to 86400 [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    duration: Option<u64>,
+    /// Seconds cut off at each end before figures are drawn [default: 5]
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    cut: Option<u64>,
+    /// Three runs of three seconds, half a second cut: for a look, not for a verdict
+    #[arg(long)]
+    quick: bool,
+    /// What random choices are drawn from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+/// How the two ends are played.
+#[derive(clap::Args)]
+struct Ends {
+    /// The OpenFlow version
+    #[arg(long, value_name = "VERSION", default_value = "1.0")]
+    openflow: OpenFlow,
+    /// The generator's threads: 1 for both sides, or 2, one for each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    threads: u8,
+    /// Leave Nagle's algorithm on at the generator's sockets (AGG instead of ND)
+    #[arg(long)]
+    nagle: bool,
+}
+
+impl Ends {
+    fn setup(&self) -> Setup {
+        let version = self.openflow.version();
+        let threads = usize::from(self.threads);
+        Setup { version, threads, nodelay: !self.nagle, ..Setup::new(Topology::Direct, 1) }
+    }
+}
+
+/// What becomes of the results.
+#[derive(clap::Args)]
+struct Output {
+    /// Write result.json, raw histograms, CSV and report.html here
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print result.json instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+impl Output {
+    /// Prints and writes what was found.
+    fn give(&self, verdict: &Verdict) -> anyhow::Result<Exit> {
+        quiet();
+        let mut stdout = std::io::stdout().lock();
+        if self.json {
+            write!(stdout, "{}", verdict.results.to_json())?;
+        } else {
+            write!(stdout, "{}", verdict.table())?;
+            if !verdict.criteria.is_empty() {
+                write!(stdout, "\n{}", verdict.criteria_table())?;
+            }
+            for (place, finding) in verdict.results.findings.iter().enumerate() {
+                let before = if place == 0 { "\n" } else { "" };
+                writeln!(stdout, "{before}{}: {}", finding.code, finding.text)?;
+            }
+        }
+        if let Some(out) = &self.out {
+            verdict.write(out)?;
+            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
+        }
+        Ok(if verdict.is_clean() { Exit::Success } else { Exit::Finding })
+    }
+}
+
+/// A folder for the systems' configurations and logs; it goes with the command, however that ends.
+struct Work(PathBuf);
+
+impl Work {
+    fn new() -> anyhow::Result<Work> {
+        let path = std::env::temp_dir().join(format!("weir-bench-{}", std::process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let again = path.clone();
+        signals::end_with_children(move || remove(&again))?;
+        Ok(Work(path))
+    }
+
+    /// A comparison's options.
+    fn options(&self, effort: &Effort, ends: &Ends, subject: System) -> Options {
+        let mut options = Options::new(subject, self.0.clone());
+        if effort.quick {
+            options = options.quick();
+        }
+        options.runs = effort.runs.map_or(options.runs, usize::from);
+        options.duration_ms = effort.duration.unwrap_or(options.duration_ms);
+        // A short run has short ends, unless somebody says otherwise.
+        options.cut_ms = effort.cut.unwrap_or(options.cut_ms.min(options.duration_ms / 6));
+        options.seed = effort.seed;
+        options.setup = ends.setup();
+        options
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+fn remove(path: &Path) {
+    // Nobody is left to be told about a folder that cannot be removed.
+    let _ = fs::remove_dir_all(path);
+}
+
+/// This program's own `serve`, as a command.
+fn own_serve() -> anyhow::Result<Vec<String>> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    Ok(vec![program.display().to_string(), "serve".to_owned()])
+}
+
+/// Says on stderr what is being done: on one line of a terminal, else line by line.
+fn talk(text: &str) {
+    let mut stderr = std::io::stderr();
+    // If stderr is gone there is nobody to tell.
+    let _ = if stderr.is_terminal() {
+        write!(stderr, "\r\x1b[K{text}")
+    } else {
+        writeln!(stderr, "{text}")
+    };
+}
+
+/// Wipes the terminal's line of talk.
+fn quiet() {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let _ = write!(stderr, "\r\x1b[K");
+    }
+}

@@ -1,0 +1,63 @@
+//! `weir bench run`: every combination of what is asked for.
+
+use super::{Effort, Ends, Output, Work, own_serve, talk, values};
+use crate::exit::Exit;
+use bench::{Kind, Matrix, Options, Shape, System};
+use values::Wanted;
+
+/// Measure every combination of systems, messages, rates and numbers of tenants
+///
+/// Messages: packet-in, packet-out, echo, features, port-stats, flow-stats, barrier, flow-mod, role (1.3); several with
+/// weights as echo:3+barrier:1. The rate is messages per second of all tenants together.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir bench run --message packet-in,packet-out --rate 10000,40000 --tenants 1,20 --quick
+  weir bench run --system direct,weir,flowvisor=127.0.0.1:6633/4711 --message port-stats")]
+pub struct Run {
+    /// Systems under test: direct, weir, haproxy, or NAME=IP:PORT[/PID] for one that runs already
+    #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
+    systems: Vec<Wanted>,
+    /// What is sent
+    #[arg(long = "message", value_name = "MESSAGES", value_delimiter = ',', default_value = "packet-in", value_parser = values::mix)]
+    messages: Vec<Mix>,
+    /// Messages per second, or max for as many as the system takes
+    #[arg(long = "rate", value_name = "RATES", value_delimiter = ',', default_value = "10000", value_parser = values::rate)]
+    rates: Vec<f64>,
+    /// Numbers of tenants, 1 to 2046
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u16).range(1..=2046))]
+    tenants: Vec<u16>,
+    /// How messages are spaced: constant, poisson or burst:N
+    #[arg(long, value_name = "SHAPE", default_value = "constant", value_parser = values::shape)]
+    shape: Shape,
+    /// At most so many messages per write; 0: all that are due
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    batch: usize,
+    #[command(flatten)]
+    effort: Effort,
+    #[command(flatten)]
+    ends: Ends,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// By this name clap takes a list for one value.
+type Mix = Vec<(Kind, u32)>;
+
+impl Run {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let work = Work::new()?;
+        let serve = own_serve()?;
+        let options: Options = work.options(&self.effort, &self.ends, System::Direct);
+        let matrix = Matrix {
+            systems: self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect(),
+            mixes: self.messages,
+            rates: self.rates,
+            tenants: self.tenants.into_iter().map(usize::from).collect(),
+            shape: self.shape,
+            batch: self.batch,
+        };
+        let verdict = matrix.comparison(&options)?.run(&options, &mut talk)?;
+        self.output.give(&verdict)
+    }
+}

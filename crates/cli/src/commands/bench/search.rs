@@ -1,0 +1,83 @@
+//! `weir bench search`: the highest rate that a system stands.
+
+use super::{Ends, Work, own_serve, quiet, talk, values};
+use crate::exit::Exit;
+use bench::{Controllers, Goal, Kind, Search, Session, Setup};
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use values::Wanted;
+
+/// Find the highest rate that a system stands, by bisection
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir bench search --message packet-out --tenants 20 --loss-free")]
+pub struct SearchCommand {
+    /// The system: direct, weir, haproxy, or NAME=IP:PORT for one that runs already
+    #[arg(long, value_name = "SYSTEM", default_value = "weir", value_parser = values::system)]
+    system: Wanted,
+    /// What is sent
+    #[arg(long, value_name = "MESSAGE", default_value = "packet-in")]
+    message: Kind,
+    /// Over how many tenants the rate is spread, 1 to 2046
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=2046))]
+    tenants: u16,
+    /// The lowest rate of interest
+    #[arg(long, value_name = "RATE", default_value = "1000")]
+    low: f64,
+    /// The highest rate of interest
+    #[arg(long, value_name = "RATE", default_value = "2000000")]
+    high: f64,
+    /// Stop when the bounds are this near
+    #[arg(long, value_name = "FRACTION", default_value = "0.05")]
+    resolution: f64,
+    /// Seconds per rate that is tried
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = values::seconds)]
+    trial: u64,
+    /// Every message must be served, and in time; else 98 % of them
+    #[arg(long)]
+    loss_free: bool,
+    #[command(flatten)]
+    ends: Ends,
+}
+
+impl SearchCommand {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let work = Work::new()?;
+        let tenants = usize::from(self.tenants);
+        let search = Search {
+            kind: self.message,
+            tenants,
+            low: self.low,
+            high: self.high,
+            resolution: self.resolution,
+            trial_ms: self.trial,
+            goal: if self.loss_free { Goal::LossFree } else { Goal::Highest },
+        };
+        let setup = Setup { tenants, ..self.ends.setup() };
+        let controllers = Controllers::bind(tenants, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let system = self.system.system(&own_serve()?);
+        talk(&format!("starting {}", system.name()));
+        let target = system.start(&setup, &controllers, &work.0)?;
+        let setup = Setup { topology: target.topology.clone(), ..setup };
+        let mut session = Session::open(setup, &controllers)?;
+        talk("searching");
+        let found = search.run(&mut session)?;
+        quiet();
+        let mut stdout = std::io::stdout().lock();
+        write!(stdout, "{}", found.table())?;
+        let number = report::table::number;
+        let (what, exit) = match found.rate {
+            None => (format!("not even {}/s", number(self.low)), Exit::Finding),
+            Some(rate) if found.at_upper_bound => {
+                (format!("at least {}/s: look higher with --high", number(rate)), Exit::Success)
+            }
+            Some(rate) => (format!("{}/s", number(rate)), Exit::Success),
+        };
+        writeln!(stdout, "{}: {what}", system.name())?;
+        if found.limited_by_generator() {
+            writeln!(stdout, "the generator was the limit, not the system under test")?;
+        }
+        Ok(exit)
+    }
+}

@@ -1,0 +1,192 @@
+//! How `weir` treats those who type: exit statuses, messages that say what to do, help, readers who go away.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const SUCCESS: i32 = 0;
+const FINDING: i32 = 1;
+const USAGE: i32 = 2;
+const FAILURE: i32 = 3;
+
+/// A file that ends with the test.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> File {
+        let path = std::env::temp_dir().join(format!("weir-manners-{}-{name}", std::process::id()));
+        fs::write(&path, text).expect("a file in the temporary folder");
+        File(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("UTF-8")
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Runs `weir`: its exit status, and what it said on stdout and stderr.
+fn weir(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(arguments)
+        .env_remove("WEIR_LOG")
+        .stdin(Stdio::null())
+        .output()
+        .expect("start weir");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// With these arguments it ends so, and stderr has all these words.
+#[track_caller]
+fn check(arguments: &[&str], status: i32, words: &[&str]) {
+    let (code, stdout, stderr) = weir(arguments);
+    assert_eq!(code, Some(status), "{arguments:?}\n{stdout}\n{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{arguments:?}: no {word:?} in\n{stderr}");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_named_with_their_range() {
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["sreve"], &["sreve", "serve"]),
+        (&["serve"], &["<CONFIG>"]),
+        (&["serve", "x.toml", "--threads", "0"], &["--threads", "1..=256"]),
+        (&["serve", "x.toml", "--log-format", "xml"], &["--log-format", "text", "json"]),
+        (&["demo", "--protocols", "1.2"], &["--protocols", "1.0", "1.3"]),
+        (&["bench", "run", "--rate", "0"], &["--rate", "10000000"]),
+        (&["bench", "run", "--message", "ping"], &["--message", "PACKET_IN"]),
+        (&["bench", "run", "--tenants", "0"], &["--tenants", "1..=2046"]),
+        (&["bench", "run", "--system", "x"], &["--system", "NAME=IP:PORT"]),
+        (&["bench", "run", "--duration", "1", "--cut", "1"], &["cut", "half"]),
+        (&["bench", "controller", "ssl:127.0.0.1:1"], &["tcp:"]),
+        (&["lab", "up", "singel,3"], &["singel", "single"]),
+        (&["lab", "up", "single,1", "--protocols", "1.9"], &["--protocols", "1.3"]),
+        (
+            &["lab", "up", "single,1", "--controller", "here"],
+            &["--controller", "tcp:127.0.0.1:6653"],
+        ),
+        (&["lab", "down", "--lab", "no-such-lab"], &["no-such-lab"]),
+        (&["lab", "ping-all", "--timeout", "0"], &["--timeout", "0.001 to 3600"]),
+        (&["report", "compare", "one"], &["<RESULTS>"]),
+    ];
+    for (arguments, words) in cases {
+        check(arguments, USAGE, words);
+    }
+}
+
+#[test]
+fn what_does_not_work_says_why() {
+    check(&["report", "compare", "/no/a", "/no/b"], FAILURE, &["/no/a"]);
+    check(&["check", "/no/such.toml"], USAGE, &["/no/such.toml", "No such file"]);
+    check(
+        &["bench", "controller", "tcp:127.0.0.1:9", "--test", "latency", "--switches", "1"],
+        FAILURE,
+        &["is a controller listening on tcp:127.0.0.1:9?"],
+    );
+}
+
+const APART: &str = r#"
+[[tenants]]
+name = "red"
+controllers = ["tcp:127.0.0.1:6701"]
+[[tenants.flowspace]]
+match = "ip,nw_src=10.1.0.0/16"
+"#;
+
+#[test]
+fn check_says_what_a_configuration_will_do() {
+    let good = File::new("good.toml", APART);
+    check(&["check", good.path()], SUCCESS, &[]);
+
+    let blue = APART.replace("red", "blue").replace("nw_src", "nw_dst").replace("6701", "6702");
+    let overlapping = File::new("overlapping.toml", &format!("{APART}{blue}"));
+    let (code, stdout, _) = weir(&["check", overlapping.path()]);
+    assert_eq!(code, Some(FINDING));
+    assert!(stdout.contains("blue") && stdout.contains("1 finding"), "{stdout}");
+
+    let (code, stdout, _) = weir(&["check", overlapping.path(), "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!((code, &report["remarks"][0]["tenant"]), (Some(FINDING), &"blue".into()));
+}
+
+#[test]
+fn errors_of_a_configuration_come_together_with_their_places() {
+    let bad = File::new("bad.toml", &APART.replace("match =", "mach =").replace("name =", "nme ="));
+    for command in ["check", "serve"] {
+        let place = |line: usize| format!("{}:{line}:", bad.path());
+        check(&[command, bad.path()], USAGE, &[&place(3), &place(6), "`match`", "`name`"]);
+    }
+    let (code, stdout, stderr) = weir(&["check", bad.path(), "--json"]);
+    let errors: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!((code, stderr.as_str()), (Some(USAGE), ""));
+    let lines: Vec<_> = errors["errors"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["line"].clone())
+        .collect();
+    assert!(lines.contains(&3.into()) && lines.contains(&6.into()), "{errors}");
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let commands: &[&[&str]] = &[
+        &["serve"],
+        &["check"],
+        &["demo"],
+        &["bench"],
+        &["bench", "relay"],
+        &["bench", "run"],
+        &["bench", "search"],
+        &["bench", "controller"],
+        &["lab"],
+        &["lab", "up"],
+        &["lab", "down"],
+        &["lab", "list"],
+        &["lab", "exec"],
+        &["lab", "ping-all"],
+        &["lab", "iperf"],
+        &["report", "compare"],
+    ];
+    for command in commands {
+        let (code, stdout, _) = weir(&[*command, &["--help"]].concat());
+        assert_eq!(code, Some(SUCCESS), "{command:?}");
+        assert!(stdout.contains("Example:\n  "), "{command:?}: {stdout}");
+        for page in stdout.split([' ', '\n']).filter_map(|word| word.strip_prefix("docs/")) {
+            let page = format!("docs/{}", page.trim_end_matches(['.', ',']));
+            assert!(repository().join(&page).exists(), "{command:?} sends to {page}");
+        }
+    }
+}
+
+#[test]
+fn a_closed_stdout_is_no_failure() {
+    let good = File::new("closed.toml", APART);
+    for arguments in [&["check", good.path()] as &[&str], &["--help"], &["lab", "list", "--json"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(arguments)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .expect("start weir");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(SUCCESS), "{arguments:?}: {stderr}");
+        assert!(!stderr.contains("panic"), "{stderr}");
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
