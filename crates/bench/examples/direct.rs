@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example talks to the terminal")]
 
-use bench::{Controllers, Kind, Load, Session, Setup, Topology};
+use bench::{Controllers, Kind, Load, Session, Setup, Topology, Version};
 use std::net::SocketAddr;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,6 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut setup = Setup { threads, ..Setup::new(topology, tenants) };
     if let Ok(spin) = std::env::var("SPIN_US") {
         setup.spin_ns = spin.parse::<u64>()? * 1000;
+    }
+    if std::env::var("VERSION").is_ok_and(|version| version == "1.3") {
+        setup.version = Version::V1_3;
     }
     let mut session = Session::open(setup, &controllers)?;
     let mut load = if rate > 0.0 {

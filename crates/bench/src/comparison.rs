@@ -4,7 +4,7 @@
 //! Start reading at [`Comparison`] and [`Comparison::run`].
 
 use crate::Error;
-use crate::load::{Kind, Load};
+use crate::load::{Kind, Load, Plan};
 use crate::measure::{Collector, Measurement, ceiling};
 use crate::outcome::Outcome;
 use crate::plan::{Setup, Topology};
@@ -211,6 +211,26 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// A scenario file's load on each of these systems; it asks for nothing, so it has no criteria.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] or [`Error::Arrivals`] for what is wrong in the file.
+    pub fn of_plan(plan: &Plan, systems: &[System]) -> Result<Self, Error> {
+        plan.setup.check()?;
+        plan.load.check(&plan.setup)?;
+        let mut kinds = plan.load.streams.iter().flat_map(|stream| &stream.mix);
+        let kind = kinds.next().map_or(Kind::Echo, |&(kind, _)| kind);
+        let case = |system: &System| Case {
+            system: system.clone(),
+            parameters: vec![("tenants", plan.setup.tenants.into())],
+            setup: plan.setup.clone(),
+            load: plan.load.clone(),
+            afterwards: None,
+        };
+        let cases = systems.iter().map(case).collect();
+        Ok(Self { tool: "bench".to_owned(), cases, criteria: Box::new(|_| Vec::new()), kind })
+    }
+
     /// Measures all cases. `talk` is told what is being done.
     ///
     /// # Errors
@@ -222,6 +242,12 @@ impl Comparison {
         ]);
         let mut results = Results::new(&self.tool, options.seed, environment);
         settings(&mut results, options);
+        if let Some(case) = self.cases.first() {
+            let load = &case.load;
+            let times = [("duration_ms", load.duration_ms), ("cut_ms", load.cut_ms)];
+            let times = times.map(|(name, ms)| (name.to_owned(), Scalar::from(ms)));
+            results.settings.extend(times);
+        }
         talk("measuring the generator's own ceiling");
         let most = ceiling(&options.setup, self.kind, 1000)?;
         results.settings.insert("generator_ceiling_per_s".to_owned(), most.into());
@@ -244,16 +270,15 @@ impl Comparison {
                 ),
             });
         }
-        let window = Duration::from_millis(options.duration_ms - 2 * options.cut_ms);
+        let longest = self.cases.iter().map(|case| case.load.window_s()).fold(0.0, f64::max);
+        let window = Duration::from_secs_f64(longest);
         Ok(Verdict { results, histograms, criteria, window })
     }
 }
 
 fn settings(results: &mut Results, options: &Options) {
-    let settings: [(&str, Scalar); 7] = [
+    let settings: [(&str, Scalar); 5] = [
         ("runs", options.runs.into()),
-        ("duration_ms", options.duration_ms.into()),
-        ("cut_ms", options.cut_ms.into()),
         ("openflow", if options.setup.version.wire() == 1 { "1.0" } else { "1.3" }.into()),
         ("nodelay", options.setup.nodelay.into()),
         ("generator_threads", options.setup.threads.into()),

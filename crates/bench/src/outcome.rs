@@ -7,6 +7,7 @@ use crate::run::Part;
 use crate::segments::Segments;
 use crate::track::{Counts, Record, Second};
 use report::{Histogram, Precision};
+use std::io::{self, Write};
 
 /// What one run found.
 #[derive(Debug)]
@@ -69,6 +70,22 @@ impl Outcome {
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.counts().received as f64 / self.window_s
+    }
+
+    /// The kept times of single messages as CSV, in ns of the session's clock; an empty arrival
+    /// never came.
+    ///
+    /// # Errors
+    /// Whatever `out` refuses.
+    pub fn write_times(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(b"tenant,stream,sequence,intended_ns,actual_ns,arrival_ns\r\n")?;
+        for record in &self.records {
+            let tenant = self.streams.get(usize::from(record.stream)).map_or(0, |one| one.tenant);
+            let Record { stream, sequence, intended, actual, arrival } = record;
+            let arrival = if *arrival == 0 { String::new() } else { arrival.to_string() };
+            write!(out, "{tenant},{stream},{sequence},{intended},{actual},{arrival}\r\n")?;
+        }
+        Ok(())
     }
 
     fn subjects(&self) -> impl Iterator<Item = &StreamOutcome> {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
-use bench::{Comparison, Kind, Matrix, Options, Shape, System};
+use bench::{Comparison, Kind, Load, Matrix, Options, Plan, Setup, Shape, System, Topology};
 use report::Results;
 use std::path::PathBuf;
 use std::process::Command;
@@ -50,5 +50,21 @@ fn direct_and_through_a_relay() {
     assert!(read.settings.contains_key("generator_ceiling_per_s"));
     let pairs = [("a".to_owned(), read), ("b".to_owned(), verdict.results)];
     assert!(!report::compare(&pairs).is_empty());
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn a_scenario_file_on_a_system() {
+    let dir = std::env::temp_dir().join(format!("weir-bench-plan-{}", std::process::id()));
+    let mut options = Options::new(System::Direct, dir.clone());
+    options.runs = 1;
+    let load = Load::constant(Kind::Barrier, 2, 1000.0, 100);
+    let plan = Plan { setup: Setup::new(Topology::Direct, 2), load };
+    let comparison = Comparison::of_plan(&plan, &[System::Direct]).unwrap();
+    let verdict = comparison.run(&options, &mut |_| {}).unwrap();
+    let received: u64 =
+        verdict.results.points[0].tenants.iter().map(|tenant| tenant.received).sum();
+    assert_eq!(received, 100);
+    assert_eq!(verdict.window.as_millis(), 100);
     std::fs::remove_dir_all(dir).unwrap();
 }

@@ -108,6 +108,9 @@ fn times_of_single_messages_are_kept() {
                 "{record:?}"
             );
         }
+        let mut times = Vec::new();
+        outcome.write_times(&mut times).unwrap();
+        assert_eq!(String::from_utf8(times).unwrap().lines().count(), 201);
     }
 }
 
