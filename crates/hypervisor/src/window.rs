@@ -6,7 +6,7 @@
 //! message waits behind few others once it has been sent.
 //!
 //! The controller is delay-based (as TCP Swift's): while answers come within the time that an unloaded switch takes
-//! plus a small queueing allowance, the window grows; when they come later, it shrinks in proportion. The unloaded
+//! plus a small queueing allowance, the window grows; when several in a row come later, it shrinks in proportion to the least late of them. The unloaded
 //! time is learned, for each class of message, from messages that were alone when they were sent; from time to time
 //! the window closes to let one such sample through, so that a slow drift of the switch is noticed.
 
@@ -15,11 +15,15 @@ use crate::time::{Duration, Instant};
 /// Classes of messages whose service times differ; see [`Window::on_ack`].
 pub const CLASSES: usize = 16;
 
-const MIN: u32 = 4 * SCALE;
+/// One unit being served, one waiting, one on its way: with less the switch idles between an answer and what follows.
+/// With four, a tenant's message would wait behind more than three services' worth of a neighbour's.
+const MIN: u32 = 3 * SCALE;
 const MAX: u32 = 1024 * SCALE;
 const INITIAL: u32 = 16 * SCALE;
 /// Fixed point: the window is kept in 1/256 units of work.
 const SCALE: u32 = 256;
+/// Answers in a row that have to be late before the window shrinks.
+const LATE_ANSWERS: u32 = 4;
 /// Queueing that is always tolerated, however fast the switch is.
 const ALLOWANCE: Duration = Duration::from_micros(50);
 /// Units of queueing that are always tolerated, however slow the switch is.
@@ -36,7 +40,8 @@ pub struct Window {
     /// Time per unit of work while the window was full, in nanoseconds.
     service: u64,
     last_ack: Instant,
-    last_decrease: Instant,
+    /// The shortest of the answers that came late in a row, and how many did.
+    least_late: Option<(u64, u32)>,
     last_unloaded: Instant,
     starting: bool,
     was_full: bool,
@@ -60,7 +65,7 @@ impl Window {
             unloaded: [0; CLASSES],
             service: 0,
             last_ack: now,
-            last_decrease: now,
+            least_late: None,
             last_unloaded: now,
             starting: true,
             was_full: false,
@@ -112,29 +117,43 @@ impl Window {
             return took;
         }
         let allowance = ALLOWANCE.0.max(ALLOWED_UNITS * self.service);
-        let target = unloaded + allowance;
-        if took.0 <= target {
-            if self.was_full {
-                let step = if self.starting {
-                    cost.max(1) * SCALE
-                } else {
-                    (cost.max(1) * SCALE * SCALE / self.limit.max(1)).max(1)
-                };
-                self.limit = (self.limit + step).min(MAX);
-            }
-        } else if now - self.last_decrease >= took {
-            let excess = (took.0 - target) * u64::from(SCALE) / took.0;
-            // At most a half, and with a gain of 0.8, at most once for each window's worth of answers.
-            let cut = (u64::from(self.limit) * excess * 4 / 5 / u64::from(SCALE))
-                .min(u64::from(self.limit) / 2);
-            self.limit = self.limit.saturating_sub(cut as u32).max(MIN);
-            self.last_decrease = now;
-            self.starting = false;
-        }
+        self.judge(took.0, unloaded + allowance, cost.max(1));
         if self.in_flight < self.limit / SCALE {
             self.was_full = false;
         }
         took
+    }
+
+    /// Follows one answer that took this long where it should have taken at most `target`.
+    fn judge(&mut self, took: u64, target: u64, cost: u32) {
+        if took <= target {
+            self.least_late = None;
+            if self.was_full {
+                let step = if self.starting {
+                    cost * SCALE
+                } else {
+                    (cost * SCALE * SCALE / self.limit.max(1)).max(1)
+                };
+                self.limit = (self.limit + step).min(MAX);
+            }
+            return;
+        }
+        // One late answer may be the machine's doing; a queue that stands makes every answer late.
+        let (least, seen) = match self.least_late {
+            Some((least, seen)) => (least.min(took), seen + 1),
+            None => (took, 1),
+        };
+        if seen < LATE_ANSWERS {
+            self.least_late = Some((least, seen));
+            return;
+        }
+        self.least_late = None;
+        let excess = (least - target) * u64::from(SCALE) / least;
+        // At most a half, and with a gain of 0.8.
+        let cut = (u64::from(self.limit) * excess * 4 / 5 / u64::from(SCALE))
+            .min(u64::from(self.limit) / 2);
+        self.limit = self.limit.saturating_sub(cut as u32).max(MIN);
+        self.starting = false;
     }
 
     /// Work that may stand at the switch, in units.
