@@ -8,7 +8,11 @@
 mod support;
 
 mod actions;
+mod attacks;
+mod durability;
+mod fairness;
 mod flow_mod;
 mod packets;
 mod sessions;
 mod statistics;
+mod v13;

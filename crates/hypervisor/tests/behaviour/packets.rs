@@ -184,7 +184,9 @@ fn a_probe_reaches_the_tenant_that_sent_it() {
         for seat in [red, blue] {
             world.say(seat, 1, "out actions=output:2 data=lldp");
         }
-        let [(2, probe)] = &world.left[..] else { panic!("{:?}", world.left) };
+        let [Left { port: 2, frame: probe, .. }] = &world.left[..] else {
+            panic!("{:?}", world.left)
+        };
         let probe = probe.clone();
         assert!(probe.len() > packet("lldp").len(), "untagged");
         assert_eq!(world.heard(blue), ["1 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 1"]);
@@ -205,7 +207,7 @@ fn a_probe_is_tagged_also_where_lldp_is_the_tenants() {
     let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
     let (red, blue) = (world.connect("red"), world.connect("blue"));
     world.say(red, 1, "out actions=output:2 data=lldp");
-    let probe = world.left[0].1.clone();
+    let probe = world.left[0].frame.clone();
     world.packet(3, &probe);
     assert_eq!((world.heard(red), world.heard(blue)), (vec![], vec![]));
     world.packet(1, &probe);
@@ -218,7 +220,7 @@ fn a_probe_comes_back_as_it_was_sent() {
         let mut world = World::new(Setup::new(version, BY_ADDRESS));
         let red = world.connect("red");
         world.say(red, 1, "out actions=output:2 data=lldp");
-        let probe = world.left[0].1.clone();
+        let probe = world.left[0].frame.clone();
         world.packet(3, &probe);
         let [message] = &world.received(red)[..] else { panic!("one PACKET_IN") };
         assert!(message.ends_with(&packet("lldp")));

@@ -18,8 +18,8 @@ pub use describe::describe;
 pub use packets::packet;
 pub use policy::policy;
 pub use request::request;
-pub use script::{both, play_on, play_with};
-pub use world::{Seat, Setup, World};
+pub use script::{both, play, play_on, play_with};
+pub use world::{Left, Seat, Setup, World};
 
 pub use openflow::Version;
 

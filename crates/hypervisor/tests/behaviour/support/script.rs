@@ -66,7 +66,7 @@ pub fn play(world: &mut World, script: &str) {
                 assert_eq!(text.join(" "), what, "{}", context());
             }
             "left" => {
-                let mut ports: Vec<u32> = world.left.drain(..).map(|(port, _)| port).collect();
+                let mut ports: Vec<u32> = world.left.drain(..).map(|left| left.port).collect();
                 ports.sort_unstable();
                 let text: Vec<String> = ports.iter().map(u32::to_string).collect();
                 assert_eq!(text.join(" "), what, "{}", context());
@@ -116,7 +116,6 @@ pub fn play(world: &mut World, script: &str) {
     for (name, seat) in &seats {
         assert_eq!(world.heard(*seat), [""; 0], "{name} heard more\n{done}");
     }
-    // So that the next part of a scenario finds the same seats by connecting anew.
 }
 
 fn duration(text: &str) -> u64 {
@@ -143,5 +142,5 @@ fn happen(world: &mut World, what: &str) {
         "remove" => switch.remove_port(number, &mut out),
         other => panic!("ports cannot {other}"),
     }
-    world.from_switch(&out);
+    world.switch_says(&out);
 }

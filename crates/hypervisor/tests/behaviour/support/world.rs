@@ -1,6 +1,6 @@
 //! One hypervisor core between an emulated switch (or a switch that the test plays by hand) and controllers.
 //!
-//! Time is virtual and in nanoseconds. Connections carry at once and in order. A controller's messages stand in its own
+//! Time is virtual and in nanoseconds. Connections carry in order and at once, or to the switch after a delay. A controller's messages stand in its own
 //! queue while the core does not want to read from it, as they would in a socket.
 
 use super::{describe, policy, request};
@@ -20,6 +20,8 @@ pub struct Setup {
     pub ports: u32,
     /// Messages per second that the switch can handle; `None` for any number.
     pub per_second: Option<u32>,
+    /// How long messages are on their way to the switch.
+    pub delay: u64,
     pub settings: Settings,
     /// Whether changes count as stored at once; else the test calls [`World::stored`].
     pub store_at_once: bool,
@@ -35,6 +37,7 @@ impl Setup {
             policy: policy(text),
             ports: 4,
             per_second: None,
+            delay: 0,
             settings: Settings::default(),
             store_at_once: true,
             by_hand: false,
@@ -62,6 +65,14 @@ pub struct Controller {
     pub reads: bool,
 }
 
+/// A frame that left the switch.
+#[derive(Clone, Debug)]
+pub struct Left {
+    pub at: u64,
+    pub port: u32,
+    pub frame: Vec<u8>,
+}
+
 pub struct World {
     pub core: Switch,
     pub switch: SlowSwitch,
@@ -70,13 +81,14 @@ pub struct World {
     pub controllers: Vec<Controller>,
     /// Everything that the switch was sent.
     pub south: Vec<Vec<u8>>,
-    /// Frames that left the switch: port and bytes.
-    pub left: Vec<(u32, Vec<u8>)>,
+    /// Frames that left the switch.
+    pub left: Vec<Left>,
     pub events: Vec<Event>,
     /// What is safe, as the driver's store would hold it.
     pub store: BTreeMap<StoreKey, Vec<u8>>,
     /// Changes that the driver has taken and not stored.
     pub unstored: Vec<(u64, Vec<StoreOp>)>,
+    delay: u64,
     store_at_once: bool,
     by_hand: bool,
     names: Vec<(String, TenantId)>,
@@ -119,6 +131,7 @@ impl World {
             events: Vec::new(),
             store: BTreeMap::new(),
             unstored: Vec::new(),
+            delay: setup.delay,
             store_at_once: setup.store_at_once,
             by_hand: setup.by_hand,
             names,
@@ -205,15 +218,21 @@ impl World {
         let before = self.left.len();
         let mut out = Vec::new();
         let outcome = self.switch.switch_mut().receive_packet(self.now, port, bytes, &mut out);
-        self.left.extend(outcome.sent.into_iter().map(|sent| (sent.port, sent.frame)));
-        self.from_switch(&out);
-        let mut ports: Vec<u32> = self.left[before..].iter().map(|(port, _)| *port).collect();
+        self.take_left(outcome);
+        self.switch_says(&out);
+        let mut ports: Vec<u32> = self.left[before..].iter().map(|left| left.port).collect();
         ports.sort_unstable();
         ports
     }
 
+    fn take_left(&mut self, outcome: emulate::Outcome) {
+        let at = self.now;
+        let sent = outcome.sent.into_iter();
+        self.left.extend(sent.map(|sent| Left { at, port: sent.port, frame: sent.frame }));
+    }
+
     /// The switch sends messages, which the test wrote.
-    pub fn from_switch(&mut self, bytes: &[u8]) {
+    pub fn switch_says(&mut self, bytes: &[u8]) {
         for message in frames(bytes) {
             self.core.handle_switch_message(&message, Instant(self.now));
         }
@@ -318,13 +337,13 @@ impl World {
         outbox.consume(bytes.len());
         for message in frames(&bytes) {
             if !self.by_hand {
-                self.switch.offer(self.now, &message);
+                self.switch.offer(self.now + self.delay, &message);
             }
             self.south.push(message);
         }
         let mut answers = Vec::new();
         let outcome = self.switch.advance(self.now, &mut answers);
-        self.left.extend(outcome.sent.into_iter().map(|sent| (sent.port, sent.frame)));
+        self.take_left(outcome);
         for message in frames(&answers) {
             self.core.handle_switch_message(&message, Instant(self.now));
         }
@@ -351,6 +370,12 @@ impl World {
         self.now = until;
         self.core.handle_timeout(Instant(self.now));
         self.pump();
+    }
+
+    /// Something is done to the switch behind the core's back, in words; its answers are lost.
+    pub fn behind(&mut self, words: &str) {
+        let message = request(self.version, 1, words);
+        self.switch.switch_mut().handle_message(self.now, &message, &mut Vec::new());
     }
 
     /// The types of what the switch was sent since the last call.

@@ -1,0 +1,407 @@
+//! The attacks that the literature lists against shared control planes, one test each. Those on buffers, cookies and
+//! xids stand with their themes; see `docs/message-policy.md` for what is refused with which error.
+
+use crate::support::*;
+
+const PORTS: &str = "
+    red: in_port=1
+    red: in_port=2
+    blue: in_port=3
+    blue: in_port=4
+";
+
+const ADDRESSES: &str = "
+    red: ip,nw_src=10.1.0.0/16
+    blue: ip,nw_src=10.2.0.0/16
+";
+
+#[test]
+fn wildcard_delete_across_tenants() {
+    both(
+        ADDRESSES,
+        "
+        blue> 1 flow add match=ip,nw_src=10.2.0.1 actions=output:2 flags=rem
+        red> 2 flow delete
+        red> 3 flow delete match=ip
+        red> 4 flow delete_strict match=ip,nw_src=10.2.0.1
+        [1.3] red> 5 flow delete table=255
+        [1.3] red> 6 flow delete table=255 cookie=0 cookie_mask=0
+        count= 1
+        wire> 1 10.2.0.1>10.1.0.1
+        wire< 2
+    ",
+    );
+}
+
+#[test]
+fn priority_shadowing() {
+    // On the switch red's highest priority must not stand before blue's lowest.
+    both(
+        ADDRESSES,
+        "
+        blue> 1 flow add match=ip prio=1 actions=output:2
+        red> 2 flow add prio=65535 actions=drop
+        wire> 1 10.2.0.1>10.1.0.1
+        wire< 2
+    ",
+    );
+    // Nor where the flowspaces themselves overlap.
+    both(
+        "
+        red: ip @10
+        blue: ip,nw_src=10.2.0.0/16 @20
+    ",
+        "
+        blue> 1 flow add match=ip,nw_src=10.2.0.0/16 prio=1 actions=output:2
+        red> 2 flow add match=ip prio=65535 actions=drop
+        [1.0] red< 2 ERROR OFPFMFC_EPERM of type 14 xid 2
+        wire> 1 10.2.0.1>10.1.0.1
+        wire< 2
+    ",
+    );
+}
+
+#[test]
+fn group_meter_and_queue_squatting() {
+    play_on(
+        Version::V1_3,
+        PORTS,
+        "
+        blue> 1 group add id=7 buckets=output:4
+        blue> 2 meter add id=7
+        red> 3 flow add match=in_port=1 actions=group:7
+        red< 3 ERROR OFPBAC_BAD_OUT_GROUP of type 14 xid 3
+        red> 4 group modify id=7 buckets=output:1
+        red< 4 ERROR OFPGMFC_UNKNOWN_GROUP of type 15 xid 4
+        red> 5 meter modify id=7
+        red< 5 ERROR OFPMMFC_UNKNOWN_METER of type 29 xid 5
+        red> 6 flow add match=in_port=1 actions=set_queue:1,output:2
+        red< 6 ERROR OFPBAC_BAD_QUEUE of type 14 xid 6
+        red> 7 group delete id=all
+        red> 8 meter delete id=all
+        blue> 9 stats group_desc
+        blue< 9 STATS group_desc 7:output:4
+        blue> 10 stats meter
+        blue< 10 STATS meter 7
+        red> 11 group add id=7 buckets=output:1
+        red> 12 stats group_desc
+        red< 12 STATS group_desc 7:output:1
+    ",
+    );
+}
+
+#[test]
+fn multipart_interleaving() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, ADDRESSES));
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        for n in 0..30 {
+            world.say(red, n, &format!("flow add match=ip,nw_src=10.1.0.{n} actions=output:1"));
+            world.say(blue, n, &format!("flow add match=ip,nw_src=10.2.0.{n} actions=output:1"));
+        }
+        // Both answers come in small parts, in turn.
+        let pace = emulate::Fault::PaceStatistics { entries: 3, interval: 1_000_000 };
+        world.switch.switch_mut().plant(vec![pace]);
+        world.say(red, 5, "stats flow");
+        world.say(blue, 5, "stats flow");
+        world.say(red, 6, "stats port port=1");
+        world.advance(1_000_000_000);
+        for (seat, own, other) in [(red, "10.1.", "10.2."), (blue, "10.2.", "10.1.")] {
+            let heard = world.heard(seat).join("\n");
+            assert_eq!((heard.matches(own).count(), heard.matches(other).count()), (30, 0));
+        }
+    }
+}
+
+#[test]
+fn goto_table_and_metadata_escape() {
+    play_on(
+        Version::V1_3,
+        PORTS,
+        "
+        blue> 1 flow add table=1 actions=output:4
+        red> 2 flow add match=in_port=1 actions=meta=2000000000000/ffff000000000000;goto=1
+        red< 2 ERROR OFPBIC_UNSUP_METADATA_MASK of type 14 xid 2
+        red> 3 flow add match=in_port=1 actions=goto=15
+        red< 3 ERROR OFPBIC_BAD_TABLE_ID of type 14 xid 3
+        red> 4 flow add match=in_port=1 actions=goto=0
+        red< 4 ERROR OFPBIC_BAD_TABLE_ID of type 14 xid 4
+        red> 5 flow add match=in_port=1,metadata=0x2000000000000/0xffff000000000000 actions=output:2
+        red< 5 ERROR OFPBMC_BAD_MASK of type 14 xid 5
+        red> 6 flow add match=in_port=1 actions=goto=1
+        wire> 1 10.0.0.1>10.0.0.2
+        wire<
+    ",
+    );
+}
+
+#[test]
+fn push_vlan_escape() {
+    play_on(
+        Version::V1_3,
+        "
+        red: in_port=1,dl_vlan=5
+        red: in_port=2,dl_vlan=5
+        blue: dl_vlan=6
+    ",
+        "
+        red> 1 flow add match=in_port=1 actions=push_vlan:8100,mod_vlan_vid:6,output:2
+        red< 1 ERROR OFPBAC_EPERM of type 14 xid 1
+        red> 2 flow add match=in_port=1 actions=push_vlan:88a8,output:2
+        red< 2 ERROR OFPBAC_EPERM of type 14 xid 2
+        red> 3 flow add match=in_port=1 actions=strip_vlan,output:2
+        red< 3 ERROR OFPBAC_EPERM of type 14 xid 3
+        red> 4 flow add match=in_port=1 actions=mod_vlan_vid:6,output:2
+        red< 4 ERROR OFPBAC_EPERM of type 14 xid 4
+        red> 5 flow add match=in_port=1,dl_vlan=5 actions=mod_vlan_vid:5,output:2
+        count= 1
+    ",
+    );
+    play_on(
+        Version::V1_0,
+        "
+        red: in_port=1,dl_vlan=5
+        red: in_port=2,dl_vlan=5
+        blue: dl_vlan=6
+    ",
+        "
+        red> 1 flow add match=in_port=1 actions=mod_vlan_vid:6,output:2
+        red< 1 ERROR OFPBAC_EPERM of type 14 xid 1
+        red> 2 flow add match=in_port=1 actions=strip_vlan,output:2
+        red< 2 ERROR OFPBAC_EPERM of type 14 xid 2
+    ",
+    );
+}
+
+#[test]
+fn set_field_into_anothers_space() {
+    both(
+        ADDRESSES,
+        "
+        red> 1 flow add match=ip,nw_src=10.1.0.1 actions=mod_nw_src:10.2.0.1,output:2
+        red< 1 ERROR OFPBAC_EPERM of type 14 xid 1
+        red> 2 out actions=mod_nw_src:10.2.0.1,output:2 data=10.1.0.1>10.2.0.1
+        red< 2 ERROR OFPBAC_EPERM of type 13 xid 2
+        red> 3 out in_port=1 actions=mod_nw_src:10.2.0.1,table data=10.1.0.1>10.2.0.1
+        red< 3 ERROR OFPBAC_EPERM of type 13 xid 3
+        left
+        count= 0
+    ",
+    );
+}
+
+#[test]
+fn resubmit_and_other_vendor_actions() {
+    // 0x2320 is Nicira's number, whose actions resubmit, learn and move registers.
+    both(
+        PORTS,
+        "
+        red> 1 flow add match=in_port=1 actions=vendor:2320
+        [1.0] red< 1 ERROR OFPBAC_BAD_VENDOR of type 14 xid 1
+        [1.3] red< 1 ERROR OFPBAC_BAD_EXPERIMENTER of type 14 xid 1
+        red> 2 out in_port=1 actions=vendor:2320 data=10.0.0.1>10.0.0.2
+        [1.0] red< 2 ERROR OFPBAC_BAD_VENDOR of type 13 xid 2
+        [1.3] red< 2 ERROR OFPBAC_BAD_EXPERIMENTER of type 13 xid 2
+        left
+    ",
+    );
+}
+
+#[test]
+fn port_down() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, PORTS));
+        let red = world.connect("red");
+        for port in [3, 4, 99] {
+            world.say(red, port, &format!("port_mod port={port} config=1 mask=1"));
+        }
+        assert_eq!(world.heard(red).len(), 3);
+        assert!(world.switch.switch().ports().all(|port| port.config == 0));
+    }
+}
+
+#[test]
+fn generation_id_abuse() {
+    // One tenant's claims say nothing about another's.
+    play_on(
+        Version::V1_3,
+        PORTS,
+        "
+        red> 1 role master generation=0xfffffffffffffff0
+        red< 1 ROLE MASTER generation=0xfffffffffffffff0
+        blue> 2 role master generation=1
+        blue< 2 ROLE MASTER generation=0x1
+        blue> 3 flow add match=in_port=3 actions=output:4
+        red> 4 role master generation=3
+        red< 4 ROLE MASTER generation=0x3
+        count= 1
+    ",
+    );
+}
+
+#[test]
+fn slow_reader() {
+    for version in VERSIONS {
+        let mut setup = Setup::new(version, PORTS);
+        setup.settings.controller_bytes = 4_000;
+        setup.settings.controller_bytes_limit = 40_000;
+        let mut world = World::new(setup);
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        for seat in [red, blue] {
+            world.say(seat, 1, "flow add prio=0 actions=controller");
+        }
+        world.controllers[red.0].reads = false;
+        for _ in 0..1_000 {
+            world.packet(1, &packet("10.0.0.1>10.0.0.2"));
+            world.packet(3, &packet("10.0.0.1>10.0.0.2"));
+        }
+        let own_entries = |world: &World| world.core.tenants().next().unwrap().counters.overflowed;
+        // Without a table-miss entry on 1.0, misses are PACKET_INs all the same.
+        assert_eq!(world.heard(blue).len(), 1_000);
+        assert!(own_entries(&world) > 900);
+        let index = world.controllers[red.0].index;
+        let waiting = world.core.controller_outbox(index).unwrap().len();
+        assert!(waiting < 5_000, "{waiting}");
+        // Nor is it read from while it does not read.
+        for xid in 1..=50 {
+            world.say(red, xid, "echo data=12345678");
+        }
+        assert_eq!(world.controllers[red.0].outgoing.len(), 50);
+        // When it reads again it gets its answers.
+        world.controllers[red.0].reads = true;
+        world.core.written(index, false);
+        world.pump();
+        let heard = world.heard(red);
+        assert_eq!(heard.iter().filter(|text| text.contains("ECHO_REPLY")).count(), 50);
+    }
+}
+
+/// Malformed messages of every kind get an error with their own xid, and the connection stays.
+#[test]
+fn oversized_lengths_and_truncated_fields() {
+    let version = |v: Version| if v == Version::V1_0 { "01" } else { "04" };
+    for v in VERSIONS {
+        let byte = version(v);
+        let bodies = [
+            // FLOW_MOD with nothing in it; PACKET_OUT whose actions are longer than it; a short STATS_REQUEST.
+            format!("{byte}0e000800000000"),
+            format!("{byte}0d001800000000ffffffff0001fff000000000ffffffff00000000"),
+            if v == Version::V1_0 { "0110000900000000ff" } else { "0412000900000000ff" }.to_owned(),
+            // An unknown message type, and another version.
+            format!("{byte}c8000800000000"),
+            "0600000800000000".to_owned(),
+        ];
+        let mut world = World::new(Setup::new(v, PORTS));
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        for (n, body) in bodies.iter().enumerate() {
+            let mut message = packet(&format!("hex:{body}"));
+            let length = message.len() as u16;
+            message.resize(message.len().max(8), 0);
+            message[2..4].copy_from_slice(&length.max(8).to_be_bytes());
+            message[4..8].copy_from_slice(&(100 + n as u32).to_be_bytes());
+            world.send(red, &message);
+            let heard = world.heard(red);
+            assert_eq!(heard.len(), 1, "{body}: {heard:?}");
+            assert!(heard[0].starts_with(&format!("{} ERROR", 100 + n)), "{heard:?}");
+        }
+        world.say(red, 1, "barrier");
+        world.say(blue, 1, "barrier");
+        assert_eq!(
+            (world.heard(red), world.heard(blue)),
+            (vec!["1 BARRIER_REPLY".into()], vec!["1 BARRIER_REPLY".into()])
+        );
+    }
+}
+
+#[test]
+fn truncated_oxm() {
+    let whole =
+        request(Version::V1_3, 9, "flow add match=in_port=1,ip,nw_src=10.0.0.1 actions=output:2");
+    for cut in 8..whole.len() {
+        let mut world = World::new(Setup::new(Version::V1_3, PORTS));
+        let red = world.connect("red");
+        let mut message = whole[..cut].to_vec();
+        message[2..4].copy_from_slice(&(cut as u16).to_be_bytes());
+        world.send(red, &message);
+        world.say(red, 10, "barrier");
+        let heard = world.heard(red);
+        let accepted = heard.len() == 1;
+        // A cut that leaves a whole message, without its instructions, is a message.
+        assert!(accepted || heard[0].starts_with("9 ERROR"), "{cut}: {heard:?}");
+        assert_eq!(world.tenant_flows().len(), usize::from(accepted), "{cut}: {heard:?}");
+    }
+}
+
+#[test]
+fn lldp_forging() {
+    let spaces = "
+        red: ip,nw_src=10.1.0.0/16
+        blue: ip,nw_src=10.2.0.0/16
+    ";
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, spaces));
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        world.say(red, 1, "out actions=output:2 data=lldp");
+        let probe = world.left[0].frame.clone();
+        // A host knows how a tag looks, and not the key: it names blue in a tag of red's.
+        for at in 14..probe.len() {
+            let mut forged = probe.clone();
+            forged[at] ^= 1;
+            world.packet(3, &forged);
+        }
+        world.packet(3, &packet("lldp"));
+        assert_eq!((world.heard(red), world.heard(blue)), (vec![], vec![]));
+    }
+}
+
+#[test]
+fn lldp_replay_and_port_probing() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(
+            version,
+            "
+            red: in_port=1,ip
+            red: in_port=2,ip
+            blue: in_port=3,ip
+        ",
+        ));
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        world.say(red, 1, "out actions=output:2 data=lldp");
+        let probe = world.left[0].frame.clone();
+        // Where red has no port it finds no link, and blue learns nothing of red.
+        world.packet(3, &probe);
+        world.packet(4, &probe);
+        assert_eq!((world.heard(red), world.heard(blue)), (vec![], vec![]));
+        world.advance(6_000_000_000);
+        world.packet(1, &probe);
+        assert_eq!(world.heard(red), [""; 0]);
+        world.say(red, 2, "out actions=output:3 data=lldp");
+        assert_eq!(world.heard(red), ["2 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 2"]);
+    }
+}
+
+#[test]
+fn table_overflow_inference() {
+    // What red is told does not change with what blue holds.
+    both(
+        "
+        red flows=3: ip,nw_src=10.1.0.0/16
+        blue flows=3: ip,nw_src=10.2.0.0/16
+    ",
+        "
+        blue> 1 flow add match=ip,nw_src=10.2.0.1 actions=output:1
+        blue> 2 flow add match=ip,nw_src=10.2.0.2 actions=output:1
+        blue> 3 flow add match=ip,nw_src=10.2.0.3 actions=output:1
+        red> 1 flow add match=ip,nw_src=10.1.0.1 actions=output:1
+        red> 2 stats aggregate
+        red< 2 STATS aggregate flows=1 n=0
+        [1.0] red> 3 stats table
+        [1.0] red< 3 STATS table 0:1
+        red> 4 flow add match=ip,nw_src=10.1.0.2 actions=output:1
+        red> 5 flow add match=ip,nw_src=10.1.0.3 actions=output:1
+        blue> 4 flow add match=ip,nw_src=10.2.0.4 actions=output:1
+        [1.0] blue< 4 ERROR OFPFMFC_ALL_TABLES_FULL of type 14 xid 4
+        [1.3] blue< 4 ERROR OFPFMFC_TABLE_FULL of type 14 xid 4
+    ",
+    );
+}

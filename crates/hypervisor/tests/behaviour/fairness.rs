@@ -1,0 +1,192 @@
+//! Control-plane isolation when the switch is the bottleneck: a switch that handles 8,000 messages per second, a tenant
+//! that asks for 1,000, a neighbour that asks for 16,000. Time is virtual, so the percentiles are exact.
+
+use crate::support::*;
+
+const SERVICE: u64 = 125_000;
+const SECOND: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    PortStats,
+    PacketOut,
+    Barrier,
+}
+
+impl Load {
+    fn words(self, n: u64, tenant: u16) -> String {
+        match self {
+            // A port each, so that no answer is shared.
+            Load::PortStats => format!("stats port port={}", n % 60 + 1),
+            Load::PacketOut => {
+                format!("out actions=output:{tenant} data=10.{tenant}.0.1>10.9.0.1")
+            }
+            Load::Barrier => "barrier".to_owned(),
+        }
+    }
+}
+
+struct Measured {
+    p50: u64,
+    p99: u64,
+    unanswered: usize,
+    busy: f64,
+    neighbour: u64,
+    longest_queue: usize,
+}
+
+/// Two seconds of the light tenant's requests, beside a neighbour or alone; the first half second warms up.
+fn measure(version: Version, load: Load, delay: u64, neighbour_rate: u64) -> Measured {
+    let mut setup = Setup::new(
+        version,
+        "
+        light: ip,nw_src=10.1.0.0/16
+        heavy: ip,nw_src=10.2.0.0/16
+    ",
+    );
+    setup.per_second = Some(8_000);
+    setup.ports = 60;
+    setup.delay = delay;
+    let mut world = World::new(setup);
+    let (light, heavy) = (world.connect("light"), world.connect("heavy"));
+    let (begin, warm, end) = (world.now, world.now + SECOND / 2, world.now + 2 * SECOND);
+    let mut sent = Vec::new();
+    let mut busy_from = 0;
+    let mut answered = 0;
+    let mut longest_queue = 0;
+    let (mut next_light, mut next_heavy) = (begin, begin);
+    // Not in step with the service time.
+    let period = SECOND / 1_000 + 7_919;
+    let interval = SECOND.checked_div(neighbour_rate).unwrap_or(u64::MAX);
+    while world.now < end {
+        let next = next_light.min(next_heavy);
+        world.advance(next - world.now);
+        if world.now < warm {
+            busy_from = world.switch.busy(world.now);
+        }
+        if next == next_light {
+            let n = sent.len() as u64;
+            sent.push(next);
+            world.say(light, n as u32 + 1, &load.words(n, 1));
+            next_light += period;
+        } else {
+            world.say(heavy, 1, &load.words(next / interval, 2));
+            next_heavy = next_heavy.saturating_add(interval);
+        }
+        answered += world.controllers[heavy.0].inbox.len() as u64;
+        world.controllers[heavy.0].inbox.clear();
+        longest_queue =
+            longest_queue.max(world.core.tenants().map(|t| t.waiting_south).max().unwrap());
+    }
+    let busy = (world.switch.busy(world.now) - busy_from) as f64 / (world.now - warm) as f64;
+    let stopped = world.now;
+    world.controllers[heavy.0].outgoing.clear();
+    world.advance(SECOND);
+    let done: Vec<u64> = match load {
+        Load::PacketOut => {
+            answered = world.left.iter().filter(|l| l.port == 2 && l.at <= stopped).count() as u64;
+            world.left.iter().filter(|left| left.port == 1).map(|left| left.at).collect()
+        }
+        _ => world.controllers[light.0].inbox.iter().map(|(at, _)| *at).collect(),
+    };
+    let mut latencies: Vec<u64> = sent
+        .iter()
+        .zip(&done)
+        .filter(|(sent, _)| **sent >= warm)
+        .map(|(sent, done)| done - sent)
+        .collect();
+    latencies.sort_unstable();
+    let percentile = |p: usize| latencies[(latencies.len() * p).div_ceil(100) - 1];
+    Measured {
+        p50: percentile(50),
+        p99: percentile(99),
+        unanswered: sent.len() - done.len(),
+        busy,
+        neighbour: answered / 2,
+        longest_queue,
+    }
+}
+
+fn check(load: Load) {
+    for (version, delay) in VERSIONS.into_iter().flat_map(|v| [(v, 0), (v, 60_000)]) {
+        let alone = measure(version, load, delay, 0);
+        let beside = measure(version, load, delay, 16_000);
+        let told = format!(
+            "{version:?} {load:?} delay {delay} ns: alone {}/{} us, beside {}/{} us, busy {:.3}, neighbour {}/s",
+            alone.p50 / 1_000,
+            alone.p99 / 1_000,
+            beside.p50 / 1_000,
+            beside.p99 / 1_000,
+            beside.busy,
+            beside.neighbour
+        );
+        assert_eq!((alone.unanswered, beside.unanswered), (0, 0), "{told}");
+        assert!(beside.p50 <= alone.p50 + 3 * SERVICE, "{told}");
+        assert!(beside.p99 <= alone.p99 + 8 * SERVICE, "{told}");
+        assert!(beside.busy >= 0.9, "{told}");
+        // Where nothing is answered, every third message is a barrier of the hypervisor's own.
+        assert!(beside.neighbour >= 4_000, "{told}");
+        assert!(beside.longest_queue <= 256, "{told}");
+    }
+}
+
+#[test]
+fn a_light_tenants_questions_are_answered_beside_a_flood() {
+    check(Load::PortStats);
+}
+
+#[test]
+fn a_light_tenants_packets_are_sent_beside_a_flood() {
+    check(Load::PacketOut);
+}
+
+#[test]
+fn a_light_tenants_barriers_are_answered_beside_a_flood() {
+    check(Load::Barrier);
+}
+
+#[test]
+fn service_is_by_weight_and_back_pressure_is_no_loss() {
+    for version in VERSIONS {
+        let mut setup = Setup::new(
+            version,
+            "
+            one: ip,nw_src=10.1.0.0/16
+            three weight=3: ip,nw_src=10.2.0.0/16
+        ",
+        );
+        setup.per_second = Some(8_000);
+        let mut world = World::new(setup);
+        let seats = [world.connect("one"), world.connect("three")];
+        for xid in 1..=8_000 {
+            for (tenant, seat) in (1..).zip(seats) {
+                let words = format!("out actions=output:{tenant} data=10.{tenant}.0.1>10.9.0.1");
+                world.controllers[seat.0].outgoing.push_back(request(version, xid, &words));
+            }
+        }
+        world.advance(SECOND);
+        let left = |world: &World, port| world.left.iter().filter(|l| l.port == port).count();
+        let (one, three) = (left(&world, 1), left(&world, 2));
+        assert!((2.8..3.2).contains(&(three as f64 / one as f64)), "{one} {three}");
+        assert!(seats.iter().any(|seat| world.controllers[seat.0].paused));
+        world.advance(2 * SECOND);
+        assert_eq!((left(&world, 1), left(&world, 2)), (8_000, 8_000));
+        assert_eq!(seats.map(|seat| world.heard(seat).len()), [0, 0]);
+    }
+}
+
+#[test]
+fn a_rate_limit_delays_and_does_not_leak() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "red packet_out=100/10: any"));
+        let red = world.connect("red");
+        for xid in 1..=200 {
+            world.say(red, xid, "out actions=output:1 data=10.1.0.1>10.9.0.1");
+        }
+        assert_eq!(world.left.len(), 10);
+        world.advance(SECOND);
+        assert!((108..=111).contains(&world.left.len()), "{}", world.left.len());
+        world.advance(10 * SECOND);
+        assert_eq!(world.left.len(), 200);
+    }
+}

@@ -1,0 +1,176 @@
+//! What only 1.3 has: roles, asynchronous configuration, several tables, groups and meters.
+
+use crate::support::*;
+
+const TWO: &str = "
+    red: in_port=1
+    red: in_port=2
+    blue: in_port=3
+    blue: in_port=4
+";
+
+fn check(script: &str) {
+    play_on(Version::V1_3, TWO, script);
+}
+
+#[test]
+fn a_tenant_has_one_master_and_slaves_may_not_write() {
+    check(
+        "
+        red1> 1 role nochange
+        red1< 1 ROLE EQUAL generation=0xffffffffffffffff
+        red1> 2 role master generation=5
+        red1< 2 ROLE MASTER generation=0x5
+        red2> 3 role master generation=6
+        red2< 3 ROLE MASTER generation=0x6
+        red1> 4 role nochange
+        red1< 4 ROLE SLAVE generation=0x6
+        red1> 5 flow add match=in_port=1 actions=output:2
+        red1< 5 ERROR OFPBRC_IS_SLAVE of type 14 xid 5
+        red1> 6 out in_port=1 actions=output:2 data=10.0.0.1>10.0.0.2
+        red1< 6 ERROR OFPBRC_IS_SLAVE of type 13 xid 6
+        red1> 7 stats port port=1
+        red1< 7 STATS port 1
+        red1> 8 role master generation=4
+        red1< 8 ERROR OFPRRFC_STALE of type 24 xid 8
+        red1> 9 role 7
+        red1< 9 ERROR OFPRRFC_BAD_ROLE of type 24 xid 9
+        red2> 10 flow add match=in_port=1 actions=output:2
+        count= 1
+        blue> 11 role master generation=1
+        blue< 11 ROLE MASTER generation=0x1
+        red2> 12 role nochange
+        red2< 12 ROLE MASTER generation=0x6
+    ",
+    );
+}
+
+#[test]
+fn a_slave_hears_of_ports_only_unless_it_asks() {
+    check(
+        "
+        red1> 1 role master generation=1
+        red1< 1 ROLE MASTER generation=0x1
+        red2> 2 role slave generation=1
+        red2< 2 ROLE SLAVE generation=0x1
+        red1> 3 flow add prio=0 actions=controller
+        wire> 1 10.0.0.1>10.0.0.2
+        red1< PACKET_IN 1 NO_MATCH 10.0.0.1>10.0.0.2
+        port down 1
+        red1< PORT_STATUS MODIFY 1
+        red2< PORT_STATUS MODIFY 1
+        port up 1
+        red1< PORT_STATUS MODIFY 1
+        red2< PORT_STATUS MODIFY 1
+        red2> 4 set_async in=7/7 port=7/0 removed=15/0
+        red2> 5 get_async
+        red2< 5 ASYNC [7, 7] [7, 0] [15, 0]
+        wire> 1 10.0.0.1>10.0.0.2
+        red1< PACKET_IN 1 NO_MATCH 10.0.0.1>10.0.0.2
+        red2< PACKET_IN 1 NO_MATCH 10.0.0.1>10.0.0.2
+        port down 1
+        red1< PORT_STATUS MODIFY 1
+    ",
+    );
+}
+
+#[test]
+fn tables_of_tenants_are_apart() {
+    check(
+        "
+        red> 1 flow add table=0 match=in_port=1 actions=meta=5/ff;goto=3
+        red> 2 flow add table=3 match=metadata=0x5/0xff actions=output:2
+        blue> 3 flow add table=3 match= actions=output:4
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2
+        wire> 3 10.0.0.1>10.0.0.2
+        wire<
+        red> 4 stats flow table=3
+        red< 4 STATS flow table=3 prio=32768 metadata=0x5/0xff n=1 output:2
+        red> 5 stats table_features
+        red< 5 STATS table_features 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14
+        red> 6 flow add table=15 actions=output:1
+        red< 6 ERROR OFPFMFC_BAD_TABLE_ID of type 14 xid 6
+        red> 7 table_mod table=0 config=0
+        red> 8 table_mod table=0 config=1
+        red< 8 ERROR OFPTMFC_EPERM of type 17 xid 8
+        red> 9 table_mod table=15
+        red< 9 ERROR OFPTMFC_BAD_TABLE of type 17 xid 9
+    ",
+    );
+}
+
+#[test]
+fn groups_are_each_tenants_own() {
+    check(
+        "
+        red> 1 group add id=1 buckets=output:1|output:2
+        blue> 1 group add id=1 buckets=output:4
+        red> 2 flow add match=in_port=1 actions=group:1
+        blue> 2 flow add match=in_port=3 actions=group:1
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2
+        wire> 3 10.0.0.1>10.0.0.2
+        wire< 4
+        red> 3 stats group_desc
+        red< 3 STATS group_desc 1:output:1 output:2
+        blue> 3 stats group
+        blue< 3 STATS group 1:1
+        red> 4 group add id=2 buckets=output:3
+        red< 4 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 4
+        red> 5 group add id=1 buckets=output:1
+        red< 5 ERROR OFPGMFC_GROUP_EXISTS of type 15 xid 5
+        red> 6 flow add match=in_port=2 actions=group:9
+        red< 6 ERROR OFPBAC_BAD_OUT_GROUP of type 14 xid 6
+        red> 7 group modify id=1 buckets=output:1
+        red> 8 group delete id=all
+        red> 9 stats group_desc
+        red< 9 STATS group_desc
+        red> 10 stats flow
+        red< 10 STATS flow
+        wire> 3 10.0.0.1>10.0.0.2
+        wire< 4
+    ",
+    );
+}
+
+#[test]
+fn meters_are_each_tenants_own() {
+    check(
+        "
+        red> 1 meter add id=1
+        blue> 1 meter add id=1
+        red> 2 flow add match=in_port=1 actions=meter=1;output:2
+        red> 3 stats meter
+        red< 3 STATS meter 1
+        red> 4 meter delete id=all
+        red> 5 stats meter
+        red< 5 STATS meter
+        blue> 6 stats meter_config
+        blue< 6 STATS meter_config 1
+        red> 7 flow add match=in_port=1 actions=meter=1;output:2
+        red< 7 ERROR OFPMMFC_UNKNOWN_METER of type 14 xid 7
+    ",
+    );
+}
+
+#[test]
+fn fields_of_1_3_select_as_they_should() {
+    play_on(
+        Version::V1_3,
+        "
+        red: vlan_tci=0x1005/0x1fff
+        blue: udp,tp_dst=53
+    ",
+        "
+        red> 1 flow add actions=output:2
+        blue> 1 flow add actions=output:3
+        wire> 1 vlan5:10.0.0.1>10.0.0.2
+        wire< 2
+        wire> 1 tp53:10.0.0.1>10.0.0.2
+        wire< 3
+        wire> 1 10.0.0.1>10.0.0.2
+        wire<
+    ",
+    );
+}
