@@ -6,9 +6,10 @@
 //! message waits behind few others once it has been sent.
 //!
 //! The controller is delay-based (as TCP Swift's): while answers come within the time that an unloaded switch takes
-//! plus a small queueing allowance, the window grows; when several in a row come later, it shrinks in proportion to the least late of them. The unloaded
-//! time is learned, for each class of message, from messages that were alone when they were sent; from time to time
-//! the window closes to let one such sample through, so that a slow drift of the switch is noticed.
+//! plus a small queueing allowance, the window grows; when several in a row come later, it shrinks in proportion to the
+//! least late of them, since one may be late for reasons that are not the switch's. The unloaded time is learned, for
+//! each class of message, from messages that were alone when they were sent; from time to time the window closes to let
+//! one such sample through, so that a slow drift of the switch is noticed.
 
 use crate::time::{Duration, Instant};
 
