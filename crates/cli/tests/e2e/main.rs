@@ -10,6 +10,7 @@ mod support;
 
 mod bad_peers;
 mod controllers;
+mod demo;
 mod operations;
 mod reconnect;
 mod reload;

@@ -1,5 +1,6 @@
 //! Two tenants on one real switch, each with its own real controller: all of their own, nothing of the other's.
 
+use std::net::Ipv4Addr;
 use std::thread;
 use std::time::Duration;
 
@@ -7,6 +8,10 @@ use serde_json::{Value, json};
 
 use crate::support::app::App;
 use crate::support::network::{Network, V10, V13, Version};
+use crate::support::puppet::{
+    Controller, ERROR, FLOW_MOD, Message, PACKET_IN, PACKET_OUT, Switch, add_flow, frame,
+    packet_out,
+};
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
@@ -176,6 +181,49 @@ fn assert_refused(error: &Value, (kind, code): (u64, u64), xid: u32) {
         (Some("0e"), Some(format!("{xid:08x}").as_str())),
         "{error}"
     );
+}
+
+/// By VLAN: both tenants on the same port, told apart by the tag alone, as on a trunk.
+#[test]
+fn tenants_by_vlan_on_one_port_are_apart() {
+    let tenant = |name: &str, controller: &Controller, vlan: u16| {
+        format!(
+            r#"
+[[tenants]]
+name = "{name}"
+controllers = ["{}"]
+[[tenants.flowspace]]
+match = "dl_vlan={vlan}"
+"#,
+            controller.name()
+        )
+    };
+    let (red, blue) = (Controller::listen(), Controller::listen());
+    let weir = Weir::serve(&(tenant("red", &red, 10) + &tenant("blue", &blue, 20)));
+    let switch = Switch::connect(weir.openflow, 1, &[1, 2]);
+    let (red, blue) = (red.switch(0), blue.switch(0));
+
+    let plain = frame(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let tagged = |vlan: u8| [&plain[..12], &[0x81, 0, 0, vlan], &plain[12..]].concat();
+    // The last two frames belong to nobody and to red: what comes to red next shows that the one before was dropped.
+    for frame in [tagged(10), tagged(20), plain.clone(), tagged(10)] {
+        switch.packet_in(1, &frame);
+    }
+    for _ in 0..2 {
+        assert_eq!(red.expect(PACKET_IN).body[10..], tagged(10));
+    }
+    assert_eq!(blue.expect(PACKET_IN).body[10..], tagged(20));
+
+    // What a tenant sends is held to its tag too.
+    blue.send(&Message::new(PACKET_OUT, 7, &packet_out(1, 2, &tagged(10))));
+    blue.expect_reply(ERROR, 7);
+    blue.send(&Message::new(PACKET_OUT, 8, &packet_out(1, 2, &tagged(20))));
+    assert!(switch.peer.expect(PACKET_OUT).body.ends_with(&tagged(20)));
+    // A rule over everything shrinks to the tag.
+    blue.send(&Message::new(FLOW_MOD, 9, &add_flow(1, 2, 5, 0)));
+    let rule = switch.peer.expect(FLOW_MOD);
+    assert_eq!(rule.body[18..20], [0, 20], "dl_vlan of the match");
+    assert_eq!((red.count(PACKET_IN), blue.count(PACKET_IN)), (2, 1));
 }
 
 #[test]

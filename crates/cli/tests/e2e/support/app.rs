@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::program::Process;
+use super::program::Program;
 use super::{PATIENCE, eventually, free_port, repository};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -16,7 +16,7 @@ pub struct App {
     name: &'static str,
     pub address: SocketAddr,
     scheme: &'static str,
-    process: Process,
+    process: Program,
     /// Lines before this one were asked for already.
     read: usize,
 }
@@ -86,7 +86,7 @@ impl App {
         {
             arguments.extend([*option, path]);
         }
-        let process = Process::start(name, &python().display().to_string(), &arguments);
+        let process = Program::start(name, &python().display().to_string(), &arguments);
         let scheme = if tls.is_some() { "ssl" } else { "tcp" };
         App { name, address, scheme, process, read: 0 }
     }
@@ -176,11 +176,11 @@ impl fmt::Display for App {
 }
 
 /// Open vSwitch's own controller, a learning switch; it listens by the time this returns.
-pub fn testcontroller() -> (Process, SocketAddr) {
+pub fn testcontroller() -> (Program, SocketAddr) {
     let address = SocketAddr::new(LOOPBACK, free_port());
     let listen = format!("ptcp:{}:{}", address.port(), address.ip());
     let arguments = ["--unixctl=none", "--verbose=warn", &listen];
-    let process = Process::start("ovs-testcontroller", "ovs-testcontroller", &arguments);
+    let process = Program::start("ovs-testcontroller", "ovs-testcontroller", &arguments);
     eventually("ovs-testcontroller listens", || TcpStream::connect(address).is_ok());
     (process, address)
 }

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 const TERM_TIME: Duration = Duration::from_secs(3);
 
-pub struct Process {
+pub struct Program {
     name: String,
     child: Child,
     stdin: Option<ChildStdin>,
@@ -19,8 +19,8 @@ pub struct Process {
     pub stderr: Lines,
 }
 
-impl Process {
-    pub fn start(name: &str, program: &str, arguments: &[&str]) -> Process {
+impl Program {
+    pub fn start(name: &str, program: &str, arguments: &[&str]) -> Program {
         // The kernel ends it even when the test itself is killed: Drop would not run then.
         let mut child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--", program])
@@ -33,7 +33,7 @@ impl Process {
             .unwrap_or_else(|error| panic!("{name}: cannot start {program}: {error}"));
         let stdout = Lines::gather(child.stdout.take().expect("a piped stdout"));
         let stderr = Lines::gather(child.stderr.take().expect("a piped stderr"));
-        Process { name: name.to_owned(), stdin: child.stdin.take(), child, stdout, stderr }
+        Program { name: name.to_owned(), stdin: child.stdin.take(), child, stdout, stderr }
     }
 
     pub fn pid(&self) -> u32 {
@@ -84,7 +84,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for Program {
     fn drop(&mut self) {
         self.stdin = None;
         self.terminate();

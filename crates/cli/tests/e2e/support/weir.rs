@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use nix::sys::signal::Signal;
 
 use super::folder::Folder;
-use super::program::Process;
+use super::program::Program;
 use super::{PATIENCE, eventually, free_port, http};
 
 /// os-ken takes a second or two to start, and the scenarios do not wait for the tenth attempt to reach it.
@@ -16,7 +16,7 @@ pub struct Weir {
     pub folder: Folder,
     pub openflow: SocketAddr,
     pub api: SocketAddr,
-    process: Process,
+    process: Program,
 }
 
 impl Weir {
@@ -121,9 +121,9 @@ impl Weir {
     }
 }
 
-fn spawn(folder: &Folder) -> Process {
+fn spawn(folder: &Folder) -> Program {
     let (config, state) = (folder.join("weir.toml"), folder.join("state"));
-    Process::start("weir", env!("CARGO_BIN_EXE_weir"), &["serve", &config, "--state", &state])
+    Program::start("weir", env!("CARGO_BIN_EXE_weir"), &["serve", &config, "--state", &state])
 }
 
 fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
@@ -136,7 +136,7 @@ fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
 
 /// How `weir` with these arguments ended: the exit code, stdout and stderr.
 pub fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut process = Process::start("weir", env!("CARGO_BIN_EXE_weir"), arguments);
+    let mut process = Program::start("weir", env!("CARGO_BIN_EXE_weir"), arguments);
     let code = process.wait(PATIENCE);
     (code, process.stdout.to_end(), process.stderr.to_end())
 }
