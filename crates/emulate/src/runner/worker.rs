@@ -41,6 +41,8 @@ pub(super) struct Worker {
     unfinished: bool,
 }
 
+/// Callers' commands obeyed before the connections have their turn.
+const COMMANDS_PER_TURN: usize = 8;
 /// When to accept again after that failed.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Bytes that may wait for a controller that does not read. While any wait no request is taken, so
@@ -112,7 +114,11 @@ impl Worker {
     pub(super) fn run(mut self) -> Result<Network, Error> {
         pace::sharpen_sleep();
         let mut events = Vec::new();
-        while !self.stopping {
+        loop {
+            self.obey();
+            if self.stopping {
+                return Ok(self.network);
+            }
             self.dial_due();
             for index in 0..self.stations.len() {
                 self.serve(index);
@@ -123,12 +129,12 @@ impl Worker {
             for event in events.drain(..) {
                 match event {
                     Event::Ready(readiness) => self.ready(&readiness),
-                    Event::Woken => self.obey(),
+                    // Every turn looks for commands.
+                    Event::Woken => {}
                     Event::Timer(TimerKey(index)) => self.accept(index as usize),
                 }
             }
         }
-        Ok(self.network)
     }
 
     fn now(&self) -> u64 {
@@ -162,8 +168,9 @@ impl Worker {
         services.chain(dials).chain(self.network.next_deadline()).min()
     }
 
+    /// Does what callers ask; the rest of it next turn, after what it caused has been sent.
     fn obey(&mut self) {
-        loop {
+        for _ in 0..COMMANDS_PER_TURN {
             match self.commands.try_recv() {
                 Ok(Command::Work(work)) => {
                     let now = self.now();
@@ -180,6 +187,7 @@ impl Worker {
                 Err(TryRecvError::Empty) => return,
             }
         }
+        self.unfinished = true;
     }
 
     fn ready(&mut self, readiness: &Readiness) {
@@ -377,7 +385,7 @@ impl Worker {
             if let Some(output) = switch.output(*session)
                 && !output.is_empty()
             {
-                if line.backlog() > MAX_BACKLOG {
+                if line.is_stuffed() && line.backlog() + output.len() > MAX_BACKLOG {
                     station.shared.count_dropped(output);
                     output.clear();
                     continue;
