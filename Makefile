@@ -2,12 +2,16 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check doc clean
 
 # The program; another one is given as  make demo WEIR=path/to/weir
 WEIR ?= cargo run --quiet --release --bin weir --
 # Its options, as in  make demo DEMO=--quick
 DEMO ?=
+# Options of the comparisons, as in  make bench-relay BENCH="--quick --out results"
+BENCH ?=
+BENCHES := bench-relay bench-saturation bench-tenants bench-isolation-switch bench-isolation-flood bench-memory
+
+.PHONY: help setup build demo test check doc clean $(BENCHES)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +27,10 @@ test: ## Format, lints, documentation, and all tests, end to end with Open vSwit
 
 check: ## Only what needs no peer: format, lints, documentation
 	@scripts/test --static
+
+bench-relay: ## Weir beside HAProxy as a relay; likewise bench-saturation, -tenants, -isolation-switch, -isolation-flood, -memory
+$(BENCHES): setup
+	@$(WEIR) bench $(@:bench-%=%) $(BENCH)
 
 build: ## The release binary, target/release/weir
 	@cargo build --release --bin weir
