@@ -12,6 +12,7 @@ mod attacks;
 mod durability;
 mod fairness;
 mod flow_mod;
+mod message_policy;
 mod packets;
 mod sessions;
 mod statistics;

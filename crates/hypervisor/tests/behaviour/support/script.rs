@@ -8,6 +8,9 @@
 //! wire< 2 3                                            it left by these ports (nothing: by none)
 //! left 2                                               what PACKET_OUTs have sent since
 //! switch= prio=5 in_port=1; …                          the entries on the switch, without the hypervisor's own
+//! switch> 0102000800000005                             the switch sends these bytes; then, what it was sent in turn:
+//! sent 3                                               the types of those messages
+//! counted 1                                            messages of the switch that nobody expected, so far
 //! wait 30ms                                            time passes
 //! port down 2 | port up 2 | port add 5 | port remove 2 something happens to a port
 //! policy                                               the lines up to `end` are the new policy
@@ -70,6 +73,18 @@ pub fn play(world: &mut World, script: &str) {
                 ports.sort_unstable();
                 let text: Vec<String> = ports.iter().map(u32::to_string).collect();
                 assert_eq!(text.join(" "), what, "{}", context());
+            }
+            "switch>" => {
+                world.south.clear();
+                world.switch_says(&packet(&format!("hex:{what}")));
+            }
+            "sent" => {
+                let types: Vec<String> = world.south_types().iter().map(u8::to_string).collect();
+                assert_eq!(types.join(" "), what, "{}", context());
+            }
+            "counted" => {
+                let unexpected = world.core.counters().unexpected.to_string();
+                assert_eq!(unexpected, what, "{}", context());
             }
             "wait" => world.advance(duration(what)),
             "port" => happen(world, what),
