@@ -43,6 +43,9 @@ const READ_SLOWLY: usize = 2 * 1024;
 /// Messages of one sender, and of all, before the loop looks at its sockets again.
 const SENDER_TURN: usize = 512;
 const SEND_TURN: usize = 1024;
+/// Connections to be written to before the loop looks at its sockets again: each write costs
+/// microseconds.
+const CONNECTIONS_TURN: usize = 32;
 /// A full write.
 const WRITE_AT_ONCE: usize = 64 * 1024;
 /// How often commands are looked for when nothing is due.
@@ -260,7 +263,7 @@ impl Worker {
             if at > now {
                 break (at - now).saturating_sub(self.setup.spin_ns);
             }
-            if budget == 0 {
+            if budget == 0 || self.dirty.len() >= CONNECTIONS_TURN {
                 break 0;
             }
             run.due.pop();
