@@ -110,13 +110,18 @@ impl Demo {
                 Exit::Finding
             }
         };
-        let page = folder.out.join("report.html");
+        let page = self.out.join("report.html");
         screen.line(&format!("Results: {}", page.display()))?;
         if self.keep {
-            screen.line(&format!("Kept:    {}", folder.work().display()))?;
+            screen.line(&format!("Kept:    {}", self.out.join("work").display()))?;
         }
         folder.finish(screen.transcript())?;
         Ok(exit)
+    }
+
+    /// Whether the switch can be a real one.
+    fn has_open_vswitch(&self) -> bool {
+        !self.emulated && network::missing().is_empty()
     }
 
     fn version(&self) -> openflow::Version {

@@ -17,6 +17,11 @@ pub const ADDRESSES: [Ipv4Addr; 4] = [
     Ipv4Addr::new(10, 2, 0, 2),
 ];
 
+/// What is missing for a real switch.
+pub fn missing() -> Vec<lab::Missing> {
+    lab::Requirements { switches: true, rates: false }.check()
+}
+
 /// One switch with four hosts.
 pub trait Network {
     /// What it is, for the audience.

@@ -2,7 +2,7 @@
 
 use super::Demo;
 use super::intruder::{Answer, Intruder, Rule, Session};
-use super::network::{ADDRESSES, Emulated, Network, Real};
+use super::network::{self, ADDRESSES, Emulated, Network, Real};
 use super::peers::Peer;
 use super::process::Weir;
 use super::screen::Screen;
@@ -61,7 +61,7 @@ fn choose_network(screen: &mut Screen, demo: &Demo) -> anyhow::Result<Box<dyn Ne
     if demo.emulated {
         return Ok(Box::new(Emulated::new(version)));
     }
-    let missing = lab::Requirements { switches: true, rates: false }.check();
+    let missing = network::missing();
     if missing.is_empty() {
         return Ok(Box::new(Real::up(version)?));
     }
