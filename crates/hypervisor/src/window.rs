@@ -133,7 +133,8 @@ impl Window {
                 let step = if self.starting {
                     cost * SCALE
                 } else {
-                    (cost * SCALE * SCALE / self.limit.max(1)).max(1)
+                    // A unit in four windows' worth of answers: far slower than it shrinks.
+                    (cost * SCALE * SCALE / (4 * self.limit).max(1)).max(1)
                 };
                 self.limit = (self.limit + step).min(MAX);
             }

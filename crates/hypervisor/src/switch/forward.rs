@@ -141,8 +141,7 @@ impl Switch {
             Version::V1_0 => BARRIER_REQUEST_V10,
             _ => BARRIER_REQUEST_V13,
         };
-        // Free of charge: the window bounds tenants' work, and the barrier is what opens it again.
-        let sent = self.window.on_send(Class::Barrier.number(), 0, now);
+        let sent = self.window.on_send(Class::Barrier.number(), 1, now);
         let entry = Entry {
             origin: None,
             awaits: Awaits::OwnBarrier,

@@ -9,7 +9,7 @@ use crate::pending::Awaits;
 use crate::queue::{Class, Item};
 use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
-use flowspace::{Field, Key, port_from_v10};
+use flowspace::{Field, Key, port_from_v10, port_to_v10};
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
@@ -140,17 +140,18 @@ impl Switch {
         if !self.view.may_write(tenant) {
             return Err(code::BAD_REQUEST_EPERM);
         }
-        let in_port = self.entry_port_v10(tenant, packet.in_port)?;
-        let (key, physical) = if packet.buffer_id == NO_BUFFER {
+        let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
                 return Err(code::BAD_REQUEST_BAD_LEN);
             }
-            (Key::extract(port_from_v10(packet.in_port.0), packet.data), NO_BUFFER)
+            let in_port = self.entry_port_v10(tenant, packet.in_port)?;
+            (Key::extract(port_from_v10(packet.in_port.0), packet.data), in_port, NO_BUFFER)
         } else {
             let state = &mut self.tenants[tenant.0 as usize];
             let buffered =
                 *state.buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
-            (buffered.key, buffered.physical)
+            // Where a kept packet came in is known, whatever the tenant says of it.
+            (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
@@ -204,6 +205,11 @@ impl Switch {
         // Header and fixed part as they were; then the actions, then the packet.
         out.extend_from_slice(request.frame.get(..16).unwrap_or_default());
         frame::set_buffer_id(out, physical);
+        if physical != NO_BUFFER
+            && let Some(in_port) = in_port.and_then(port_to_v10)
+        {
+            frame::set_in_port(out, in_port.into());
+        }
         if !owned {
             self.probe_actions(tenant, packet.actions, out)?;
         } else {

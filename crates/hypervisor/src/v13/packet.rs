@@ -156,21 +156,22 @@ impl Switch {
     pub(crate) fn packet_out_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
-        let in_port = match packet.in_port {
-            PortNo::CONTROLLER | PortNo::ANY => None,
-            port if self.view.sees_port(tenant, port.0) => Some(port.0),
-            _ => return Err(code::BAD_REQUEST_BAD_PORT),
-        };
-        let (key, physical) = if packet.buffer_id == NO_BUFFER {
+        let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
                 return Err(code::BAD_REQUEST_BAD_PACKET);
             }
-            (Key::extract(packet.in_port.0, packet.data), NO_BUFFER)
+            let in_port = match packet.in_port {
+                PortNo::CONTROLLER | PortNo::ANY => None,
+                port if self.view.sees_port(tenant, port.0) => Some(port.0),
+                _ => return Err(code::BAD_REQUEST_BAD_PORT),
+            };
+            (Key::extract(packet.in_port.0, packet.data), in_port, NO_BUFFER)
         } else {
             let buffers = &self.tenants[tenant.0 as usize].buffers;
             let buffered =
                 *buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
-            (buffered.key, buffered.physical)
+            // Where a kept packet came in is known, whatever the tenant says of it.
+            (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
@@ -213,6 +214,11 @@ impl Switch {
         }
         out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
         frame::set_buffer_id(out, physical);
+        if physical != NO_BUFFER
+            && let Some(in_port) = in_port
+        {
+            frame::set_in_port(out, in_port);
+        }
         if is_probe {
             self.probe_actions_v13(tenant, packet.actions, out)?;
         } else {
