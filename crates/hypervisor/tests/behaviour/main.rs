@@ -14,6 +14,7 @@ mod fairness;
 mod flow_mod;
 mod message_policy;
 mod packets;
+mod properties;
 mod sessions;
 mod statistics;
 mod v13;

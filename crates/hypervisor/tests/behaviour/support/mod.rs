@@ -3,7 +3,7 @@
 //! Start reading at [`play`]: a scenario is text. [`World`] is what plays it; [`request`] turns words into messages of
 //! either version and [`describe`] turns messages into words.
 // What other test binaries leave unused, and `pub` that goes no further than the test binary.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unused_imports, unreachable_pub)]
 
 mod actions;
 mod describe;
@@ -19,7 +19,7 @@ pub use packets::packet;
 pub use policy::policy;
 pub use request::request;
 pub use script::{both, play, play_on, play_with};
-pub use world::{Left, Seat, Setup, World};
+pub use world::{Left, Seat, Setup, World, frames};
 
 pub use openflow::Version;
 

@@ -1,0 +1,224 @@
+//! The forwarding path allocates nothing: PACKET_IN and PACKET_OUT through a warm core, on both versions.
+//!
+//! A binary of its own, because its allocator counts; one test, because the count is the process's.
+
+// In a test a panic is the finding.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "behaviour/support/mod.rs"]
+mod support;
+
+use hypervisor::{ControllerIndex, Instant, LldpKey, Settings, Switch, TenantId};
+use openflow::v13::{MatchBuf, OxmField};
+use openflow::{NO_BUFFER, Version, frame, v10, v13};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use support::{packet, policy, request};
+
+struct Counting;
+
+thread_local! {
+    /// By thread: the test harness has threads that allocate when they like.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // While a thread ends its counter may be gone; nobody asks then.
+    let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
+}
+
+// SAFETY: everything is the system's allocator; counting touches only a cell without a destructor.
+unsafe impl GlobalAlloc for Counting {
+    // SAFETY: the caller keeps `GlobalAlloc::alloc`'s contract, which is passed on.
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    // SAFETY: the caller keeps `GlobalAlloc::dealloc`'s contract, which is passed on.
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above; the pointer came from `alloc` and so from the system.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    // SAFETY: the caller keeps `GlobalAlloc::realloc`'s contract, which is passed on.
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A core with its driver's part played without allocating.
+struct Core {
+    switch: Switch,
+    controllers: Vec<ControllerIndex>,
+    now: u64,
+    /// Barriers of the core's own that have to be answered.
+    answer: Vec<u8>,
+    south: u64,
+    north: u64,
+}
+
+impl Core {
+    fn new(version: Version, tenants: u16) -> Core {
+        let text: String =
+            (1..=tenants).map(|n| format!("t{n}x: ip,nw_src=10.{n}.0.0/16\n")).collect();
+        let mut emulated = emulate::Switch::new(emulate::Config {
+            versions: openflow::VersionSet::only(version),
+            ..emulate::Config::new(1, 4)
+        });
+        let mut out = Vec::new();
+        emulated.connect(&mut out);
+        let mut hello = Vec::new();
+        openflow::Hello::write_message(openflow::VersionSet::only(version), 1, &mut hello).unwrap();
+        emulated.handle_message(0, &hello, &mut out);
+        out.clear();
+        emulated.handle_message(0, &request(version, 2, "features"), &mut out);
+        let mut switch = Switch::new(
+            &out,
+            Arc::new(policy(&text)),
+            Settings::default(),
+            LldpKey([1; 16]),
+            Vec::new(),
+            true,
+            Instant(0),
+        )
+        .unwrap();
+        while !switch.switch_outbox().is_empty() {
+            let bytes = switch.switch_outbox().as_slice().to_vec();
+            switch.switch_outbox().consume(bytes.len());
+            out.clear();
+            let mut rest = bytes.as_slice();
+            while let Some(length) = frame::next(rest).unwrap() {
+                emulated.handle_message(0, &rest[..length], &mut out);
+                rest = &rest[length..];
+            }
+            let mut rest = out.as_slice();
+            while let Some(length) = frame::next(rest).unwrap() {
+                switch.handle_switch_message(&rest[..length], Instant(1_000));
+                rest = &rest[length..];
+            }
+        }
+        assert!(switch.is_ready());
+        let controllers =
+            (1..=tenants).map(|n| switch.controller_connected(TenantId(n)).unwrap()).collect();
+        Core {
+            switch,
+            controllers,
+            now: 2_000,
+            answer: request(version, 0, "barrier"),
+            south: 0,
+            north: 0,
+        }
+    }
+
+    /// What the driver does after each message.
+    fn carry(&mut self) {
+        self.now += 1_000;
+        while let Some(controller) = self.switch.poll_controller() {
+            let outbox = self.switch.controller_outbox(controller).unwrap();
+            self.north += u64::from(!outbox.is_empty());
+            let waiting = outbox.len();
+            outbox.consume(waiting);
+            self.switch.written(controller, false);
+        }
+        loop {
+            let outbox = self.switch.switch_outbox();
+            let Some(length) = frame::next(outbox.as_slice()).unwrap() else { break };
+            let (type_, xid) =
+                (frame::type_(outbox.as_slice()).unwrap(), frame::xid(outbox.as_slice()).unwrap());
+            outbox.consume(length);
+            if type_ == self.answer[1] {
+                let mut reply = [0; 8];
+                reply.copy_from_slice(&self.answer);
+                reply[1] += 1;
+                frame::set_xid(&mut reply, xid);
+                self.switch.handle_switch_message(&reply, Instant(self.now));
+            } else {
+                self.south += 1;
+            }
+        }
+        if self.switch.poll_timeout().is_some_and(|at| at.0 <= self.now) {
+            self.switch.handle_timeout(Instant(self.now));
+        }
+        while self.switch.poll_resumed().is_some() {}
+    }
+}
+
+fn packet_in(version: Version, data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    if version == Version::V1_0 {
+        v10::PacketIn {
+            buffer_id: NO_BUFFER,
+            total_len: data.len() as u16,
+            in_port: v10::PortNo(1),
+            reason: v10::PacketInReason::NO_MATCH,
+            data,
+        }
+        .write_message(0, &mut out)
+        .unwrap();
+    } else {
+        let mut fields = MatchBuf::new();
+        fields.exact(OxmField::IN_PORT, 1).exact(OxmField::METADATA, 1 << 48);
+        v13::PacketIn {
+            buffer_id: NO_BUFFER,
+            total_len: data.len() as u16,
+            reason: v13::PacketInReason::NO_MATCH,
+            table_id: 1,
+            cookie: u64::MAX,
+            match_: fields.as_match(),
+            data,
+        }
+        .write_message(0, &mut out)
+        .unwrap();
+    }
+    out
+}
+
+#[test]
+fn packets_through_a_warm_core_allocate_nothing() {
+    const TENANTS: u16 = 20;
+    const ROUNDS: u64 = 500;
+    for version in support::VERSIONS {
+        let mut core = Core::new(version, TENANTS);
+        let names = (1..=TENANTS).map(|n| format!("10.{n}.0.1>10.9.0.1"));
+        let messages: Vec<(Vec<u8>, Vec<u8>)> = names
+            .map(|name| {
+                let out = request(
+                    version,
+                    7,
+                    &format!("out in_port=1 actions=output:2,output:3 data={name}"),
+                );
+                (packet_in(version, &packet(&name)), out)
+            })
+            .collect();
+        let round = |core: &mut Core| {
+            for (at, (packet_in, packet_out)) in messages.iter().enumerate() {
+                core.switch.handle_switch_message(packet_in, Instant(core.now));
+                core.carry();
+                let controller = core.controllers[at];
+                core.switch.handle_controller_message(controller, packet_out, Instant(core.now));
+                core.carry();
+            }
+        };
+        for _ in 0..300 {
+            round(&mut core);
+        }
+        let (north, south) = (core.north, core.south);
+        let before = ALLOCATIONS.get();
+        assert!(before > 0, "nothing is counted");
+        for _ in 0..ROUNDS {
+            round(&mut core);
+        }
+        let allocations = ALLOCATIONS.get() - before;
+        let expected = ROUNDS * u64::from(TENANTS);
+        assert_eq!((core.north - north, core.south - south), (expected, expected), "{version:?}");
+        assert_eq!(allocations, 0, "{version:?}, for {expected} messages each way");
+    }
+}
