@@ -110,9 +110,9 @@ fn processes_with(variable: &str) -> Vec<String> {
         .collect()
 }
 
-/// To its end, on an emulated switch, which works everywhere: all expectations hold and the results are there.
-fn check_to_the_end(name: &str, protocol: &str) {
-    let mut demo = Demo::start(name, &["--emulated", "--protocols", protocol]);
+/// To its end: all expectations hold and the results are there.
+fn check_to_the_end(name: &str, arguments: &[&str]) {
+    let mut demo = Demo::start(name, arguments);
     let (mut said, mut complained) = (String::new(), String::new());
     let stdout = demo.child.stdout.as_mut().expect("stdout is ours");
     stdout.read_to_string(&mut said).expect("text");
@@ -132,12 +132,22 @@ fn check_to_the_end(name: &str, protocol: &str) {
 
 #[test]
 fn all_expectations_hold_on_openflow_10() {
-    check_to_the_end("to-the-end-10", "1.0");
+    check_to_the_end("to-the-end-10", &["--emulated", "--protocols", "1.0"]);
 }
 
 #[test]
 fn all_expectations_hold_on_openflow_13() {
-    check_to_the_end("to-the-end-13", "1.3");
+    check_to_the_end("to-the-end-13", &["--emulated", "--protocols", "1.3"]);
+}
+
+/// README's command is the same on OpenFlow 1.0.
+#[test]
+fn ovs_all_expectations_hold_on_openflow_13() {
+    let needs = lab::Requirements { switches: true, rates: false };
+    if lab::testing::skip("ovs_all_expectations_hold_on_openflow_13", needs) {
+        return;
+    }
+    check_to_the_end("ovs-to-the-end-13", &["--protocols", "1.3"]);
 }
 
 /// Interrupted after a line of its story; before the first, while namespaces are being made, included.
