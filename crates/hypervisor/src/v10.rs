@@ -124,7 +124,7 @@ impl Switch {
             return Err(code::BAD_REQUEST_BAD_TYPE);
         };
         self.pending.take(xid);
-        self.confirm(xid);
+        self.confirm(xid, now);
         if let (Awaits::Barrier, Some(origin)) = (entry.awaits, entry.origin) {
             self.relay_reply(&origin, frame);
         }

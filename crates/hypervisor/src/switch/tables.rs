@@ -27,6 +27,8 @@ pub(crate) struct Operation {
     before: Vec<(u32, Option<Flow>)>,
     /// The changed group or meter as it was before (1.3).
     number_before: Option<(Kind, u32, Option<Numbered>)>,
+    /// Entries to be brought to the switch once more when this is done, and what they were before.
+    again: Vec<(u32, Option<Flow>)>,
 }
 
 /// What a message to the switch does to one of its entries.
@@ -54,7 +56,13 @@ impl Switch {
     /// Starts an operation of a tenant.
     pub(crate) fn begin(&mut self, tenant: TenantIndex) -> u32 {
         self.next_operation = self.next_operation.wrapping_add(1);
-        let operation = Operation { tenant, remaining: 0, before: Vec::new(), number_before: None };
+        let operation = Operation {
+            tenant,
+            remaining: 0,
+            before: Vec::new(),
+            number_before: None,
+            again: Vec::new(),
+        };
         self.operations.insert(self.next_operation, operation);
         self.next_operation
     }
@@ -184,7 +192,7 @@ impl Switch {
     }
 
     /// A barrier has shown that everything up to this xid is done.
-    pub(crate) fn confirm(&mut self, xid: u32) {
+    pub(crate) fn confirm(&mut self, xid: u32, now: Instant) {
         while let Some(&(sent, operation)) = self.unconfirmed.front() {
             if xid.wrapping_sub(sent) > u32::MAX / 2 {
                 break;
@@ -192,8 +200,10 @@ impl Switch {
             self.unconfirmed.pop_front();
             if let Some(state) = self.operations.get_mut(&operation) {
                 state.remaining = state.remaining.saturating_sub(1);
-                if state.remaining == 0 {
-                    self.operations.remove(&operation);
+                if state.remaining == 0
+                    && let Some(done) = self.operations.remove(&operation)
+                {
+                    self.submit_again(done.tenant, done.again, now);
                 }
             }
         }
@@ -218,6 +228,9 @@ impl Switch {
             self.replace_number(tenant, kind, number, before);
         }
         for (number, before) in before.into_iter().rev() {
+            if self.hand_on(tenant, operation, number, &before) {
+                continue;
+            }
             let current = self.take_flow(&cause, number);
             if let Some(current) = &current {
                 for piece in &current.pieces {
@@ -249,6 +262,56 @@ impl Switch {
         }
         if let Some(origin) = origin {
             self.refuse(origin, code);
+        }
+    }
+
+    /// If a later operation has changed the entry too, that one's result stands; should it fail as well, the entry goes
+    /// back to what was before both. Says whether there is one.
+    fn hand_on(
+        &mut self,
+        tenant: TenantIndex,
+        failed: u32,
+        number: u32,
+        before: &Option<Flow>,
+    ) -> bool {
+        let later = self
+            .operations
+            .iter_mut()
+            .filter(|(at, operation)| {
+                operation.tenant == tenant
+                    && at.wrapping_sub(failed) < u32::MAX / 2
+                    && operation.before.iter().any(|(other, _)| *other == number)
+            })
+            .min_by_key(|(at, _)| at.wrapping_sub(failed));
+        let Some((_, later)) = later else { return false };
+        for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
+            known.clone_from(before);
+        }
+        // On 1.3 a modification adds nothing: it may have found the entry that was refused missing.
+        if self.version != Version::V1_0 {
+            later.again.push((number, before.clone()));
+        }
+        true
+    }
+
+    /// Brings entries to the switch once more, as an operation of their own.
+    fn submit_again(
+        &mut self,
+        tenant: TenantIndex,
+        entries: Vec<(u32, Option<Flow>)>,
+        now: Instant,
+    ) {
+        for (number, before) in entries {
+            let Some(flow) = self.tenants[tenant.0 as usize].flows.get(number).cloned() else {
+                continue;
+            };
+            let operation = self.begin(tenant);
+            self.remember(Some(operation), number, before);
+            let operation = Some(operation);
+            let cause = Cause { tenant, origin: None, operation, direct: false, now };
+            for piece in &flow.pieces {
+                self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
+            }
         }
     }
 

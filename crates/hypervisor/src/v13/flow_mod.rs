@@ -172,7 +172,10 @@ impl Switch {
         let match_ = Match::from_v13(&flow_mod.match_).map_err(|error| error.error_code())?;
         let match_ = physical_match(&match_, tenant.id)?;
         let mut instructions = Vec::new();
-        if !flow_mod.instructions.is_empty() && flow_mod.table_id != TABLE_ALL {
+        // A deletion's instructions mean nothing.
+        let modifies =
+            matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT);
+        if modifies {
             let virtual_match = Match::from_v13(&flow_mod.match_);
             self.translate_instructions_v13(
                 cause.tenant,
