@@ -8,6 +8,7 @@
 mod support;
 
 mod actions;
+mod agreement;
 mod attacks;
 mod durability;
 mod fairness;
