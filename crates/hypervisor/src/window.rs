@@ -29,7 +29,7 @@ const LATE_ANSWERS: u32 = 4;
 const ALLOWANCE: Duration = Duration::from_micros(50);
 /// Units of queueing that are always tolerated, however slow the switch is.
 const ALLOWED_UNITS: u64 = 2;
-const PROBE_INTERVAL: Duration = Duration::from_secs(10);
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A bounded amount of unacknowledged work.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ pub struct Window {
     last_unloaded: Instant,
     starting: bool,
     was_full: bool,
+    probing: bool,
 }
 
 /// What has to be remembered with a message in flight to learn from its answer.
@@ -70,17 +71,20 @@ impl Window {
             last_unloaded: now,
             starting: true,
             was_full: false,
+            probing: false,
         }
     }
 
     /// Whether another message may be sent now.
-    pub fn is_open(&self, now: Instant) -> bool {
-        self.in_flight == 0 || (!self.is_probing(now) && self.in_flight < self.limit / SCALE)
+    pub fn is_open(&self) -> bool {
+        !self.probing && (self.in_flight == 0 || self.in_flight < self.limit / SCALE)
     }
 
-    /// Notes that a message waited because the window was closed.
-    pub fn note_full(&mut self) {
+    /// Notes that a message waits because the window is closed. Under lasting load it closes for good from time to
+    /// time, until a lonely message has been answered.
+    pub fn note_full(&mut self, now: Instant) {
         self.was_full = true;
+        self.probing |= now - self.last_unloaded > PROBE_INTERVAL;
     }
 
     /// Accounts for a message that is sent.
@@ -107,10 +111,10 @@ impl Window {
         self.in_flight = self.in_flight.saturating_sub(cost);
 
         let class = usize::from(sent.class) % CLASSES;
+        self.learn(class, took.0, sent.alone);
         if sent.alone {
-            let known = self.unloaded[class];
-            self.unloaded[class] = if known == 0 { took.0 } else { (known * 7 + took.0) / 8 };
             self.last_unloaded = now;
+            self.probing = false;
         }
         let unloaded = self.unloaded[class];
         if unloaded == 0 {
@@ -123,6 +127,26 @@ impl Window {
             self.was_full = false;
         }
         took
+    }
+
+    /// An answer to a lonely message says how long an unloaded switch takes; one that came sooner than that although it
+    /// was not alone says so too.
+    fn learn(&mut self, class: usize, took: u64, alone: bool) {
+        let known = self.unloaded[class];
+        self.unloaded[class] = match (alone, known) {
+            (true, 0) => took,
+            (false, 0) => 0,
+            // Far too long: the first ones often are, while the connection is set up.
+            _ if took < known / 2 => took,
+            _ if took < known => (known * 3 + took) / 4,
+            (true, _) => (known * 7 + took) / 8,
+            (false, _) => known,
+        };
+    }
+
+    /// Whether a lonely message has to be sent next, to learn from; nothing is in flight then.
+    pub fn wants_sample(&self) -> bool {
+        self.in_flight == 0 && self.probing
     }
 
     /// Follows one answer that took this long where it should have taken at most `target`.
@@ -167,10 +191,6 @@ impl Window {
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
-
-    fn is_probing(&self, now: Instant) -> bool {
-        self.was_full && now - self.last_unloaded > PROBE_INTERVAL
-    }
 }
 
 impl Sent {
@@ -210,13 +230,13 @@ mod tests {
         let mut sum = 0u64;
         let mut samples = 0u64;
         while now - start < 2_000_000_000 {
-            while window.is_open(Instant(now)) {
+            while window.is_open() {
                 let sent = window.on_send(0, 1, Instant(now));
                 free_at = free_at.max(now + delay / 2) + service;
                 busy += service;
                 flying.push_back((free_at + delay / 2, sent));
             }
-            window.note_full();
+            window.note_full(Instant(now));
             let (done, sent) = flying.pop_front().unwrap();
             now = done;
             window.on_ack(sent, 1, Instant(now));

@@ -25,7 +25,7 @@ impl Switch {
         }
         let at_once = state.queue.is_empty()
             && self.journal.is_safe(item.gate)
-            && self.window.is_open(now)
+            && self.window.is_open()
             && self.south.len() < self.settings.switch_bytes
             && self.line.is_empty()
             && state.admit(&item, now).is_ok();
@@ -37,6 +37,10 @@ impl Switch {
         } else {
             state.queue.push(item, message);
             self.line.activate(tenant.0);
+            if self.window.in_flight() == 0 {
+                // No answer is due that would bring the queue's turn.
+                self.run(now);
+            }
         }
     }
 
@@ -46,8 +50,11 @@ impl Switch {
             if self.south.len() >= self.settings.switch_bytes {
                 return;
             }
-            if !self.window.is_open(now) {
-                self.window.note_full();
+            if !self.window.is_open() {
+                self.window.note_full(now);
+                if self.window.wants_sample() {
+                    self.send_own_barrier(now);
+                }
                 // Only answers open the window again: make sure that there will be one.
                 if self.answers_due == 0 {
                     self.send_own_barrier(now);
