@@ -206,10 +206,10 @@ impl Switch {
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
         let tenant = request.tenant;
-        let is_probe = key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && physical == NO_BUFFER
-            && !self.view.owns_packet(tenant, key, in_port);
-        if !is_probe && physical == NO_BUFFER && !self.view.owns_packet(tenant, key, in_port) {
+        let is_probe =
+            key.get(Field::DlType) == u128::from(lldp::ETHERTYPE) && physical == NO_BUFFER;
+        let owned = physical != NO_BUFFER || self.view.owns_packet(tenant, key, in_port);
+        if !owned && !is_probe {
             return Err(code::BAD_REQUEST_EPERM);
         }
         out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
@@ -219,7 +219,7 @@ impl Switch {
         {
             frame::set_in_port(out, in_port);
         }
-        if is_probe {
+        if !owned {
             self.probe_actions_v13(tenant, packet.actions, out)?;
         } else {
             let packets = Packets::One(key, in_port);
@@ -230,12 +230,13 @@ impl Switch {
         if let Some(field) = out.get_mut(16..18) {
             field.copy_from_slice(&actions_len.to_be_bytes());
         }
-        if is_probe {
-            let id = self.tenants[tenant.0 as usize].id;
-            if !self.lldp.tag(packet.data, id, request.now, out) {
-                return Err(code::BAD_REQUEST_EPERM);
-            }
-        } else if physical == NO_BUFFER {
+        // Also where LLDP is the tenant's: the link may end at somebody else's port.
+        let id = self.tenants[tenant.0 as usize].id;
+        let tagged = is_probe && self.lldp.tag(packet.data, id, request.now, out);
+        if !tagged && !owned {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        if !tagged && physical == NO_BUFFER {
             out.extend_from_slice(packet.data);
         }
         if out.len() > usize::from(u16::MAX) {
