@@ -10,6 +10,7 @@ mod support;
 mod actions;
 mod agreement;
 mod attacks;
+mod bad_input;
 mod durability;
 mod fairness;
 mod flow_mod;

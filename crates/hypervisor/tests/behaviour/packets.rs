@@ -204,14 +204,16 @@ fn a_probe_reaches_the_tenant_that_sent_it() {
 #[test]
 fn a_probe_is_tagged_also_where_lldp_is_the_tenants() {
     // The other end of the link may be at another tenant's port.
-    let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
-    let (red, blue) = (world.connect("red"), world.connect("blue"));
-    world.say(red, 1, "out actions=output:2 data=lldp");
-    let probe = world.left[0].frame.clone();
-    world.packet(3, &probe);
-    assert_eq!((world.heard(red), world.heard(blue)), (vec![], vec![]));
-    world.packet(1, &probe);
-    assert!(world.received(red)[0].ends_with(&packet("lldp")));
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, BY_PORT));
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        world.say(red, 1, "out actions=output:2 data=lldp");
+        let probe = world.left[0].frame.clone();
+        world.packet(3, &probe);
+        assert_eq!((world.heard(red), world.heard(blue)), (vec![], vec![]));
+        world.packet(1, &probe);
+        assert!(world.received(red)[0].ends_with(&packet("lldp")));
+    }
 }
 
 #[test]
