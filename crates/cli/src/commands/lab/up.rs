@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Make a network; it stays until `weir lab down`
 ///
-/// TOPOLOGY is a file (*.toml, see docs/lab.md) or one of: single,HOSTS; linear,SWITCHES[,HOSTS]; tree,DEPTH,FANOUT;
+/// TOPOLOGY is a file (*.toml, see docs/lab.md) or one of: single,HOSTS; linear,SWITCHES or linear,SWITCHES,HOSTS; tree,DEPTH,FANOUT;
 /// leafspine,LEAVES,SPINES,HOSTS; fattree,K; isolation2013. Hosts are h1, h2, ... at 10.0.0.1, 10.0.0.2, ...; switches
 /// are s1, s2, ... Without a controller, switches learn addresses by themselves.
 #[derive(clap::Args)]
