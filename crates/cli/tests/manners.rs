@@ -163,7 +163,7 @@ fn every_command_has_help_with_an_example() {
         assert_eq!(code, Some(SUCCESS), "{command:?}");
         assert!(stdout.contains("Example:\n  "), "{command:?}: {stdout}");
         for page in stdout.split([' ', '\n']).filter_map(|word| word.strip_prefix("docs/")) {
-            let page = format!("docs/{}", page.trim_end_matches(['.', ',']));
+            let page = format!("docs/{}", page.trim_end_matches(['.', ',', ')', ':']));
             assert!(repository().join(&page).exists(), "{command:?} sends to {page}");
         }
     }

@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::signals;
 use anyhow::Context;
 use bench::{Options, Setup, System, Topology, Verdict};
+use report::Finding;
 use std::fs;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -137,10 +138,7 @@ impl Output {
             if !verdict.criteria.is_empty() {
                 write!(stdout, "\n{}", verdict.criteria_table())?;
             }
-            for (place, finding) in verdict.results.findings.iter().enumerate() {
-                let before = if place == 0 { "\n" } else { "" };
-                writeln!(stdout, "{before}{}: {}", finding.code, finding.text)?;
-            }
+            write!(stdout, "{}", findings(&verdict.results.findings))?;
         }
         if let Some(out) = &self.out {
             verdict.write(out)?;
@@ -148,6 +146,27 @@ impl Output {
         }
         Ok(if verdict.is_clean() { Exit::Success } else { Exit::Finding })
     }
+}
+
+/// The first of each kind in full, and how many more there are: a busy machine makes the same remark at every point.
+fn findings(all: &[Finding]) -> String {
+    let mut codes: Vec<&str> = all.iter().map(|finding| finding.code.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let mut text = String::new();
+    for code in codes {
+        let alike: Vec<_> = all.iter().filter(|finding| finding.code == code).collect();
+        if let Some(first) = alike.first() {
+            text += &format!("\n{code}: {}\n", first.text);
+        }
+        if alike.len() > 1 {
+            text += &format!(
+                "  and {} more of this kind; --json or --out gives all\n",
+                alike.len() - 1
+            );
+        }
+    }
+    text
 }
 
 /// A folder for the systems' configurations and logs; it goes with the command, however that ends.
@@ -211,5 +230,21 @@ fn quiet() {
     let mut stderr = std::io::stderr();
     if stderr.is_terminal() {
         let _ = write!(stderr, "\r\x1b[K");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_of_a_kind_are_told_once() {
+        let finding =
+            |code: &str, text: &str| Finding { code: code.to_owned(), text: text.to_owned() };
+        assert_eq!(findings(&[]), "");
+        let all = [finding("late", "a"), finding("leak", "b"), finding("late", "c")];
+        let expected =
+            "\nlate: a\n  and 1 more of this kind; --json or --out gives all\n\nleak: b\n";
+        assert_eq!(findings(&all), expected);
     }
 }

@@ -11,7 +11,7 @@ Example:
   weir bench relay --quick --out results/
   weir bench isolation-switch --runs 3 --duration 10
 
-The criteria and their figures are in docs/performance.md.")]
+The criteria are in docs/bench.md.")]
 pub struct Scenario {
     #[command(flatten)]
     effort: Effort,
