@@ -55,6 +55,8 @@ pub struct FlowTable {
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
     next: u32,
+    /// Which entry each entry on the switch stands for, by table, priority and match.
+    owners: HashMap<(u8, u16, Box<[u8]>), u32>,
 }
 
 impl FlowTable {
@@ -104,6 +106,9 @@ impl FlowTable {
         self.remove(id);
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
+        for piece in &flow.pieces {
+            self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
+        }
         self.flows.insert(id, flow);
         let FlowTable { flows, index, hasher, .. } = self;
         index.insert_unique(hash, id, |id| match flows.get(id) {
@@ -119,7 +124,24 @@ impl FlowTable {
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
         }
+        for piece in &flow.pieces {
+            self.forget_piece(flow.table, flow.priority, piece);
+        }
         Some(flow)
+    }
+
+    /// A piece that is gone from its entry does not stand in another's way any more.
+    pub fn forget_piece(&mut self, table: u8, priority: u16, piece: &Piece) {
+        self.owners.remove(&(table, priority, piece.match_wire.clone()));
+    }
+
+    /// Whether any piece of the entry would be the same entry on the switch as one of another number. Two of a tenant's
+    /// matches can become one when they are cut to its slice (1.0).
+    pub fn collides(&self, id: u32, flow: &Flow) -> bool {
+        flow.pieces.iter().any(|piece| {
+            let key = (flow.table, flow.priority, piece.match_wire.clone());
+            self.owners.get(&key).is_some_and(|owner| *owner != id)
+        })
     }
 
     /// The entry with exactly this table, match and priority.

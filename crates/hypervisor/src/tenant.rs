@@ -150,6 +150,13 @@ impl Tenant {
             || self.buckets.packet_in.take(self.limits.packet_in, now).is_ok()
     }
 
+    /// The entry is gone or has been written anew: none of its pieces is asleep any more.
+    pub(crate) fn forget_dormant(&mut self, number: u32, priority: u16) {
+        for (_, piece) in self.dormant.extract_if(.., |(known, _)| *known == number) {
+            self.flows.forget_piece(0, priority, &piece);
+        }
+    }
+
     /// Messages accepted and not finished.
     pub(crate) fn backlog(&self) -> usize {
         self.queue.len() + self.unanswered

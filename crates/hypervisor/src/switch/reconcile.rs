@@ -101,10 +101,12 @@ impl Switch {
                     }
                 } else if missing.len() == flow.pieces.len() {
                     self.take_flow(&cause, number);
-                } else if let Some(flow) = self.tenants[at].flows.get_mut(number) {
+                } else if !missing.is_empty() {
+                    let mut left = flow;
                     for piece in missing.into_iter().rev() {
-                        flow.pieces.remove(piece);
+                        left.pieces.remove(piece);
                     }
+                    self.tenants[at].flows.put(number, left);
                 }
             }
         }
@@ -124,10 +126,15 @@ impl Switch {
             let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
             for number in numbers {
                 let Some(mut flow) = self.tenants[at].flows.get(number).cloned() else { continue };
-                let wanted = if self.tenants[at].present {
+                let mut wanted = if self.tenants[at].present {
                     self.plan(tenant, &flow).unwrap_or_default()
                 } else {
                     Vec::new()
+                };
+                let as_wanted = Flow { pieces: wanted, ..flow.clone() };
+                wanted = match self.tenants[at].flows.collides(number, &as_wanted) {
+                    true => Vec::new(),
+                    false => as_wanted.pieces,
                 };
                 if wanted == flow.pieces {
                     continue;
@@ -192,6 +199,9 @@ impl Switch {
             let tenant = self.tenant_of(key.tenant);
             let kept = tenant.zip(flow).and_then(|(tenant, mut flow)| {
                 flow.pieces = self.plan(tenant, &flow).ok().filter(|pieces| !pieces.is_empty())?;
+                if self.tenants[tenant.0 as usize].flows.collides(number, &flow) {
+                    return None;
+                }
                 self.tenants[tenant.0 as usize].flows.put(number, flow);
                 Some(())
             });

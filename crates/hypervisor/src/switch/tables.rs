@@ -80,7 +80,7 @@ impl Switch {
         let key = StoreKey::new(state.id, Kind::Flow, number);
         let bytes = flow.to_bytes();
         let before = state.flows.remove(number);
-        state.dormant.retain(|(known, _)| *known != number);
+        state.forget_dormant(number, flow.priority);
         state.flows.put(number, flow);
         state.changes += 1;
         self.remember(cause.operation, number, before);
@@ -91,7 +91,7 @@ impl Switch {
     pub(crate) fn take_flow(&mut self, cause: &Cause, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let flow = state.flows.remove(number)?;
-        state.dormant.retain(|(known, _)| *known != number);
+        state.forget_dormant(number, flow.priority);
         state.changes += 1;
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.remember(cause.operation, number, Some(flow.clone()));

@@ -112,6 +112,11 @@ impl Switch {
         }
         // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.
         let number = old.unwrap_or_else(|| state.flows.number());
+        // Two entries of equal priority that are one within the slice: which would a packet meet? The switch can hold
+        // only one of them, so the tenant is told.
+        if state.flows.collides(number, &flow) {
+            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+        }
         self.put_flow(cause, number, flow.clone());
         for piece in &flow.pieces {
             let buffer_id = buffer_for(piece, buffered);

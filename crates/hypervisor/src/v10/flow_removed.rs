@@ -44,14 +44,18 @@ impl Switch {
         let gone = flow.pieces.remove(piece);
         flow.past_packets += removed.packet_count;
         flow.past_bytes += removed.byte_count;
+        let priority = flow.priority;
         if !flow.pieces.is_empty() {
             // The entry lives as long as any of its pieces; a packet that misses this one brings it back.
             if removed.reason == FlowRemovedReason::IDLE_TIMEOUT {
                 state.dormant.push((cookie.number, gone));
+            } else {
+                state.flows.forget_piece(0, priority, &gone);
             }
             return Ok(());
         }
-        state.dormant.retain(|(number, _)| *number != cookie.number);
+        state.flows.forget_piece(0, priority, &gone);
+        state.forget_dormant(cookie.number, priority);
         if let Some(flow) = state.flows.remove(cookie.number) {
             state.changes += 1;
             let key = StoreKey::new(state.id, Kind::Flow, cookie.number);
