@@ -8,6 +8,7 @@ use channel::{Address, Listener, Options, Scheme, Tls};
 use hypervisor::{Duration, LldpKey, Settings};
 use openflow::VersionSet;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -83,7 +84,14 @@ impl Daemon {
             shard.set_peers(handles.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("shard-{number}"))
-                .spawn(move || shard.run())
+                .spawn(move || {
+                    // A shard that is gone would leave its switches unserved behind a process that looks well. State
+                    // is safe at any moment: whoever supervises the process starts it again.
+                    if catch_unwind(AssertUnwindSafe(|| shard.run())).is_err() {
+                        tracing::error!(shard = number, "a shard ended by a panic; Weir ends");
+                        std::process::abort();
+                    }
+                })
                 .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
             threads.push(thread);
         }

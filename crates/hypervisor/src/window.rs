@@ -41,7 +41,7 @@ pub struct Window {
     /// Time per unit of work while the window was full, in nanoseconds.
     service: u64,
     last_ack: Instant,
-    /// The shortest of the answers that came late in a row, and how many did.
+    /// By what fraction the least late of the answers that came late in a row was late, and how many did.
     least_late: Option<(u64, u32)>,
     last_unloaded: Instant,
     starting: bool,
@@ -164,17 +164,18 @@ impl Window {
             }
             return;
         }
-        // One late answer may be the machine's doing; a queue that stands makes every answer late.
-        let (least, seen) = match self.least_late {
-            Some((least, seen)) => (least.min(took), seen + 1),
-            None => (took, 1),
+        // One late answer may be the machine's doing; a queue that stands makes every answer late. How late is told as a
+        // fraction, since answers to different classes of messages are compared.
+        let excess = (took - target) * u64::from(SCALE) / took;
+        let (excess, seen) = match self.least_late {
+            Some((least, seen)) => (least.min(excess), seen + 1),
+            None => (excess, 1),
         };
         if seen < LATE_ANSWERS {
-            self.least_late = Some((least, seen));
+            self.least_late = Some((excess, seen));
             return;
         }
         self.least_late = None;
-        let excess = (least - target) * u64::from(SCALE) / least;
         // At most a half, and with a gain of 0.8.
         let cut = (u64::from(self.limit) * excess * 4 / 5 / u64::from(SCALE))
             .min(u64::from(self.limit) / 2);
@@ -246,6 +247,27 @@ mod tests {
             }
         }
         ((sum / samples) as u32, busy as f64 / (now - start) as f64)
+    }
+
+    #[test]
+    fn late_answers_of_different_classes_are_judged_together() {
+        let mut window = Window::new(Instant(0));
+        let mut now = 0;
+        // Class 0 takes 1 ms, class 1 takes 100 ms.
+        for (class, took) in [(0, 1_000_000), (1, 100_000_000)] {
+            let sent = window.on_send(class, 1, Instant(now));
+            now += took;
+            window.on_ack(sent, 1, Instant(now));
+        }
+        let before = window.limit();
+        for class in [0, 1, 0, 1, 0, 1, 0, 1] {
+            let [first, second] = [0; 2].map(|_| window.on_send(class, 1, Instant(now)));
+            now += if class == 0 { 3_000_000 } else { 300_000_000 };
+            window.release(1);
+            window.on_ack(second, 1, Instant(now));
+            assert_eq!(first.at(), second.at());
+        }
+        assert!((3..before).contains(&window.limit()), "{} after {before}", window.limit());
     }
 
     #[test]
