@@ -109,7 +109,7 @@ impl Switch {
             MessageType::QUEUE_GET_CONFIG_REPLY => {
                 self.queue_config_reply_v13(header.xid, body, now)
             }
-            MessageType::EXPERIMENTER => self.vendor_from_switch_v10(header.xid, frame, now),
+            MessageType::EXPERIMENTER => self.relay_experimenter(header.xid, frame, now),
             MessageType::HELLO
             | MessageType::ECHO_REPLY
             | MessageType::FEATURES_REPLY

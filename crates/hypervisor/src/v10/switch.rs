@@ -117,7 +117,7 @@ impl Switch {
     }
 
     /// A vendor's answer goes to whom it answers.
-    pub(crate) fn vendor_from_switch_v10(
+    pub(crate) fn relay_experimenter(
         &mut self,
         xid: u32,
         frame: &[u8],
