@@ -359,12 +359,14 @@ impl Lab {
         processes
     }
 
-    /// The link is this lab's only if its other end is in this lab's namespace, or is its address.
+    /// The link is this lab's only if its other end is in this lab's namespace: a lab that came up
+    /// since ours was half down may have been given the same name and the same addresses.
     fn remove_control_link(&self, control: &ControlLink) -> Result<bool> {
-        let list = ["-oneline", "addr", "show", "dev", &control.interface];
+        let list = ["-oneline", "link", "show", "dev", &control.interface];
         let Ok(listing) = run(self.program("ip").args(list)) else { return Ok(false) };
-        let ours =
-            listing.trim().is_empty() || listing.contains(&format!(" inet {}/", control.host));
+        let namespace = plan::switches_namespace(self.name());
+        let mut words = listing.split_whitespace().skip_while(|word| *word != "link-netns");
+        let ours = words.nth(1) == Some(&namespace);
         if ours {
             run(self.program("ip").args(["link", "delete", &control.interface]))?;
         }

@@ -263,6 +263,26 @@ fn root_what_is_not_ours_stays() {
     );
 }
 
+/// A control link's name and addresses go to the next lab as soon as they are free.
+#[test]
+fn root_a_second_removal_leaves_the_next_lab_alone() {
+    if lab::testing::skip("root_a_second_removal_leaves_the_next_lab_alone", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("twice");
+    let lab = place.up("single,1", &place.options());
+    let late = Lab::open(&place.prefix, &place.state).unwrap();
+    let first = link(&lab).unwrap();
+    lab.down().unwrap();
+    let options = Options { name: Some(format!("{}-b", place.prefix)), ..place.options() };
+    let next = place.up("single,1", &options);
+    assert_eq!(link(&next).as_ref(), Some(&first), "the test needs the same link again");
+    late.down().unwrap();
+    assert!(Path::new("/sys/class/net").join(&first).exists());
+    next.down().unwrap();
+    place.check_nothing_left(Some(&first));
+}
+
 /// The figure: 20 switches and 40 hosts within 15 seconds.
 #[test]
 fn root_twenty_switches_and_forty_hosts_in_time() {
