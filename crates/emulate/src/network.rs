@@ -182,6 +182,14 @@ impl Network {
         self.places.get(host.0).copied()
     }
 
+    /// The links between switches, each from both its ends.
+    pub(crate) fn switch_wires(&self) -> impl Iterator<Item = (Point, Point)> {
+        self.wires.iter().filter_map(|(from, end)| match end {
+            End::Switch(to) => Some((*from, *to)),
+            End::Host(_) => None,
+        })
+    }
+
     /// When [`Network::tick`] may next have something to do, ns.
     pub fn next_deadline(&self) -> Option<u64> {
         self.switches.iter().filter_map(Switch::next_deadline).min()

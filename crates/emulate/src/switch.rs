@@ -293,6 +293,14 @@ impl Switch {
         self.deliver_to_all(effects);
     }
 
+    /// Sets the [`port_config`](crate::port_config) bits of a port, as an administrator at the switch
+    /// would: nobody is told.
+    pub fn set_port_config(&mut self, number: u32, bits: u32) {
+        if let Some(port) = self.datapath.ports.get_mut(&number) {
+            port.config = bits;
+        }
+    }
+
     /// As [`Switch::add_port`], for all sessions.
     pub fn plug(&mut self, now: u64, port: PortConfig) {
         let port = Port::new(now, port);

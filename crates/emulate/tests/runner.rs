@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use channel::blocking::Client;
 use channel::{Address, Listener, Options};
 use common::path;
-use emulate::{Fault, HostIndex, Network, Runner, ServiceTime, SwitchIndex};
+use emulate::{Fault, HostIndex, Network, Runner, Seen, ServiceTime, SwitchIndex};
 use openflow::v10::{Action, FlowMod, Message, PacketOut, PortNo};
 use openflow::{ListBuf, Version, VersionSet};
 
@@ -236,5 +236,66 @@ fn a_peer_that_does_not_speak_openflow_is_cut_and_others_stay() {
             assert!(bad.receive_within(pause).is_ok());
         }
         assert_eq!(ask(&mut good, 3, Message::EchoRequest(b""))[1], 3);
+    }
+}
+
+/// What a tap saw, in short words, beside HELLO and the like.
+type Story = std::sync::Arc<std::sync::Mutex<Vec<(u64, String)>>>;
+
+#[test]
+fn a_tap_is_shown_everything_in_order() {
+    use emulate::controller::{Behaviour, ControllerRunner};
+    let controller = ControllerRunner::new(Behaviour::Hub)
+        .versions(VersionSet::only(Version::V1_0))
+        .start(loopback())
+        .unwrap();
+    let story = Story::default();
+    let told = std::sync::Arc::clone(&story);
+    let running = Runner::new(Network::single(2, |_| {}))
+        .dial_all(controller.address())
+        .tap(move |at, seen| {
+            let text = match seen {
+                Seen::Opened { dialled, .. } => format!("opened {dialled:?}"),
+                Seen::Closed { .. } => "closed".to_owned(),
+                Seen::Received { frame, .. } => format!("received {}", frame[1]),
+                Seen::Sent { frame, .. } => format!("sent {}", frame[1]),
+                Seen::Delivered { host, .. } => format!("delivered to {}", host.0),
+            };
+            told.lock().unwrap().push((at, text));
+        })
+        .start()
+        .unwrap();
+    controller.wait_for("the switch", SECONDS, |counters| counters.switches == 1).unwrap();
+    let frame = path(1, 2).udp(1, 2, b"");
+    running.call(move |network, now| network.inject(now, HostIndex(0), &frame)).unwrap();
+    running
+        .wait_for("the packet", SECONDS, |n| n.host(HostIndex(1)).unwrap().packets == 1)
+        .unwrap();
+
+    running.set_powered(SWITCH, false).unwrap();
+    controller.wait_for("the switch to go", SECONDS, |counters| counters.switches == 0).unwrap();
+    running.set_powered(SWITCH, true).unwrap();
+    controller.wait_for("the switch again", SECONDS, |counters| counters.switches == 1).unwrap();
+    assert!(running.now() > 0);
+    running.stop().unwrap();
+
+    let story = story.lock().unwrap();
+    let received = |told: &(u64, String)| told.1.starts_with("received");
+    assert!(story.iter().filter(|told| !received(told)).is_sorted_by_key(|told| told.0));
+    let mut words = story.iter().map(|(_, text)| text.as_str());
+    let expected = [
+        "opened Some(0)",
+        "received 0",
+        "received 5",
+        "sent 6",
+        "sent 10",
+        "received 13",
+        "delivered to 1",
+        "closed",
+        "opened Some(0)",
+        "sent 6",
+    ];
+    for word in expected {
+        assert!(words.any(|told| told == word), "no {word} (in its place) in {story:?}");
     }
 }

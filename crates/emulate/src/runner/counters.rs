@@ -96,9 +96,10 @@ impl Shared {
     }
 }
 
-fn for_each_frame(mut bytes: &[u8], mut look: impl FnMut(&[u8])) {
+/// Shows each whole frame in turn.
+pub(super) fn for_each_frame(mut bytes: &[u8], mut look: impl FnMut(&[u8])) {
     while let Ok(Some(length)) = openflow::frame::next(bytes) {
-        look(bytes);
+        look(bytes.get(..length).unwrap_or_default());
         bytes = bytes.get(length..).unwrap_or_default();
     }
 }

@@ -18,6 +18,7 @@ mod counters;
 mod line;
 mod pace;
 mod station;
+mod tap;
 mod worker;
 
 use std::sync::Arc;
@@ -29,11 +30,13 @@ use channel::{Address, EventLoop, Options, Tls, Waker};
 
 pub use counters::Counters;
 pub(crate) use line::Line;
+pub use tap::Seen;
 
 use crate::error::Error;
 use crate::network::{Network, SwitchIndex};
 use crate::service::ServiceTime;
 use counters::Shared;
+use tap::Tap;
 use worker::{Command, Worker};
 
 /// A network and how its switches meet their controllers; [`Runner::start`] sets it going.
@@ -43,6 +46,7 @@ pub struct Runner {
     services: Vec<(SwitchIndex, ServiceTime)>,
     tls: Option<Tls>,
     options: Options,
+    tap: Option<Tap>,
 }
 
 /// How a switch meets a controller.
@@ -56,7 +60,8 @@ impl Runner {
     /// Runs this network; nobody is connected yet.
     pub fn new(network: Network) -> Runner {
         let options = Options { send_buffer: 1 << 20, ..Options::default() };
-        Runner { network, doors: Vec::new(), services: Vec::new(), tls: None, options }
+        let (doors, services) = (Vec::new(), Vec::new());
+        Runner { network, doors, services, tls: None, options, tap: None }
     }
 
     /// The switch dials a controller, and again with back-off whenever the connection is lost.
@@ -103,6 +108,14 @@ impl Runner {
         self
     }
 
+    /// Shows everything that happens between switches and controllers, with its time in ns (as in
+    /// [`Running::now`]). It runs on the network's thread: it must be quick, and must not wait.
+    #[must_use]
+    pub fn tap(mut self, tap: impl FnMut(u64, Seen<'_>) + Send + 'static) -> Runner {
+        self.tap = Some(Box::new(tap));
+        self
+    }
+
     /// Binds the listeners and starts the thread.
     pub fn start(self) -> Result<Running, Error> {
         let event_loop = EventLoop::new()?;
@@ -112,6 +125,7 @@ impl Runner {
         let started = Instant::now();
         let mut worker =
             Worker::new(event_loop, self.network, receiver, &shared, started, self.options);
+        worker.set_tap(self.tap);
         for (switch, service) in self.services {
             worker.set_service(switch, service)?;
         }
@@ -165,6 +179,18 @@ impl Running {
     pub fn set_service(&self, switch: SwitchIndex, service: ServiceTime) -> Result<(), Error> {
         self.sender.send(Command::Service(switch, service)).map_err(|_| Error::Stopped)?;
         self.waker.wake().map_err(Error::Thread)
+    }
+
+    /// Takes a switch's control plane away, as when it loses power: its connections are cut, and it
+    /// neither dials nor accepts until it is powered again. Its links and tables are the caller's.
+    pub fn set_powered(&self, switch: SwitchIndex, powered: bool) -> Result<(), Error> {
+        self.sender.send(Command::Power(switch, powered)).map_err(|_| Error::Stopped)?;
+        self.waker.wake().map_err(Error::Thread)
+    }
+
+    /// The network's time: ns since the runner started.
+    pub fn now(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
     }
 
     /// Waits until `is_so` says yes, looking once a millisecond.

@@ -13,6 +13,8 @@ use crate::session::SessionId;
 pub(super) struct Station {
     pub(super) cpu: Cpu,
     pub(super) has_service_time: bool,
+    /// Whether it meets controllers at all.
+    pub(super) powered: bool,
     /// The message being served, and for whom.
     pub(super) serving: Option<(SessionId, Vec<u8>)>,
     pub(super) callers: Vec<Caller>,
@@ -37,6 +39,7 @@ impl Station {
         Station {
             cpu: Cpu::default(),
             has_service_time: false,
+            powered: true,
             serving: None,
             callers: Vec::new(),
             listeners: Vec::new(),

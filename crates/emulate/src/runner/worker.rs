@@ -11,12 +11,13 @@ use channel::{
 };
 
 use super::Door;
-use super::counters::Shared;
+use super::counters::{Shared, for_each_frame};
 use super::line::Line;
 use super::pace::{self, Wait};
 use super::station::{Caller, Station};
+use super::tap::{Seen, Tap};
 use crate::error::Error;
-use crate::network::{Network, SwitchIndex};
+use crate::network::{Journey, Network, SwitchIndex};
 use crate::service::ServiceTime;
 use crate::session::SessionId;
 
@@ -26,6 +27,7 @@ type Work = Box<dyn FnOnce(&mut Network, u64) + Send>;
 pub(super) enum Command {
     Work(Work),
     Service(SwitchIndex, ServiceTime),
+    Power(SwitchIndex, bool),
     Stop,
 }
 
@@ -36,6 +38,7 @@ pub(super) struct Worker {
     stations: Vec<Station>,
     started: Instant,
     options: Options,
+    tap: Option<Tap>,
     stopping: bool,
     /// Whether a station stopped for others' sake and has more to do.
     unfinished: bool,
@@ -68,9 +71,14 @@ impl Worker {
             stations,
             started,
             options,
+            tap: None,
             stopping: false,
             unfinished: false,
         }
+    }
+
+    pub(super) fn set_tap(&mut self, tap: Option<Tap>) {
+        self.tap = tap;
     }
 
     pub(super) fn set_service(
@@ -163,7 +171,8 @@ impl Worker {
 
     fn next_due(&self) -> Option<u64> {
         let services = self.stations.iter().filter_map(|station| station.cpu.done_at());
-        let callers = self.stations.iter().flat_map(|station| &station.callers);
+        let powered = self.stations.iter().filter(|station| station.powered);
+        let callers = powered.flat_map(|station| &station.callers);
         let dials = callers.filter(|caller| caller.session.is_none()).map(|caller| caller.dial_at);
         services.chain(dials).chain(self.network.next_deadline()).min()
     }
@@ -180,6 +189,7 @@ impl Worker {
                     // The caller named a switch; one that is not there has no service time.
                     let _ = self.set_service(switch, service);
                 }
+                Ok(Command::Power(switch, powered)) => self.set_powered(switch.0, powered),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => {
                     self.stopping = true;
                     return;
@@ -188,6 +198,22 @@ impl Worker {
             }
         }
         self.unfinished = true;
+    }
+
+    fn set_powered(&mut self, index: usize, powered: bool) {
+        let now = self.now();
+        let Some(station) = self.stations.get_mut(index) else { return };
+        station.powered = powered;
+        let sessions: Vec<SessionId> = station.lines.iter().map(|(id, _)| *id).collect();
+        if powered {
+            for caller in &mut station.callers {
+                caller.dial_at = now;
+            }
+        } else {
+            for session in sessions {
+                self.close(index, session);
+            }
+        }
     }
 
     fn ready(&mut self, readiness: &Readiness) {
@@ -211,6 +237,8 @@ impl Worker {
         for (_, listener) in &station.listeners {
             loop {
                 match listener.accept() {
+                    // Without power there is nobody to talk to.
+                    Ok(Some(_)) if !station.powered => {}
                     Ok(Some((connection, _))) => accepted.push(connection),
                     Ok(None) => break,
                     Err(_) => {
@@ -233,8 +261,9 @@ impl Worker {
             let callers = self.stations.get(index).map_or(0, |station| station.callers.len());
             for caller_index in 0..callers {
                 let Some(station) = self.stations.get_mut(index) else { return };
+                let powered = station.powered;
                 let Some(caller) = station.callers.get_mut(caller_index) else { continue };
-                if caller.session.is_some() || caller.dial_at > now {
+                if !powered || caller.session.is_some() || caller.dial_at > now {
                     continue;
                 }
                 match caller.dialer.dial() {
@@ -263,17 +292,33 @@ impl Worker {
             caller.session = Some(session);
         }
         station.lines.push((session, line));
+        let switch = SwitchIndex(index);
+        self.show(self.now(), Seen::Opened { switch, session, dialled: caller });
+    }
+
+    fn show(&mut self, at: u64, seen: Seen<'_>) {
+        if let Some(tap) = &mut self.tap {
+            tap(at, seen);
+        }
+    }
+
+    fn show_delivered(&mut self, at: u64, journey: &Journey) {
+        for (host, frame) in &journey.delivered {
+            self.show(at, Seen::Delivered { host: *host, frame });
+        }
     }
 
     /// Ends a session.
     fn close(&mut self, index: usize, session: SessionId) {
         let now = self.now();
         let Some(station) = self.stations.get_mut(index) else { return };
-        if let Some(at) = station.lines.iter().position(|(id, _)| *id == session) {
-            let (_, line) = station.lines.remove(at);
+        if let Some(place) = station.lines.iter().position(|(id, _)| *id == session) {
+            let (_, line) = station.lines.remove(place);
             line.close(&mut self.event_loop);
             station.shared.disconnections.fetch_add(1, Relaxed);
+            self.show(now, Seen::Closed { switch: SwitchIndex(index), session });
         }
+        let Some(station) = self.stations.get_mut(index) else { return };
         if station.serving.take_if(|(id, _)| *id == session).is_some() {
             station.cpu.abandon(now);
         }
@@ -305,12 +350,18 @@ impl Worker {
             match station.next_frame(now) {
                 Ok(None) => return self.close_ended(index),
                 Err(session) => self.close(index, session),
-                Ok(Some((session, _, frame))) if !station.has_service_time => {
+                Ok(Some((session, arrival, frame))) if !station.has_service_time => {
+                    let switch = SwitchIndex(index);
+                    self.show(arrival, Seen::Received { switch, session, frame: &frame });
                     self.handle(index, session, &frame);
                 }
                 Ok(Some((session, arrival, frame))) => {
                     let type_ = openflow::frame::type_(&frame).unwrap_or_default();
                     station.cpu.begin(arrival, type_);
+                    let switch = SwitchIndex(index);
+                    if let Some(tap) = &mut self.tap {
+                        tap(arrival, Seen::Received { switch, session, frame: &frame });
+                    }
                     station.serving = Some((session, frame));
                 }
             }
@@ -339,6 +390,7 @@ impl Worker {
             }
         }
         let journey = self.network.handle_on(now, SwitchIndex(index), session, frame);
+        self.show_delivered(now, &journey);
         if journey.disconnect {
             self.send(index);
             if let Some(line) = self.stations.get_mut(index).and_then(|s| s.line(session)) {
@@ -352,7 +404,8 @@ impl Worker {
     fn tick(&mut self) {
         let now = self.now();
         if self.network.next_deadline().is_some_and(|due| due <= now) {
-            self.network.tick(now);
+            let journey = self.network.tick(now);
+            self.show_delivered(now, &journey);
         }
     }
 
@@ -379,6 +432,7 @@ impl Worker {
 
     /// Moves what a switch has to say to its connections.
     fn send(&mut self, index: usize) {
+        let now = self.now();
         let Some(switch) = self.network.switch_mut(SwitchIndex(index)) else { return };
         let Some(station) = self.stations.get_mut(index) else { return };
         for (session, line) in &mut station.lines {
@@ -391,6 +445,10 @@ impl Worker {
                     continue;
                 }
                 station.shared.count_sent(output);
+                if let Some(tap) = &mut self.tap {
+                    let (switch, session) = (SwitchIndex(index), *session);
+                    for_each_frame(output, |frame| tap(now, Seen::Sent { switch, session, frame }));
+                }
                 line.send(output);
             }
         }

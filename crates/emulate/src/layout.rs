@@ -1,0 +1,285 @@
+//! Shapes of networks that controllers are measured with (RFC 8456, section 4.1 and appendix A.1):
+//! switches with dpids 1, 2, …, and one host at each end.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+
+use hashbrown::HashMap;
+
+use crate::network::{HostIndex, Network, Point, SwitchIndex};
+use crate::switch::{Config, Switch};
+
+/// A shape. Port 1 of each switch is for a host; the ports behind it lead to neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Every leaf is linked to every spine. Leaves have the dpids 1, 2, …, spines those behind.
+    LeafSpine {
+        /// Where hosts are.
+        leaves: u16,
+        /// What joins them.
+        spines: u16,
+    },
+    /// A row.
+    Linear {
+        /// How many.
+        switches: u16,
+    },
+    /// A row whose ends are linked.
+    Ring {
+        /// How many; three at least.
+        switches: u16,
+    },
+}
+
+/// One switch on a packet's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The switch.
+    pub switch: SwitchIndex,
+    /// The port by which the packet comes.
+    pub in_port: u32,
+    /// The port by which it leaves.
+    pub out_port: u32,
+}
+
+/// The most switches that a layout may have.
+const MOST_SWITCHES: u16 = 1000;
+
+impl Layout {
+    /// The host at the first switch (the first leaf): number 1, see [`Network::add_numbered_host`].
+    pub const NEAR: HostIndex = HostIndex(0);
+    /// The host at the last switch, the last leaf, or half way round: number 2.
+    pub const FAR: HostIndex = HostIndex(1);
+
+    /// How many switches it has.
+    pub fn switches(self) -> usize {
+        match self {
+            Layout::LeafSpine { leaves, spines } => usize::from(leaves) + usize::from(spines),
+            Layout::Linear { switches } | Layout::Ring { switches } => switches.into(),
+        }
+    }
+
+    /// The same shape with about so many switches: exactly so many, but never fewer than the shape
+    /// needs.
+    #[must_use]
+    pub fn with_switches(self, switches: u16) -> Layout {
+        match self {
+            Layout::LeafSpine { spines, .. } => {
+                Layout::LeafSpine { leaves: switches.saturating_sub(spines).max(1), spines }
+            }
+            Layout::Linear { .. } => Layout::Linear { switches: switches.max(1) },
+            Layout::Ring { .. } => Layout::Ring { switches: switches.max(3) },
+        }
+    }
+
+    /// Whether there is more than one way between two switches, so that flooded packets multiply.
+    pub fn has_loops(self) -> bool {
+        match self {
+            Layout::LeafSpine { leaves, spines } => leaves > 1 && spines > 1,
+            Layout::Linear { .. } => false,
+            Layout::Ring { .. } => true,
+        }
+    }
+
+    /// The network; `configure` may change each switch first. With one switch both hosts are there.
+    pub fn build(self, mut configure: impl FnMut(&mut Config)) -> Network {
+        let mut network = Network::new();
+        let links = self.links();
+        let count = self.switches();
+        // Port 1 is the near host's, and the one behind the last link is the far host's when a single
+        // switch has both.
+        let mut next_port = vec![2; count];
+        for index in 0..count {
+            let degree = links.iter().filter(|(a, b)| *a == index || *b == index).count() as u32;
+            let ports = 1 + degree + u32::from(count == 1);
+            let mut config = Config::new(index as u64 + 1, ports);
+            configure(&mut config);
+            network.add_switch(Switch::new(config));
+        }
+        let mut take = |index: usize| {
+            let place = next_port.get_mut(index);
+            let port = place.map_or(0, |port| std::mem::replace(port, *port + 1));
+            Point { switch: SwitchIndex(index), port }
+        };
+        for (a, b) in links {
+            network.link(take(a), take(b));
+        }
+        let far = self.far_switch();
+        let far_port = if count == 1 { 2 } else { 1 };
+        network.add_numbered_host(1, Point { switch: SwitchIndex(0), port: 1 });
+        network.add_numbered_host(2, Point { switch: SwitchIndex(far), port: far_port });
+        network
+    }
+
+    fn far_switch(self) -> usize {
+        match self {
+            Layout::LeafSpine { leaves, .. } => usize::from(leaves) - 1,
+            Layout::Linear { switches } => usize::from(switches) - 1,
+            Layout::Ring { switches } => usize::from(switches) / 2,
+        }
+    }
+
+    fn links(self) -> Vec<(usize, usize)> {
+        match self {
+            Layout::LeafSpine { leaves, spines } => {
+                let spine = |n: u16| usize::from(leaves + n);
+                let pairs = |leaf| (0..spines).map(move |n| (usize::from(leaf), spine(n)));
+                (0..leaves).flat_map(pairs).collect()
+            }
+            Layout::Linear { switches } => {
+                (1..usize::from(switches)).map(|right| (right - 1, right)).collect()
+            }
+            Layout::Ring { switches } => {
+                let switches = usize::from(switches);
+                (0..switches).map(|left| (left, (left + 1) % switches)).collect()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Layout::LeafSpine { leaves, spines } => write!(f, "leafspine,{leaves},{spines}"),
+            Layout::Linear { switches } => write!(f, "linear,{switches}"),
+            Layout::Ring { switches } => write!(f, "ring,{switches}"),
+        }
+    }
+}
+
+impl FromStr for Layout {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Layout, String> {
+        let parts: Vec<&str> = text.split(',').collect();
+        let number = |text: &str| text.parse::<u16>().ok();
+        let layout = match parts.as_slice() {
+            ["leafspine", leaves, spines] => {
+                number(leaves).zip(number(spines)).and_then(|(leaves, spines)| {
+                    let total = u32::from(leaves) + u32::from(spines);
+                    let fits = leaves >= 1 && spines >= 1 && total <= MOST_SWITCHES.into();
+                    fits.then_some(Layout::LeafSpine { leaves, spines })
+                })
+            }
+            ["linear", switches] => number(switches)
+                .filter(|switches| (1..=MOST_SWITCHES).contains(switches))
+                .map(|switches| Layout::Linear { switches }),
+            ["ring", switches] => number(switches)
+                .filter(|switches| (3..=MOST_SWITCHES).contains(switches))
+                .map(|switches| Layout::Ring { switches }),
+            _ => None,
+        };
+        layout.ok_or_else(|| {
+            format!(
+                "{text}: must be leafspine,LEAVES,SPINES or linear,SWITCHES (1 to {MOST_SWITCHES} \
+                 switches) or ring,SWITCHES (3 to {MOST_SWITCHES})"
+            )
+        })
+    }
+}
+
+/// Finding the way.
+impl Network {
+    /// All links between switches, each in both directions: where it leaves and where it arrives.
+    pub fn links(&self) -> impl Iterator<Item = (Point, Point)> {
+        self.switch_wires()
+    }
+
+    /// A shortest way from host to host over links whose ports are up: the hops in order. `None`
+    /// when there is no way.
+    pub fn shortest_path(&self, from: HostIndex, to: HostIndex) -> Option<Vec<Hop>> {
+        let (start, goal) = (self.place_of(from)?, self.place_of(to)?);
+        let is_up = |point: Point| {
+            let switch = self.switch(point.switch);
+            switch.and_then(|switch| switch.port(point.port)).is_some_and(|port| port.is_up())
+        };
+        let mut links: Vec<(Point, Point)> =
+            self.links().filter(|(a, b)| is_up(*a) && is_up(*b)).collect();
+        links.sort_unstable();
+        // By which link each switch was reached first.
+        let mut reached: HashMap<SwitchIndex, Option<(Point, Point)>> = HashMap::new();
+        reached.insert(start.switch, None);
+        let mut waiting = VecDeque::from([start.switch]);
+        while let Some(switch) = waiting.pop_front() {
+            for &(a, b) in links.iter().filter(|(a, _)| a.switch == switch) {
+                if !reached.contains_key(&b.switch) {
+                    reached.insert(b.switch, Some((a, b)));
+                    waiting.push_back(b.switch);
+                }
+            }
+        }
+        let mut hops = Vec::new();
+        let (mut switch, mut out_port) = (goal.switch, goal.port);
+        while let Some((a, b)) = *reached.get(&switch)? {
+            hops.push(Hop { switch, in_port: b.port, out_port });
+            (switch, out_port) = (a.switch, a.port);
+        }
+        hops.push(Hop { switch, in_port: start.port, out_port });
+        hops.reverse();
+        Some(hops)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        for text in ["leafspine,2,1", "linear,1", "ring,3"] {
+            assert_eq!(text.parse::<Layout>().unwrap().to_string(), text);
+        }
+        for text in
+            ["", "ring,2", "linear,0", "linear,1001", "leafspine,999,2", "leafspine,2", "x,1"]
+        {
+            let error = text.parse::<Layout>().unwrap_err();
+            assert!(error.contains("leafspine,LEAVES,SPINES") && error.contains("1000"), "{error}");
+        }
+    }
+
+    /// How many links there are, and the hops from near to far as (dpid, in port, out port).
+    #[track_caller]
+    fn check(text: &str, links: usize, hops: &[(u64, u32, u32)]) {
+        let layout: Layout = text.parse().unwrap();
+        let network = layout.build(|_| {});
+        assert_eq!(network.switches().len(), layout.switches(), "{text}");
+        assert_eq!(network.links().count(), links * 2, "{text}");
+        let path = network.shortest_path(Layout::NEAR, Layout::FAR).unwrap();
+        let found: Vec<_> =
+            path.iter().map(|hop| (hop.switch.0 as u64 + 1, hop.in_port, hop.out_port)).collect();
+        assert_eq!(found, hops, "{text}");
+    }
+
+    #[test]
+    fn shapes() {
+        check("linear,1", 0, &[(1, 1, 2)]);
+        check("linear,3", 2, &[(1, 1, 2), (2, 2, 3), (3, 2, 1)]);
+        check("ring,4", 4, &[(1, 1, 2), (2, 2, 3), (3, 2, 1)]);
+        check("leafspine,2,1", 2, &[(1, 1, 2), (3, 2, 3), (2, 2, 1)]);
+        check("leafspine,3,2", 6, &[(1, 1, 2), (4, 2, 4), (3, 2, 1)]);
+    }
+
+    #[test]
+    fn another_way_is_found_when_a_link_is_down() {
+        let mut network = "ring,4".parse::<Layout>().unwrap().build(|_| {});
+        network.set_link_up(Point { switch: SwitchIndex(0), port: 2 }, false);
+        let path = network.shortest_path(Layout::NEAR, Layout::FAR).unwrap();
+        let switches: Vec<usize> = path.iter().map(|hop| hop.switch.0).collect();
+        assert_eq!(switches, [0, 3, 2]);
+        network.set_link_up(Point { switch: SwitchIndex(0), port: 3 }, false);
+        assert_eq!(network.shortest_path(Layout::NEAR, Layout::FAR), None);
+    }
+
+    #[test]
+    fn growing_keeps_the_shape() {
+        for (text, switches, grown) in [
+            ("leafspine,2,2", 10, "leafspine,8,2"),
+            ("linear,2", 5, "linear,5"),
+            ("ring,4", 2, "ring,3"),
+        ] {
+            let layout: Layout = text.parse().unwrap();
+            assert_eq!(layout.with_switches(switches).to_string(), grown);
+        }
+    }
+}
