@@ -87,7 +87,8 @@ impl Window {
         self.probing |= now - self.last_unloaded > PROBE_INTERVAL;
     }
 
-    /// Accounts for a message that is sent.
+    /// Accounts for a message that is sent. One of no cost asks only how far the switch has got: were it counted, a
+    /// window of a few units would be filled by such questions.
     pub fn on_send(&mut self, class: u8, cost: u32, now: Instant) -> Sent {
         let alone = self.in_flight == 0;
         self.in_flight += cost;
@@ -102,8 +103,10 @@ impl Window {
     /// Learns from an answer; `cost` is all the work that it shows to be done. Returns the time that it took.
     pub fn on_ack(&mut self, sent: Sent, cost: u32, now: Instant) -> Duration {
         let took = now - sent.at;
-        if self.was_full && cost > 0 {
-            let per_unit = (now - self.last_ack.max(sent.at)).0 / u64::from(cost);
+        // A barrier of the hypervisor's own takes the switch's time, too.
+        let served = cost + u32::from(sent.cost == 0);
+        if self.was_full && served > 0 {
+            let per_unit = (now - self.last_ack.max(sent.at)).0 / u64::from(served);
             self.service =
                 if self.service == 0 { per_unit } else { (self.service * 7 + per_unit) / 8 };
         }
@@ -142,11 +145,6 @@ impl Window {
             (true, _) => (known * 7 + took) / 8,
             (false, _) => known,
         };
-    }
-
-    /// Whether a lonely message has to be sent next, to learn from; nothing is in flight then.
-    pub fn wants_sample(&self) -> bool {
-        self.in_flight == 0 && self.probing
     }
 
     /// Follows one answer that took this long where it should have taken at most `target`.

@@ -52,9 +52,6 @@ impl Switch {
             }
             if !self.window.is_open() {
                 self.window.note_full(now);
-                if self.window.wants_sample() {
-                    self.send_own_barrier(now);
-                }
                 // Only answers open the window again: make sure that there will be one.
                 if self.answers_due == 0 {
                     self.send_own_barrier(now);
@@ -148,7 +145,7 @@ impl Switch {
             Version::V1_0 => BARRIER_REQUEST_V10,
             _ => BARRIER_REQUEST_V13,
         };
-        let sent = self.window.on_send(Class::Barrier.number(), 1, now);
+        let sent = self.window.on_send(Class::Barrier.number(), 0, now);
         let entry = Entry {
             origin: None,
             awaits: Awaits::OwnBarrier,
