@@ -19,6 +19,9 @@ pub mod table;
 
 pub use compare::{Comparison, Verdict, compare};
 pub use environment::Environment;
+pub use figure::Figure;
 pub use histogram::{Histogram, LatencySummary, Precision};
-pub use results::{Better, Error, Finding, Interval, Metric, Point, Results, Scalar, TenantRow};
+pub use results::{
+    Better, Error, Extras, Finding, Interval, Metric, Point, Results, Scalar, TenantRow,
+};
 pub use table::Table;

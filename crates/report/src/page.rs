@@ -2,7 +2,7 @@
 
 use crate::figure::{BoxPlot, Line, Lines, Scale, bars, boxes, escape, strips};
 use crate::histogram::LatencySummary;
-use crate::results::{Interval, Point, Results};
+use crate::results::{Extras, Interval, Point, Results};
 use crate::table::{Table, number};
 use std::fmt::Write as _;
 
@@ -11,12 +11,13 @@ color:#222}table{border-collapse:collapse;margin:1em 0;font-size:13px;display:bl
 td,th{border-bottom:1px solid #ddd;padding:.25em .7em;text-align:right;white-space:nowrap}\
 td:first-child,th:first-child,td:nth-child(2),th:nth-child(2){text-align:left}\
 svg{width:100%;height:auto;border:1px solid #eee;margin:.6em 0}code,pre{background:#f4f4f4}\
-pre{padding:.7em;overflow-x:auto}.finding{background:#fff3e0;border-left:4px solid #d55e00;\
+pre{padding:.7em;overflow-x:auto}figure{margin:1.5em 0}figcaption{font-size:13px}.finding{background:#fff3e0;border-left:4px solid #d55e00;\
 padding:.4em .8em;margin:.4em 0}";
 
-/// The page's text.
+/// The page's text. A result that brings figures of its own is shown by them; else there are those
+/// that can be drawn of any result.
 #[must_use]
-pub fn html(results: &Results) -> String {
+pub fn html(results: &Results, extras: &Extras) -> String {
     let mut page = format!(
         "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title>\
          <style>{STYLE}</style></head><body><h1>{0}</h1>",
@@ -39,8 +40,21 @@ pub fn html(results: &Results) -> String {
         );
     }
     page.push_str("<h2>Figures</h2>");
+    for figure in &extras.figures {
+        _ = write!(
+            page,
+            "<figure>{}<figcaption>{}</figcaption></figure>",
+            figure.drawing.svg(),
+            escape(&figure.caption)
+        );
+    }
+    for (heading, table) in &extras.tables {
+        _ = write!(page, "<h3>{}</h3>{}", escape(heading), table_html(table));
+    }
     page.push_str(&table_html(&summary(&results.points)));
-    figures(&mut page, &results.points);
+    if extras.figures.is_empty() {
+        figures(&mut page, &results.points);
+    }
     page.push_str("<h2>Settings</h2>");
     page.push_str(&table_html(&settings(results)));
     page.push_str(
@@ -198,9 +212,15 @@ fn latency_boxes(latencies: &[(String, &LatencySummary)]) -> String {
         median: latency.p50_us,
         q3: latency.p75_us,
         high: latency.p99_us,
+        mean: Some(latency.mean_us),
     };
     let plots: Vec<BoxPlot> = latencies.iter().map(plot).collect();
-    boxes("Latency: least, quartiles, 99th percentile", "µs", Scale::Logarithmic, &plots)
+    boxes(
+        "Latency: least, quartiles, 99th percentile; mean as a dot",
+        "µs",
+        Scale::Logarithmic,
+        &plots,
+    )
 }
 
 fn course(points: &[Point]) -> String {
@@ -245,7 +265,7 @@ mod tests {
         point.intervals = vec![Interval { received: 5, mean_us: 3.0, ..Interval::default() }; 2];
         results.points.push(point);
         results.findings.push(Finding { code: "leak".into(), text: "a < b".into() });
-        let page = html(&results);
+        let page = html(&results, &Extras::default());
         for part in ["weir bench 'it'\\''s &lt;b&gt;'", "leak", "a &lt; b", "rate=40,000"] {
             assert!(page.contains(part), "{part} is missing");
         }

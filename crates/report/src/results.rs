@@ -1,7 +1,8 @@
 //! A results directory: `result.json` (schema in `schema/result.schema.json`), `histograms.hlog`,
-//! `metrics.csv`, `tenants.csv` and `report.html`.
+//! `metrics.csv`, `tenants.csv` and `report.html`; figures of its own stand in `figures/`.
 
 use crate::environment::{Environment, timestamp};
+use crate::figure::Figure;
 use crate::histogram::{Histogram, LatencySummary, write_log};
 use crate::table::Table;
 use crate::{page, stats};
@@ -180,6 +181,15 @@ pub struct Finding {
     pub text: String,
 }
 
+/// What a results directory shows beside what can be drawn of any result.
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    /// In this order.
+    pub figures: Vec<Figure>,
+    /// Each with its heading.
+    pub tables: Vec<(String, Table)>,
+}
+
 /// What can go wrong with a results directory.
 #[derive(Debug)]
 pub enum Error {
@@ -233,6 +243,21 @@ impl Results {
         histograms: &[(String, Histogram)],
         window: Duration,
     ) -> Result<(), Error> {
+        self.write_with(dir, histograms, window, &Extras::default())
+    }
+
+    /// The same with more figures, which also become files under `figures/` (SVG and, with the
+    /// feature `png`, PNG), and more tables.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the file that could not be written.
+    pub fn write_with(
+        &self,
+        dir: &Path,
+        histograms: &[(String, Histogram)],
+        window: Duration,
+        extras: &Extras,
+    ) -> Result<(), Error> {
         let io = |path: &Path| {
             let path = path.to_owned();
             move |error| Error::Io(path, error)
@@ -249,7 +274,19 @@ impl Results {
         put("histograms.hlog", &log)?;
         put("metrics.csv", self.metrics_table().to_csv().as_bytes())?;
         put("tenants.csv", self.tenants_table().to_csv().as_bytes())?;
-        put("report.html", page::html(self).as_bytes())
+        put("report.html", page::html(self, extras).as_bytes())?;
+        if extras.figures.is_empty() {
+            return Ok(());
+        }
+        fs::create_dir_all(dir.join("figures")).map_err(io(&dir.join("figures")))?;
+        for Figure { name, drawing, .. } in &extras.figures {
+            put(&format!("figures/{name}.svg"), drawing.svg().as_bytes())?;
+            #[cfg(feature = "png")]
+            if let Some(png) = drawing.png() {
+                put(&format!("figures/{name}.png"), &png)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads `result.json` from a results directory, or from that file itself.

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are test code too")]
 
+use report::figure::Lines;
 use report::{
-    Better, Environment, Error, Finding, Histogram, Interval, Metric, Point, Precision, Results,
-    TenantRow, compare,
+    Better, Environment, Error, Extras, Figure, Finding, Histogram, Interval, Metric, Point,
+    Precision, Results, Table, TenantRow, compare,
 };
 use serde_json::Value;
 use std::fs;
@@ -140,4 +141,25 @@ fn errors(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> 
         found.extend(errors(root, &schema["items"], item, &format!("{at}[{index}]")));
     }
     found
+}
+
+#[test]
+fn figures_of_its_own_are_files_and_in_the_page() {
+    let dir = fresh_dir("figures");
+    let (results, histograms) = example();
+    let lines = Lines { title: "A figure".into(), ..Lines::default() };
+    let mut table = Table::new(["published"]);
+    table.row(["7 ms"]);
+    let figure =
+        Figure { name: "3a".into(), drawing: lines.draw(), caption: "Said <of> it".into() };
+    let extras = Extras { figures: vec![figure], tables: vec![("Side by side".into(), table)] };
+    results.write_with(&dir, &histograms, Duration::from_secs(1), &extras).unwrap();
+    let page = fs::read_to_string(dir.join("report.html")).unwrap();
+    for part in ["A figure", "Said &lt;of&gt; it", "Side by side", "7 ms"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("<svg").count(), 1);
+    assert!(fs::read_to_string(dir.join("figures/3a.svg")).unwrap().starts_with("<svg"));
+    assert_eq!(dir.join("figures/3a.png").exists(), cfg!(feature = "png"));
+    fs::remove_dir_all(dir).unwrap();
 }

@@ -1,0 +1,209 @@
+//! What every form of figure has: title, axes with ticks, groups, legend.
+
+use super::Scale;
+use super::drawing::{Anchor, Drawing, SIZE, Shape, Stroke, Text};
+use crate::table::number;
+
+const WIDTH: f64 = SIZE.0;
+const HEIGHT: f64 = SIZE.1;
+pub(super) const LEFT: f64 = 74.0;
+const RIGHT: f64 = 16.0;
+pub(super) const TOP: f64 = 46.0;
+pub(super) const BOTTOM: f64 = 52.0;
+/// Okabe and Ito's colours, which colour-blind readers tell apart.
+const COLOURS: [&str; 7] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+
+pub(super) fn colour(index: usize) -> &'static str {
+    COLOURS.get(index % COLOURS.len()).copied().unwrap_or("#000000")
+}
+
+pub(super) fn span_x() -> (f64, f64) {
+    (LEFT, WIDTH - RIGHT)
+}
+
+pub(super) fn group_middle(index: usize, count: usize) -> f64 {
+    let (from, to) = span_x();
+    from + (to - from) * (index as f64 + 0.5) / count.max(1) as f64
+}
+
+/// An axis: its range, and where its ticks are.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    scale: Scale,
+    low: f64,
+    high: f64,
+}
+
+impl Axis {
+    /// Over all values that the scale can show.
+    pub(super) fn over(values: impl Iterator<Item = f64>, scale: Scale, from_zero: bool) -> Self {
+        let usable = |value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
+        let (low, high) = values
+            .filter(usable)
+            .fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+        let (mut low, mut high) = if low > high { (1.0, 10.0) } else { (low, high) };
+        if scale == Scale::Logarithmic {
+            (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
+            high = if high <= low { low * 10.0 } else { high };
+        } else {
+            low = if from_zero { low.min(0.0) } else { low };
+            high = if high <= low { low + 1.0 } else { high };
+            high += (high - low) * 0.04;
+        }
+        Self { scale, low, high }
+    }
+
+    /// Where a value is between two ends; `None` when the scale cannot show it.
+    pub(super) fn place(&self, value: f64, (from, to): (f64, f64)) -> Option<f64> {
+        let share = match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Logarithmic if value > 0.0 => {
+                (value / self.low).log10() / (self.high / self.low).log10()
+            }
+            Scale::Logarithmic => return None,
+        };
+        share.is_finite().then(|| from + share.clamp(-0.02, 1.02) * (to - from))
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        if self.scale == Scale::Logarithmic {
+            let decades = (self.high / self.low).log10().round() as i32;
+            return (0..=decades).map(|decade| self.low * 10f64.powi(decade)).collect();
+        }
+        let rough = (self.high - self.low) / 6.0;
+        let magnitude = 10f64.powf(rough.log10().floor());
+        let factors = [1.0, 2.0, 2.5, 5.0, 10.0];
+        let step = factors.map(|f| f * magnitude).into_iter().find(|step| *step >= rough);
+        let step = step.unwrap_or(magnitude * 10.0);
+        let first = (self.low / step).ceil() as i64;
+        (first..first + 12).map(|n| n as f64 * step).take_while(|tick| *tick <= self.high).collect()
+    }
+}
+
+/// A drawing under way.
+pub(super) struct Frame {
+    drawing: Drawing,
+    y: Axis,
+}
+
+impl Frame {
+    pub(super) fn new(title: &str, y_label: &str, y: Axis) -> Self {
+        let drawing = Drawing { title: title.to_owned(), shapes: Vec::new() };
+        let mut frame = Self { drawing, y };
+        let heading = Text::new((LEFT, 20.0), title, Anchor::Start);
+        frame.text(Text { size: 14.0, bold: true, ..heading });
+        frame.y_axis(y_label);
+        frame
+    }
+
+    pub(super) fn y(&self, value: f64) -> Option<f64> {
+        self.y.place(value, (HEIGHT - BOTTOM, TOP))
+    }
+
+    fn y_axis(&mut self, label: &str) {
+        let (from, to) = span_x();
+        for tick in self.y.ticks() {
+            let Some(y) = self.y(tick) else { continue };
+            self.strokes(vec![vec![(from, y), (to, y)]], Stroke::solid("#dddddd", 1.0));
+            self.text(Text::new((LEFT - 6.0, y + 4.0), &number(tick), Anchor::End));
+        }
+        let bottom = HEIGHT - BOTTOM;
+        self.strokes(
+            vec![vec![(LEFT, TOP), (LEFT, bottom), (to, bottom)]],
+            Stroke::solid("#333333", 1.0),
+        );
+        let at = (16.0, (TOP + bottom) / 2.0);
+        self.text(Text { turn: -90.0, ..Text::new(at, label, Anchor::Middle) });
+    }
+
+    pub(super) fn x_axis(&mut self, label: &str, x: &Axis) {
+        let bottom = HEIGHT - BOTTOM;
+        for tick in x.ticks() {
+            let Some(place) = x.place(tick, span_x()) else { continue };
+            let line = vec![(place, bottom), (place, bottom + 4.0)];
+            self.strokes(vec![line], Stroke::solid("#333333", 1.0));
+            self.text(Text::new((place, bottom + 17.0), &number(tick), Anchor::Middle));
+        }
+        let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+        self.text(Text::new((middle, HEIGHT - 14.0), label, Anchor::Middle));
+    }
+
+    /// Names under groups; the answer is a group's width.
+    pub(super) fn groups(&mut self, names: &[&str]) -> f64 {
+        let slanted = names.len() > 6 || names.iter().any(|name| name.chars().count() > 16);
+        for (index, name) in names.iter().enumerate() {
+            let at = (group_middle(index, names.len()), HEIGHT - BOTTOM + 17.0);
+            let turn = if slanted { -12.0 } else { 0.0 };
+            self.text(Text { size: 11.0, turn, ..Text::new(at, name, Anchor::Middle) });
+        }
+        let (from, to) = span_x();
+        (to - from) / names.len().max(1) as f64
+    }
+
+    pub(super) fn rectangle(
+        &mut self,
+        corner: (f64, f64),
+        size: (f64, f64),
+        fill: &'static str,
+        stroke: Stroke,
+    ) {
+        self.drawing.shapes.push(Shape::Rectangle { corner, size, fill, stroke });
+    }
+
+    pub(super) fn strokes(&mut self, lines: Vec<Vec<(f64, f64)>>, stroke: Stroke) {
+        self.drawing.shapes.push(Shape::Strokes { lines, stroke });
+    }
+
+    pub(super) fn dot(&mut self, middle: (f64, f64), colour: &'static str, radius: f64) {
+        self.drawing.shapes.push(Shape::Dot { middle, radius, fill: colour });
+    }
+
+    fn text(&mut self, text: Text) {
+        self.drawing.shapes.push(Shape::Text(text));
+    }
+
+    pub(super) fn error_bar(&mut self, x: f64, low: f64, high: f64, stroke: Stroke) {
+        let bottom = self.y(low).unwrap_or(HEIGHT - BOTTOM);
+        let Some(top) = self.y(high) else { return };
+        let ends = [top, bottom].map(|y| vec![(x - 4.0, y), (x + 4.0, y)]);
+        let lines = [vec![(x, bottom), (x, top)]].into_iter().chain(ends).collect();
+        self.strokes(lines, stroke);
+    }
+
+    /// Names beside short strokes as their lines have them.
+    pub(super) fn legend<'a>(&mut self, lines: impl Iterator<Item = (&'a str, Stroke)>) {
+        for (index, (name, stroke)) in lines.enumerate() {
+            let y = TOP + 14.0 + 16.0 * index as f64;
+            let line = vec![(LEFT + 12.0, y - 4.0), (LEFT + 30.0, y - 4.0)];
+            self.strokes(vec![line], Stroke { width: 2.4, ..stroke });
+            self.text(Text::new((LEFT + 36.0, y), name, Anchor::Start));
+        }
+    }
+
+    pub(super) fn finish(self) -> Drawing {
+        self.drawing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        let axis = |low, high, scale| Axis { scale, low, high }.ticks();
+        assert_eq!(axis(0.0, 100.0, Scale::Linear), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(axis(1.0, 1000.0, Scale::Logarithmic), [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(axis(-1.0, 1.0, Scale::Linear), [-1.0, -0.5, 0.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn higher_values_stand_higher() {
+        for scale in [Scale::Linear, Scale::Logarithmic] {
+            let frame = Frame::new("t", "y", Axis::over([1.0, 90.0].into_iter(), scale, false));
+            let (low, high) = (frame.y(2.0).unwrap(), frame.y(80.0).unwrap());
+            assert!(high < low && high > TOP - 1.0 && low < HEIGHT - BOTTOM + 1.0);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A figure painted as PNG, for documents that take no SVG: tiny-skia fills outlines, and text is set
+//! in the one font that is compiled in (a subset of DejaVu Sans), so the picture is the same on every
+//! machine, with or without fonts.
+
+use super::drawing::{Anchor, DASHES, Drawing, SIZE, Shape, Stroke, Text};
+use tiny_skia::{
+    Color, FillRule, LineCap, Paint, PathBuilder, Pixmap, Rect, StrokeDash, Transform,
+};
+use ttf_parser::{Face, OutlineBuilder};
+
+/// Pixels per user unit.
+const SCALE: f32 = 2.0;
+
+static FONT: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
+
+impl Drawing {
+    /// As PNG of 1440 × 800 pixels.
+    ///
+    /// `None` only if memory for the picture cannot be had.
+    #[must_use]
+    pub fn png(&self) -> Option<Vec<u8>> {
+        let face = Face::parse(FONT, 0).ok()?;
+        let (width, height) = (SIZE.0 as f32 * SCALE, SIZE.1 as f32 * SCALE);
+        let mut painter = Painter { pixmap: Pixmap::new(width as u32, height as u32)?, face };
+        painter.pixmap.fill(Color::WHITE);
+        self.shapes.iter().for_each(|shape| painter.paint(shape));
+        painter.pixmap.encode_png().ok()
+    }
+}
+
+struct Painter {
+    pixmap: Pixmap,
+    face: Face<'static>,
+}
+
+impl Painter {
+    fn paint(&mut self, shape: &Shape) {
+        match shape {
+            Shape::Rectangle { corner, size, fill, stroke } => {
+                let (x, y) = (corner.0 as f32, corner.1 as f32);
+                let rect = Rect::from_xywh(x, y, size.0 as f32, size.1 as f32);
+                let Some(path) = rect.map(PathBuilder::from_rect) else { return };
+                self.fill(&path, fill, Transform::identity());
+                self.stroke(&path, *stroke, Transform::identity());
+            }
+            Shape::Strokes { lines, stroke } => {
+                let mut builder = PathBuilder::new();
+                for line in lines {
+                    let mut points = line.iter().map(|&(x, y)| (x as f32, y as f32));
+                    if let Some((x, y)) = points.next() {
+                        builder.move_to(x, y);
+                    }
+                    points.for_each(|(x, y)| builder.line_to(x, y));
+                }
+                let Some(path) = builder.finish() else { return };
+                self.stroke(&path, *stroke, Transform::identity());
+            }
+            Shape::Dot { middle: (x, y), radius, fill } => {
+                let Some(path) = PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32)
+                else {
+                    return;
+                };
+                self.fill(&path, fill, Transform::identity());
+            }
+            Shape::Text(text) => self.text(text),
+        }
+    }
+
+    fn fill(&mut self, path: &tiny_skia::Path, colour: &str, place: Transform) {
+        let place = place.post_scale(SCALE, SCALE);
+        self.pixmap.fill_path(path, &paint(colour), FillRule::Winding, place, None);
+    }
+
+    fn stroke(&mut self, path: &tiny_skia::Path, stroke: Stroke, place: Transform) {
+        if stroke.colour.is_empty() {
+            return;
+        }
+        let dash = stroke.dashed.then(|| StrokeDash::new(DASHES.map(|it| it as f32).into(), 0.0));
+        let pen = tiny_skia::Stroke {
+            width: stroke.width as f32,
+            dash: dash.flatten(),
+            line_cap: LineCap::Butt,
+            ..tiny_skia::Stroke::default()
+        };
+        let place = place.post_scale(SCALE, SCALE);
+        self.pixmap.stroke_path(path, &paint(stroke.colour), &pen, place, None);
+    }
+
+    fn text(&mut self, text: &Text) {
+        let mut outline = Outline::default();
+        for character in text.text.chars() {
+            // What the font does not have is a box, as everywhere.
+            let glyph = self.face.glyph_index(character).unwrap_or_default();
+            self.face.outline_glyph(glyph, &mut outline);
+            outline.across += f32::from(self.face.glyph_hor_advance(glyph).unwrap_or(0));
+        }
+        let size = text.size as f32 / f32::from(self.face.units_per_em());
+        let before = match text.anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => outline.across / 2.0,
+            Anchor::End => outline.across,
+        };
+        let Some(path) = outline.builder.finish() else { return };
+        let place = Transform::from_translate(-before, 0.0)
+            // Fonts count upwards.
+            .post_scale(size, -size)
+            .post_rotate(text.turn as f32)
+            .post_translate(text.at.0 as f32, text.at.1 as f32);
+        self.fill(&path, text.colour, place);
+        if text.bold {
+            // The subset has no bold face: a thin rim makes one.
+            let rim = Stroke::solid(text.colour, 0.045 * f64::from(self.face.units_per_em()));
+            self.stroke(&path, rim, place);
+        }
+    }
+}
+
+fn paint(colour: &str) -> Paint<'static> {
+    let mut paint = Paint { anti_alias: true, ..Paint::default() };
+    let number = u32::from_str_radix(colour.trim_start_matches('#'), 16).unwrap_or(0);
+    let [_, red, green, blue] = number.to_be_bytes();
+    paint.set_color_rgba8(red, green, blue, 255);
+    paint
+}
+
+/// The outlines of a line of text, in the font's units.
+#[derive(Default)]
+struct Outline {
+    builder: PathBuilder,
+    across: f32,
+}
+
+impl OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.builder.move_to(self.across + x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.builder.line_to(self.across + x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        self.builder.quad_to(self.across + x1, y1, self.across + x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let across = self.across;
+        self.builder.cubic_to(across + x1, y1, across + x2, y2, across + x, y);
+    }
+
+    fn close(&mut self) {
+        self.builder.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BoxPlot, Line, Lines, Scale, draw_boxes};
+    use super::*;
+
+    fn pixels(drawing: &Drawing) -> Pixmap {
+        Pixmap::decode_png(&drawing.png().unwrap()).unwrap()
+    }
+
+    /// How many pixels of a part (in user units) are not white.
+    fn ink(pixmap: &Pixmap, x: std::ops::Range<u32>, y: std::ops::Range<u32>) -> usize {
+        let white = tiny_skia::PremultipliedColorU8::from_rgba(255, 255, 255, 255);
+        let places = y.flat_map(|y| x.clone().map(move |x| (x * 2, y * 2)));
+        places.filter(|&(x, y)| pixmap.pixel(x, y) != white).count()
+    }
+
+    #[test]
+    fn every_shape_is_painted_where_the_svg_has_it() {
+        let line = |dashed| Line {
+            name: "published µs ≤ 3".into(),
+            points: vec![(0.0, 1.0), (10.0, 1.0)],
+            dashed,
+            ..Line::default()
+        };
+        let drawing = |dashed| Lines {
+            title: "A title".into(),
+            y_label: "µs".into(),
+            lines: vec![line(dashed)],
+            ..Lines::default()
+        };
+        let plain = pixels(&drawing(false).draw());
+        assert_eq!((plain.width(), plain.height()), (1440, 800));
+        assert!(ink(&plain, 74..140, 8..24) > 50, "the title");
+        assert!(ink(&plain, 5..20, 150..250) > 3, "the y axis' label, turned");
+        assert_eq!(ink(&plain, 300..700, 5..24), 0, "nothing beside the title");
+        let noted = pixels(&drawing(false).draw().with_note("quick"));
+        assert!(ink(&noted, 74..110, 26..38) > 10 && ink(&plain, 74..110, 26..38) == 0, "the note");
+        let dashed = pixels(&drawing(true).draw());
+        assert!(blue(&dashed) < blue(&plain) * 3 / 4, "dashes leave gaps");
+    }
+
+    /// How many pixels have the first colour.
+    fn blue(pixmap: &Pixmap) -> usize {
+        let colour = tiny_skia::PremultipliedColorU8::from_rgba(0x00, 0x72, 0xb2, 255);
+        pixmap.pixels().iter().filter(|&&pixel| Some(pixel) == colour).count()
+    }
+
+    #[test]
+    fn boxes_are_coloured() {
+        let plot =
+            BoxPlot { low: 1.0, q1: 2.0, median: 3.0, q3: 4.0, high: 5.0, ..BoxPlot::default() };
+        let pixmap = pixels(&draw_boxes("b", "ms", Scale::Linear, &[plot]));
+        assert!(blue(&pixmap) > 500);
+    }
+
+    #[test]
+    fn the_font_has_what_figures_say() {
+        let face = Face::parse(FONT, 0).unwrap();
+        for character in "AZaz09%/.,()=&<>–—−µ≤≥±×αβ…→".chars() {
+            assert!(face.glyph_index(character).is_some(), "{character}");
+        }
+    }
+}
