@@ -24,7 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("evaluate", &["openflow", "channel", "emulate", "packet", "report", "lab"]),
     ("sampling", &[]),
     ("agent", &["sampling", "fabric", "packet"]),
-    ("lab", &[]),
+    ("lab", &["fabric"]),
     ("report", &[]),
 ];
 

@@ -7,9 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use flowspace::Match;
 
-/// A tenant's number: non-zero, and stable across restarts, because it is a part of the cookies on the switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TenantId(pub u16);
+pub use fabric::TenantId;
 
 /// Everything the hypervisor is asked to enforce.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -34,6 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long to wait for other labs' bring-ups, which hold the lock for well under a second.
 const TURN: Duration = Duration::from_secs(30);
 
+/// Far above what one machine can run: a bound against typing errors, told before anything is made.
+const MOST_NODES: usize = 2_000;
+
 /// A running lab.
 ///
 /// Dropping it leaves it up: `weir lab up` returns and the lab stays. [`crate::LabGuard`] is for
@@ -49,6 +52,12 @@ impl Lab {
     ///
     /// Whatever fails, what was made until then is removed before the error is returned.
     pub fn up(topology: &Topology, options: &Options) -> Result<Lab> {
+        let nodes = topology.switches().len() + topology.hosts().len();
+        if nodes > MOST_NODES {
+            return Err(Error::topology(format!(
+                "{nodes} switches and hosts are more than the {MOST_NODES} that a lab can have"
+            )));
+        }
         let rates = topology.links().iter().any(|link| link.rate.is_some());
         Requirements { switches: !topology.switches().is_empty(), rates }.require()?;
         // Held while names and addresses are looked for and taken, so that no other lab takes them

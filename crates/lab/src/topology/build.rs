@@ -1,6 +1,6 @@
 //! Adds switches, hosts and links one by one and checks them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::{Host, Link, LinkEnd, MacAddress, Rate, Switch, Topology};
@@ -17,6 +17,17 @@ const RESERVED: [&str; 3] = ["lo", "control", "switches"];
 #[derive(Clone, Debug, Default)]
 pub struct TopologyBuilder {
     topology: Topology,
+    /// What is there already, so that a network of thousands of nodes is not searched for each.
+    nodes: HashMap<String, Node>,
+    dpids: HashMap<u64, usize>,
+    macs: HashMap<MacAddress, usize>,
+    addresses: HashMap<Ipv4Addr, usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    is_switch: bool,
+    links: usize,
 }
 
 impl TopologyBuilder {
@@ -35,12 +46,14 @@ impl TopologyBuilder {
         if dpid == 0 {
             return Err(Error::topology(format!("switch {name:?}: dpid 0 is not a datapath id")));
         }
-        if let Some(other) = self.topology.switches.iter().find(|other| other.dpid == dpid) {
+        if let Some(&other) = self.dpids.get(&dpid) {
             return Err(Error::topology(format!(
                 "switches {:?} and {name:?} have the same dpid {dpid:016x}",
-                other.name
+                self.topology.switches[other].name
             )));
         }
+        self.dpids.insert(dpid, self.topology.switches.len());
+        self.nodes.insert(name.to_owned(), Node { is_switch: true, links: 0 });
         self.topology.switches.push(Switch { name: name.to_owned(), dpid });
         Ok(self)
     }
@@ -84,20 +97,21 @@ impl TopologyBuilder {
                 "host {name:?}: {ip}/{prefix} cannot be a host's address"
             )));
         }
-        for other in &self.topology.hosts {
-            if other.mac == mac {
-                return Err(Error::topology(format!(
-                    "hosts {:?} and {name:?} have the same address {mac}",
-                    other.name
-                )));
-            }
-            if other.ip == ip {
-                return Err(Error::topology(format!(
-                    "hosts {:?} and {name:?} have the same address {ip}",
-                    other.name
-                )));
-            }
+        let same = |other: usize, address: &dyn std::fmt::Display| {
+            let other = &self.topology.hosts[other].name;
+            Err(Error::topology(format!(
+                "hosts {other:?} and {name:?} have the same address {address}"
+            )))
+        };
+        if let Some(&other) = self.macs.get(&mac) {
+            return same(other, &mac);
         }
+        if let Some(&other) = self.addresses.get(&ip) {
+            return same(other, &ip);
+        }
+        self.macs.insert(mac, self.topology.hosts.len());
+        self.addresses.insert(ip, self.topology.hosts.len());
+        self.nodes.insert(name.to_owned(), Node { is_switch: false, links: 0 });
         self.topology.hosts.push(Host { name: name.to_owned(), mac, ip, prefix });
         Ok(self)
     }
@@ -108,6 +122,11 @@ impl TopologyBuilder {
             return Err(Error::topology(format!("a link joins {a:?} to itself")));
         }
         let ends = [self.next_end(a)?, self.next_end(b)?];
+        for end in [a, b] {
+            if let Some(node) = self.nodes.get_mut(end) {
+                node.links += 1;
+            }
+        }
         self.topology.links.push(Link { ends, rate });
         Ok(self)
     }
@@ -127,21 +146,25 @@ impl TopologyBuilder {
     }
 
     fn next_end(&self, node: &str) -> Result<LinkEnd> {
-        let used = self.topology.ports(node).count();
         let too_many = || Error::topology(format!("{node:?} has too many links"));
-        let (port, interface) = if self.topology.switch(node).is_some() {
-            let port =
-                u16::try_from(used + 1).ok().filter(|port| *port < 0xff00).ok_or_else(too_many)?;
-            (port, format!("{node}-eth{port}"))
-        } else if self.topology.host(node).is_some() {
-            let port = u16::try_from(used).map_err(|_| too_many())?;
-            (port, format!("eth{port}"))
-        } else {
-            let near = self.topology.nearest_node(node);
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
-            return Err(Error::topology(format!(
-                "a link names {node:?}, which is neither a switch nor a host{hint}"
-            )));
+        let (port, interface) = match self.nodes.get(node) {
+            Some(&Node { is_switch: true, links }) => {
+                let port = u16::try_from(links + 1).ok().filter(|port| *port < 0xff00);
+                let port = port.ok_or_else(too_many)?;
+                (port, format!("{node}-eth{port}"))
+            }
+            Some(&Node { is_switch: false, links }) => {
+                let port = u16::try_from(links).map_err(|_| too_many())?;
+                (port, format!("eth{port}"))
+            }
+            None => {
+                let near = self.topology.nearest_node(node);
+                let hint =
+                    near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+                return Err(Error::topology(format!(
+                    "a link names {node:?}, which is neither a switch nor a host{hint}"
+                )));
+            }
         };
         if interface.len() > INTERFACE_NAME {
             return Err(Error::topology(format!(
@@ -162,7 +185,7 @@ impl TopologyBuilder {
         if RESERVED.contains(&name) {
             return Err(Error::topology(format!("the name {name:?} is taken by the lab itself")));
         }
-        if self.topology.switch(name).is_some() || self.topology.host(name).is_some() {
+        if self.nodes.contains_key(name) {
             return Err(Error::topology(format!("the name {name:?} is given twice")));
         }
         Ok(())

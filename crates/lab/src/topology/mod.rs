@@ -7,6 +7,7 @@
 
 mod build;
 mod builtin;
+mod fabric;
 mod file;
 mod units;
 

@@ -6,8 +6,8 @@
 //! its way back in, a frame with a valid tag goes to that tenant alone, without the tag. A host can neither make a
 //! tag nor keep an old one: it lives for [`LIFETIME`].
 
-use crate::policy::TenantId;
 use crate::time::{Duration, Instant};
+use crate::units::TenantId;
 use alloc::vec::Vec;
 use core::hash::Hasher;
 use siphasher::sip::SipHasher24;

@@ -1,0 +1,98 @@
+//! What can be wrong with a change of the network, with a path, or with what is to be put on it.
+
+use crate::network::LinkId;
+use crate::units::{Bandwidth, Dpid, MacAddress, PortId};
+use core::fmt;
+
+/// Why something was refused. Nothing is changed when it is returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Not the number of a port that a wire can be put into.
+    ReservedPort {
+        /// What was given.
+        number: u32,
+    },
+    /// A group address, or all zero.
+    NotAHostAddress {
+        /// What was given.
+        octets: [u8; 6],
+    },
+    /// The switch is there already.
+    DuplicateSwitch(Dpid),
+    /// There is no such switch.
+    UnknownSwitch(Dpid),
+    /// The port is there already.
+    DuplicatePort(PortId),
+    /// The switch has no such port.
+    UnknownPort(PortId),
+    /// A link joins the port to itself.
+    SelfLink(PortId),
+    /// The port has a link, or is an edge port, already.
+    PortInUse(PortId),
+    /// Neither a link nor an edge begins at this port.
+    NothingAttached(PortId),
+    /// The port is not an edge port, so no host can be there.
+    NotAnEdgePort(PortId),
+    /// A link without capacity.
+    NoCapacity,
+    /// The host is at another port.
+    DuplicateHost(MacAddress, PortId),
+    /// There is no such host.
+    UnknownHost(MacAddress),
+    /// More switches or wires than are kept account of.
+    TooMany(&'static str),
+    /// No such link, or one that is not there at present.
+    UnknownLink(LinkId),
+    /// The links do not follow one another, or end elsewhere.
+    BrokenPath(LinkId),
+    /// A link appears twice.
+    RepeatedLink(LinkId),
+    /// There is no path.
+    NoPath,
+    /// There are paths, but the widest has only this left.
+    NoBandwidth(Bandwidth),
+    /// There is a path, but no second one disjoint from it.
+    NoBackup,
+    /// The flow, virtual interface or reservation of that number is there already.
+    DuplicateId(u64),
+    /// There is none of that number.
+    UnknownId(u64),
+    /// The sum of what loads a link does not fit into 64 bits.
+    Overflow,
+}
+
+impl core::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Error::ReservedPort { number } => {
+                write!(f, "{number:#x} is not a port number: 1 to 0xffffff00")
+            }
+            Error::NotAHostAddress { octets } => {
+                write!(f, "{octets:02x?} cannot be a host's hardware address")
+            }
+            Error::DuplicateSwitch(dpid) => write!(f, "switch {dpid} is there already"),
+            Error::UnknownSwitch(dpid) => write!(f, "there is no switch {dpid}"),
+            Error::DuplicatePort(port) => write!(f, "{port} is there already"),
+            Error::UnknownPort(port) => write!(f, "there is no {port}"),
+            Error::SelfLink(port) => write!(f, "a link joins {port} to itself"),
+            Error::PortInUse(port) => write!(f, "{port} has a link or hosts already"),
+            Error::NothingAttached(port) => write!(f, "nothing is attached to {port}"),
+            Error::NotAnEdgePort(port) => write!(f, "{port} is not an edge port"),
+            Error::NoCapacity => f.write_str("a link needs a capacity above 0"),
+            Error::DuplicateHost(host, port) => write!(f, "host {host} is at {port} already"),
+            Error::UnknownHost(host) => write!(f, "there is no host {host}"),
+            Error::TooMany(what) => write!(f, "too many {what}"),
+            Error::UnknownLink(link) => write!(f, "there is no link {link}"),
+            Error::BrokenPath(link) => write!(f, "the path does not hold together at link {link}"),
+            Error::RepeatedLink(link) => write!(f, "link {link} is on the path twice"),
+            Error::NoPath => f.write_str("there is no path"),
+            Error::NoBandwidth(left) => write!(f, "the widest path has only {left} left"),
+            Error::NoBackup => f.write_str("there is no second path disjoint from the first"),
+            Error::DuplicateId(id) => write!(f, "number {id} is taken"),
+            Error::UnknownId(id) => write!(f, "there is no number {id}"),
+            Error::Overflow => f.write_str("the bandwidths on a link do not fit into 64 bits"),
+        }
+    }
+}

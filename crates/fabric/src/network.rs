@@ -1,0 +1,239 @@
+//! The physical network: switches, their ports, the links between them, and the hosts at its edge.
+//!
+//! A wire between two ports is two [`Link`]s, one for each direction; so is the wire behind an edge port, whose far
+//! end is whatever hosts are there. A [`LinkId`] belongs to its wire for good: unplugged and plugged in again, it is
+//! the same. So whoever keeps something per link needs no notice of what came and went, and a wire that flaps costs
+//! no memory.
+//!
+//! Changes are incremental and say which links went up or down by them; a refused change leaves all as it was.
+
+mod change;
+
+use crate::error::Error;
+use crate::time::Duration;
+use crate::units::{Bandwidth, Dpid, MacAddress, PortId, PortNumber};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+use hashbrown::HashMap;
+
+pub use change::Changed;
+
+/// The physical network as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    switches: Vec<Switch>,
+    by_dpid: HashMap<Dpid, SwitchIndex>,
+    links: Vec<Link>,
+    wires: HashMap<(PortId, Option<PortId>), LinkId>,
+    hosts: BTreeMap<MacAddress, PortId>,
+}
+
+/// A switch's place in a [`Network`], its own for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchIndex(pub(crate) u32);
+
+impl SwitchIndex {
+    /// Counts from 0, for tables with a row per switch.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One direction of a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub(crate) u32);
+
+impl LinkId {
+    /// Counts from 0, for tables with a row per link.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The other direction of the same wire.
+    pub const fn reverse(self) -> LinkId {
+        LinkId(self.0 ^ 1)
+    }
+
+    /// The same number for both directions of a wire.
+    pub const fn wire(self) -> u32 {
+        self.0 / 2
+    }
+}
+
+impl fmt::Display for LinkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A switch and its ports.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    dpid: Dpid,
+    present: bool,
+    ports: BTreeMap<PortNumber, Port>,
+    /// Links to other switches that leave here and are plugged in, up or down, by their ids.
+    leaving: Vec<LinkId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    up: bool,
+    /// The link that leaves by it.
+    attached: Option<LinkId>,
+}
+
+impl Switch {
+    /// Its datapath id.
+    pub const fn dpid(&self) -> Dpid {
+        self.dpid
+    }
+
+    /// Whether it is connected.
+    pub const fn is_present(&self) -> bool {
+        self.present
+    }
+
+    /// Its ports, and whether each is up.
+    pub fn ports(&self) -> impl Iterator<Item = (PortId, bool)> + '_ {
+        self.ports.iter().map(|(&port, state)| (PortId::new(self.dpid, port), state.up))
+    }
+}
+
+/// One direction of a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it comes from.
+    pub from: End,
+    /// Where it goes.
+    pub to: End,
+    /// What it can carry.
+    pub capacity: Bandwidth,
+    /// How long a bit is on its way.
+    pub latency: Duration,
+    plugged: bool,
+    up: bool,
+}
+
+impl Link {
+    /// Whether it is plugged in, and both its ports and switches are up.
+    pub const fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// Whether it is plugged in.
+    pub const fn is_plugged(&self) -> bool {
+        self.plugged
+    }
+
+    /// The switches at its ends, if it joins two.
+    pub const fn switches(&self) -> Option<(SwitchIndex, SwitchIndex)> {
+        match (self.from, self.to) {
+            (End::Switch { index: from, .. }, End::Switch { index: to, .. }) => Some((from, to)),
+            _ => None,
+        }
+    }
+}
+
+/// An end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A port of a switch.
+    Switch {
+        /// The switch.
+        index: SwitchIndex,
+        /// Which port.
+        port: PortId,
+    },
+    /// The hosts behind this edge port.
+    Hosts(PortId),
+}
+
+impl Network {
+    /// The switch with that datapath id.
+    pub fn switch_index(&self, dpid: Dpid) -> Result<SwitchIndex, Error> {
+        let index = self.by_dpid.get(&dpid).copied();
+        index.filter(|&index| self.switch(index).present).ok_or(Error::UnknownSwitch(dpid))
+    }
+
+    /// The switch at that place.
+    ///
+    /// # Panics
+    /// When the index is of another network, as indexing does.
+    pub fn switch(&self, index: SwitchIndex) -> &Switch {
+        &self.switches[index.index()]
+    }
+
+    /// All switches that are present.
+    pub fn switches(&self) -> impl Iterator<Item = (SwitchIndex, &Switch)> {
+        let all = self.switches.iter().enumerate();
+        all.map(|(at, switch)| (SwitchIndex(at as u32), switch)).filter(|(_, s)| s.present)
+    }
+
+    /// How many switches there ever were: one more than the highest index.
+    pub fn switch_slots(&self) -> usize {
+        self.switches.len()
+    }
+
+    /// The link of that id; the error is for ids that come from outside.
+    pub fn find_link(&self, id: LinkId) -> Result<&Link, Error> {
+        self.links.get(id.index()).filter(|link| link.plugged).ok_or(Error::UnknownLink(id))
+    }
+
+    /// The link of that id.
+    ///
+    /// # Panics
+    /// When the id is of another network, as indexing does.
+    pub fn link(&self, id: LinkId) -> &Link {
+        &self.links[id.index()]
+    }
+
+    /// All links that are plugged in, also those to hosts.
+    pub fn links(&self) -> impl Iterator<Item = (LinkId, &Link)> {
+        let all = self.links.iter().enumerate().map(|(at, link)| (LinkId(at as u32), link));
+        all.filter(|(_, link)| link.plugged)
+    }
+
+    /// How many links there ever were: one more than the highest id.
+    pub fn link_slots(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The link that leaves by this port, be it up or down.
+    pub fn link_from(&self, port: PortId) -> Result<LinkId, Error> {
+        self.port(port)?.attached.ok_or(Error::NothingAttached(port))
+    }
+
+    /// Links that leave a switch for other switches, and are up.
+    pub fn leaving(&self, index: SwitchIndex) -> impl Iterator<Item = (LinkId, SwitchIndex)> + '_ {
+        self.switch(index).leaving.iter().filter_map(|&id| {
+            let link = self.link(id);
+            Some((id, link.switches().filter(|_| link.up)?.1))
+        })
+    }
+
+    /// The links from the hosts behind an edge port, and to them.
+    pub fn edge(&self, port: PortId) -> Result<(LinkId, LinkId), Error> {
+        let out = self.link_from(port)?;
+        match self.link(out).to {
+            End::Hosts(_) => Ok((out.reverse(), out)),
+            End::Switch { .. } => Err(Error::NotAnEdgePort(port)),
+        }
+    }
+
+    /// Where a host is.
+    pub fn host(&self, host: MacAddress) -> Result<PortId, Error> {
+        self.hosts.get(&host).copied().ok_or(Error::UnknownHost(host))
+    }
+
+    /// All hosts and their edge ports, by address.
+    pub fn hosts(&self) -> impl Iterator<Item = (MacAddress, PortId)> + '_ {
+        self.hosts.iter().map(|(&host, &port)| (host, port))
+    }
+
+    fn port(&self, port: PortId) -> Result<&Port, Error> {
+        let switch = self.switch(self.switch_index(port.dpid)?);
+        switch.ports.get(&port.port).ok_or(Error::UnknownPort(port))
+    }
+}

@@ -1,0 +1,199 @@
+//! What things are called and measured in: tenants, switches, ports, hosts, bandwidth.
+
+use crate::error::Error;
+use core::fmt;
+
+/// A tenant's number: non-zero, and stable across restarts, because it is a part of the cookies on the switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TenantId(pub u16);
+
+/// A datapath id; prints as `00:00:00:00:00:00:00:01`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dpid(pub u64);
+
+impl fmt::Display for Dpid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_octets(f, &self.0.to_be_bytes())
+    }
+}
+
+/// The number of a port that a wire can be put into: 1 to 0xffffff00 (`OFPP_MAX`, OpenFlow 1.3.5 section A.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortNumber(u32);
+
+impl PortNumber {
+    /// Checks the range; OpenFlow 1.0's numbers are to be widened first, so that its reserved ones fall out.
+    pub const fn new(number: u32) -> Result<PortNumber, Error> {
+        match number {
+            1..=0xffff_ff00 => Ok(PortNumber(number)),
+            _ => Err(Error::ReservedPort { number }),
+        }
+    }
+
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for PortNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A port of a switch; prints as `00:00:00:00:00:00:00:01 port 2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId {
+    /// The switch.
+    pub dpid: Dpid,
+    /// Its port.
+    pub port: PortNumber,
+}
+
+impl PortId {
+    /// That port of that switch.
+    pub const fn new(dpid: Dpid, port: PortNumber) -> PortId {
+        PortId { dpid, port }
+    }
+}
+
+impl fmt::Display for PortId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} port {}", self.dpid, self.port)
+    }
+}
+
+/// A host's hardware address: neither a group address nor all zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MacAddress([u8; 6]);
+
+impl MacAddress {
+    /// Refuses what no host can have.
+    pub fn new(octets: [u8; 6]) -> Result<MacAddress, Error> {
+        if octets[0] & 1 != 0 || octets == [0; 6] {
+            return Err(Error::NotAHostAddress { octets });
+        }
+        Ok(MacAddress(octets))
+    }
+
+    /// Its six octets, as sent.
+    pub const fn octets(self) -> [u8; 6] {
+        self.0
+    }
+}
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_octets(f, &self.0)
+    }
+}
+
+/// A rate in bits per second; prints as `10Mbit`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bandwidth(u64);
+
+impl Bandwidth {
+    /// Nothing.
+    pub const ZERO: Bandwidth = Bandwidth(0);
+
+    /// That many bits per second.
+    pub const fn from_bits_per_second(bits: u64) -> Bandwidth {
+        Bandwidth(bits)
+    }
+
+    /// That many kilobits (1,000 bits) per second, as OpenFlow 1.3's `curr_speed` counts; saturates.
+    pub const fn from_kilobits_per_second(kilobits: u64) -> Bandwidth {
+        Bandwidth(kilobits.saturating_mul(1_000))
+    }
+
+    /// That many megabits per second; saturates.
+    pub const fn from_megabits_per_second(megabits: u64) -> Bandwidth {
+        Bandwidth(megabits.saturating_mul(1_000_000))
+    }
+
+    /// In bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// In whole kilobits per second, rounded down: a label must not promise what is not there.
+    pub const fn kilobits_per_second(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// Their sum, unless it does not fit.
+    pub const fn checked_add(self, other: Bandwidth) -> Option<Bandwidth> {
+        match self.0.checked_add(other.0) {
+            Some(sum) => Some(Bandwidth(sum)),
+            None => None,
+        }
+    }
+
+    /// What is left of this when `other` is taken away; nothing if that is more.
+    pub const fn saturating_sub(self, other: Bandwidth) -> Bandwidth {
+        Bandwidth(self.0.saturating_sub(other.0))
+    }
+
+    /// This times `part / whole`, rounded down; nothing of nothing.
+    pub fn share(self, part: u128, whole: u128) -> Bandwidth {
+        let bits = u128::from(self.0).checked_mul(part).and_then(|bits| bits.checked_div(whole));
+        Bandwidth(bits.and_then(|bits| u64::try_from(bits).ok()).unwrap_or(0))
+    }
+}
+
+impl fmt::Display for Bandwidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(&str, u64); 3] =
+            [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000)];
+        let exact = UNITS.iter().find(|(_, factor)| self.0 > 0 && self.0.is_multiple_of(*factor));
+        let (unit, factor) = exact.copied().unwrap_or(("bit", 1));
+        write!(f, "{}{unit}", self.0 / factor)
+    }
+}
+
+fn write_octets(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
+    for (index, octet) in octets.iter().enumerate() {
+        write!(f, "{}{octet:02x}", if index == 0 { "" } else { ":" })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn names_print_as_people_write_them() {
+        let port = PortId::new(Dpid(0x1_02), PortNumber::new(7).unwrap());
+        assert_eq!(port.to_string(), "00:00:00:00:00:00:01:02 port 7");
+        assert_eq!(
+            MacAddress::new([2, 0, 0, 0, 0, 0xab]).unwrap().to_string(),
+            "02:00:00:00:00:ab"
+        );
+        for (bits, text) in
+            [(0, "0bit"), (10_000_000, "10Mbit"), (1_500, "1500bit"), (64_000, "64kbit")]
+        {
+            assert_eq!(Bandwidth::from_bits_per_second(bits).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for number in [0, 0xffff_ff01, 0xffff_fffd, u32::MAX] {
+            assert_eq!(PortNumber::new(number), Err(Error::ReservedPort { number }));
+        }
+        for octets in [[0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1]] {
+            assert_eq!(MacAddress::new(octets), Err(Error::NotAHostAddress { octets }));
+        }
+    }
+
+    #[test]
+    fn shares_round_down_and_never_overflow() {
+        let all = Bandwidth::from_bits_per_second(10);
+        for (part, whole, bits) in [(1, 3, 3), (3, 3, 10), (1, 0, 0), (u128::MAX, 1, 0)] {
+            assert_eq!(all.share(part, whole).bits_per_second(), bits, "{part}/{whole}");
+        }
+    }
+}
