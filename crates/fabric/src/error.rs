@@ -59,6 +59,10 @@ pub enum Error {
     UnknownId(u64),
     /// The sum of what loads a link does not fit into 64 bits.
     Overflow,
+    /// A capacity, by its place, that is negative or no number.
+    ImpossibleCapacity(usize),
+    /// A flow, by its place, with an impossible weight, wish or link.
+    ImpossibleDemand(usize),
 }
 
 impl core::error::Error for Error {}
@@ -93,6 +97,10 @@ impl fmt::Display for Error {
             Error::DuplicateId(id) => write!(f, "number {id} is taken"),
             Error::UnknownId(id) => write!(f, "there is no number {id}"),
             Error::Overflow => f.write_str("the bandwidths on a link do not fit into 64 bits"),
+            Error::ImpossibleCapacity(place) => write!(f, "capacity {place} is not an amount"),
+            Error::ImpossibleDemand(place) => {
+                write!(f, "flow {place} has a weight, wish or link that cannot be")
+            }
         }
     }
 }

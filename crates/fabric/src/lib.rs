@@ -1,6 +1,8 @@
 //! The physical network as data, and everything that is computed on it.
 //!
-//! Switches, ports, links and hosts ([`Network`]) and paths over them ([`paths`]); the keyed tag that keeps link probes
+//! Switches, ports, links and hosts ([`Network`]), paths over them ([`paths`]) and bandwidth set aside on those paths
+//! ([`reservations`]); which tenant's flows load which links ([`usage`]), what is left of a link as one tenant sees it
+//! and when it is told ([`labels`]); how bandwidth is shared ([`share`], [`hose`]); the keyed tag that keeps link probes
 //! from being forged ([`lldp`]).
 //!
 //! Deliberately without sockets, clocks, threads and randomness: time and seeds are arguments, what is to be sent or
@@ -13,15 +15,21 @@ extern crate alloc;
 extern crate std;
 
 pub mod error;
+pub mod hose;
+pub mod labels;
 pub mod lldp;
 pub mod network;
 pub mod paths;
+pub mod reservations;
+pub mod share;
 pub mod time;
 pub mod units;
+pub mod usage;
 
 pub use error::Error;
 pub use lldp::LldpKey;
 pub use network::{End, Link, LinkId, Network, Switch, SwitchIndex};
 pub use paths::{Path, Search};
+pub use share::max_min;
 pub use time::{Duration, Instant};
 pub use units::{Bandwidth, Dpid, MacAddress, PortId, PortNumber, TenantId};

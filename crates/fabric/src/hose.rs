@@ -1,0 +1,247 @@
+//! What each flow is entitled to, when all that a tenant buys is the bandwidth of its virtual interfaces.
+//!
+//! In the hose model (Duffield et al., SIGCOMM 1999) a virtual interface (VNIC) may send and receive at its bandwidth,
+//! to and from whomever. EyeQ (Jeyakumar et al., NSDI 2013) enforces it at the edge: senders to a congested receiver
+//! get shares of it in proportion to their own bandwidths. The nominal rate of a flow is worked out in two steps:
+//!
+//! ```text
+//! offer(f)   = receiver's bandwidth * min(1, w(f) / sum of w over the flows to that receiver), at most the sender's,
+//!              where w(f) is the sender's bandwidth divided among its flows to that receiver
+//! nominal(f) = offer(f) * min(1, sender's bandwidth / sum of its flows' offers)
+//! ```
+//!
+//! So the nominal rates to a receiver, and those of a sender, never add up to more than the bandwidth that was bought.
+//! They are what labels reckon with before anything is measured. Tracking is incremental: a flow that comes or goes
+//! changes those to the same receiver, and what their senders have left for others.
+//!
+//! [`shares`] goes further, where it is known what each flow wants: bandwidth that one does not use goes to the others,
+//! max-min fairly in proportion to the senders' bandwidths.
+
+use crate::error::Error;
+use crate::share::{Demand, max_min};
+use crate::units::Bandwidth;
+use crate::usage::FlowId;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+
+/// A virtual interface's number, given by whoever keeps them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VnicId(pub u64);
+
+/// Virtual interfaces, the flows between them, and the flows' nominal rates.
+#[derive(Clone, Debug, Default)]
+pub struct Hose {
+    vnics: HashMap<VnicId, Vnic>,
+    flows: HashMap<FlowId, Stream>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Vnic {
+    bandwidth: Bandwidth,
+    sends: BTreeSet<FlowId>,
+    receives: BTreeSet<FlowId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    from: VnicId,
+    to: VnicId,
+    offer: Bandwidth,
+    nominal: Bandwidth,
+}
+
+/// A flow whose nominal rate is another one now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The flow.
+    pub flow: FlowId,
+    /// Its nominal rate.
+    pub rate: Bandwidth,
+}
+
+impl Hose {
+    /// Adds a virtual interface of that bandwidth.
+    pub fn add_vnic(&mut self, id: VnicId, bandwidth: Bandwidth) -> Result<(), Error> {
+        if self.vnics.contains_key(&id) {
+            return Err(Error::DuplicateId(id.0));
+        }
+        self.vnics.insert(id, Vnic { bandwidth, ..Vnic::default() });
+        Ok(())
+    }
+
+    /// Removes a virtual interface with its flows; the flows that have another rate by that, without those removed.
+    pub fn remove_vnic(&mut self, id: VnicId) -> Result<Vec<Change>, Error> {
+        let vnic = self.vnics.get(&id).ok_or(Error::UnknownId(id.0))?;
+        let flows: BTreeSet<FlowId> = vnic.sends.union(&vnic.receives).copied().collect();
+        let mut last = BTreeMap::new();
+        for &flow in &flows {
+            last.extend(
+                self.disconnect(flow)?.into_iter().map(|change| (change.flow, change.rate)),
+            );
+        }
+        self.vnics.remove(&id);
+        let kept = last.into_iter().filter(|(flow, _)| !flows.contains(flow));
+        Ok(kept.map(|(flow, rate)| Change { flow, rate }).collect())
+    }
+
+    /// Changes what a virtual interface may send and receive.
+    pub fn set_bandwidth(
+        &mut self,
+        id: VnicId,
+        bandwidth: Bandwidth,
+    ) -> Result<Vec<Change>, Error> {
+        let vnic = self.vnics.get_mut(&id).ok_or(Error::UnknownId(id.0))?;
+        vnic.bandwidth = bandwidth;
+        let receivers = vnic.sends.iter().filter_map(|flow| Some(self.flows.get(flow)?.to));
+        let concerned: BTreeSet<VnicId> = receivers.chain([id]).collect();
+        let mut senders = BTreeSet::from([id]);
+        for receiver in concerned {
+            senders.extend(self.offer(receiver));
+        }
+        Ok(self.settle(&senders))
+    }
+
+    /// Adds a flow; the flows that have another rate by that, itself among them.
+    pub fn connect(
+        &mut self,
+        flow: FlowId,
+        from: VnicId,
+        to: VnicId,
+    ) -> Result<Vec<Change>, Error> {
+        if self.flows.contains_key(&flow) {
+            return Err(Error::DuplicateId(flow.0));
+        }
+        for vnic in [from, to] {
+            self.vnics.get(&vnic).ok_or(Error::UnknownId(vnic.0))?;
+        }
+        self.vnic(from).sends.insert(flow);
+        self.vnic(to).receives.insert(flow);
+        let (offer, nominal) = (Bandwidth::ZERO, Bandwidth::ZERO);
+        self.flows.insert(flow, Stream { from, to, offer, nominal });
+        let senders = self.offer(to);
+        let mut changes = self.settle(&senders);
+        if !changes.iter().any(|change| change.flow == flow) {
+            // It may be entitled to nothing, which is no change from nothing, but has to be known.
+            changes.push(Change { flow, rate: Bandwidth::ZERO });
+        }
+        Ok(changes)
+    }
+
+    /// Removes a flow; the other flows that have another rate by that.
+    pub fn disconnect(&mut self, flow: FlowId) -> Result<Vec<Change>, Error> {
+        let stream = self.flows.remove(&flow).ok_or(Error::UnknownId(flow.0))?;
+        self.vnic(stream.from).sends.remove(&flow);
+        self.vnic(stream.to).receives.remove(&flow);
+        let mut senders = self.offer(stream.to);
+        senders.insert(stream.from);
+        Ok(self.settle(&senders))
+    }
+
+    /// A flow's nominal rate.
+    pub fn rate(&self, flow: FlowId) -> Option<Bandwidth> {
+        self.flows.get(&flow).map(|stream| stream.nominal)
+    }
+
+    /// Works out anew what a receiver offers each flow to it; the senders of those.
+    fn offer(&mut self, receiver: VnicId) -> BTreeSet<VnicId> {
+        let Some(vnic) = self.vnics.get(&receiver) else { return BTreeSet::new() };
+        let mut senders: BTreeMap<VnicId, u128> = BTreeMap::new();
+        for flow in &vnic.receives {
+            if let Some(stream) = self.flows.get(flow) {
+                *senders.entry(stream.from).or_default() += 1;
+            }
+        }
+        let bandwidth = |id: &VnicId| self.vnics.get(id).map_or(Bandwidth::ZERO, |it| it.bandwidth);
+        let wanted: u128 =
+            senders.keys().map(|id| u128::from(bandwidth(id).bits_per_second())).sum();
+        let capacity = vnic.bandwidth;
+        let fits = wanted <= u128::from(capacity.bits_per_second());
+        let mut offers = Vec::with_capacity(vnic.receives.len());
+        for flow in &vnic.receives {
+            let Some(stream) = self.flows.get(flow) else { continue };
+            let own = bandwidth(&stream.from);
+            let count = senders.get(&stream.from).copied().unwrap_or(1);
+            let offer = if fits {
+                own.share(1, count)
+            } else {
+                capacity.share(u128::from(own.bits_per_second()), wanted.saturating_mul(count))
+            };
+            offers.push((*flow, offer));
+        }
+        for (flow, offer) in offers {
+            if let Some(stream) = self.flows.get_mut(&flow) {
+                stream.offer = offer;
+            }
+        }
+        senders.into_keys().collect()
+    }
+
+    /// Works out anew what those senders' flows get of what they were offered.
+    fn settle(&mut self, senders: &BTreeSet<VnicId>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for sender in senders {
+            let Some(vnic) = self.vnics.get(sender) else { continue };
+            let offer =
+                |flow: &FlowId| self.flows.get(flow).map_or(0, |it| it.offer.bits_per_second());
+            let offered: u128 = vnic.sends.iter().map(|flow| u128::from(offer(flow))).sum();
+            let fits = offered <= u128::from(vnic.bandwidth.bits_per_second());
+            for flow in &vnic.sends {
+                let Some(stream) = self.flows.get_mut(flow) else { continue };
+                let offer = stream.offer;
+                let part = u128::from(offer.bits_per_second());
+                let rate = if fits { offer } else { vnic.bandwidth.share(part, offered) };
+                if rate != stream.nominal {
+                    stream.nominal = rate;
+                    changes.push(Change { flow: *flow, rate });
+                }
+            }
+        }
+        changes
+    }
+
+    /// One that is known to be there.
+    fn vnic(&mut self, id: VnicId) -> &mut Vnic {
+        self.vnics.entry(id).or_default()
+    }
+}
+
+/// A flow between two virtual interfaces that wants so much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish {
+    /// The sender's row in the table of bandwidths.
+    pub from: usize,
+    /// The receiver's.
+    pub to: usize,
+    /// What it wants; infinite for all that it can get.
+    pub most: f64,
+}
+
+/// The rates of flows whose wishes are known: each at most what it wants, no sender and no receiver beyond its
+/// bandwidth, what one leaves shared among the others in proportion to their senders' bandwidths (divided among a
+/// sender's flows to the same receiver). Bandwidths are in bits per second.
+pub fn shares(bandwidths: &[Bandwidth], wishes: &[Wish]) -> Result<Vec<f64>, Error> {
+    let rows = bandwidths.len();
+    if let Some(place) = wishes.iter().position(|wish| wish.from >= rows || wish.to >= rows) {
+        return Err(Error::ImpossibleDemand(place));
+    }
+    // Each virtual interface is two links: what it sends, and what it receives.
+    let both = bandwidths.iter().chain(bandwidths);
+    let capacities: Vec<f64> = both.map(|bandwidth| bandwidth.bits_per_second() as f64).collect();
+    let links: Vec<[usize; 2]> = wishes.iter().map(|wish| [wish.from, rows + wish.to]).collect();
+    let mut alike: BTreeMap<[usize; 2], u64> = BTreeMap::new();
+    for pair in &links {
+        *alike.entry(*pair).or_default() += 1;
+    }
+    let demand = |(wish, links): (&Wish, &'_ [usize; 2])| {
+        let own = bandwidths[wish.from].bits_per_second();
+        own / alike.get(links).copied().unwrap_or(1)
+    };
+    let weights: Vec<u64> = wishes.iter().zip(&links).map(demand).collect();
+    let demands = wishes.iter().zip(&links).zip(weights);
+    let demands: Vec<Demand<'_>> = demands
+        // A virtual interface of no bandwidth may send nothing, whatever its weight.
+        .map(|((wish, links), weight)| Demand { links, weight: weight.max(1), most: wish.most })
+        .collect();
+    max_min(&capacities, &demands)
+}

@@ -1,0 +1,244 @@
+//! When a tenant is told what is left of its links, and how exactly.
+//!
+//! What is left ([`Usage::label`]) is first blurred as the operator chose ([`Privacy`]), then told if it differs enough
+//! from what the tenant was last told ([`Settings::hysteresis`]), and no link is looked at more often than once in
+//! [`Settings::minimum_interval`]. What changes in between is not queued: when its time comes, the newest label is
+//! told and those between are not. So the work has a bound that the operator sets, whatever the flows do.
+//!
+//! With hysteresis *h* and no privacy a label that was told is less than *h* off as soon as a minimum interval has
+//! passed without a change; of an empty and of a full link it is exact.
+
+use crate::network::{LinkId, Network};
+use crate::time::{Duration, Instant};
+use crate::units::{Bandwidth, TenantId};
+use crate::usage::Usage;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::hash::Hasher;
+use hashbrown::HashMap;
+use siphasher::sip::SipHasher24;
+
+/// How labels are told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// A change smaller than this is not told.
+    pub hysteresis: Bandwidth,
+    /// The shortest time between two labels of the same link.
+    pub minimum_interval: Duration,
+    /// How labels are blurred.
+    pub privacy: Privacy,
+}
+
+impl Default for Settings {
+    /// Exact labels, at most ten times per second and link.
+    fn default() -> Settings {
+        Settings {
+            hysteresis: Bandwidth::from_kilobits_per_second(1),
+            minimum_interval: Duration::from_millis(100),
+            privacy: Privacy::default(),
+        }
+    }
+}
+
+/// How labels are blurred, so that a neighbour's load cannot be read off them.
+///
+/// First comes the noise, then rounding down to the step. The noise is not drawn anew each time: it is a keyed hash
+/// (SipHash-2-4) of tenant, link and level, so the same load always looks the same to a tenant, and asking often does
+/// not average it away.
+#[derive(Clone, Default)]
+pub struct Privacy {
+    /// Labels are multiples of this, rounded down; nothing for exact ones.
+    pub step: Bandwidth,
+    /// A label is off by at most this much either way, before it is rounded; nothing for none.
+    pub noise: Bandwidth,
+    /// What the noise is drawn from; a secret of the operator.
+    pub seed: [u8; 16],
+}
+
+impl core::fmt::Debug for Privacy {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Privacy {{ step: {}, noise: {}, .. }}", self.step, self.noise)
+    }
+}
+
+impl Privacy {
+    /// A label as that tenant may see it; never more than the link can carry.
+    pub fn blur(
+        &self,
+        tenant: TenantId,
+        link: LinkId,
+        label: Bandwidth,
+        capacity: Bandwidth,
+    ) -> Bandwidth {
+        let step = self.step.bits_per_second().max(1);
+        let level = label.bits_per_second() / step * step;
+        let noise = self.noise.bits_per_second();
+        let noisy = match noise.checked_mul(2).and_then(|width| width.checked_add(1)) {
+            None | Some(1) => level,
+            Some(width) => {
+                let off = self.draw(tenant, link, level) % width;
+                level.saturating_add(off).saturating_sub(noise)
+            }
+        };
+        let seen = noisy.min(capacity.bits_per_second()) / step * step;
+        Bandwidth::from_bits_per_second(seen)
+    }
+
+    fn draw(&self, tenant: TenantId, link: LinkId, level: u64) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.seed);
+        hasher.write(&tenant.0.to_be_bytes());
+        hasher.write(&(link.index() as u64).to_be_bytes());
+        hasher.write(&level.to_be_bytes());
+        hasher.finish()
+    }
+}
+
+/// What a tenant is told of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Who is told.
+    pub tenant: TenantId,
+    /// Of which link.
+    pub link: LinkId,
+    /// What is left for it.
+    pub label: Bandwidth,
+    /// What the link can carry.
+    pub capacity: Bandwidth,
+}
+
+/// Who is told about which links, and what they were told.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    settings: Settings,
+    /// By link and tenant: what was told last.
+    told: HashMap<LinkId, BTreeMap<TenantId, Option<Bandwidth>>>,
+    /// Links to look at, by when.
+    due: BTreeSet<(Instant, LinkId)>,
+    /// When each link in `due` is due, and when each link was last looked at.
+    clocks: HashMap<LinkId, Clock>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    due: Option<Instant>,
+    looked: Option<Instant>,
+}
+
+impl Labels {
+    /// Nobody is told anything yet.
+    pub fn new(settings: Settings) -> Labels {
+        Labels { settings, ..Labels::default() }
+    }
+
+    /// From now on the tenant is told about this link; its first label is due at once.
+    pub fn subscribe(&mut self, tenant: TenantId, link: LinkId, now: Instant) {
+        self.told.entry(link).or_default().entry(tenant).or_insert(None);
+        self.schedule(link, now);
+    }
+
+    /// The tenant is no longer told about this link.
+    pub fn unsubscribe(&mut self, tenant: TenantId, link: LinkId) {
+        let Some(tenants) = self.told.get_mut(&link) else { return };
+        tenants.remove(&tenant);
+        if tenants.is_empty() {
+            self.told.remove(&link);
+            if let Some(due) = self.clocks.remove(&link).and_then(|clock| clock.due) {
+                self.due.remove(&(due, link));
+            }
+        }
+    }
+
+    /// The links' loads, capacities or states have changed.
+    pub fn touch(&mut self, links: impl IntoIterator<Item = LinkId>, now: Instant) {
+        for link in links {
+            if self.told.contains_key(&link) {
+                let due = self.next_look(link, now);
+                self.schedule(link, due);
+            }
+        }
+    }
+
+    /// When [`poll`](Labels::poll) is next worth calling.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// What is to be told now.
+    pub fn poll(&mut self, network: &Network, usage: &Usage, now: Instant) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        while let Some(&(due, link)) = self.due.first() {
+            if due > now {
+                break;
+            }
+            self.due.pop_first();
+            let early = self.is_early(link, now);
+            let Some(tenants) = self.told.get_mut(&link) else { continue };
+            let capacity = network.link(link).capacity;
+            for (&tenant, told) in tenants {
+                if early && told.is_some() {
+                    continue;
+                }
+                let label = usage.label(network, link, tenant);
+                let label = self.settings.privacy.blur(tenant, link, label, capacity);
+                if is_worth_telling(*told, label, capacity, self.settings.hysteresis) {
+                    *told = Some(label);
+                    notices.push(Notice { tenant, link, label, capacity });
+                }
+            }
+        }
+        notices
+    }
+
+    /// Whether a link's interval has not passed yet, so that only newcomers may be told; it is looked at again when it
+    /// has. If it has passed, the next one begins.
+    fn is_early(&mut self, link: LinkId, now: Instant) -> bool {
+        let next = self.next_look(link, now);
+        let clock = self.clocks.entry(link).or_default();
+        clock.due = None;
+        if next <= now {
+            clock.looked = Some(now);
+            return false;
+        }
+        self.schedule(link, next);
+        true
+    }
+
+    /// When the link's interval has passed; `now` if it has.
+    fn next_look(&self, link: LinkId, now: Instant) -> Instant {
+        // A clock that jumped back must not silence a link until it has caught up.
+        let looked = self.clocks.get(&link).and_then(|clock| clock.looked);
+        let looked = looked.filter(|looked| *looked <= now);
+        looked.map_or(now, |looked| (looked + self.settings.minimum_interval).max(now))
+    }
+
+    /// What the tenant was last told about the link.
+    pub fn told(&self, tenant: TenantId, link: LinkId) -> Option<Bandwidth> {
+        *self.told.get(&link)?.get(&tenant)?
+    }
+
+    /// Looks at a link at `due`, or earlier if that was planned already.
+    fn schedule(&mut self, link: LinkId, due: Instant) {
+        let clock = self.clocks.entry(link).or_default();
+        match clock.due {
+            Some(planned) if planned <= due => return,
+            Some(planned) => _ = self.due.remove(&(planned, link)),
+            None => {}
+        }
+        clock.due = Some(due);
+        self.due.insert((due, link));
+    }
+}
+
+/// The first label, a large enough change, and any change to nothing left or to all of it.
+fn is_worth_telling(
+    told: Option<Bandwidth>,
+    label: Bandwidth,
+    capacity: Bandwidth,
+    hysteresis: Bandwidth,
+) -> bool {
+    let Some(told) = told else { return true };
+    let change = told.max(label).saturating_sub(told.min(label));
+    let is_extreme = label == Bandwidth::ZERO || label == capacity;
+    change >= hysteresis.max(Bandwidth::from_bits_per_second(1))
+        || (change > Bandwidth::ZERO && is_extreme)
+}

@@ -1,0 +1,86 @@
+//! What is set aside on each link, and for whom.
+
+use super::ReservationId;
+use crate::network::{LinkId, Network};
+use crate::paths::Path;
+use crate::units::Bandwidth;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// By link.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger(Vec<Reserved>);
+
+#[derive(Clone, Debug, Default)]
+struct Reserved {
+    bits: u64,
+    by: BTreeSet<ReservationId>,
+}
+
+impl Ledger {
+    /// Sets bandwidth aside on both directions of a path.
+    pub(super) fn hold(&mut self, id: ReservationId, path: &Path, bandwidth: Bandwidth) {
+        for link in both_directions(path) {
+            if self.0.len() <= link.index() {
+                self.0.resize_with(link.index() + 1, Reserved::default);
+            }
+            let reserved = &mut self.0[link.index()];
+            // It fits: nothing is set aside beyond what a link has free.
+            reserved.bits = reserved.bits.saturating_add(bandwidth.bits_per_second());
+            reserved.by.insert(id);
+        }
+    }
+
+    /// Gives back what was set aside by [`hold`](Ledger::hold).
+    pub(super) fn release(&mut self, id: ReservationId, path: &Path, bandwidth: Bandwidth) {
+        for link in both_directions(path) {
+            if let Some(reserved) = self.0.get_mut(link.index()) {
+                reserved.bits = reserved.bits.saturating_sub(bandwidth.bits_per_second());
+                reserved.by.remove(&id);
+            }
+        }
+    }
+
+    pub(super) fn holders(&self, link: LinkId) -> impl Iterator<Item = ReservationId> + '_ {
+        self.0.get(link.index()).into_iter().flat_map(|reserved| &reserved.by).copied()
+    }
+
+    pub(super) fn reserved(&self, link: LinkId) -> Bandwidth {
+        Bandwidth::from_bits_per_second(self.0.get(link.index()).map_or(0, |link| link.bits))
+    }
+
+    /// What could still be set aside; nothing on a link that is down.
+    pub(super) fn free(&self, network: &Network, link: LinkId) -> Bandwidth {
+        let state = network.link(link);
+        if !state.is_up() {
+            return Bandwidth::ZERO;
+        }
+        state.capacity.saturating_sub(self.reserved(link))
+    }
+
+    /// What is free in both directions of a wire, in bits per second: a virtual link needs its bandwidth forth and back.
+    pub(super) fn both_ways(&self, network: &Network, link: LinkId) -> u64 {
+        let [forth, back] = [link, link.reverse()].map(|link| self.free(network, link));
+        forth.min(back).bits_per_second()
+    }
+
+    /// Whether a link is up and has that much free.
+    pub(super) fn has_room(&self, network: &Network, link: LinkId, bits: u64) -> bool {
+        network.link(link).is_up() && self.both_ways(network, link) >= bits
+    }
+
+    pub(super) fn fits(&self, network: &Network, path: &Path, bandwidth: Bandwidth) -> bool {
+        let bits = bandwidth.bits_per_second();
+        path.links().iter().all(|&link| self.has_room(network, link, bits))
+    }
+
+    /// What is free on the narrowest link of a path.
+    pub(super) fn narrowest(&self, network: &Network, path: &Path) -> Bandwidth {
+        let free = path.links().iter().map(|&link| self.both_ways(network, link));
+        Bandwidth::from_bits_per_second(free.min().unwrap_or(u64::MAX))
+    }
+}
+
+fn both_directions(path: &Path) -> impl Iterator<Item = LinkId> + '_ {
+    path.links().iter().flat_map(|&link| [link, link.reverse()])
+}

@@ -1,0 +1,204 @@
+//! Which tenant's flows load which links, and what that leaves for each tenant.
+//!
+//! The paper (Riggio et al., *The Price of Virtualization*, 2013, section III) defines a link's label first as the
+//! fraction that other tenants use, then as the residual capacity. Here it is the residual:
+//!
+//! ```text
+//! others(link, tenant) = sum of the rates of all flows on the link that are not the tenant's
+//! label(link, tenant)  = capacity(link) - min(capacity(link), others(link, tenant))
+//! ```
+//!
+//! So at every instant `label + min(capacity, others) = capacity`. A tenant's own flows do not lower its own label: it
+//! knows them, and may move them. Nominal rates can add up to more than a link carries; then nothing is left.
+//!
+//! Tracking is incremental: a change of a flow costs as much as its path is long, however many flows there are.
+
+use crate::error::Error;
+use crate::network::{LinkId, Network};
+use crate::units::{Bandwidth, TenantId};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+
+/// A flow's number, given by whoever tracks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u64);
+
+/// A tenant's flow over some links at some rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// What it is entitled to, or was measured to send.
+    pub rate: Bandwidth,
+    /// The links that it crosses, each once.
+    pub links: Box<[LinkId]>,
+}
+
+/// All flows, and what they put on each link.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    flows: HashMap<FlowId, Flow>,
+    /// By link.
+    links: Vec<Load>,
+    /// Links whose load has changed since they were last taken.
+    touched: BTreeSet<LinkId>,
+}
+
+/// What a link carries, in bits per second.
+#[derive(Clone, Debug, Default)]
+struct Load {
+    total: u64,
+    by_tenant: BTreeMap<TenantId, TenantLoad>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct TenantLoad {
+    bits: u64,
+    flows: u32,
+}
+
+impl Usage {
+    /// Adds a flow. Refused, with nothing changed: a number that is taken, an unknown link, a link named twice, a sum
+    /// that does not fit.
+    pub fn add(&mut self, network: &Network, id: FlowId, flow: Flow) -> Result<(), Error> {
+        if self.flows.contains_key(&id) {
+            return Err(Error::DuplicateId(id.0));
+        }
+        self.check(network, &flow, None)?;
+        self.put(&flow);
+        self.flows.insert(id, flow);
+        Ok(())
+    }
+
+    /// Removes a flow.
+    pub fn remove(&mut self, id: FlowId) -> Result<Flow, Error> {
+        let flow = self.flows.remove(&id).ok_or(Error::UnknownId(id.0))?;
+        self.take(&flow);
+        Ok(flow)
+    }
+
+    /// Gives a flow another rate.
+    pub fn set_rate(
+        &mut self,
+        network: &Network,
+        id: FlowId,
+        rate: Bandwidth,
+    ) -> Result<(), Error> {
+        let flow = self.flows.get(&id).ok_or(Error::UnknownId(id.0))?;
+        if flow.rate == rate {
+            return Ok(());
+        }
+        let flow = Flow { rate, ..flow.clone() };
+        self.replace(network, id, flow)
+    }
+
+    /// Puts a flow on another path.
+    pub fn reroute(
+        &mut self,
+        network: &Network,
+        id: FlowId,
+        links: Box<[LinkId]>,
+    ) -> Result<(), Error> {
+        let flow = self.flows.get(&id).ok_or(Error::UnknownId(id.0))?;
+        let flow = Flow { links, ..*flow };
+        self.replace(network, id, flow)
+    }
+
+    /// The flow of that number.
+    pub fn get(&self, id: FlowId) -> Option<&Flow> {
+        self.flows.get(&id)
+    }
+
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// What all tenants together put on a link.
+    pub fn total(&self, link: LinkId) -> Bandwidth {
+        Bandwidth::from_bits_per_second(self.links.get(link.index()).map_or(0, |load| load.total))
+    }
+
+    /// What one tenant puts on a link.
+    pub fn of(&self, link: LinkId, tenant: TenantId) -> Bandwidth {
+        let load = self.links.get(link.index()).and_then(|load| load.by_tenant.get(&tenant));
+        Bandwidth::from_bits_per_second(load.map_or(0, |load| load.bits))
+    }
+
+    /// What all others put on a link.
+    pub fn others(&self, link: LinkId, tenant: TenantId) -> Bandwidth {
+        self.total(link).saturating_sub(self.of(link, tenant))
+    }
+
+    /// What is left of a link for a tenant; nothing of a link that is down.
+    pub fn label(&self, network: &Network, link: LinkId, tenant: TenantId) -> Bandwidth {
+        let state = network.link(link);
+        if !state.is_up() {
+            return Bandwidth::ZERO;
+        }
+        state.capacity.saturating_sub(self.others(link, tenant))
+    }
+
+    /// Links whose load has changed since this was last called.
+    pub fn take_touched(&mut self) -> BTreeSet<LinkId> {
+        core::mem::take(&mut self.touched)
+    }
+
+    fn replace(&mut self, network: &Network, id: FlowId, flow: Flow) -> Result<(), Error> {
+        let before = self.flows.get(&id).cloned().ok_or(Error::UnknownId(id.0))?;
+        self.check(network, &flow, Some(&before))?;
+        self.take(&before);
+        self.put(&flow);
+        self.flows.insert(id, flow);
+        Ok(())
+    }
+
+    /// Whether a flow can be put on its links, when `instead` is taken from its own.
+    fn check(&self, network: &Network, flow: &Flow, instead: Option<&Flow>) -> Result<(), Error> {
+        for (place, &link) in flow.links.iter().enumerate() {
+            network.find_link(link)?;
+            if flow.links.iter().skip(place + 1).any(|other| *other == link) {
+                return Err(Error::RepeatedLink(link));
+            }
+            let leaves = instead.filter(|before| before.links.contains(&link));
+            let left = self.total(link).saturating_sub(leaves.map_or(Bandwidth::ZERO, |f| f.rate));
+            left.checked_add(flow.rate).ok_or(Error::Overflow)?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, flow: &Flow) {
+        for &link in &flow.links {
+            if self.links.len() <= link.index() {
+                self.links.resize_with(link.index() + 1, Load::default);
+            }
+            let load = &mut self.links[link.index()];
+            let own = load.by_tenant.entry(flow.tenant).or_default();
+            load.total += flow.rate.bits_per_second();
+            own.bits += flow.rate.bits_per_second();
+            own.flows += 1;
+            self.touched.insert(link);
+        }
+    }
+
+    fn take(&mut self, flow: &Flow) {
+        for &link in &flow.links {
+            let Some(load) = self.links.get_mut(link.index()) else { continue };
+            let Some(own) = load.by_tenant.get_mut(&flow.tenant) else { continue };
+            load.total -= flow.rate.bits_per_second();
+            own.bits -= flow.rate.bits_per_second();
+            own.flows -= 1;
+            if own.flows == 0 {
+                load.by_tenant.remove(&flow.tenant);
+            }
+            self.touched.insert(link);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What tenants are told of links, and what can be learnt from it.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{megabits, network};
+use fabric::labels::{Labels, Notice, Privacy, Settings};
+use fabric::usage::{Flow, FlowId, Usage};
+use fabric::{Bandwidth, Duration, Error, Instant, LinkId, Network, TenantId};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const RED: TenantId = TenantId(1);
+const BLUE: TenantId = TenantId(2);
+
+fn flow(tenant: TenantId, rate: u64, links: &[LinkId]) -> Flow {
+    Flow { tenant, rate: megabits(rate), links: links.into() }
+}
+
+/// A chain of four switches, 10 Mbit/s; its links from left to right.
+fn chain() -> (Network, Vec<LinkId>) {
+    let network = network(4, &[(0, 1, 10), (1, 2, 10), (2, 3, 10)]);
+    let links = network.links().map(|(id, _)| id).step_by(2).collect();
+    (network, links)
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Add { id: u64, tenant: u16, rate: u64, links: Vec<usize> },
+    Remove { id: u64 },
+    Rate { id: u64, rate: u64 },
+    Reroute { id: u64, links: Vec<usize> },
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let links = || proptest::sample::subsequence(vec![0, 1, 2], 0..4);
+    prop_oneof![
+        (0_u64..6, 1_u16..4, 0_u64..8, links()).prop_map(|(id, tenant, rate, links)| Change::Add {
+            id,
+            tenant,
+            rate,
+            links
+        }),
+        (0_u64..6).prop_map(|id| Change::Remove { id }),
+        (0_u64..6, 0_u64..8).prop_map(|(id, rate)| Change::Rate { id, rate }),
+        (0_u64..6, links()).prop_map(|(id, links)| Change::Reroute { id, links }),
+    ]
+}
+
+proptest! {
+    /// Conservation: for every link and tenant, at every instant, label + use by others = capacity.
+    #[test]
+    fn labels_and_use_add_up(changes in proptest::collection::vec(change(), 1..60)) {
+        let (network, all) = chain();
+        let pick = |places: &[usize]| places.iter().map(|&place| all[place]).collect::<Vec<_>>();
+        let mut usage = Usage::default();
+        let mut model: BTreeMap<u64, Flow> = BTreeMap::new();
+        for change in changes {
+            let (known, done) = match change {
+                Change::Add { id, tenant, rate, links } => {
+                    let flow = flow(TenantId(tenant), rate, &pick(&links));
+                    let known = model.contains_key(&id);
+                    model.entry(id).or_insert_with(|| flow.clone());
+                    (!known, usage.add(&network, FlowId(id), flow).is_ok())
+                }
+                Change::Remove { id } => {
+                    (model.remove(&id).is_some(), usage.remove(FlowId(id)).is_ok())
+                }
+                Change::Rate { id, rate } => {
+                    let known = model.get_mut(&id).map(|flow| flow.rate = megabits(rate));
+                    (known.is_some(), usage.set_rate(&network, FlowId(id), megabits(rate)).is_ok())
+                }
+                Change::Reroute { id, links } => {
+                    let links = pick(&links);
+                    let known = model.get_mut(&id).map(|flow| flow.links = links.clone().into());
+                    (known.is_some(), usage.reroute(&network, FlowId(id), links.into()).is_ok())
+                }
+            };
+            prop_assert_eq!(known, done);
+            for &link in &all {
+                let capacity = network.link(link).capacity;
+                for tenant in (1..5).map(TenantId) {
+                    let others: u64 = model
+                        .values()
+                        .filter(|flow| flow.tenant != tenant && flow.links.contains(&link))
+                        .map(|flow| flow.rate.bits_per_second())
+                        .sum();
+                    let others = Bandwidth::from_bits_per_second(others);
+                    prop_assert_eq!(usage.others(link, tenant), others);
+                    let label = usage.label(&network, link, tenant);
+                    prop_assert_eq!(label.checked_add(others.min(capacity)), Some(capacity));
+                }
+            }
+            prop_assert_eq!(usage.len(), model.len());
+        }
+    }
+
+    /// Nobody is told more often than the interval allows; when all is quiet, nobody is further off than the hysteresis.
+    #[test]
+    fn what_is_told_is_bounded_and_in_the_end_true(
+        hysteresis in 1_u64..5,
+        interval in 1_u64..50,
+        changes in proptest::collection::vec((0_u64..20, change()), 1..60),
+    ) {
+        let (network, all) = chain();
+        let settings = Settings {
+            hysteresis: megabits(hysteresis),
+            minimum_interval: Duration::from_millis(interval),
+            privacy: Privacy::default(),
+        };
+        let mut labels = Labels::new(settings);
+        let mut usage = Usage::default();
+        let mut now = Instant(0);
+        let mut last: BTreeMap<(TenantId, LinkId), Instant> = BTreeMap::new();
+        for &link in &all {
+            labels.subscribe(RED, link, now);
+            labels.subscribe(BLUE, link, now);
+        }
+        for (pause, change) in changes.into_iter().chain([(1_000, Change::Remove { id: 99 })]) {
+            now = now + Duration::from_millis(pause);
+            let notices = labels.poll(&network, &usage, now);
+            for Notice { tenant, link, label, .. } in notices {
+                let before = last.insert((tenant, link), now);
+                prop_assert!(before.is_none_or(|before| now - before >= Duration::from_millis(interval)));
+                prop_assert_eq!(label, usage.label(&network, link, tenant));
+            }
+            let pick = |links: &[usize]| links.iter().map(|&place| all[place]).collect::<Vec<_>>();
+            // Refused changes are none; that is the other property's matter.
+            let _ = match change {
+                Change::Add { id, tenant, rate, links } => {
+                    usage.add(&network, FlowId(id), flow(TenantId(tenant), rate, &pick(&links)))
+                }
+                Change::Remove { id } => usage.remove(FlowId(id)).map(drop),
+                Change::Rate { id, rate } => usage.set_rate(&network, FlowId(id), megabits(rate)),
+                Change::Reroute { id, links } => {
+                    usage.reroute(&network, FlowId(id), pick(&links).into())
+                }
+            };
+            labels.touch(usage.take_touched(), now);
+        }
+        labels.poll(&network, &usage, now + Duration::from_secs(1));
+        prop_assert_eq!(labels.next_due(), None);
+        for (&link, tenant) in all.iter().flat_map(|link| [(link, RED), (link, BLUE)]) {
+            let (told, label) = (labels.told(tenant, link).unwrap(), usage.label(&network, link, tenant));
+            let off = told.max(label).saturating_sub(told.min(label));
+            prop_assert!(off < megabits(hysteresis), "{} is told as {}", label, told);
+        }
+    }
+
+    #[test]
+    fn a_blurred_label_stays_near_the_label_and_within_the_link(
+        label in 0_u64..=10_000, step in 0_u64..4_000, noise in 0_u64..4_000, seed: [u8; 16],
+    ) {
+        let (_, links) = chain();
+        let bits = Bandwidth::from_bits_per_second;
+        let privacy = Privacy { step: bits(step), noise: bits(noise), seed };
+        let seen = privacy.blur(RED, links[0], bits(label), bits(10_000)).bits_per_second();
+        prop_assert!(seen <= 10_000 && seen.is_multiple_of(step.max(1)));
+        prop_assert!(seen <= label + noise && seen + noise + 2 * step.max(1) > label);
+        let again = privacy.blur(RED, links[0], bits(label), bits(10_000)).bits_per_second();
+        prop_assert_eq!(seen, again);
+    }
+}
+
+#[test]
+fn what_cannot_be_tracked_is_refused_and_changes_nothing() {
+    let (mut network, all) = chain();
+    let mut usage = Usage::default();
+    let most = Bandwidth::from_bits_per_second(u64::MAX);
+    usage.add(&network, FlowId(1), flow(RED, 3, &all)).unwrap();
+    let gone = all[2];
+    network.unplug(common_port(&network, gone)).unwrap();
+    let cases = [
+        (FlowId(1), flow(RED, 1, &[]), Error::DuplicateId(1)),
+        (FlowId(2), flow(RED, 1, &[all[0], all[1], all[0]]), Error::RepeatedLink(all[0])),
+        (FlowId(2), flow(RED, 1, &[all[0], gone]), Error::UnknownLink(gone)),
+        (FlowId(2), Flow { rate: most, ..flow(BLUE, 0, &[all[1], all[0]]) }, Error::Overflow),
+    ];
+    for (id, flow, error) in cases {
+        assert_eq!(usage.add(&network, id, flow), Err(error));
+        assert!(all.iter().all(|&link| usage.total(link) == megabits(3)), "{error}");
+    }
+    // What crosses a link that went away stays accounted for until it is moved or removed.
+    assert_eq!(usage.label(&network, gone, BLUE), Bandwidth::ZERO);
+    assert_eq!(usage.set_rate(&network, FlowId(1), megabits(4)), Err(Error::UnknownLink(gone)));
+    usage.reroute(&network, FlowId(1), all[..2].into()).unwrap();
+    assert_eq!(usage.total(gone), Bandwidth::ZERO);
+    assert_eq!(usage.remove(FlowId(2)), Err(Error::UnknownId(2)));
+}
+
+fn common_port(network: &Network, link: LinkId) -> fabric::PortId {
+    match network.link(link).from {
+        fabric::End::Switch { port, .. } | fabric::End::Hosts(port) => port,
+    }
+}
+
+#[test]
+fn a_jump_of_the_clock_does_not_silence_a_link() {
+    let (network, all) = chain();
+    let mut usage = Usage::default();
+    let mut labels = Labels::new(Settings::default());
+    labels.subscribe(RED, all[0], Instant(u64::MAX / 2));
+    assert_eq!(labels.poll(&network, &usage, Instant(u64::MAX / 2)).len(), 1);
+    usage.add(&network, FlowId(1), flow(BLUE, 5, &all)).unwrap();
+    labels.touch(usage.take_touched(), Instant(1_000));
+    let notices = labels.poll(&network, &usage, Instant(1_000));
+    assert_eq!(notices.iter().map(|it| it.label).collect::<Vec<_>>(), [megabits(5)]);
+}
+
+/// How far off, on average, an observer is who takes a neighbour's load to be capacity − label: root mean square, in
+/// Mbit/s, over all loads of a link in steps of 0.1. It watches each load for a thousand labels, and takes their mean.
+fn inference_error(privacy: &Privacy) -> f64 {
+    let (_, all) = chain();
+    let capacity = megabits(10);
+    let mut squares = 0.0;
+    let loads: Vec<u64> = (0..=100).collect();
+    for load in &loads {
+        let label = capacity.saturating_sub(Bandwidth::from_kilobits_per_second(load * 100));
+        let seen = |_| privacy.blur(RED, all[0], label, capacity).bits_per_second() as f64 / 1e6;
+        let mean = (0..1_000).map(seen).sum::<f64>() / 1_000.0;
+        squares += (10.0 - mean - *load as f64 / 10.0).powi(2);
+    }
+    (squares / loads.len() as f64).sqrt()
+}
+
+#[test]
+fn privacy_keeps_a_neighbours_load_from_being_read_off() {
+    let seed = *b"an operator's...";
+    let (none, some) = (Bandwidth::ZERO, megabits(2));
+    let exact = inference_error(&Privacy::default());
+    let stepped = inference_error(&Privacy { step: some, noise: none, seed });
+    let noisy = inference_error(&Privacy { step: none, noise: some, seed });
+    let both = inference_error(&Privacy { step: some, noise: some, seed });
+    println!(
+        "error of an observer, Mbit/s: {exact:.2} exact, {stepped:.2} stepped, {noisy:.2} noisy, {both:.2} both"
+    );
+    assert!(exact < 1e-9, "an exact label is the neighbour's load");
+    // A step of s hides what is uniformly spread over s: s/√12 about its mean, s/√3 about its lower end.
+    assert!((1.0..1.4).contains(&stepped), "{stepped}");
+    // Uniform noise of ±n has a deviation of n/√3, and a thousand looks do not average it away.
+    assert!((0.8..1.4).contains(&noisy), "{noisy}");
+    assert!(both > stepped.max(noisy) * 0.9, "{both}");
+}
+
+#[test]
+fn tenants_cannot_pool_what_they_see_of_exact_noise() {
+    let (_, all) = chain();
+    let privacy = Privacy { step: Bandwidth::ZERO, noise: megabits(2), seed: [3; 16] };
+    let seen = |tenant| privacy.blur(TenantId(tenant), all[0], megabits(5), megabits(10));
+    let different: std::collections::BTreeSet<_> = (0..20).map(seen).collect();
+    assert!(different.len() > 15, "each tenant has noise of its own");
+}
