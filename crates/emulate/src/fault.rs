@@ -13,6 +13,11 @@ pub enum Fault {
         /// The n, from 1.
         every: u32,
     },
+    /// Every nth GROUP_MOD is refused as if there were no room.
+    RefuseGroupMods {
+        /// The n, from 1.
+        every: u32,
+    },
     /// Messages of this type (the header's type field) are swallowed.
     NeverAnswers {
         /// Message type.
@@ -57,6 +62,7 @@ pub(crate) struct Faults {
     planted: Vec<Fault>,
     messages: u64,
     additions: u32,
+    group_mods: u32,
     replies: u32,
 }
 
@@ -101,6 +107,15 @@ impl Faults {
         self.planted
             .iter()
             .any(|fault| matches!(fault, Fault::RefuseFlowMods { every } if is_nth(count, *every)))
+    }
+
+    /// Counts a GROUP_MOD; whether it is to be refused.
+    pub(crate) fn refuses_group_mod(&mut self) -> bool {
+        self.group_mods = self.group_mods.wrapping_add(1);
+        let count = self.group_mods;
+        self.planted
+            .iter()
+            .any(|fault| matches!(fault, Fault::RefuseGroupMods { every } if is_nth(count, *every)))
     }
 
     /// Entries per part of statistics, and ns before each part.

@@ -127,6 +127,11 @@ impl Switch {
         self.datapath.tables.iter().map(FlowTable::len).sum()
     }
 
+    /// Number of groups (1.3).
+    pub fn group_count(&self) -> usize {
+        self.datapath.groups.len()
+    }
+
     /// The faults in force.
     pub fn faults(&self) -> &[Fault] {
         self.faults.planted()

@@ -77,6 +77,9 @@ pub struct SwitchCounters {
     pub own_barriers: u64,
     /// Requests that the switch never answered.
     pub unanswered: u64,
+    /// Changes that the hypervisor made itself and the switch refused: entries that follow a policy or come back after a
+    /// refusal, and what table 0 holds (1.3). A tenant whose entry is lost by it gets FLOW_REMOVED.
+    pub own_refused: u64,
 }
 
 /// Counts a message type, whatever its number.

@@ -74,8 +74,6 @@ pub enum Purpose {
     Groups,
     /// Read back the meters (1.3).
     Meters,
-    /// A change whose failure is only counted.
-    Change,
 }
 
 /// One message whose fate is unknown.

@@ -87,6 +87,11 @@ impl Queue {
         self.items.front().map(|(item, _)| item)
     }
 
+    /// The number of the last store operation that any message here waits for; gates never fall.
+    pub fn gate(&self) -> Option<u64> {
+        self.items.iter().rev().map(|(item, _)| item.gate).find(|gate| *gate > 0)
+    }
+
     /// Takes the next message: what is known about it, and its bytes, appended to `out`.
     pub fn pop_into(&mut self, out: &mut Vec<u8>) -> Option<Item> {
         let (item, length) = self.items.pop_front()?;

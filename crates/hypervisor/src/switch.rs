@@ -1,6 +1,7 @@
 //! One switch and the controllers of all tenants that see it.
 
 mod collect;
+mod follow;
 mod forward;
 mod north;
 mod reconcile;
@@ -28,6 +29,7 @@ use alloc::vec::Vec;
 use collect::Collection;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
 use core::fmt;
+use follow::Upcoming;
 pub(crate) use forward::set_length;
 use hashbrown::HashMap;
 pub(crate) use north::Asynchronous;
@@ -75,6 +77,8 @@ pub struct Switch {
     pub(crate) journal: Journal,
     pub(crate) restored: Vec<(StoreKey, Vec<u8>)>,
     pub(crate) phase: Phase,
+    /// Changes that wait for the store.
+    pub(crate) upcoming: Upcoming,
     pub(crate) events: VecDeque<Event>,
     pub(crate) lldp: LldpKey,
     pub(crate) settings: Settings,
@@ -296,7 +300,7 @@ impl Switch {
         if state.closing {
             return false;
         }
-        let full = state.outbox.len() >= self.settings.controller_bytes;
+        let full = state.outbox.len() >= self.settings.controller_bytes || self.upcoming.is_due();
         let tenant = &mut self.tenants[state.tenant.0 as usize];
         if full || tenant.backlog() >= self.settings.tenant_backlog {
             tenant.paused = true;
@@ -323,6 +327,7 @@ impl Switch {
     /// Everything up to this number is safe; messages that waited for it may go.
     pub fn handle_stored(&mut self, number: u64, now: Instant) {
         self.journal.confirm(number);
+        self.follow(now);
         for at in 0..self.tenants.len() {
             if !self.tenants[at].queue.is_empty() {
                 self.line.activate(at as u32);

@@ -9,7 +9,7 @@ pub(crate) mod statistics;
 mod switch;
 
 use crate::pending::{Awaits, Purpose};
-use crate::queue::{Class, Item};
+use crate::queue::Class;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use alloc::vec;
@@ -90,56 +90,6 @@ impl Switch {
             | MessageType::FEATURES_REPLY
             | MessageType::GET_CONFIG_REPLY => Ok(()),
             _ => Err(code::BAD_REQUEST_BAD_TYPE),
-        }
-    }
-
-    /// Sends a controller's request to the switch as it is, but for its xid.
-    pub(crate) fn forward_request(
-        &mut self,
-        request: &Request<'_>,
-        awaits: Awaits,
-        class: Class,
-        message: &[u8],
-    ) {
-        let item = Item {
-            origin: Some(request.origin()),
-            awaits,
-            operation: None,
-            class,
-            cost: 1,
-            gate: 0,
-            arrived: request.now,
-        };
-        self.submit(request.tenant, item, message);
-    }
-
-    /// A barrier is done, and with it everything before.
-    pub(crate) fn barrier_reply(
-        &mut self,
-        xid: u32,
-        frame: &[u8],
-        now: Instant,
-    ) -> Result<(), ErrorCode> {
-        let Some(entry) = self.acknowledge(xid, now) else {
-            return Err(code::BAD_REQUEST_BAD_TYPE);
-        };
-        self.pending.take(xid);
-        self.confirm(xid, now);
-        if let (Awaits::Barrier, Some(origin)) = (entry.awaits, entry.origin) {
-            self.relay_reply(&origin, frame);
-        }
-        Ok(())
-    }
-
-    /// The switch asks whether anybody is there.
-    pub(crate) fn answer_switch_echo(&mut self, header: Header, body: &[u8]) {
-        const ECHO_REPLY: u8 = 3;
-        if self.south.len() < self.settings.switch_bytes {
-            let version = self.version;
-            // As long as the request was, so it fits.
-            let _ = frame::write(version, ECHO_REPLY, header.xid, self.south.end(), |out| {
-                out.extend_from_slice(body);
-            });
         }
     }
 }

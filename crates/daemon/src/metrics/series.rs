@@ -113,6 +113,12 @@ pub struct SwitchMetrics {
     pub sent: Messages,
     /// PACKET_INs that belong to no tenant.
     pub packet_in_unclaimed: Counter,
+    /// Malformed or unexpected messages of the switch.
+    pub unexpected: Counter,
+    /// Requests that the switch never answered.
+    pub unanswered: Counter,
+    /// Changes of Weir's own that the switch refused.
+    pub own_refused: Counter,
     /// Messages that may be unacknowledged at the switch at a time, as adapted to its speed.
     pub window: Gauge,
     /// Messages that are unacknowledged at the switch now.
@@ -128,6 +134,9 @@ impl SwitchMetrics {
             received: Messages::default(),
             sent: Messages::default(),
             packet_in_unclaimed: Counter::default(),
+            unexpected: Counter::default(),
+            unanswered: Counter::default(),
+            own_refused: Counter::default(),
             window: Gauge::default(),
             outstanding: Gauge::default(),
             tenants: Mutex::default(),

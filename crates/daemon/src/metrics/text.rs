@@ -102,6 +102,23 @@ impl Text {
         const UNCLAIMED: &str = "weir_switch_packet_in_unclaimed_total";
         self.family(UNCLAIMED, "counter", "PACKET_INs dropped because no tenant owns the packet.");
         self.per_switch(UNCLAIMED, switches, |switch| switch.packet_in_unclaimed.get());
+        const UNEXPECTED: &str = "weir_switch_unexpected_total";
+        self.family(
+            UNEXPECTED,
+            "counter",
+            "Messages of the switch that are malformed or answer nothing.",
+        );
+        self.per_switch(UNEXPECTED, switches, |switch| switch.unexpected.get());
+        const UNANSWERED: &str = "weir_switch_unanswered_total";
+        self.family(UNANSWERED, "counter", "Requests that the switch did not answer in time.");
+        self.per_switch(UNANSWERED, switches, |switch| switch.unanswered.get());
+        const OWN_REFUSED: &str = "weir_switch_own_refused_total";
+        self.family(
+            OWN_REFUSED,
+            "counter",
+            "Changes that Weir made itself and the switch refused.",
+        );
+        self.per_switch(OWN_REFUSED, switches, |switch| switch.own_refused.get());
         const WINDOW: &str = "weir_switch_window_messages";
         self.family(
             WINDOW,

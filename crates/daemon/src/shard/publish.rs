@@ -22,6 +22,9 @@ impl Shard {
             session.metrics.received.publish(&counters.from_switch);
             session.metrics.sent.publish(&counters.to_switch);
             session.metrics.packet_in_unclaimed.publish(counters.nobody);
+            session.metrics.unexpected.publish(counters.unexpected);
+            session.metrics.unanswered.publish(counters.unanswered);
+            session.metrics.own_refused.publish(counters.own_refused);
             let (limit, in_flight) = session.core.window();
             session.metrics.window.set(u64::from(limit));
             session.metrics.outstanding.set(u64::from(in_flight));

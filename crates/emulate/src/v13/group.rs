@@ -23,6 +23,9 @@ pub(super) fn change(
     effects: &mut Effects,
 ) -> Result<(), ErrorCode> {
     let id = body.group_id;
+    if switch.faults.refuses_group_mod() {
+        return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
+    }
     match body.command {
         GroupModCommand::DELETE if id == GROUP_ALL => switch.datapath.groups_clear(now, effects),
         GroupModCommand::DELETE => return switch.datapath.group_delete(now, id, effects),

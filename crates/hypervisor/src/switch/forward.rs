@@ -1,13 +1,13 @@
 //! Southbound: from a tenant's queue, by its turn, through the window, to the switch; and what answers mean for it.
 
-use super::Switch;
+use super::{Request, Switch};
 use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::pending::{Awaits, Entry};
 use crate::queue::{Class, Item};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
-use openflow::{Version, frame};
+use openflow::{ErrorCode, Header, Version, frame};
 
 /// After this much silence, a barrier finds out whether the last messages are done.
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
@@ -42,6 +42,26 @@ impl Switch {
                 self.run(now);
             }
         }
+    }
+
+    /// Sends a controller's request to the switch as it is, but for its xid.
+    pub(crate) fn forward_request(
+        &mut self,
+        request: &Request<'_>,
+        awaits: Awaits,
+        class: Class,
+        message: &[u8],
+    ) {
+        let item = Item {
+            origin: Some(request.origin()),
+            awaits,
+            operation: None,
+            class,
+            cost: 1,
+            gate: 0,
+            arrived: request.now,
+        };
+        self.submit(request.tenant, item, message);
     }
 
     /// Sends what may be sent now.
@@ -84,7 +104,7 @@ impl Switch {
         }
     }
 
-    /// Sends everything that waits, whatever the window says.
+    /// Sends everything that waits, whatever the window says. The store must have it.
     pub(crate) fn flush(&mut self, now: Instant) {
         for at in 0..self.tenants.len() {
             loop {
@@ -181,6 +201,36 @@ impl Switch {
         Some(entry)
     }
 
+    /// A barrier is done, and with it everything before.
+    pub(crate) fn barrier_reply(
+        &mut self,
+        xid: u32,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let Some(entry) = self.acknowledge(xid, now) else {
+            return Err(openflow::error::v13::BAD_REQUEST_BAD_TYPE);
+        };
+        self.pending.take(xid);
+        self.confirm(xid, now);
+        if let (Awaits::Barrier, Some(origin)) = (entry.awaits, entry.origin) {
+            self.relay_reply(&origin, frame);
+        }
+        Ok(())
+    }
+
+    /// The switch asks whether anybody is there.
+    pub(crate) fn answer_switch_echo(&mut self, header: Header, body: &[u8]) {
+        const ECHO_REPLY: u8 = 3;
+        if self.south.len() < self.settings.switch_bytes {
+            let version = self.version;
+            // As long as the request was, so it fits.
+            let _ = frame::write(version, ECHO_REPLY, header.xid, self.south.end(), |out| {
+                out.extend_from_slice(body);
+            });
+        }
+    }
+
     /// A request of a tenant is finished.
     pub(crate) fn answered(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant.0 as usize];
@@ -231,10 +281,7 @@ impl Switch {
             let late: Vec<_> =
                 leaving.extract_if(|_, l| now - l.since >= patience).map(|(_, l)| l.flow).collect();
             for flow in late {
-                match self.version {
-                    Version::V1_0 => self.tell_lost_v10(TenantIndex(at as u32), &flow),
-                    _ => self.tell_lost_v13(TenantIndex(at as u32), &flow),
-                }
+                self.tell_lost(TenantIndex(at as u32), &flow);
             }
         }
     }

@@ -141,14 +141,15 @@ impl Switch {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
-            _ => {
-                if let Some(origin) = entry.origin {
+            _ => match entry.origin {
+                Some(origin) => {
                     self.refuse(&origin, code);
                     if entry.awaits != Awaits::Nothing {
                         self.answered(origin.tenant);
                     }
                 }
-            }
+                None => self.counters.own_refused += 1,
+            },
         }
     }
 

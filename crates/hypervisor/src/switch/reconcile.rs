@@ -94,6 +94,10 @@ impl Switch {
                     .collect();
                 let cause = Cause::own(tenant, now);
                 if flow.idle_timeout == 0 && flow.hard_timeout == 0 {
+                    if missing.is_empty() {
+                        continue;
+                    }
+                    let cause = self.begin_own(&cause, number);
                     for piece in missing {
                         let piece = &flow.pieces[piece];
                         self.submit_piece(&cause, number, &flow, piece, Change::Add, NO_BUFFER);
@@ -166,7 +170,7 @@ impl Switch {
             if let Some(flow) = flow
                 && let Some(piece) = flow.pieces.get(index)
             {
-                let cause = Cause::own(tenant, now);
+                let cause = self.begin_own(&Cause::own(tenant, now), number);
                 self.submit_piece(&cause, number, &flow, piece, change, NO_BUFFER);
             }
         }

@@ -1,7 +1,7 @@
-//! Beginnings: a switch connects, a policy changes.
+//! Beginnings: a switch connects and is asked what it holds.
 
-use super::north::Asynchronous;
-use super::{Event, Features, Port, Settings, StartError, Switch};
+use super::follow::Upcoming;
+use super::{Event, Features, Settings, StartError, Switch};
 use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
@@ -46,10 +46,8 @@ pub(crate) struct Codes {
     pub too_much: ErrorCode,
 }
 
-/// OFPP-, OFPT- and other numbers that both versions share.
+/// OFPCML_NO_BUFFER, in both versions: packets are sent whole.
 const MISS_SEND_ALL: u16 = 0xffff;
-const PORT_ADD: u8 = 0;
-const PORT_DELETE: u8 = 1;
 
 impl Switch {
     /// A switch has connected. `features` is its whole FEATURES_REPLY; `restored` is what the store holds for it;
@@ -130,6 +128,7 @@ impl Switch {
             journal: Default::default(),
             restored,
             phase: Phase::Learning(0),
+            upcoming: Upcoming::default(),
             events: VecDeque::new(),
             lldp,
             settings,
@@ -145,58 +144,6 @@ impl Switch {
         switch.send_own_barrier(now);
         switch.ask(now);
         Ok(switch)
-    }
-
-    /// The policy has changed: tables, views and connections follow, as one step.
-    pub fn handle_policy(&mut self, policy: Arc<Policy>, now: Instant) {
-        if !self.is_ready() {
-            self.adopt(policy);
-            return;
-        }
-        // What was checked under the old policy goes before anything that is done under the new one.
-        self.flush(now);
-        let seen_before: Vec<BTreeSet<u32>> =
-            (0..self.tenants.len()).map(|at| self.visible_ports(TenantIndex(at as u32))).collect();
-        let served_before = self.served();
-        self.adopt(policy);
-        let served = self.served();
-        self.resync(now);
-        for (at, served) in served.iter().enumerate() {
-            let tenant = TenantIndex(at as u32);
-            let id = self.tenants[at].id;
-            let was = served_before.get(at).copied().unwrap_or(false);
-            match (was, *served) {
-                (false, true) => self.events.push_back(Event::Serve(id)),
-                (true, false) => self.events.push_back(Event::Withdraw(id)),
-                (true, true) => {
-                    let before = seen_before.get(at).cloned().unwrap_or_default();
-                    let after = self.visible_ports(tenant);
-                    for port in before.difference(&after) {
-                        self.tell_port(tenant, *port, PORT_DELETE);
-                    }
-                    for port in after.difference(&before) {
-                        self.tell_port(tenant, *port, PORT_ADD);
-                    }
-                }
-                (false, false) => {}
-            }
-        }
-        self.run(now);
-    }
-
-    /// A port has come (or changed) or gone. Where FLOOD stands for a list of ports, the list follows.
-    pub(crate) fn port_changed(&mut self, number: u32, port: Option<Port>, now: Instant) {
-        let before = match &port {
-            Some(port) => self.ports.insert(number, port.clone()),
-            None => self.ports.remove(&number),
-        };
-        let flooded = |port: &Option<Port>| port.as_ref().is_some_and(|port| !port.no_flood);
-        if self.is_ready()
-            && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some())
-        {
-            self.flush(now);
-            self.resync(now);
-        }
     }
 
     /// Codes that differ between the versions.
@@ -220,9 +167,24 @@ impl Switch {
 
     /// Sends a question or a change of the hypervisor's own, past all queues.
     pub(crate) fn send_own(&mut self, awaits: Awaits, class: Class, message: &[u8], now: Instant) {
+        self.send_own_part(awaits, None, class, message, now);
+    }
+
+    /// The same as a part of an operation.
+    pub(super) fn send_own_part(
+        &mut self,
+        awaits: Awaits,
+        operation: Option<u32>,
+        class: Class,
+        message: &[u8],
+        now: Instant,
+    ) {
         let sent = self.window.on_send(class.number(), 1, now);
-        let entry = Entry { origin: None, awaits, operation: None, sent, released: false };
+        let entry = Entry { origin: None, awaits, operation, sent, released: false };
         let xid = self.pending.add(entry).unwrap_or(0);
+        if let Some(operation) = operation {
+            self.unconfirmed.push_back((xid, operation));
+        }
         let start = self.south.len();
         self.south.end().extend_from_slice(message);
         frame::set_xid(self.south.tail(start), xid);
@@ -263,7 +225,6 @@ impl Switch {
             Purpose::Ports | Purpose::Flows => self
                 .events
                 .push_back(Event::CloseSwitch("the switch does not tell its ports or its flows")),
-            Purpose::Change => self.counters.unexpected += 1,
         }
     }
 
@@ -280,7 +241,7 @@ impl Switch {
     }
 
     /// Takes over a policy: places for new tenants, none for those that are gone, a new view.
-    fn adopt(&mut self, policy: Arc<Policy>) {
+    pub(super) fn adopt(&mut self, policy: Arc<Policy>) {
         for tenant in &mut self.tenants {
             tenant.present = false;
         }
@@ -301,28 +262,6 @@ impl Switch {
         self.view =
             View::compile(&policy, self.dpid, self.tenants.len(), |id| by_id.get(&id).copied());
         self.policy = policy;
-    }
-
-    /// Which tenants have a part of the switch.
-    fn served(&self) -> Vec<bool> {
-        (0..self.tenants.len())
-            .map(|at| {
-                self.tenants[at].present
-                    && self
-                        .view
-                        .space(TenantIndex(at as u32))
-                        .is_some_and(|space| !space.write.is_empty() || !space.read.is_empty())
-            })
-            .collect()
-    }
-
-    fn tell_port(&mut self, tenant: TenantIndex, port: u32, reason: u8) {
-        let Some(Port { wire, .. }) = self.ports.get(&port) else { return };
-        let wire = wire.clone();
-        let version = self.version;
-        self.notify(tenant, Asynchronous::PortStatus(reason), |out| {
-            write_port_status(version, reason, &wire, out)
-        });
     }
 }
 

@@ -21,14 +21,27 @@ use openflow::{ErrorCode, Version};
 /// A change that is on its way.
 pub(crate) struct Operation {
     tenant: TenantIndex,
-    /// Messages that have not been confirmed.
+    /// Messages that it became.
+    messages: usize,
+    /// Those of them that have not been confirmed.
     remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
     before: Vec<(u32, Option<Flow>)>,
     /// The changed group or meter as it was before (1.3).
-    number_before: Option<(Kind, u32, Option<Numbered>)>,
+    number_before: Option<NumberBefore>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     again: Vec<(u32, Option<Flow>)>,
+    /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
+    own: bool,
+}
+
+/// A group or meter as it was before a change.
+struct NumberBefore {
+    kind: Kind,
+    number: u32,
+    before: Option<Numbered>,
+    /// Whether the switch has refused to delete it before this change.
+    stays: bool,
 }
 
 /// What a message to the switch does to one of its entries.
@@ -58,13 +71,26 @@ impl Switch {
         self.next_operation = self.next_operation.wrapping_add(1);
         let operation = Operation {
             tenant,
+            messages: 0,
             remaining: 0,
             before: Vec::new(),
             number_before: None,
             again: Vec::new(),
+            own: false,
         };
         self.operations.insert(self.next_operation, operation);
         self.next_operation
+    }
+
+    /// Starts an operation that brings an entry, as it stands in the table, to the switch. If the switch refuses, the
+    /// entry is lost, and its tenant is told so.
+    pub(super) fn begin_own(&mut self, cause: &Cause, number: u32) -> Cause {
+        let operation = self.begin(cause.tenant);
+        if let Some(state) = self.operations.get_mut(&operation) {
+            state.own = true;
+            state.before.push((number, None));
+        }
+        Cause { operation: Some(operation), ..*cause }
     }
 
     /// Ends the making of an operation; one without messages needs no way back.
@@ -128,19 +154,22 @@ impl Switch {
         before: Option<Numbered>,
     ) {
         if let Some(operation) = self.operations.get_mut(&operation) {
+            operation.messages += 1;
             operation.remaining += 1;
-            operation.number_before = Some((kind, number, before));
+            operation.number_before = Some(NumberBefore { kind, number, before, stays: false });
         }
     }
 
     /// Queues a message that belongs to an operation.
     pub(crate) fn submit_change(&mut self, cause: &Cause, message: &[u8]) {
-        if cause.direct {
-            self.send_own(Awaits::Nothing, Class::Modification, message, cause.now);
-            return;
-        }
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            operation.messages += 1;
             operation.remaining += 1;
+        }
+        if cause.direct {
+            let (awaits, class) = (Awaits::Nothing, Class::Modification);
+            self.send_own_part(awaits, cause.operation, class, message, cause.now);
+            return;
         }
         let item = Item {
             origin: cause.origin,
@@ -203,6 +232,14 @@ impl Switch {
                 if state.remaining == 0
                     && let Some(done) = self.operations.remove(&operation)
                 {
+                    if let Some(NumberBefore { kind, before: Some(before), stays, .. }) =
+                        done.number_before
+                    {
+                        if stays {
+                            self.delete_number_again(kind, before.physical, now);
+                        }
+                        self.free_number(kind, before.physical);
+                    }
                     self.submit_again(done.tenant, done.again, now);
                 }
             }
@@ -218,20 +255,30 @@ impl Switch {
         now: Instant,
     ) {
         // Already undone: one error is enough.
-        let Some(Operation { tenant, before, number_before, .. }) =
+        let Some(Operation { tenant, messages, before, number_before, own, .. }) =
             self.operations.remove(&operation)
         else {
             return;
         };
+        self.counters.own_refused += u64::from(own);
+        // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
+        let only_table = messages == 1 && !own;
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-        if let Some((kind, number, before)) = number_before {
-            self.replace_number(tenant, kind, number, before);
+        if let Some(number_before) = number_before {
+            self.undo_number(tenant, operation, number_before);
         }
         for (number, before) in before.into_iter().rev() {
             if self.hand_on(tenant, operation, number, &before) {
                 continue;
             }
             let current = self.take_flow(&cause, number);
+            if only_table {
+                if let Some(before) = before {
+                    self.tenants[tenant.0 as usize].leaving.remove(&number);
+                    self.put_flow(&cause, number, before);
+                }
+                continue;
+            }
             if let Some(current) = &current {
                 for piece in &current.pieces {
                     let stays = before.as_ref().is_some_and(|b| {
@@ -251,13 +298,18 @@ impl Switch {
             }
             if let Some(before) = before {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
-                let pieces = before.pieces.clone();
                 self.put_flow(&cause, number, before.clone());
-                // A modification that never happened is undone by modifying back, which keeps the counters.
-                let change = if current.is_some() { Change::Modify } else { Change::Add };
-                for piece in &pieces {
+                // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
+                // that had been replaced.
+                let times = |flow: &Flow| (flow.idle_timeout, flow.hard_timeout, flow.flags);
+                let modified = current.is_some_and(|current| times(&current) == times(&before));
+                let change = if modified { Change::Modify } else { Change::Add };
+                let cause = self.begin_own(&cause, number);
+                for piece in &before.pieces {
                     self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
                 }
+            } else if let Some(lost) = current.filter(|_| own) {
+                self.tell_lost(tenant, &lost);
             }
         }
         if let Some(origin) = origin {
@@ -294,6 +346,36 @@ impl Switch {
         true
     }
 
+    /// A group or meter goes back to what it was; or a later change of it does, should that fail as well.
+    fn undo_number(&mut self, tenant: TenantIndex, failed: u32, undone: NumberBefore) {
+        let NumberBefore { kind, number, before, .. } = undone;
+        let later = self
+            .operations
+            .iter_mut()
+            .filter(|(at, _)| at.wrapping_sub(failed) < u32::MAX / 2)
+            .filter(|(_, operation)| operation.tenant == tenant)
+            .filter_map(|(at, operation)| Some((at, operation.number_before.as_mut()?)))
+            .filter(|(_, later)| (later.kind, later.number) == (kind, number))
+            .min_by_key(|(at, _)| at.wrapping_sub(failed));
+        let refused = match later {
+            Some((_, later)) => {
+                later.stays = later.before.is_none() && before.is_some();
+                core::mem::replace(&mut later.before, before)
+            }
+            None => self.replace_number(tenant, kind, number, before),
+        };
+        if let Some(refused) = refused {
+            self.free_number(kind, refused.physical);
+        }
+    }
+
+    /// Whether a change that is on its way would, should it fail, give this number on the switch back to somebody.
+    pub(crate) fn may_return(&self, kind: Kind, physical: u32) -> bool {
+        self.operations.values().filter_map(|operation| operation.number_before.as_ref()).any(
+            |one| one.kind == kind && one.before.as_ref().is_some_and(|b| b.physical == physical),
+        )
+    }
+
     /// Brings entries to the switch once more, as an operation of their own.
     fn submit_again(
         &mut self,
@@ -312,6 +394,14 @@ impl Switch {
             for piece in &flow.pieces {
                 self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
             }
+        }
+    }
+
+    /// Tells a tenant that an entry is gone, with the counts that are known.
+    pub(super) fn tell_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
+        match self.version {
+            Version::V1_0 => self.tell_lost_v10(tenant, flow),
+            _ => self.tell_lost_v13(tenant, flow),
         }
     }
 

@@ -16,7 +16,7 @@ use openflow::v13::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, MatchBuf, PortNo,
     TABLE_ALL,
 };
-use openflow::{Encode, ErrorCode, List, NO_BUFFER, TooLong};
+use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 impl Switch {
     /// A tenant changes its tables.
@@ -59,11 +59,34 @@ impl Switch {
             }
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
         };
-        self.commit(operation);
-        if done.is_ok() && buffered.is_some() {
+        if done.is_ok()
+            && let Some(buffered) = buffered
+        {
             self.tenants[tenant.0 as usize].buffers.take(flow_mod.buffer_id);
+            if flow_mod.command != FlowModCommand::ADD {
+                self.release_through_table_v13(&cause, &buffered);
+            }
         }
+        self.commit(operation);
         done
+    }
+
+    /// Sends a kept packet through the tables after a modification, as if it had gone with it (specification
+    /// section 6.4): the modification may have become several messages, or none, and the packet is to go once.
+    fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
+        let actions = ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }]);
+        let packet = v13::PacketOut {
+            buffer_id: buffered.physical,
+            in_port: PortNo(buffered.key.get(Field::InPort) as u32),
+            actions: actions.as_list(),
+            data: &[],
+        };
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        if packet.write_message(0, &mut message).is_ok() {
+            self.submit_change(cause, &message);
+        }
+        self.scratch = message;
     }
 
     fn add_v13(

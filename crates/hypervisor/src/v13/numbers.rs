@@ -279,7 +279,8 @@ impl Switch {
         self.submit(request.tenant, item, message);
     }
 
-    /// Sets or removes a group or meter of a tenant, in memory and in the store; gives what was there.
+    /// Sets or removes a group or meter of a tenant, in memory and in the store; gives what was there. The number on the
+    /// switch stays in use until [`free_number`](Self::free_number).
     pub(crate) fn replace_number(
         &mut self,
         tenant: TenantIndex,
@@ -303,11 +304,33 @@ impl Switch {
             }
             None => {
                 let before = numbers.0.remove(&number)?;
-                used.remove(&before.physical);
                 self.journal.push(StoreOp::Delete(key));
                 Some(before)
             }
         }
+    }
+
+    /// A number on the switch may be given out again, unless somebody has it or may get it back.
+    pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
+        let held = |numbers: &Numbers| numbers.of_physical(physical).is_some();
+        let is_held = self.tenants.iter().any(|tenant| match kind {
+            Kind::Meter => held(&tenant.meters),
+            _ => held(&tenant.groups),
+        });
+        if !is_held && !self.may_return(kind, physical) {
+            match kind {
+                Kind::Meter => self.used.meters.remove(&physical),
+                _ => self.used.groups.remove(&physical),
+            };
+        }
+    }
+
+    /// Deletes what the switch has refused to delete once: its owner has something else by now.
+    pub(crate) fn delete_number_again(&mut self, kind: Kind, physical: u32, now: Instant) {
+        let mut message = Vec::new();
+        // It fits: a deletion is a few bytes.
+        let _ = write_deletion(kind, physical, &mut message);
+        self.send_own(Awaits::Nothing, Class::Modification, &message, now);
     }
 
     /// The tenant's groups or meters.
@@ -356,6 +379,7 @@ impl Switch {
                 if !stays {
                     message.clear();
                     self.replace_number(tenant, Kind::Group, number, None);
+                    self.free_number(Kind::Group, physical);
                     // It fits: a deletion is a few bytes.
                     let _ = write_deletion(Kind::Group, physical, &mut message);
                 }
@@ -364,6 +388,7 @@ impl Switch {
             let gone = if present { Vec::new() } else { self.numbers(tenant, Kind::Meter).all() };
             for number in gone {
                 if let Some(known) = self.replace_number(tenant, Kind::Meter, number, None) {
+                    self.free_number(Kind::Meter, known.physical);
                     let mut message = Vec::new();
                     let _ = write_deletion(Kind::Meter, known.physical, &mut message);
                     messages.push(message);

@@ -106,8 +106,8 @@ fn step() -> impl Strategy<Value = Step> {
                 Step::Say(red, format!("flow {command} match={match_} prio={prio} actions={action}{timeouts}"))
             }
         ),
-        // So rarely that a change can be undone: against a switch that refuses that too there is only reconnecting.
-        1 => (16..30u32).prop_map(Step::Refuse),
+
+        1 => (1..30u32).prop_map(Step::Refuse),
         1 => (0..2_000u64).prop_map(Step::Wait),
         1 => (1..3u8, 1..3u8).prop_map(|(from, to)| Step::Packet(from, to)),
     ]

@@ -86,6 +86,54 @@ fn a_change_is_sent_once_it_is_safe_and_order_is_kept() {
 }
 
 #[test]
+fn a_policy_change_sends_nothing_that_the_store_lacks() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup { store_at_once: false, ..Setup::new(version, TWO) });
+        let red = world.connect("red");
+        world.south.clear();
+        world.say(red, 1, "flow add match=ip,nw_src=10.1.0.1 actions=output:1");
+        world.say(red, 2, "barrier");
+        world.set_policy(policy("red id=1: ip,nw_src=10.1.0.0/24"));
+        world.say(red, 3, "flow add match=ip,nw_src=10.1.0.2 actions=output:1");
+        world.advance(1_000_000_000);
+        assert!(!world.south_types().contains(&FLOW_MOD));
+        assert_eq!(world.heard(red), [""; 0]);
+        // Nothing more is read from the tenant until then, so the second addition comes under the new policy.
+        world.stored();
+        assert_eq!(world.heard(red), ["2 BARRIER_REPLY"]);
+        world.stored();
+        world.say(red, 4, "barrier");
+        world.advance(1_000_000_000);
+        assert_eq!(world.heard(red), ["4 BARRIER_REPLY"]);
+        let entries = world.tenant_flows();
+        assert_eq!(entries.len(), 2, "{entries:?}");
+        assert_eq!(world.store.len(), 2);
+    }
+}
+
+#[test]
+fn an_entry_that_cannot_follow_is_told_to_be_gone() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, TWO));
+        let red = world.connect("red");
+        world.say(red, 1, "flow add match=ip actions=output:1 flags=rem cookie=6");
+        world.switch.switch_mut().plant(vec![emulate::Fault::RefuseFlowMods { every: 1 }]);
+        // On 1.3 the entry itself stays as it is, and the hypervisor's own entries are refused: counted.
+        world.set_policy(policy("red id=1: ip,nw_src=10.1.0.0/24"));
+        world.advance(1_000_000_000);
+        assert_eq!(world.core.counters().own_refused, 1);
+        let (heard, flows) = match version {
+            Version::V1_0 => (1, 0),
+            _ => (0, 1),
+        };
+        assert_eq!(world.core.tenants().next().unwrap().flows, flows);
+        let told = world.heard(red);
+        assert_eq!(told.len(), heard, "{told:?}");
+        assert!(told.iter().all(|told| told.contains("FLOW_REMOVED")), "{told:?}");
+    }
+}
+
+#[test]
 fn a_reconnected_switch_is_mended_and_not_wiped() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));

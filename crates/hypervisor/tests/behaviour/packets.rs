@@ -303,6 +303,32 @@ fn a_modified_entry_is_applied_to_the_packet_of_its_buffer() {
     );
 }
 
+/// However many entries it means: the packet is sent through the tables once, after them.
+#[test]
+fn on_1_3_a_modification_releases_the_packet_of_its_buffer() {
+    for modify in [
+        "modify match=ip",
+        "modify_strict match=ip prio=5",
+        "modify match=ip cookie=7 cookie_mask=7",
+    ] {
+        play_with(
+            with_buffers(Version::V1_3),
+            &format!(
+                "
+            red> 1 flow add match=ip prio=5 actions=controller:40 cookie=7
+            red> 2 flow add match=ip,nw_src=10.1.0.1 prio=4 actions=output:4 cookie=7
+            wire> 1 10.1.0.1>10.2.0.1*500
+            red< PACKET_IN 1 ACTION 10.1.0.1>10.2.0.1 buffer=0 cut=40
+            red> 3 flow {modify} actions=output:3 buffer=0
+            left 3
+            red> 4 flow {modify} actions=output:3 buffer=0
+            red< 4 ERROR OFPBRC_BUFFER_UNKNOWN of type 14 xid 4
+        "
+            ),
+        );
+    }
+}
+
 #[test]
 fn a_packet_in_two_pieces_of_an_entry_is_sent_once() {
     let setup = Setup::new(

@@ -174,3 +174,36 @@ fn fields_of_1_3_select_as_they_should() {
     ",
     );
 }
+
+#[test]
+fn refused_groups_go_back_however_many_changes_are_on_their_way() {
+    // Which of the four changes are refused, by the switch's own counting; what is left then.
+    for (every, left) in [(1, 0), (2, 0), (3, 1), (4, 0), (5, 1)] {
+        let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) };
+        let mut world = World::new(setup);
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        world.switch.switch_mut().plant(vec![emulate::Fault::RefuseGroupMods { every }]);
+        world.say(red, 1, "group add id=1 buckets=output:1");
+        world.say(red, 2, "group modify id=1 buckets=output:2");
+        world.say(red, 3, "group delete id=1");
+        world.say(red, 4, "group add id=1 buckets=output:1");
+        world.advance(1_000_000_000);
+        let _ = world.heard(red);
+        world.switch.switch_mut().plant(Vec::new());
+        world.say(red, 5, "stats group_desc");
+        world.advance(1_000_000_000);
+        let told = world.heard(red);
+        let groups = told[0].matches("output").count();
+        assert_eq!(groups, left, "every {every}: {told:?}");
+        assert_eq!(world.switch.switch().group_count(), left, "every {every}");
+        // What each believes to have is on the switch, and nobody else's.
+        world.say(blue, 1, "group add id=9 buckets=output:4");
+        world.say(blue, 2, "flow add match=in_port=3 actions=group:9");
+        if left > 0 {
+            world.say(red, 6, "flow add match=in_port=1 actions=group:1");
+        }
+        world.advance(1_000_000_000);
+        assert_eq!((world.heard(blue), world.heard(red)), (vec![], vec![]), "every {every}");
+        assert_eq!(world.packet(3, &packet("10.2.0.1>10.9.0.1")), [4], "every {every}");
+    }
+}

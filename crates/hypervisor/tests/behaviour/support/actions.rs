@@ -125,6 +125,10 @@ pub fn actions_v13(text: &str) -> ListBuf<v13::Action<'static>> {
                 let port = port_v13(port).unwrap();
                 Some(v13::Action::Output { port, max_len: MAX_LEN })
             }
+            Word::With("controller", value) => {
+                let max_len = value.parse().unwrap();
+                Some(v13::Action::Output { port: Port13::CONTROLLER, max_len })
+            }
             Word::With("set_queue", value) => Some(v13::Action::SetQueue(number(value))),
             Word::With("group", value) => Some(v13::Action::Group(number(value))),
             Word::With("push_vlan", value) => {

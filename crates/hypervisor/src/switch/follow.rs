@@ -1,0 +1,137 @@
+//! Following what changes beneath the tenants: the policy and the switch's ports.
+//!
+//! ```text
+//!   handle_policy ─┐
+//!                  ├─► upcoming ──(everything in the queues is safe)──► queues sent ─► tables follow
+//!   port_changed ──┘      └─► tenants are not read meanwhile
+//! ```
+//!
+//! What was checked under the old policy has to be sent before anything that is done under the new one, and nothing may
+//! be sent before the store has it. So a change waits until it has, which takes one commit, and tenants wait with it.
+
+use super::north::Asynchronous;
+use super::start::write_port_status;
+use super::{Event, Port, Switch};
+use crate::ids::TenantIndex;
+use crate::policy::Policy;
+use crate::time::Instant;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// OFPPR_ADD and OFPPR_DELETE, in both versions.
+const PORT_ADD: u8 = 0;
+const PORT_DELETE: u8 = 1;
+
+/// What is to be followed.
+#[derive(Debug, Default)]
+pub(crate) struct Upcoming {
+    policy: Option<Arc<Policy>>,
+    ports: bool,
+}
+
+impl Upcoming {
+    pub(crate) fn is_due(&self) -> bool {
+        self.ports || self.policy.is_some()
+    }
+}
+
+impl Switch {
+    /// The policy has changed: tables, views and connections follow, as one step, once the store has everything that
+    /// was accepted under the old one. Of several changes in a row the newest counts.
+    pub fn handle_policy(&mut self, policy: Arc<Policy>, now: Instant) {
+        if !self.is_ready() {
+            self.adopt(policy);
+            return;
+        }
+        self.upcoming.policy = Some(policy);
+        self.follow(now);
+    }
+
+    /// A port has come (or changed) or gone. Where FLOOD stands for a list of ports, the list follows.
+    pub(crate) fn port_changed(&mut self, number: u32, port: Option<Port>, now: Instant) {
+        let before = match &port {
+            Some(port) => self.ports.insert(number, port.clone()),
+            None => self.ports.remove(&number),
+        };
+        let flooded = |port: &Option<Port>| port.as_ref().is_some_and(|port| !port.no_flood);
+        if self.is_ready()
+            && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some())
+        {
+            self.upcoming.ports = true;
+            self.follow(now);
+        }
+    }
+
+    /// Does what is due, if nothing in the queues waits for the store.
+    pub(crate) fn follow(&mut self, now: Instant) {
+        if !self.upcoming.is_due() {
+            return;
+        }
+        let mut gates = self.tenants.iter().filter_map(|tenant| tenant.queue.gate());
+        if gates.any(|gate| !self.journal.is_safe(gate)) {
+            return;
+        }
+        self.flush(now);
+        let Upcoming { policy, .. } = core::mem::take(&mut self.upcoming);
+        match policy {
+            Some(policy) => self.follow_policy(policy, now),
+            None => self.resync(now),
+        }
+        for at in 0..self.tenants.len() {
+            self.resume(TenantIndex(at as u32));
+        }
+        self.run(now);
+    }
+
+    fn follow_policy(&mut self, policy: Arc<Policy>, now: Instant) {
+        let seen_before: Vec<BTreeSet<u32>> =
+            (0..self.tenants.len()).map(|at| self.visible_ports(TenantIndex(at as u32))).collect();
+        let served_before = self.served();
+        self.adopt(policy);
+        let served = self.served();
+        self.resync(now);
+        for (at, served) in served.iter().enumerate() {
+            let tenant = TenantIndex(at as u32);
+            let id = self.tenants[at].id;
+            let was = served_before.get(at).copied().unwrap_or(false);
+            match (was, *served) {
+                (false, true) => self.events.push_back(Event::Serve(id)),
+                (true, false) => self.events.push_back(Event::Withdraw(id)),
+                (true, true) => {
+                    let before = seen_before.get(at).cloned().unwrap_or_default();
+                    let after = self.visible_ports(tenant);
+                    for port in before.difference(&after) {
+                        self.tell_port(tenant, *port, PORT_DELETE);
+                    }
+                    for port in after.difference(&before) {
+                        self.tell_port(tenant, *port, PORT_ADD);
+                    }
+                }
+                (false, false) => {}
+            }
+        }
+    }
+
+    /// Which tenants have a part of the switch.
+    pub(super) fn served(&self) -> Vec<bool> {
+        (0..self.tenants.len())
+            .map(|at| {
+                self.tenants[at].present
+                    && self
+                        .view
+                        .space(TenantIndex(at as u32))
+                        .is_some_and(|space| !space.write.is_empty() || !space.read.is_empty())
+            })
+            .collect()
+    }
+
+    fn tell_port(&mut self, tenant: TenantIndex, port: u32, reason: u8) {
+        let Some(Port { wire, .. }) = self.ports.get(&port) else { return };
+        let wire = wire.clone();
+        let version = self.version;
+        self.notify(tenant, Asynchronous::PortStatus(reason), |out| {
+            write_port_status(version, reason, &wire, out)
+        });
+    }
+}
