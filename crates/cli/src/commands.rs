@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod lab;
 mod report;
+mod sampling;
 mod serve;
 
 use crate::exit::Exit;
@@ -20,6 +21,7 @@ pub enum Command {
     Demo(demo::Demo),
     Bench(bench::Bench),
     Lab(lab::LabCommand),
+    Sampling(sampling::Sampling),
     Report(report::Report),
 }
 
@@ -32,6 +34,7 @@ impl Command {
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
             Command::Lab(lab) => lab.run(),
+            Command::Sampling(sampling) => sampling.run(),
             Command::Report(report) => report.run(),
         }
     }

@@ -29,6 +29,12 @@ impl Exit {
         Exit::Usage
     }
 
+    /// Says what was found.
+    pub fn finding(error: &dyn Display) -> Exit {
+        complain(error);
+        Exit::Finding
+    }
+
     /// Says what is wrong with a configuration; its errors come with their places, and need no other prefix.
     pub fn configuration(error: &LoadError) -> Exit {
         match error {

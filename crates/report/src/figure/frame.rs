@@ -181,6 +181,20 @@ impl Frame {
         }
     }
 
+    /// A row of colours at the top right, between what the first and the last stand for.
+    pub(super) fn colours(&mut self, colours: &[&'static str], label: &str, low: &str, high: &str) {
+        let (width, y) = (12.0, TOP - 20.0);
+        let right = span_x().1 - 46.0;
+        let left = right - width * colours.len() as f64;
+        for (index, colour) in colours.iter().enumerate() {
+            let corner = (left + width * index as f64, y);
+            self.rectangle(corner, (width, 12.0), colour, Stroke::NONE);
+        }
+        let words = format!("{label}  {low}");
+        self.text(Text::new((left - 5.0, y + 10.0), &words, Anchor::End));
+        self.text(Text::new((right + 5.0, y + 10.0), high, Anchor::Start));
+    }
+
     pub(super) fn finish(self) -> Drawing {
         self.drawing
     }

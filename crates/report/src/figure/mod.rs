@@ -1,18 +1,20 @@
-//! Figures: lines (also cumulative distributions), boxes, strips and bars, as SVG text and, with the
+//! Figures: lines (also cumulative distributions), boxes, strips, bars and heat maps, as SVG text and, with the
 //! feature `png`, as PNG. Self-contained: no script, no font file, nothing fetched.
 //!
-//! It deliberately knows no more of plotting than these four forms need. Each form says what it
+//! It deliberately knows no more of plotting than these five forms need. Each form says what it
 //! shows; `frame` draws what all share: title, axes, ticks, legend; `drawing` is what they are made
 //! of.
 
 mod drawing;
 mod frame;
+mod heatmap;
 #[cfg(feature = "png")]
 mod png;
 
 use drawing::Stroke;
 pub use drawing::{Drawing, escape};
 use frame::{Axis, Frame, colour, group_middle, span_x};
+pub use heatmap::HeatMap;
 
 /// A drawing with the name of its file, and what there is to say of it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,0 +1,119 @@
+//! `weir sampling` as somebody types it: plans that are what the solvers find, and errors with their places.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// A folder that ends with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path =
+            std::env::temp_dir().join(format!("weir-sampling-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn weir(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .arg("sampling")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("start weir");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+const SERVERS: &str = "server,capacity\na,1000\nb,1000\n";
+const TRAFFIC: &str = ",a,b\na,800,0\nb,0,100\n";
+
+/// The worked example of the solver's own tests, through files and back.
+#[test]
+fn a_plan_from_tables() {
+    let folder = Folder::new("plan");
+    let (servers, traffic) = (folder.file("s.csv", SERVERS), folder.file("t.csv", TRAFFIC));
+    let out = folder.0.join("out").display().to_string();
+    let mut plans = Vec::new();
+    for solver in ["auto", "linear", "reduced", "combinatorial"] {
+        let (code, stdout, stderr) = weir(&[
+            "plan",
+            "--servers",
+            &servers,
+            "--traffic",
+            &traffic,
+            "--alpha",
+            "1.5",
+            "--beta",
+            "0.5",
+            "--solver",
+            solver,
+            "--json",
+            "--out",
+            &out,
+        ]);
+        assert_eq!(code, Some(0), "{stderr}");
+        let plan: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+        let sampled = plan["sampled"].as_f64().expect("a number");
+        assert!((sampled - (375.0 + 25.0 / 3.0 + 100.0)).abs() < 1e-6, "{solver}: {plan}");
+        plans.push(plan["flows"].as_array().expect("flows").len());
+    }
+    assert_eq!(plans, [3; 4]);
+    let flows = fs::read_to_string(folder.0.join("out/flows.csv")).expect("flows.csv");
+    assert!(flows.starts_with("from,at,tenant,volume,rate\r\na,a,,"), "{flows}");
+    assert!(folder.0.join("out/plan.json").exists() && folder.0.join("out/servers.csv").exists());
+}
+
+#[test]
+fn wrong_input_has_a_status_and_a_place() {
+    let folder = Folder::new("wrong");
+    let servers = folder.file("s.csv", SERVERS);
+    let cases: [(&str, i32, &str); 5] = [
+        (",a,b\na,1,2\nb,-3,0\n", 2, "t.csv: line 3, column \"a\": -3 is negative"),
+        (",a,b\na,1,NaN\nb,3,0\n", 2, "line 2, column \"b\": NaN is not a finite number"),
+        (",a,b\na,1,\nb,3,0\n", 2, "line 2, column \"b\": the value is missing"),
+        ("from,to,volume\na,c,1\n", 2, "line 2, column \"volume\": there is no server \"c\""),
+        (
+            ",a,b\na,1200,0\nb,0,0\n",
+            1,
+            "server a has to forward 1200.0 packets/s, 200.0 more than its capacity",
+        ),
+    ];
+    for (text, status, words) in cases {
+        let traffic = folder.file("t.csv", text);
+        let (code, stdout, stderr) = weir(&["plan", "--servers", &servers, "--traffic", &traffic]);
+        assert_eq!(code, Some(status), "{text}: {stderr}");
+        assert!(stderr.contains(words) && stdout.is_empty(), "{text}: {stderr}");
+    }
+    let (code, _, stderr) = weir(&["plan"]);
+    assert!(code == Some(2) && stderr.contains("PROBLEM"), "{stderr}");
+}
+
+#[test]
+fn the_simulation_shows_published_beside_simulated() {
+    let folder = Folder::new("simulate");
+    let out = folder.0.join("out").display().to_string();
+    let arguments = ["simulate", "--servers", "10", "--steps", "20", "--out", &out];
+    let (code, stdout, stderr) = weir(&arguments);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("published") && stdout.lines().count() == 3, "{stdout}");
+    let svg = fs::read_to_string(folder.0.join("out/figures/3-10-servers.svg")).expect("a figure");
+    assert!(svg.contains("gain, %"), "{svg}");
+}

@@ -1,0 +1,75 @@
+//! The cost model (section III-C of the paper).
+//!
+//! Forwarding a packet costs a server one unit of its capacity, sampling it locally α more, mirroring it to another
+//! server β, and receiving a mirrored packet β as well, so that processing another server's packet costs α + β.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// What sampling costs a server, in units of what forwarding one packet costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// α: to sample a packet and process it here; above 0.
+    pub alpha: f64,
+    /// β: to mirror a packet to another server, and equally to receive one; at least 0.
+    pub beta: f64,
+}
+
+/// Beyond this a cost is a mistake: a sampled packet does not cost what a million forwarded ones do.
+pub const LARGEST_COST: f64 = 1e6;
+
+impl Costs {
+    /// What the paper measured for sFlow in Open vSwitch and for port mirroring (section IV-A).
+    pub const PUBLISHED: Costs = Costs { alpha: 1.54, beta: 0.46 };
+
+    /// Costs that can be planned with.
+    ///
+    /// # Errors
+    /// [`Error::Input`] unless α is within (0, 10⁶] and β within [0, 10⁶].
+    pub fn new(alpha: f64, beta: f64) -> Result<Costs> {
+        if !(alpha > 0.0 && alpha <= LARGEST_COST) {
+            return Err(Error::input("alpha", format!("{alpha} is not within (0, 1000000]")));
+        }
+        if !(0.0..=LARGEST_COST).contains(&beta) {
+            return Err(Error::input("beta", format!("{beta} is not within 0 to 1000000")));
+        }
+        Ok(Costs { alpha, beta })
+    }
+
+    /// The largest volume (packets per second) that a server of this capacity forwards while it samples the fraction
+    /// `local` of it itself and mirrors the fraction `remote`: V_m(s⁽ˡ⁾, s⁽ʳ⁾).
+    #[must_use]
+    pub fn largest_volume(self, capacity: f64, local: f64, remote: f64) -> f64 {
+        capacity / (1.0 + self.alpha * local + self.beta * remote)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_checked() {
+        for (alpha, beta, fine) in [
+            (1.54, 0.46, true),
+            (1.0, 0.0, true),
+            (0.0, 0.1, false),
+            (-1.0, 0.1, false),
+            (f64::NAN, 0.1, false),
+            (f64::INFINITY, 0.1, false),
+            (1.0, -0.1, false),
+            (1.0, f64::NAN, false),
+            (1.0, 1e7, false),
+        ] {
+            assert_eq!(Costs::new(alpha, beta).is_ok(), fine, "{alpha} {beta}");
+        }
+    }
+
+    #[test]
+    fn the_papers_drops() {
+        // Section III-B: all packets to sFlow leave about 40 % of the throughput, all mirrored about 70 %.
+        let share = |local, remote| Costs::PUBLISHED.largest_volume(1.0, local, remote);
+        assert!((share(1.0, 0.0) - 0.394).abs() < 1e-3);
+        assert!((share(0.0, 1.0) - 0.685).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,67 @@
+//! Reads a problem from text, and says where a value is wrong.
+//!
+//! Either one JSON document ([`problem_from_json`]), or CSV: a matrix, dense or sparse ([`traffic_from_csv`]), and a list
+//! of servers ([`servers_from_csv`]). The forms are described in `docs/sampling.md`.
+
+mod json;
+mod tables;
+
+pub use json::problem_from_json;
+pub use tables::{NamedEntry, Traffic, servers_from_csv, traffic_from_csv};
+
+use crate::error::{Error, Result};
+use crate::problem::{Entry, Problem, Server, Tenant};
+use std::collections::HashMap;
+
+/// Puts a matrix and servers, which name each other, together.
+///
+/// # Errors
+/// [`Error::Input`] for a name that no server has, with its line; then as [`Problem::new`].
+pub fn problem_from_tables(servers: Vec<Server>, traffic: &Traffic) -> Result<Problem> {
+    let index: HashMap<&str, usize> =
+        servers.iter().enumerate().map(|(index, server)| (server.name.as_str(), index)).collect();
+    let mut tenants: Vec<Tenant> = Vec::new();
+    let mut entries = Vec::with_capacity(traffic.entries.len());
+    for entry in &traffic.entries {
+        let place = || entry.place.clone();
+        let find = |name: &str| {
+            let found = index.get(name).copied();
+            found.ok_or_else(|| Error::input(place(), format!("there is no server {name:?}")))
+        };
+        let tenant = entry.tenant.as_deref().map(|name| tenant_index(&mut tenants, name));
+        let (from, to) = (find(&entry.from)?, find(&entry.to)?);
+        entries.push(Entry { from, to, tenant, volume: entry.volume });
+    }
+    Problem::new(servers, tenants, &entries, Vec::new())
+}
+
+fn tenant_index(tenants: &mut Vec<Tenant>, name: &str) -> usize {
+    tenants.iter().position(|tenant| tenant.name == name).unwrap_or_else(|| {
+        tenants.push(Tenant::new(name));
+        tenants.len() - 1
+    })
+}
+
+/// A volume, capacity or cost in text.
+fn number(place: impl FnOnce() -> String, text: &str) -> Result<f64> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Error::input(place(), "the value is missing"));
+    }
+    let value: Option<f64> = text.parse().ok();
+    let value = value.ok_or_else(|| format!("{text:?} is not a number"));
+    value.and_then(usable).map_err(|message| Error::input(place(), message))
+}
+
+/// The checks that every number of a problem has to pass; ranges of their own come later.
+fn usable(value: f64) -> std::result::Result<f64, String> {
+    if !value.is_finite() {
+        Err(format!("{value} is not a finite number"))
+    } else if value < 0.0 {
+        Err(format!("{value} is negative"))
+    } else if value > crate::problem::LARGEST_VOLUME {
+        Err(format!("{value:e} is absurd: more than 10^13"))
+    } else {
+        Ok(value)
+    }
+}
