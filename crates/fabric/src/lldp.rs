@@ -5,6 +5,8 @@
 //! 802.1AB, section 9.6) that names the tenant and authenticates the whole frame with a keyed hash (SipHash-2-4). On
 //! its way back in, a frame with a valid tag goes to that tenant alone, without the tag. A host can neither make a
 //! tag nor keep an old one: it lives for [`LIFETIME`].
+//!
+//! The operator's own probes ([`crate::discovery`]) carry the same tag, of another kind: neither passes for the other.
 
 use crate::time::{Duration, Instant};
 use crate::units::TenantId;
@@ -19,8 +21,7 @@ pub const LIFETIME: Duration = Duration::from_secs(5);
 
 /// A locally administered identifier, since Weir owns none.
 const OUI: [u8; 3] = [0x02, 0x57, 0x45];
-const SUBTYPE: u8 = 1;
-/// OUI, subtype, tenant, time, hash.
+/// OUI, subtype, number, time, hash.
 const VALUE_LEN: usize = 3 + 1 + 2 + 8 + 8;
 const TLV_LEN: usize = 2 + VALUE_LEN;
 const ETHERNET_LEN: usize = 14;
@@ -35,24 +36,74 @@ impl core::fmt::Debug for LldpKey {
     }
 }
 
+/// Whom a frame is from: the TLV's subtype, and the number in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Tenant(TenantId),
+    Operator,
+}
+
+impl Origin {
+    fn parts(self) -> (u8, u16) {
+        match self {
+            Origin::Tenant(tenant) => (1, tenant.0),
+            Origin::Operator => (2, 0),
+        }
+    }
+
+    fn from_parts(subtype: u8, number: u16) -> Option<Origin> {
+        match (subtype, number) {
+            (1, tenant) => Some(Origin::Tenant(TenantId(tenant))),
+            (2, 0) => Some(Origin::Operator),
+            _ => None,
+        }
+    }
+}
+
 impl LldpKey {
-    /// Appends `frame` with a tag to `out`. False, and nothing appended, when it is not a well-formed LLDP frame.
+    /// Appends `frame` with a tenant's tag to `out`. False, and nothing appended, when it is not a well-formed LLDP
+    /// frame.
     pub fn tag(&self, frame: &[u8], tenant: TenantId, now: Instant, out: &mut Vec<u8>) -> bool {
+        self.seal(frame, Origin::Tenant(tenant), now, out)
+    }
+
+    /// Whose frame it is, if it carries a tenant's valid tag that is not too old, and where the tag stands in it.
+    pub fn verify(&self, frame: &[u8], now: Instant) -> Option<(TenantId, Tagged)> {
+        match self.open(frame)? {
+            (Origin::Tenant(tenant), made, tag) if is_fresh(made, now) => Some((tenant, tag)),
+            _ => None,
+        }
+    }
+
+    /// The same as [`tag`](LldpKey::tag) for a probe of the operator's own.
+    pub(crate) fn tag_probe(&self, frame: &[u8], now: Instant, out: &mut Vec<u8>) -> bool {
+        self.seal(frame, Origin::Operator, now, out)
+    }
+
+    /// When a probe of the operator's own was made, if this is one.
+    pub(crate) fn verify_probe(&self, frame: &[u8]) -> Option<Instant> {
+        match self.open(frame)? {
+            (Origin::Operator, made, _) => Some(made),
+            (Origin::Tenant(_), ..) => None,
+        }
+    }
+
+    fn seal(&self, frame: &[u8], origin: Origin, now: Instant, out: &mut Vec<u8>) -> bool {
         let Some(end) = end_of_tlvs(frame) else { return false };
         let body = &frame[..end];
+        let (subtype, number) = origin.parts();
         out.extend_from_slice(body);
         out.extend_from_slice(&((127 << 9) | VALUE_LEN as u16).to_be_bytes());
         out.extend_from_slice(&OUI);
-        out.push(SUBTYPE);
-        out.extend_from_slice(&tenant.0.to_be_bytes());
+        out.push(subtype);
+        out.extend_from_slice(&number.to_be_bytes());
         out.extend_from_slice(&now.0.to_be_bytes());
-        out.extend_from_slice(&self.hash(body, tenant, now).to_be_bytes());
+        out.extend_from_slice(&self.hash(body, origin, now).to_be_bytes());
         out.extend_from_slice(&[0, 0]);
         true
     }
 
-    /// Whose frame it is, if it carries a valid tag that is not too old, and where the tag stands in it.
-    pub fn verify(&self, frame: &[u8], now: Instant) -> Option<(TenantId, Tagged)> {
+    fn open(&self, frame: &[u8]) -> Option<(Origin, Instant, Tagged)> {
         let end = end_of_tlvs(frame)?;
         let at = end.checked_sub(TLV_LEN)?;
         let value = frame.get(at + 2..end)?;
@@ -60,25 +111,32 @@ impl LldpKey {
         if at < ETHERNET_LEN
             || header != ((127 << 9) | VALUE_LEN as u16).to_be_bytes()
             || value[..3] != OUI
-            || value[3] != SUBTYPE
         {
             return None;
         }
-        let tenant = TenantId(u16::from_be_bytes([value[4], value[5]]));
+        let origin = Origin::from_parts(value[3], u16::from_be_bytes([value[4], value[5]]))?;
         let made = Instant(u64::from_be_bytes(value[6..14].try_into().ok()?));
         let hash = u64::from_be_bytes(value[14..22].try_into().ok()?);
-        let fresh = made <= now && now - made <= LIFETIME;
-        (fresh && hash == self.hash(&frame[..at], tenant, made))
-            .then_some((tenant, Tagged { at, end }))
+        (hash == self.hash(&frame[..at], origin, made)).then_some((
+            origin,
+            made,
+            Tagged { at, end },
+        ))
     }
 
-    fn hash(&self, body: &[u8], tenant: TenantId, made: Instant) -> u64 {
+    fn hash(&self, body: &[u8], origin: Origin, made: Instant) -> u64 {
+        let (subtype, number) = origin.parts();
         let mut hasher = SipHasher24::new_with_key(&self.0);
-        hasher.write(&tenant.0.to_be_bytes());
+        hasher.write(&[subtype]);
+        hasher.write(&number.to_be_bytes());
         hasher.write(&made.0.to_be_bytes());
         hasher.write(body);
         hasher.finish()
     }
+}
+
+fn is_fresh(made: Instant, now: Instant) -> bool {
+    made <= now && now - made <= LIFETIME
 }
 
 /// Where a tag stands in a frame.
@@ -163,6 +221,18 @@ mod tests {
             changed[at] ^= 0x10;
             assert_eq!(KEY.verify(&changed, NOW), None, "byte {at}");
         }
+    }
+
+    #[test]
+    fn a_probe_and_a_tenants_frame_do_not_pass_for_each_other() {
+        assert_eq!(KEY.verify_probe(&tagged()), None);
+        let mut frame = Vec::new();
+        assert!(KEY.tag_probe(&probe(), NOW, &mut frame));
+        assert_eq!((KEY.verify_probe(&frame), KEY.verify(&frame, NOW)), (Some(NOW), None));
+        // Nor when the subtype is changed: it is under the hash.
+        let at = frame.len() - 2 - VALUE_LEN + 3;
+        assert_eq!(core::mem::replace(&mut frame[at], 1), 2);
+        assert_eq!((KEY.verify_probe(&frame), KEY.verify(&frame, NOW)), (None, None));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! and how wide it is are closures, so that the same search serves virtual links (bandwidth not yet reserved), labels
 //! (what is left for one tenant) and simulations. Every answer is deterministic: among equals the lower link ids win.
 //!
-//! Start at [`Search`]; [`disjoint`] finds pairs, [`Distances`] what costs the same.
+//! Start at [`Search`]; [`disjoint_pair`] finds two, [`Distances`] what costs the same.
 
 mod disjoint;
 mod equal;

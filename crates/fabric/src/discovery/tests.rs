@@ -1,0 +1,207 @@
+use super::*;
+use std::vec;
+
+const KEY: LldpKey = LldpKey([7; 16]);
+
+fn port(dpid: u64, number: u32) -> PortId {
+    PortId::new(Dpid(dpid), PortNumber::new(number).unwrap())
+}
+
+fn seconds(seconds: u64) -> Instant {
+    Instant(0) + Duration::from_secs(seconds)
+}
+
+/// Discovery over wires that deliver at once. Every frame that was sent is kept, as a host at the far end could.
+struct World {
+    discovery: Discovery,
+    wires: Vec<(PortId, PortId)>,
+    sent: Vec<Probe>,
+}
+
+impl World {
+    fn new(wires: &[(PortId, PortId)]) -> World {
+        let discovery = Discovery::new(KEY, Settings::default());
+        let mut world = World { discovery, wires: wires.to_vec(), sent: Vec::new() };
+        for &(a, b) in wires {
+            assert_eq!(world.discovery.set_port(a, true, seconds(0)), None);
+            assert_eq!(world.discovery.set_port(b, true, seconds(0)), None);
+        }
+        world
+    }
+
+    /// Lets it run until then, in its own steps; what happened.
+    fn run(&mut self, from: u64, to: u64) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut now = seconds(from);
+        while now <= seconds(to) {
+            while let Some(event) = self.discovery.poll_event(now) {
+                events.push(event);
+            }
+            while let Some(probe) = self.discovery.poll_probe(now) {
+                let far = self.wires.iter().find_map(|&(a, b)| match probe.port {
+                    port if port == a => Some(b),
+                    port if port == b => Some(a),
+                    _ => None,
+                });
+                if let Some(far) = far {
+                    events.extend(self.discovery.handle_frame(far, &probe.frame, now).unwrap());
+                }
+                self.sent.push(probe);
+            }
+            let next = self.discovery.next_due().unwrap_or(Instant(u64::MAX));
+            assert!(next > now, "it is due again at once");
+            now = next;
+        }
+        events
+    }
+}
+
+fn pair() -> World {
+    World::new(&[(port(1, 1), port(2, 1)), (port(2, 2), port(3, 1))])
+}
+
+const UP: fn(u64, u32, u64, u32) -> Event = |a, p, b, q| Event::LinkUp(port(a, p), port(b, q));
+const DOWN: fn(u64, u32, u64, u32) -> Event = |a, p, b, q| Event::LinkDown(port(a, p), port(b, q));
+
+#[test]
+fn links_appear_stay_and_disappear() {
+    let mut world = pair();
+    assert_eq!(world.run(0, 10), [UP(1, 1, 2, 1), UP(2, 2, 3, 1)]);
+    assert_eq!(world.discovery.peer(port(2, 1)), Some(port(1, 1)));
+
+    // A wire is cut where no switch notices: after its lifetime it is gone, and the other stays.
+    world.wires.remove(0);
+    assert_eq!(world.run(11, 20), [DOWN(1, 1, 2, 1)]);
+    assert_eq!(world.discovery.peer(port(2, 1)), None);
+    world.wires.push((port(1, 1), port(2, 1)));
+    assert_eq!(world.run(21, 30), [UP(1, 1, 2, 1)]);
+}
+
+#[test]
+fn a_port_or_switch_that_goes_takes_its_links_along_at_once() {
+    let mut world = pair();
+    world.run(0, 2);
+    assert_eq!(world.discovery.set_port(port(2, 1), false, seconds(2)), Some(DOWN(1, 1, 2, 1)));
+    assert_eq!(world.discovery.set_port(port(2, 1), true, seconds(2)), None);
+    assert_eq!(world.run(2, 5), [UP(1, 1, 2, 1)]);
+    let events = world.discovery.remove_switch(Dpid(2), seconds(6));
+    assert_eq!(events, [DOWN(1, 1, 2, 1), DOWN(2, 2, 3, 1)]);
+    world.wires.clear();
+    assert_eq!(world.run(6, 20), []);
+}
+
+#[test]
+fn one_direction_is_no_link() {
+    let mut world = World::new(&[(port(1, 1), port(2, 1))]);
+    world.wires.clear();
+    for second in 0..20 {
+        world.run(second, second);
+        let probe = world.sent.iter().rfind(|probe| probe.port == port(1, 1)).unwrap();
+        let heard = world.discovery.handle_frame(port(2, 1), &probe.frame, seconds(second));
+        assert_eq!(heard, Ok(None));
+    }
+    assert_eq!(world.discovery.peer(port(2, 1)), None);
+    // And that it was heard expires without an event.
+    assert_eq!(world.discovery.poll_event(seconds(60)), None);
+}
+
+#[test]
+fn what_a_host_sends_makes_no_link() {
+    // Ports 9 have hosts behind them: (2, 9) undeclared, (3, 9) declared.
+    let mut world = pair();
+    for (at, is_edge) in [(port(1, 9), false), (port(2, 9), false), (port(3, 9), true)] {
+        world.discovery.set_port(at, true, seconds(0));
+        world.discovery.set_edge(at, is_edge, seconds(0));
+    }
+    world.run(0, 5);
+    assert!(world.sent.iter().all(|probe| probe.port != port(3, 9)), "an edge port is not probed");
+    let now = seconds(5);
+    let last = |from: PortId| world.sent.iter().rfind(|probe| probe.port == from).unwrap();
+    let frame_of = |from| last(from).frame.clone();
+    let with = |key: &LldpKey, from| probe::frame(key, from, Duration::from_secs(3), now);
+    let mut changed = frame_of(port(2, 9));
+    changed[CHASSIS_LAST_BYTE] ^= 1;
+    let mut tenants = Vec::new();
+    KEY.tag(&frame_of(port(2, 9)), crate::TenantId(1), now, &mut tenants);
+
+    let cases = [
+        ("no frame", port(2, 9), vec![], now, Refusal::NotAProbe),
+        ("a foreign key", port(2, 9), with(&LldpKey([8; 16]), port(1, 1)), now, Refusal::NotAProbe),
+        ("a changed one", port(1, 9), changed, now, Refusal::NotAProbe),
+        ("a tenant's", port(1, 9), tenants, now, Refusal::NotAProbe),
+        ("one that counted", port(2, 9), frame_of(port(1, 1)), now, Refusal::Replayed),
+        (
+            "one kept",
+            port(1, 9),
+            world.sent.iter().find(|it| it.port == port(2, 9)).unwrap().frame.clone(),
+            now,
+            Refusal::Stale,
+        ),
+        (
+            "one from later",
+            port(1, 9),
+            probe::frame(&KEY, port(2, 9), Duration(0), seconds(9)),
+            now,
+            Refusal::Replayed,
+        ),
+        ("one back", port(2, 9), frame_of(port(2, 9)), now, Refusal::Reflected),
+        ("at an edge", port(3, 9), frame_of(port(2, 9)), now, Refusal::AtTheEdge),
+        ("of an edge", port(2, 9), with(&KEY, port(3, 9)), now, Refusal::AtTheEdge),
+        ("of no port", port(2, 9), with(&KEY, port(4, 1)), now, Refusal::NoSuchPort),
+        ("at no port", port(4, 1), frame_of(port(2, 9)), now, Refusal::NoSuchPort),
+        ("at a link's port", port(1, 1), frame_of(port(2, 9)), now, Refusal::Occupied),
+    ];
+    for (name, at, frame, now, refusal) in cases {
+        assert_eq!(world.discovery.handle_frame(at, &frame, now), Err(refusal), "{name}");
+    }
+    // None of it disturbed the links that are there.
+    assert_eq!(world.run(5, 20), []);
+    assert_eq!(world.discovery.peer(port(1, 1)), Some(port(2, 1)));
+}
+
+/// The last byte of the datapath id.
+const CHASSIS_LAST_BYTE: usize = 14 + 3 + 7;
+
+#[test]
+fn a_probe_counts_once() {
+    let mut world = World::new(&[(port(1, 1), port(2, 1)), (port(3, 1), port(4, 1))]);
+    world.wires.clear();
+    world.run(0, 0);
+    let frame = world.sent.iter().find(|probe| probe.port == port(1, 1)).unwrap().frame.clone();
+    let now = Instant(1_000);
+    assert_eq!(world.discovery.handle_frame(port(2, 1), &frame, now), Ok(None));
+    for at in [port(2, 1), port(3, 1)] {
+        assert_eq!(world.discovery.handle_frame(at, &frame, now), Err(Refusal::Replayed));
+    }
+    // Nor does one that a newer one has followed.
+    let old = world.sent.iter().find(|probe| probe.port == port(3, 1)).unwrap().frame.clone();
+    world.run(1, 1);
+    let late = world.discovery.handle_frame(port(4, 1), &old, seconds(1));
+    assert_eq!(late, Err(Refusal::Replayed));
+}
+
+#[test]
+fn a_clock_that_is_set_back_keeps_links_and_goes_on_probing() {
+    let mut world = pair();
+    world.run(1_000, 1_010);
+    assert_eq!(world.run(3, 20), []);
+    assert_eq!(world.discovery.peer(port(1, 1)), Some(port(2, 1)));
+    world.wires.clear();
+    assert_eq!(world.run(21, 30), [DOWN(1, 1, 2, 1), DOWN(2, 2, 3, 1)]);
+}
+
+#[test]
+fn frames_cut_or_padded_anywhere_are_harmless() {
+    let mut world = pair();
+    world.wires.clear();
+    world.run(0, 0);
+    let frame = world.sent[0].frame.clone();
+    for length in 0..frame.len() - 2 {
+        let cut = world.discovery.handle_frame(port(2, 1), &frame[..length], seconds(0));
+        assert_eq!(cut, Err(Refusal::NotAProbe), "{length}");
+    }
+    let mut padded = frame;
+    padded.resize(128, 0);
+    assert_eq!(world.sent[0].port, port(1, 1));
+    assert_eq!(world.discovery.handle_frame(port(2, 1), &padded, seconds(0)), Ok(None));
+}
