@@ -170,6 +170,13 @@ impl Dialer {
         self.address
     }
 
+    /// Changes the identity for connections to come, as after a reload of the files. A plain one stays plain.
+    pub fn set_tls(&mut self, tls: &Tls) {
+        if self.address.scheme == Scheme::Ssl {
+            self.tls = Some(tls.clone());
+        }
+    }
+
     /// Starts one attempt; see [`Connection::dial`].
     pub fn dial(&self) -> Result<Connection, Error> {
         Connection::dial(&self.address, self.tls.as_ref(), &self.options)

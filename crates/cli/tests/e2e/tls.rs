@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 
 use crate::slices::by_port;
 use crate::support::app::{App, Credentials};
@@ -108,6 +109,34 @@ fn ovs_a_switch_that_nobody_signed_is_turned_away() {
             >= 1.0
     });
     weir.wait_for_switches(0);
+}
+
+#[test]
+fn a_reload_takes_new_certificates_into_use() {
+    needs!(a_reload_takes_new_certificates_into_use: Needs::Program("ovs-pki"), Needs::Program("openssl"));
+    let site = Site::new(Ipv4Addr::LOCALHOST.into());
+    site.pki.sign("renewed", "controller");
+    let (weir, pki, encrypted) = site.serve("");
+    let shown = || {
+        let output = Command::new("openssl")
+            .args(["s_client", "-connect", &encrypted.to_string(), "-CAfile"])
+            .arg(pki.ca("controller"))
+            .arg("-cert")
+            .arg(pki.certificate("switch"))
+            .arg("-key")
+            .arg(pki.private_key("switch"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("start openssl");
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        told.lines().find(|line| line.starts_with("subject=")).map(str::to_owned)
+    };
+    let before = shown().expect("a certificate");
+    fs::copy(pki.certificate("renewed"), pki.certificate("weir")).expect("a new certificate");
+    fs::copy(pki.private_key("renewed"), pki.private_key("weir")).expect("a new key");
+    assert_eq!(shown().as_ref(), Some(&before), "not before it is told");
+    weir.hang_up();
+    eventually("the new certificate is shown", || shown().is_some_and(|now| now != before));
 }
 
 #[test]

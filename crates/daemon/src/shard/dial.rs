@@ -87,6 +87,21 @@ impl Shard {
         }
     }
 
+    /// After a reload: new connections show the certificate, and trust the authorities, that the files now hold.
+    pub(super) fn renew_identity(&mut self) {
+        let Some(tls) = &self.snapshot.tls else { return };
+        for token in self.table.tokens() {
+            if let Some(Entry::Listener(listener)) = self.table.get(token) {
+                listener.set_tls(tls);
+            }
+        }
+        for session in self.sessions.iter_mut().flatten() {
+            for link in session.links.values_mut() {
+                link.dialer.set_tls(tls);
+            }
+        }
+    }
+
     fn add_link(&mut self, at: usize, tenant: TenantId, address: Address) {
         let crate::config::Reconnect { min, max } = self.snapshot.reconnect;
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };

@@ -315,6 +315,7 @@ impl Shard {
     /// A new configuration, for everything that is connected.
     pub(super) fn apply(&mut self, snapshot: Snapshot) {
         self.snapshot = snapshot;
+        self.renew_identity();
         let now = self.now();
         for at in 0..self.sessions.len() {
             let policy = self.snapshot.policy.clone();
