@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     Address, Connection, Error, Established, Event, EventLoop, Flushed, Handshake, Listener,
-    Options, ReadState, Step, Tls,
+    Options, ReadState, Step, Tls, Token,
 };
 
 /// What is read in one go.
@@ -15,6 +15,7 @@ const READ: usize = 64 << 10;
 pub struct Client {
     connection: Connection,
     event_loop: EventLoop,
+    token: Token,
     events: Vec<Event>,
     timeout: Duration,
 }
@@ -55,13 +56,19 @@ impl Client {
     /// Takes over any connection with a socket.
     pub fn new(mut connection: Connection, timeout: Duration) -> Result<Self, Error> {
         let mut event_loop = EventLoop::new()?;
-        event_loop.register(&mut connection)?;
-        Ok(Client { connection, event_loop, events: Vec::new(), timeout })
+        let token = event_loop.register(&mut connection)?;
+        Ok(Client { connection, event_loop, token, events: Vec::new(), timeout })
     }
 
     /// The connection itself.
     pub fn connection(&mut self) -> &mut Connection {
         &mut self.connection
+    }
+
+    /// Gives the connection back, for another event loop; what was received and not taken is in it.
+    pub fn into_connection(mut self) -> Result<Connection, Error> {
+        self.event_loop.deregister(self.token, &mut self.connection)?;
+        Ok(self.connection)
     }
 
     /// Sends bytes (one frame, several, or for a test a part of one), and waits until the kernel

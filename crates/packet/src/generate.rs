@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::probe::ProbeTemplate;
+use crate::probe::Probes;
 use crate::timestamp::Timestamp;
 use crate::transmit::Transmitter;
 
@@ -69,7 +69,7 @@ const SPIN: Duration = Duration::from_micros(150);
 /// and says so in its lateness.
 pub fn generate(
     transmitter: &mut Transmitter,
-    template: &mut ProbeTemplate,
+    probes: &mut impl Probes,
     options: &GenerateOptions,
     stop: &AtomicBool,
 ) -> Result<GenerateReport> {
@@ -100,7 +100,7 @@ pub fn generate(
         let time = start.plus(now);
         let taken = transmitter.send(ready as usize, |index, slot| {
             let sequence = options.first.wrapping_add(sent).wrapping_add(index as u32);
-            let frame = template.stamp(sequence, time);
+            let frame = probes.stamp(sequence, time);
             if let Some(slot) = slot.get_mut(..frame.len()) {
                 slot.copy_from_slice(frame);
             }

@@ -53,6 +53,19 @@ impl Interface {
         })
     }
 
+    /// Brings it up or takes it down, as `ip link set` does; needs CAP_NET_ADMIN.
+    ///
+    /// Taking one end of a veth pair down takes the carrier from the other.
+    pub fn set_up(name: &str, up: bool) -> Result<()> {
+        Interface::find(name)?;
+        let any: OwnedFd =
+            socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+                .map_err(|errno| Error::system("open a socket", errno))?;
+        let way = if up { "up" } else { "down" };
+        system::set_interface_up(&any, name, up)
+            .map_err(|error| Error::system(format!("set interface {name} {way}"), error))
+    }
+
     /// Looks it up and insists that it is up.
     pub fn usable(name: &str) -> Result<Interface> {
         let interface = Interface::find(name)?;

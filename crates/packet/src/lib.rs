@@ -46,7 +46,7 @@ pub use interface::Interface;
 pub use namespace::in_namespace;
 pub use observation::Observation;
 pub use pcapng::{InterfaceId, PcapngWriter};
-pub use probe::{Headers, ProbeTemplate, VlanTag};
+pub use probe::{Headers, ProbeTemplate, Probes, VlanTag};
 pub use receive::{Block, Capture, CaptureOptions, Frame, Frames, Statistics};
 pub use timestamp::Timestamp;
 pub use transmit::{TransmitOptions, Transmitter};

@@ -76,6 +76,28 @@ pub struct Headers {
     pub destination_port: u16,
 }
 
+/// Where [`crate::generate`] takes its frames from.
+pub trait Probes {
+    /// The frame with that sequence number and time.
+    fn stamp(&mut self, sequence: u32, time: Timestamp) -> &[u8];
+}
+
+/// All frames are alike.
+impl Probes for ProbeTemplate {
+    fn stamp(&mut self, sequence: u32, time: Timestamp) -> &[u8] {
+        ProbeTemplate::stamp(self, sequence, time)
+    }
+}
+
+/// Several templates in turn: a frame is made from the one at its sequence number modulo their
+/// number, so that the sequence number tells which it was. Of none, frames are empty.
+impl Probes for Vec<ProbeTemplate> {
+    fn stamp(&mut self, sequence: u32, time: Timestamp) -> &[u8] {
+        let turn = (sequence as usize).checked_rem(self.len()).unwrap_or(0);
+        self.get_mut(turn).map_or(&[], |template| template.stamp(sequence, time))
+    }
+}
+
 /// A probe that is complete but for its sequence number and time.
 #[derive(Clone, Debug)]
 pub struct ProbeTemplate {

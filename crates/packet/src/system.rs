@@ -165,7 +165,8 @@ pub(crate) struct InterfaceFacts {
     pub(crate) mac: [u8; 6],
 }
 
-pub(crate) fn interface_facts(socket: impl AsFd, name: &str) -> io::Result<InterfaceFacts> {
+/// An ifreq with that name, all else zero.
+fn named_request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: an ifreq of zeros is a valid one.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
     if name.len() >= request.ifr_name.len() {
@@ -174,6 +175,11 @@ pub(crate) fn interface_facts(socket: impl AsFd, name: &str) -> io::Result<Inter
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
+    Ok(request)
+}
+
+pub(crate) fn interface_facts(socket: impl AsFd, name: &str) -> io::Result<InterfaceFacts> {
+    let mut request = named_request(name)?;
     let mut ask = |what: libc::Ioctl| {
         // SAFETY: these three requests take an ifreq with a NUL-terminated name (checked above)
         // and write into its union.
@@ -188,6 +194,17 @@ pub(crate) fn interface_facts(socket: impl AsFd, name: &str) -> io::Result<Inter
     };
     let mac = [mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]].map(|byte| byte as u8);
     Ok(InterfaceFacts { flags: c_int::from(flags), mtu: u32::try_from(mtu).unwrap_or(0), mac })
+}
+
+/// Sets or clears the interface's IFF_UP.
+pub(crate) fn set_interface_up(socket: impl AsFd, name: &str, up: bool) -> io::Result<()> {
+    let flags = interface_facts(&socket, name)?.flags;
+    let flags = if up { flags | libc::IFF_UP } else { flags & !libc::IFF_UP };
+    let mut request = named_request(name)?;
+    // The kernel's field has sixteen bits, and the flags above them cannot be set.
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: the request takes an ifreq with a NUL-terminated name and its flags, and only reads it.
+    check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) })
 }
 
 /// Memory that the kernel shares with us, unmapped when dropped.

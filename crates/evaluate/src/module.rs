@@ -1,0 +1,251 @@
+//! The one trait behind every experiment: events in, orders out, no I/O and no clock.
+//!
+//! ```text
+//!             Event (with its time)                 Orders
+//!   testbed ─────────────────────────▶ Module ─────────────────▶ testbed
+//!                                         └──── samples ───────▶ Record
+//! ```
+//!
+//! Events of different channels may come a millisecond out of order, because each channel has its
+//! own thread; their times are right. A module judges by times, not by the order of its calls.
+
+use std::collections::VecDeque;
+
+use openflow::Version;
+use packet::{Headers, Observation};
+
+use crate::message::Message;
+use crate::record::Record;
+use crate::request::Request;
+
+/// An experiment.
+pub trait Module {
+    /// Something happened at `at` (ns on the testbed's clock).
+    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>);
+}
+
+/// What can happen.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The experiment begins.
+    Start,
+    /// Everything up to the message that was sent with this mark is in the kernel's hands.
+    Sent {
+        /// The mark.
+        mark: u32,
+    },
+    /// The switch says something.
+    Message {
+        /// Its transaction id.
+        xid: u32,
+        /// What.
+        message: Message<'a>,
+        /// The same, as it came.
+        frame: &'a [u8],
+    },
+    /// A probe left the switch by a data channel; the event's time is its arrival.
+    Probe {
+        /// The channel.
+        channel: usize,
+        /// The probe; its times are on the testbed's clock.
+        probe: &'a Observation,
+        /// When we got to see it, ns: behind the arrival by what a capture in user space adds.
+        seen: u64,
+    },
+    /// A time that was asked for has come.
+    Timer {
+        /// Which.
+        timer: u32,
+    },
+    /// A generator has sent all its probes, or was stopped.
+    Generated {
+        /// Which.
+        generator: u32,
+        /// What it did.
+        report: &'a Generated,
+    },
+    /// The answer to [`Orders::read`].
+    Reading {
+        /// What was read.
+        gauge: &'a Gauge,
+        /// Its value; `None` where nobody could tell.
+        value: Option<f64>,
+    },
+}
+
+/// Something to read beside the control channel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Gauge {
+    /// Time that the switch's CPU was busy so far, ns: the process's of a local switch, or what SNMP
+    /// tells (UCD-SNMP-MIB `ssCpuRawUser` + `ssCpuRawSystem`).
+    Cpu,
+    /// A number by its SNMP object identifier, such as `1.3.6.1.2.1.1.3.0`.
+    Snmp(String),
+}
+
+/// Probes to send at a rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// Into which data channel.
+    pub channel: usize,
+    /// Headers, used in turn: probe n has those at n modulo their number.
+    pub headers: Vec<Headers>,
+    /// Length of a frame, without the frame check sequence.
+    pub length: usize,
+    /// Probes per second.
+    pub rate: f64,
+    /// How many.
+    pub count: u32,
+    /// Sequence number of the first.
+    pub first: u32,
+}
+
+/// What a generator did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Generated {
+    /// Probes that were sent: those with the first sequence numbers.
+    pub sent: u32,
+    /// Intended time of the first, ns.
+    pub start: u64,
+    /// Time between the intended times, ns.
+    pub interval: f64,
+    /// From the first intended time until the last was handed over, ns.
+    pub elapsed: u64,
+    /// Mean and largest time by which probes left late, ns.
+    pub mean_lateness: u64,
+    /// See `mean_lateness`.
+    pub worst_lateness: u64,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug)]
+pub(crate) enum Order {
+    Send { bytes: Vec<u8>, mark: Option<u32> },
+    Generate { generator: u32, traffic: Traffic },
+    Stop { generator: u32 },
+    Timer { timer: u32, at: u64 },
+    Read(Gauge),
+    SetLink { channel: usize, up: bool },
+    End,
+    GiveUp(String),
+}
+
+/// Where a module's orders and samples go.
+pub struct Orders<'a> {
+    pub(crate) now: u64,
+    pub(crate) bench: &'a Bench,
+    pub(crate) next_xid: &'a mut u32,
+    pub(crate) queue: &'a mut VecDeque<Order>,
+    /// What was measured so far.
+    pub record: &'a mut Record,
+}
+
+/// What a module may know of its surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bench {
+    /// What results call the switch.
+    pub name: String,
+    /// The version that was agreed on.
+    pub version: Version,
+    /// Datapath id.
+    pub dpid: u64,
+    /// The data channels.
+    pub channels: Vec<Channel>,
+    /// Whether the testbed can take a channel's link down.
+    pub can_set_links: bool,
+    /// What probes carry to be told from all else.
+    pub tag: u64,
+}
+
+/// A data channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// What results call it: the interface, as a rule.
+    pub name: String,
+    /// The switch's port at its other end.
+    pub port: u32,
+}
+
+impl Orders<'_> {
+    /// The time, ns.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The surroundings.
+    pub fn bench(&self) -> &Bench {
+        self.bench
+    }
+
+    /// The switch's port at a channel's other end; 0, which no port has, if there is no such channel.
+    pub fn port(&self, channel: usize) -> u32 {
+        self.bench.channels.get(channel).map_or(0, |channel| channel.port)
+    }
+
+    /// Sends a request; the answer is its transaction id.
+    pub fn send(&mut self, request: &Request) -> u32 {
+        self.send_all([request], None)
+    }
+
+    /// Sends requests in one go, with [`Event::Sent`] when they are gone; the answer is the last
+    /// one's transaction id.
+    pub fn send_all<'r>(
+        &mut self,
+        requests: impl IntoIterator<Item = &'r Request>,
+        mark: Option<u32>,
+    ) -> u32 {
+        let mut bytes = Vec::new();
+        for request in requests {
+            *self.next_xid = self.next_xid.wrapping_add(1);
+            // Only a frame of 64 KiB can be too long, and no probe is.
+            let _ = request.write(self.bench.version, *self.next_xid, &mut bytes);
+        }
+        self.send_bytes(bytes, mark);
+        *self.next_xid
+    }
+
+    /// Sends whole messages as they are.
+    pub fn send_bytes(&mut self, bytes: Vec<u8>, mark: Option<u32>) {
+        self.queue.push_back(Order::Send { bytes, mark });
+    }
+
+    /// Starts a generator.
+    pub fn generate(&mut self, generator: u32, traffic: Traffic) {
+        self.queue.push_back(Order::Generate { generator, traffic });
+    }
+
+    /// Stops a generator; its report comes.
+    pub fn stop(&mut self, generator: u32) {
+        self.queue.push_back(Order::Stop { generator });
+    }
+
+    /// Asks for [`Event::Timer`] after so many ns. The same timer asked for again replaces it.
+    pub fn after(&mut self, ns: u64, timer: u32) {
+        self.at(self.now.saturating_add(ns), timer);
+    }
+
+    /// Asks for [`Event::Timer`] at a time.
+    pub fn at(&mut self, at: u64, timer: u32) {
+        self.queue.push_back(Order::Timer { timer, at });
+    }
+
+    /// Asks for a reading.
+    pub fn read(&mut self, gauge: Gauge) {
+        self.queue.push_back(Order::Read(gauge));
+    }
+
+    /// Takes the link of a data channel down or up.
+    pub fn set_link(&mut self, channel: usize, up: bool) {
+        self.queue.push_back(Order::SetLink { channel, up });
+    }
+
+    /// The experiment is done.
+    pub fn end(&mut self) {
+        self.queue.push_back(Order::End);
+    }
+
+    /// The experiment cannot go on; what was recorded stays. `why` is a sentence.
+    pub fn give_up(&mut self, why: impl Into<String>) {
+        self.queue.push_back(Order::GiveUp(why.into()));
+    }
+}

@@ -1,0 +1,21 @@
+//! `delete`: N entries that forward are deleted, until traffic really stops.
+//!
+//! `last_rule_us` and `all_rules_us` are the arrivals of the last packets.
+
+use crate::module::Module;
+use crate::modules::update::{Kind, Plan, Update};
+use crate::modules::{Experiment, Insert};
+
+/// What to delete: as what to insert.
+#[derive(Clone, Debug)]
+pub struct Delete(pub Insert);
+
+impl Experiment for Delete {
+    fn name(&self) -> &'static str {
+        "delete"
+    }
+
+    fn module(&self) -> Box<dyn Module> {
+        Box::new(Update::new(Plan { kind: Kind::Delete, ..self.0.plan() }))
+    }
+}

@@ -1,0 +1,41 @@
+//! `interaction`: entries change while the controller polls statistics (OFLOPS, section 4.4, figure 6).
+
+use crate::module::Module;
+use crate::modules::update::{Kind, Plan, Update};
+use crate::modules::{Common, Experiment, Insert};
+
+/// What changes, and how often is polled.
+#[derive(Clone, Debug)]
+pub struct Interaction {
+    /// What all modules share.
+    pub common: Common,
+    /// Entries that change at once.
+    pub rules: u32,
+    /// Entries in the table in all.
+    pub table: u32,
+    /// Polls of all flow statistics per second.
+    pub polls: Vec<f64>,
+}
+
+impl Interaction {
+    /// 100 of 1,024 entries, as in the paper, with none to 50 polls a second.
+    pub fn new(common: Common) -> Interaction {
+        Interaction { common, rules: 100, table: 1024, polls: vec![0.0, 1.0, 5.0, 10.0, 50.0] }
+    }
+}
+
+impl Experiment for Interaction {
+    fn name(&self) -> &'static str {
+        "interaction"
+    }
+
+    fn module(&self) -> Box<dyn Module> {
+        let insert = Insert { rules: vec![self.rules], ..Insert::new(self.common.clone()) };
+        Box::new(Update::new(Plan {
+            kind: Kind::Change,
+            polls: self.polls.clone(),
+            others: self.table.saturating_sub(self.rules).max(1),
+            ..insert.plan()
+        }))
+    }
+}

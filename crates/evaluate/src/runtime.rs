@@ -1,0 +1,291 @@
+//! Runs a module on a testbed: gives it events in their order, does what it orders, keeps its
+//! timers, and leaves the switch's tables as they were found, however the module ends.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{Error, Result};
+use crate::message::Message;
+use crate::module::{Event, Module, Order, Orders};
+use crate::record::Record;
+use crate::request::Request;
+use crate::tables::Tables;
+use crate::testbed::{Arrival, Happening, Testbed};
+
+/// How to run modules.
+#[derive(Clone, Debug)]
+pub struct RunOptions<'a> {
+    /// The longest that one module may take, ns; then it ends with what it has.
+    pub limit: u64,
+    /// How long a switch may take to answer while its tables are read or put back, ns.
+    pub patience: u64,
+    /// Set by whoever wants an early end.
+    pub stop: &'a AtomicBool,
+}
+
+/// What one module measured and how it ended.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What was measured.
+    pub record: Record,
+    /// Why the module did not come to its end; `None` if it did.
+    pub partial: Option<String>,
+}
+
+/// Second that a repeated question at the tables waits at most by default.
+const SECOND: u64 = 1_000_000_000;
+/// How many events a module may handle without any time passing.
+const MAX_ORDERS: usize = 1_000_000;
+
+impl<'a> RunOptions<'a> {
+    /// Ten minutes a module, five seconds an answer.
+    pub fn new(stop: &'a AtomicBool) -> RunOptions<'a> {
+        RunOptions { limit: 600 * SECOND, patience: 5 * SECOND, stop }
+    }
+}
+
+/// Runs one module.
+///
+/// # Errors
+/// Only [`Error::Interrupted`], after the tables were put back; everything else that goes wrong is in
+/// [`Outcome::partial`], with what was measured until then.
+pub fn run(
+    testbed: &mut dyn Testbed,
+    module: &mut dyn Module,
+    options: &RunOptions<'_>,
+) -> Result<Outcome> {
+    let mut run = Run {
+        timers: BinaryHeap::new(),
+        armed: HashMap::new(),
+        queue: VecDeque::new(),
+        next_xid: 0x1000,
+        record: Record::default(),
+    };
+    let before = match Tables::read(testbed, options.patience) {
+        Ok(tables) => Some(tables),
+        Err(error) => {
+            run.record.finding("tables-unknown", format!("the flow tables could not be read before the experiment, so whether they are as they were cannot be told: {error}"));
+            None
+        }
+    };
+    let drops = testbed.capture_drops();
+    let ended = run.drive(testbed, module, options);
+    let lost = testbed.capture_drops().saturating_sub(drops);
+    if lost > 0 {
+        run.record.finding("capture-drops", format!("the capture lost {lost} frames because they were not read fast enough: losses below may be the tool's own"));
+    }
+    let cleaned = clean_up(testbed, before.as_ref(), options, &mut run.record);
+    let partial = match (ended, cleaned) {
+        (Err(Error::Interrupted), _) => return Err(Error::Interrupted),
+        (Err(error), _) => Some(error.to_string()),
+        (Ok(Some(why)), _) => Some(why),
+        (Ok(None), Err(error)) => Some(format!("while the tables were put back: {error}")),
+        (Ok(None), Ok(())) => None,
+    };
+    Ok(Outcome { record: run.record, partial })
+}
+
+/// Deletes what the experiment added and says what else is different.
+fn clean_up(
+    testbed: &mut dyn Testbed,
+    before: Option<&Tables>,
+    options: &RunOptions<'_>,
+    record: &mut Record,
+) -> Result<()> {
+    let version = testbed.bench().version;
+    let mut bytes = Vec::new();
+    // Both are short.
+    let _ = Request::DeleteOwn.write(version, 1, &mut bytes);
+    let _ = Request::Barrier.write(version, 2, &mut bytes);
+    testbed.send(bytes, None)?;
+    let Some(before) = before else { return Ok(()) };
+    // A switch that lies about barriers deletes late as well: look more than once.
+    let mut difference = None;
+    for _ in 0..5 {
+        let after = Tables::read(testbed, options.patience)?;
+        difference = before.difference(&after);
+        if difference.is_none() {
+            return Ok(());
+        }
+        pass(testbed, SECOND)?;
+    }
+    if let Some(difference) = difference {
+        record.finding("tables-changed", difference);
+    }
+    Ok(())
+}
+
+/// Lets time pass.
+fn pass(testbed: &mut dyn Testbed, ns: u64) -> Result<()> {
+    let until = testbed.now().saturating_add(ns);
+    while testbed.next(until)?.is_some() {}
+    Ok(())
+}
+
+struct Run {
+    /// By time; then the timer and the number of its arming.
+    timers: BinaryHeap<Reverse<(u64, u32, u64)>>,
+    /// The latest arming of each timer.
+    armed: HashMap<u32, u64>,
+    queue: VecDeque<Order>,
+    next_xid: u32,
+    record: Record,
+}
+
+impl Run {
+    /// The answer is why the module gave up, if it did.
+    fn drive(
+        &mut self,
+        testbed: &mut dyn Testbed,
+        module: &mut dyn Module,
+        options: &RunOptions<'_>,
+    ) -> Result<Option<String>> {
+        let end = testbed.now().saturating_add(options.limit);
+        let start = testbed.now();
+        let mut done = self.tell(testbed, module, start, &Event::Start)?;
+        while done.is_none() {
+            if options.stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let due = self.timers.peek().map_or(end, |Reverse((at, ..))| (*at).min(end));
+            // Not longer at once, so that the wish to stop is seen soon.
+            let until = due.min(testbed.now().saturating_add(SECOND / 10));
+            done = match testbed.next(until)? {
+                Some(arrival) => self.arrive(testbed, module, &arrival)?,
+                None if testbed.now() >= end => {
+                    let seconds = options.limit / SECOND;
+                    Some(Some(format!("the experiment was not over after {seconds} s")))
+                }
+                None => self.ring(testbed, module)?,
+            };
+        }
+        Ok(done.flatten())
+    }
+
+    /// Tells the module of one arrival; the answer is `Some` when the experiment is over.
+    fn arrive(
+        &mut self,
+        testbed: &mut dyn Testbed,
+        module: &mut dyn Module,
+        arrival: &Arrival,
+    ) -> Result<Option<Option<String>>> {
+        let at = arrival.at;
+        match &arrival.what {
+            Happening::Sent(mark) => self.tell(testbed, module, at, &Event::Sent { mark: *mark }),
+            Happening::Message(frame) => {
+                let (xid, message) =
+                    Message::parse(frame).map_err(|error| Error::NotOpenFlow(error.to_string()))?;
+                if let Message::EchoRequest(bytes) = message {
+                    return self.answer_echo(testbed, xid, bytes).map(|()| None);
+                }
+                self.tell(testbed, module, at, &Event::Message { xid, message, frame })
+            }
+            Happening::Probes { channel, probes } => {
+                for (probe, seen) in probes {
+                    let event = Event::Probe { channel: *channel, probe, seen: *seen };
+                    let done = self.tell(testbed, module, probe.arrived.0, &event)?;
+                    if done.is_some() {
+                        return Ok(done);
+                    }
+                }
+                Ok(None)
+            }
+            Happening::Generated { generator, report } => {
+                let event = Event::Generated { generator: *generator, report };
+                self.tell(testbed, module, at, &event)
+            }
+            Happening::Reading { gauge, value } => {
+                self.tell(testbed, module, at, &Event::Reading { gauge, value: *value })
+            }
+        }
+    }
+
+    fn answer_echo(&self, testbed: &mut dyn Testbed, xid: u32, bytes: &[u8]) -> Result<()> {
+        let mut out = Vec::new();
+        let (version, kind) = (testbed.bench().version, openflow::v10::MessageType::ECHO_REPLY.0);
+        // As long as what came.
+        let _ = openflow::frame::write(version, kind, xid, &mut out, |out| {
+            out.extend_from_slice(bytes);
+        });
+        testbed.send(out, None)
+    }
+
+    /// Tells of the timers that are due.
+    fn ring(
+        &mut self,
+        testbed: &mut dyn Testbed,
+        module: &mut dyn Module,
+    ) -> Result<Option<Option<String>>> {
+        let now = testbed.now();
+        while let Some(Reverse((at, timer, arming))) = self.timers.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            // Asked for anew since.
+            if self.armed.get(&timer) != Some(&arming) {
+                continue;
+            }
+            let done = self.tell(testbed, module, now, &Event::Timer { timer })?;
+            if done.is_some() {
+                return Ok(done);
+            }
+        }
+        Ok(None)
+    }
+
+    fn tell(
+        &mut self,
+        testbed: &mut dyn Testbed,
+        module: &mut dyn Module,
+        at: u64,
+        event: &Event<'_>,
+    ) -> Result<Option<Option<String>>> {
+        let mut orders = Orders {
+            now: testbed.now(),
+            bench: testbed.bench(),
+            next_xid: &mut self.next_xid,
+            queue: &mut self.queue,
+            record: &mut self.record,
+        };
+        module.handle(at, event, &mut orders);
+        for _ in 0..MAX_ORDERS {
+            let Some(order) = self.queue.pop_front() else { return Ok(None) };
+            match order {
+                Order::Send { bytes, mark } => testbed.send(bytes, mark)?,
+                Order::Generate { generator, traffic } => {
+                    check(testbed, &traffic)?;
+                    testbed.generate(generator, &traffic)?;
+                }
+                Order::Stop { generator } => testbed.stop(generator),
+                Order::Timer { timer, at } => {
+                    let arming = self.armed.entry(timer).or_default();
+                    *arming += 1;
+                    self.timers.push(Reverse((at, timer, *arming)));
+                }
+                Order::Read(gauge) => testbed.read(gauge),
+                Order::SetLink { channel, up } => testbed.set_link(channel, up)?,
+                Order::End => return Ok(Some(None)),
+                Order::GiveUp(why) => return Ok(Some(Some(why))),
+            }
+        }
+        Ok(Some(Some(format!("the module gave more than {MAX_ORDERS} orders at once"))))
+    }
+}
+
+/// What a generator must have, whoever asks for it.
+fn check(testbed: &dyn Testbed, traffic: &crate::module::Traffic) -> Result<()> {
+    let channels = testbed.bench().channels.len();
+    if traffic.channel >= channels {
+        let message = format!("there is no channel {}: there are {channels}", traffic.channel);
+        return Err(Error::parameter("channel", message));
+    }
+    if traffic.headers.is_empty() {
+        return Err(Error::parameter("traffic", "it has no headers to send"));
+    }
+    if !(traffic.rate > 0.001 && traffic.rate <= 1e8) {
+        return Err(Error::parameter("rate", format!("{} is no rate", traffic.rate)));
+    }
+    Ok(())
+}

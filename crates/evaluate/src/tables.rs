@@ -1,0 +1,136 @@
+//! What a switch's flow tables hold, to tell whether an experiment left them as they were found.
+
+use std::collections::BTreeMap;
+
+use openflow::{Version, v10, v13};
+
+use crate::error::{Error, Result};
+use crate::request::Request;
+use crate::testbed::{Happening, Testbed};
+
+/// The entries of all tables, without their counters and ages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tables {
+    /// How often each entry is there (once, on a right switch).
+    entries: BTreeMap<Entry, u32>,
+}
+
+/// What makes an entry what it is, as bytes of its version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    table: u8,
+    priority: u16,
+    cookie: u64,
+    timeouts: (u16, u16),
+    match_: Vec<u8>,
+    does: Vec<u8>,
+}
+
+/// Transaction id of the question.
+const XID: u32 = 0x0057_4549;
+/// Entries that are kept: more are not told apart.
+const MAX_ENTRIES: usize = 2_000_000;
+
+impl Tables {
+    /// Asks the switch.
+    ///
+    /// # Errors
+    /// It does not answer within `patience` ns, refuses, or ends the connection.
+    pub fn read(testbed: &mut dyn Testbed, patience: u64) -> Result<Tables> {
+        let version = testbed.bench().version;
+        let mut bytes = Vec::new();
+        // Short.
+        let _ = Request::FlowStatistics { own: false }.write(version, XID, &mut bytes);
+        testbed.send(bytes, None)?;
+        let mut tables = Tables::default();
+        let mut until = testbed.now().saturating_add(patience);
+        while let Some(arrival) = testbed.next(until)? {
+            let Happening::Message(frame) = arrival.what else { continue };
+            if openflow::frame::xid(&frame) != Some(XID) {
+                continue;
+            }
+            let more = match version {
+                Version::V1_0 => tables.add_v10(&frame)?,
+                _ => tables.add_v13(&frame)?,
+            };
+            if !more {
+                return Ok(tables);
+            }
+            until = testbed.now().saturating_add(patience);
+        }
+        let what = "the answer to a request for flow statistics";
+        Err(Error::Control(channel::Error::TimedOut { what }))
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// A sentence that says what is different afterwards; `None` if nothing is.
+    pub fn difference(&self, after: &Tables) -> Option<String> {
+        let gone = self.entries.keys().filter(|entry| !after.entries.contains_key(entry)).count();
+        let new = after.entries.keys().filter(|entry| !self.entries.contains_key(entry)).count();
+        (gone + new > 0).then(|| {
+            format!("the flow tables are not as they were found: {gone} entries are gone, {new} are new (somebody else may have changed them meanwhile)")
+        })
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        if self.entries.len() < MAX_ENTRIES {
+            *self.entries.entry(entry).or_default() += 1;
+        }
+    }
+
+    /// Whether more parts follow.
+    fn add_v10(&mut self, frame: &[u8]) -> Result<bool> {
+        let (_, message) =
+            v10::Message::parse(frame).map_err(|error| Error::NotOpenFlow(error.to_string()))?;
+        let v10::Message::StatsReply(reply) = message else { return Err(refused()) };
+        if let v10::StatsReplyBody::Flow(list) = reply.body {
+            for flow in list.iter() {
+                let mut match_ = Vec::new();
+                flow.match_.write(&mut match_);
+                self.insert(Entry {
+                    table: flow.table_id,
+                    priority: flow.priority,
+                    cookie: flow.cookie,
+                    timeouts: (flow.idle_timeout, flow.hard_timeout),
+                    match_,
+                    does: flow.actions.as_bytes().to_vec(),
+                });
+            }
+        }
+        Ok(reply.flags.contains(v10::StatsFlags::REPLY_MORE))
+    }
+
+    fn add_v13(&mut self, frame: &[u8]) -> Result<bool> {
+        let (_, message) =
+            v13::Message::parse(frame).map_err(|error| Error::NotOpenFlow(error.to_string()))?;
+        let v13::Message::MultipartReply(reply) = message else { return Err(refused()) };
+        if let v13::MultipartReplyBody::Flow(list) = reply.body {
+            for flow in list.iter() {
+                let mut match_ = Vec::new();
+                flow.match_.write(&mut match_);
+                self.insert(Entry {
+                    table: flow.table_id,
+                    priority: flow.priority,
+                    cookie: flow.cookie,
+                    timeouts: (flow.idle_timeout, flow.hard_timeout),
+                    match_,
+                    does: flow.instructions.as_bytes().to_vec(),
+                });
+            }
+        }
+        Ok(reply.flags.contains(v13::MultipartFlags::MORE))
+    }
+}
+
+fn refused() -> Error {
+    Error::NotOpenFlow("it answers a request for flow statistics with something else".to_owned())
+}

@@ -1,0 +1,355 @@
+//! An emulated switch in virtual time: every experiment without root, sockets or waiting, and with
+//! planted faults that it has to find.
+//!
+//! ```text
+//!   send ──control latency──▶ SlowSwitch ──control latency──▶ Message
+//!   generator ──probe──▶ tables, actions ──forwarding, rewriting, queue──▶ Probes
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+use emulate::{Config, ServiceTime, SlowSwitch, Switch, Transmit};
+use openflow::{Hello, Version, VersionSet};
+use packet::{Observation, ProbeTemplate, Probes, Timestamp};
+
+use super::{Arrival, Happening, Testbed};
+use crate::error::{Error, Result};
+use crate::module::{Bench, Channel, Gauge, Generated, Traffic};
+
+/// What the emulated switch's hardware is like around its model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hardware {
+    /// One way over the control channel, ns.
+    pub control_latency: u64,
+    /// From port to port, ns.
+    pub forwarding: u64,
+    /// What a packet that an action changes takes beside, ns.
+    pub rewriting: u64,
+    /// How many PACKET_INs a second leave at most, and how many may wait; the rest is lost.
+    pub packet_ins: Option<(f64, u32)>,
+    /// Bits per second of queues; those that are not named are as fast as the port.
+    pub queues: Vec<(u32, u64)>,
+    /// From a link's change until the switch sees it, ns.
+    pub link_detection: u64,
+    /// How much faster than the generator's clock the capture's clock runs, parts per million.
+    pub clock_drift_ppm: f64,
+    /// How long the switch's CPU takes for messages.
+    pub service: ServiceTime,
+}
+
+impl Default for Hardware {
+    /// 50 µs to the controller, 5 µs from port to port, no limits.
+    fn default() -> Self {
+        Hardware {
+            control_latency: 50_000,
+            forwarding: 5_000,
+            rewriting: 0,
+            packet_ins: None,
+            queues: Vec::new(),
+            link_detection: 1_000_000,
+            clock_drift_ppm: 0.0,
+            service: ServiceTime::default(),
+        }
+    }
+}
+
+/// Bytes that wait at a slow queue before it drops.
+const QUEUE_BYTES: u64 = 64 << 10;
+/// How much later than the kernel's a user-space timestamp is in virtual time, ns.
+const SEEN_AFTER: u64 = 20_000;
+
+/// An emulated switch and its clock.
+pub struct Emulated {
+    bench: Bench,
+    switch: SlowSwitch,
+    hardware: Hardware,
+    now: u64,
+    /// What lies ahead: by time, then in the order in which it was caused.
+    ahead: BinaryHeap<Reverse<(u64, u64)>>,
+    steps: HashMap<u64, Step>,
+    causes: u64,
+    generators: BTreeMap<u32, Generator>,
+    /// Until when the path of PACKET_INs is occupied, and that of each slow queue.
+    packet_ins_free: f64,
+    queues_free: HashMap<(u32, u32), u64>,
+    /// Why the switch cut the connection, once it did.
+    is_cut: bool,
+}
+
+enum Step {
+    /// Bytes reach the switch.
+    ToSwitch(Vec<u8>),
+    /// A link changes.
+    Link { port: u32, up: bool },
+    /// The module gets to know.
+    Tell(Happening),
+}
+
+struct Generator {
+    traffic: Traffic,
+    templates: Vec<ProbeTemplate>,
+    start: u64,
+    sent: u32,
+}
+
+impl Generator {
+    fn interval(&self) -> f64 {
+        1e9 / self.traffic.rate
+    }
+
+    fn next(&self) -> u64 {
+        self.start + (f64::from(self.sent) * self.interval()) as u64
+    }
+}
+
+impl Emulated {
+    /// A switch whose ports 1 to n are data channels; it has agreed on `version` already.
+    ///
+    /// # Errors
+    /// The switch does not speak that version, or a planted fault cuts the handshake.
+    pub fn new(mut config: Config, hardware: Hardware, version: Version) -> Result<Emulated> {
+        config.versions = VersionSet::only(version);
+        let channels =
+            config.ports.iter().map(|port| Channel { name: port.name.clone(), port: port.number });
+        let bench = Bench {
+            name: "emulated".to_owned(),
+            version,
+            dpid: config.dpid,
+            channels: channels.collect(),
+            can_set_links: true,
+            tag: 0x5745_4952_0000_0001,
+        };
+        let mut switch = Switch::new(config);
+        let (mut out, mut hello) = (Vec::new(), Vec::new());
+        switch.connect(&mut out);
+        // Eight or sixteen bytes are never too long.
+        let _ = Hello::write_message(VersionSet::only(version), 1, &mut hello);
+        let outcome = switch.handle_message(0, &hello, &mut out);
+        if outcome.disconnect || switch.version() != Some(version) {
+            return Err(Error::Disconnected(channel::CloseReason::PeerClosed));
+        }
+        let service = hardware.service.clone();
+        Ok(Emulated {
+            bench,
+            switch: SlowSwitch::new(switch, service),
+            hardware,
+            now: 0,
+            ahead: BinaryHeap::new(),
+            steps: HashMap::new(),
+            causes: 0,
+            generators: BTreeMap::new(),
+            packet_ins_free: 0.0,
+            queues_free: HashMap::new(),
+            is_cut: false,
+        })
+    }
+
+    /// The switch itself, to look at.
+    pub fn switch(&self) -> &Switch {
+        self.switch.switch()
+    }
+
+    fn plan(&mut self, at: u64, step: Step) {
+        self.causes += 1;
+        self.ahead.push(Reverse((at, self.causes)));
+        self.steps.insert(self.causes, step);
+    }
+
+    /// Lets the switch work until now, and sends what it has to say on its way.
+    fn advance(&mut self) {
+        let mut out = Vec::new();
+        let outcome = self.switch.advance(self.now, &mut out);
+        self.is_cut |= outcome.disconnect;
+        for transmit in outcome.sent {
+            self.forward(&transmit, None);
+        }
+        self.deliver(&out);
+    }
+
+    /// Sends the switch's bytes to the controller.
+    fn deliver(&mut self, out: &[u8]) {
+        let mut rest = out;
+        while let Ok(Some(length)) = openflow::frame::next(rest) {
+            let (frame, others) = rest.split_at(length);
+            rest = others;
+            let mut at = self.now + self.hardware.control_latency;
+            if openflow::frame::type_(frame) == Some(openflow::v10::MessageType::PACKET_IN.0)
+                && let Some((per_second, waiting)) = self.hardware.packet_ins
+            {
+                let (now, interval) = (self.now as f64, 1e9 / per_second);
+                let free = self.packet_ins_free.max(now);
+                if (free - now) / interval > f64::from(waiting) {
+                    continue;
+                }
+                self.packet_ins_free = free + interval;
+                at += (self.packet_ins_free - now) as u64;
+            }
+            self.plan(at, Step::Tell(Happening::Message(frame.to_vec())));
+        }
+        if !rest.is_empty() {
+            // Half a message, or what is no OpenFlow: the reader has to find out.
+            self.plan(
+                self.now + self.hardware.control_latency,
+                Step::Tell(Happening::Message(rest.to_vec())),
+            );
+        }
+    }
+
+    /// A frame leaves a port; `original` is what came in, if it came in by a port.
+    fn forward(&mut self, transmit: &Transmit, original: Option<&[u8]>) {
+        let Some(channel) = self.bench.channels.iter().position(|it| it.port == transmit.port)
+        else {
+            return;
+        };
+        let mut at = self.now + self.hardware.forwarding;
+        if original.is_some_and(|original| original != transmit.frame) {
+            at += self.hardware.rewriting;
+        }
+        let rate = self.hardware.queues.iter().find(|(queue, _)| *queue == transmit.queue);
+        if let Some((queue, bits)) = rate {
+            let free = self.queues_free.entry((transmit.port, *queue)).or_default();
+            let start = at.max(*free);
+            if (start - at) as f64 * *bits as f64 / 8e9 > QUEUE_BYTES as f64 {
+                return;
+            }
+            *free = start + (transmit.frame.len() as f64 * 8e9 / *bits as f64) as u64;
+            at = *free;
+        }
+        let drift = (at as f64 * self.hardware.clock_drift_ppm / 1e6) as i64;
+        let stamp = Timestamp(at.saturating_add_signed(drift));
+        if let Some(probe) = Observation::parse(&transmit.frame, self.bench.tag, stamp) {
+            let probes = vec![(probe, at + SEEN_AFTER)];
+            self.plan(at, Step::Tell(Happening::Probes { channel, probes }));
+        }
+    }
+
+    /// The generator that is due sends one probe.
+    fn inject(&mut self, id: u32) {
+        let Some(generator) = self.generators.get_mut(&id) else { return };
+        let sequence = generator.traffic.first.wrapping_add(generator.sent);
+        let frame = generator.templates.stamp(sequence, Timestamp(self.now)).to_vec();
+        generator.sent += 1;
+        let is_done = generator.sent >= generator.traffic.count;
+        let port = self.bench.channels.get(generator.traffic.channel).map_or(0, |it| it.port);
+        let mut out = Vec::new();
+        let outcome = self.switch.switch_mut().receive_packet(self.now, port, &frame, &mut out);
+        for transmit in outcome.sent {
+            self.forward(&transmit, Some(&frame));
+        }
+        self.deliver(&out);
+        if is_done {
+            self.stop(id);
+        }
+    }
+
+    fn take(&mut self, step: Step) -> Option<Arrival> {
+        match step {
+            Step::Tell(what) => return Some(Arrival { at: self.now, what }),
+            Step::ToSwitch(bytes) => {
+                let mut rest = bytes.as_slice();
+                while let Ok(Some(length)) = openflow::frame::next(rest) {
+                    let (frame, others) = rest.split_at(length);
+                    self.switch.offer(self.now, frame);
+                    rest = others;
+                }
+                self.advance();
+            }
+            Step::Link { port, up } => {
+                let mut out = Vec::new();
+                self.switch.switch_mut().set_port_up(port, up, &mut out);
+                self.deliver(&out);
+            }
+        }
+        None
+    }
+}
+
+impl Testbed for Emulated {
+    fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn send(&mut self, bytes: Vec<u8>, mark: Option<u32>) -> Result<()> {
+        self.plan(self.now + self.hardware.control_latency, Step::ToSwitch(bytes));
+        if let Some(mark) = mark {
+            self.plan(self.now, Step::Tell(Happening::Sent(mark)));
+        }
+        Ok(())
+    }
+
+    fn generate(&mut self, generator: u32, traffic: &Traffic) -> Result<()> {
+        let template = |headers| ProbeTemplate::new(headers, self.bench.tag, traffic.length);
+        let templates = traffic.headers.iter().map(template).collect::<packet::Result<_>>();
+        let templates = templates.map_err(|source| {
+            let name = self.bench.channels.get(traffic.channel).map(|it| it.name.clone());
+            Error::Data { interface: name.unwrap_or_default(), source }
+        })?;
+        let start = self.now;
+        let traffic = traffic.clone();
+        self.generators.insert(generator, Generator { traffic, templates, start, sent: 0 });
+        Ok(())
+    }
+
+    fn stop(&mut self, generator: u32) {
+        let Some(it) = self.generators.remove(&generator) else { return };
+        let report = Generated {
+            sent: it.sent,
+            start: it.start,
+            interval: it.interval(),
+            elapsed: self.now - it.start,
+            mean_lateness: 0,
+            worst_lateness: 0,
+        };
+        self.plan(self.now, Step::Tell(Happening::Generated { generator, report }));
+    }
+
+    fn set_link(&mut self, channel: usize, up: bool) -> Result<()> {
+        let port = self.bench.channels.get(channel).map_or(0, |channel| channel.port);
+        self.plan(self.now + self.hardware.link_detection, Step::Link { port, up });
+        Ok(())
+    }
+
+    fn read(&mut self, gauge: Gauge) {
+        let value = (gauge == Gauge::Cpu).then(|| self.switch.busy(self.now) as f64);
+        self.plan(self.now, Step::Tell(Happening::Reading { gauge, value }));
+    }
+
+    fn next(&mut self, until: u64) -> Result<Option<Arrival>> {
+        loop {
+            let planned = self.ahead.peek().map(|Reverse((at, _))| *at);
+            let generator =
+                self.generators.iter().map(|(id, generator)| (generator.next(), *id)).min();
+            let deadline = self.switch.next_deadline();
+            let due = [planned, generator.map(|(at, _)| at), deadline];
+            let Some(at) = due.into_iter().flatten().min().filter(|at| *at <= until) else {
+                if self.is_cut {
+                    return Err(Error::Disconnected(channel::CloseReason::PeerClosed));
+                }
+                self.now = self.now.max(until);
+                return Ok(None);
+            };
+            self.now = self.now.max(at);
+            // What was planned comes before what the same moment causes.
+            if planned == Some(at) {
+                let Some(Reverse((_, cause))) = self.ahead.pop() else { continue };
+                let step = self.steps.remove(&cause);
+                if let Some(arrival) = step.and_then(|step| self.take(step)) {
+                    return Ok(Some(arrival));
+                }
+            } else if deadline == Some(at) {
+                self.advance();
+            } else if let Some((_, id)) = generator {
+                self.inject(id);
+            }
+        }
+    }
+
+    fn capture_drops(&mut self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,87 @@
+//! Where experiments run: a control channel and data channels to one switch, and a clock.
+//!
+//! Two of them: [`Emulated`] is an emulated switch in virtual time, where a second takes no time and
+//! the same seed gives the same result; [`Real`] is a switch behind a socket and interfaces.
+
+mod clock;
+mod control;
+mod data;
+mod emulated;
+mod real;
+
+use packet::Observation;
+
+pub use emulated::{Emulated, Hardware};
+pub use real::{DataPort, Real, RealOptions, SwitchAddress};
+
+use crate::error::Result;
+use crate::module::{Bench, Gauge, Generated, Traffic};
+
+/// Control channel, data channels and clock of one switch.
+pub trait Testbed {
+    /// What modules may know of it.
+    fn bench(&self) -> &Bench;
+
+    /// The time, ns since any moment.
+    fn now(&self) -> u64;
+
+    /// Sends whole OpenFlow messages; with a mark, [`Happening::Sent`] tells when they are gone.
+    fn send(&mut self, bytes: Vec<u8>, mark: Option<u32>) -> Result<()>;
+
+    /// Starts a generator.
+    fn generate(&mut self, generator: u32, traffic: &Traffic) -> Result<()>;
+
+    /// Stops a generator; nothing happens if it does not run.
+    fn stop(&mut self, generator: u32);
+
+    /// Takes the link of a channel down or up.
+    fn set_link(&mut self, channel: usize, up: bool) -> Result<()>;
+
+    /// Asks for a reading, which comes as [`Happening::Reading`].
+    fn read(&mut self, gauge: Gauge);
+
+    /// The next thing that happens, or `None` when nothing does before `until`.
+    fn next(&mut self, until: u64) -> Result<Option<Arrival>>;
+
+    /// Frames that the capture lost because nobody read fast enough, so far.
+    fn capture_drops(&mut self) -> u64;
+}
+
+/// Something that happened, and when, ns.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    /// When.
+    pub at: u64,
+    /// What.
+    pub what: Happening,
+}
+
+/// What can happen on a testbed.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// Messages with this mark are gone.
+    Sent(u32),
+    /// A whole OpenFlow message.
+    Message(Vec<u8>),
+    /// Probes at a channel, oldest first, each with the time at which we got to see it.
+    Probes {
+        /// The channel.
+        channel: usize,
+        /// The probes.
+        probes: Vec<(Observation, u64)>,
+    },
+    /// A generator is done.
+    Generated {
+        /// Which.
+        generator: u32,
+        /// What it did.
+        report: Generated,
+    },
+    /// A reading.
+    Reading {
+        /// Of what.
+        gauge: Gauge,
+        /// Its value.
+        value: Option<f64>,
+    },
+}

@@ -1,0 +1,180 @@
+//! A real switch: OpenFlow over a socket, probes over AF_PACKET.
+//!
+//! ```text
+//!   thread "capture", one per channel ──┐ probes, stamped by the kernel
+//!   thread "generator", while it runs ──┼──▶ bounded queue ──▶ next() ──▶ module
+//!   the caller's thread: control socket ┘ messages, stamped when read
+//! ```
+//!
+//! The control channel is read and written by the caller's own thread, so that no hand-over between
+//! threads is in its times. A full queue makes a capture wait; its ring then loses frames, which are
+//! counted.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::time::Duration;
+
+use channel::Tls;
+use openflow::VersionSet;
+
+use super::clock::Clock;
+use super::control::ControlLink;
+pub use super::control::SwitchAddress;
+pub use super::data::DataPort;
+use super::data::{DataPlane, Outlet};
+use super::{Arrival, Happening, Testbed};
+use crate::error::{Error, Result};
+use crate::gauge::Gauges;
+use crate::module::{Bench, Channel, Gauge, Traffic};
+use crate::trace::Trace;
+
+/// How to reach a real switch.
+#[derive(Debug)]
+pub struct RealOptions {
+    /// What results call it.
+    pub name: String,
+    /// Its control channel.
+    pub address: SwitchAddress,
+    /// The identity for `ssl:`.
+    pub tls: Option<Tls>,
+    /// Versions that may be agreed on.
+    pub versions: VersionSet,
+    /// Its data channels, in the order in which experiments use them: in, out, further ones.
+    pub ports: Vec<DataPort>,
+    /// How long to wait for it.
+    pub patience: Duration,
+    /// Where its CPU time and other numbers are read.
+    pub gauges: Gauges,
+    /// Where to record the control channel.
+    pub trace: Option<PathBuf>,
+}
+
+/// A real switch.
+pub struct Real {
+    bench: Bench,
+    clock: Clock,
+    // Dropped before the threads are joined, so that none waits for room in it.
+    inbox: Option<Receiver<Result<Arrival>>>,
+    data: DataPlane,
+    control: ControlLink,
+    pending: VecDeque<Arrival>,
+    gauges: Gauges,
+}
+
+/// Arrivals (blocks of probes, as a rule) that may wait for the module.
+const INBOX: usize = 4096;
+
+impl Real {
+    /// Opens the data channels, then waits for the switch.
+    ///
+    /// # Errors
+    /// An interface is missing or down, privileges are lacking, the switch does not come, does not
+    /// shake hands, or lacks a port.
+    pub fn open(options: RealOptions) -> Result<Real> {
+        let clock = Clock::start();
+        let trace = options.trace.as_deref().map(Trace::create).transpose()?;
+        // Of this process and moment, so that two tools on one machine do not take each other's.
+        let tag = 0x5745_4952_0000_0000 | u64::from(std::process::id()) << 12 | clock.now() & 0xfff;
+        let (sender, inbox) = sync_channel(INBOX);
+        let (control, greeting) = ControlLink::open(
+            &options.address,
+            options.tls.as_ref(),
+            options.versions,
+            options.patience,
+            clock,
+            trace,
+        )?;
+        for port in &options.ports {
+            if !greeting.ports.contains(&port.switch_port) {
+                let ports = greeting.ports.into_iter().filter(|port| *port < 0xff00).collect();
+                return Err(Error::NoSuchPort { port: port.switch_port, ports });
+            }
+        }
+        let outlet = Outlet { sender, waker: control.waker() };
+        let data = DataPlane::open(&options.ports, tag, clock, outlet)?;
+        let channel =
+            |port: &DataPort| Channel { name: port.interface.clone(), port: port.switch_port };
+        let bench = Bench {
+            name: options.name,
+            version: greeting.version,
+            dpid: greeting.dpid,
+            channels: options.ports.iter().map(channel).collect(),
+            can_set_links: true,
+            tag,
+        };
+        let (inbox, gauges) = (Some(inbox), options.gauges);
+        Ok(Real { bench, clock, inbox, data, control, pending: VecDeque::new(), gauges })
+    }
+
+    /// Ends the record of the control channel, if there is one.
+    ///
+    /// # Errors
+    /// The file could not be written.
+    pub fn finish(mut self) -> Result<()> {
+        self.control.finish()
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        self.inbox = None;
+    }
+}
+
+impl Testbed for Real {
+    fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    fn send(&mut self, bytes: Vec<u8>, mark: Option<u32>) -> Result<()> {
+        self.control.send(bytes, mark)
+    }
+
+    fn generate(&mut self, generator: u32, traffic: &Traffic) -> Result<()> {
+        self.data.generate(generator, traffic)
+    }
+
+    fn stop(&mut self, generator: u32) {
+        self.data.stop(generator);
+    }
+
+    fn set_link(&mut self, channel: usize, up: bool) -> Result<()> {
+        self.data.set_link(channel, up)
+    }
+
+    fn read(&mut self, gauge: Gauge) {
+        let value = self.gauges.read(&gauge);
+        let what = Happening::Reading { gauge, value };
+        self.pending.push_back(Arrival { at: self.clock.now(), what });
+    }
+
+    fn next(&mut self, until: u64) -> Result<Option<Arrival>> {
+        loop {
+            self.control.collect(&mut self.pending)?;
+            if let Some(arrival) = self.pending.pop_front() {
+                return Ok(Some(arrival));
+            }
+            match self.inbox.as_ref().map(Receiver::try_recv) {
+                Some(Ok(arrival)) => return arrival.map(Some),
+                Some(Err(TryRecvError::Empty)) => {}
+                _ => return Err(Error::Thread("the data channels' threads ended".to_owned())),
+            }
+            let now = self.clock.now();
+            if now >= until {
+                return Ok(None);
+            }
+            if !self.control.is_readable() {
+                self.control.wait(Duration::from_nanos(until - now))?;
+            }
+        }
+    }
+
+    fn capture_drops(&mut self) -> u64 {
+        self.data.drops()
+    }
+}
