@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod demo;
+mod evaluate;
 mod lab;
 mod report;
 mod sampling;
@@ -20,6 +21,7 @@ pub enum Command {
     Check(check::Check),
     Demo(demo::Demo),
     Bench(bench::Bench),
+    Evaluate(evaluate::Evaluate),
     Lab(lab::LabCommand),
     Sampling(sampling::Sampling),
     Report(report::Report),
@@ -33,6 +35,7 @@ impl Command {
             Command::Check(check) => check.run(),
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
+            Command::Evaluate(evaluate) => evaluate.run(),
             Command::Lab(lab) => lab.run(),
             Command::Sampling(sampling) => sampling.run(),
             Command::Report(report) => report.run(),

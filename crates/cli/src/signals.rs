@@ -38,6 +38,11 @@ impl Interrupt {
         self.0.load(Ordering::SeqCst)
     }
 
+    /// The same, for those who look at it themselves.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// For `?` between steps.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.is_asked() { Err(Interrupted) } else { Ok(()) }

@@ -22,6 +22,7 @@
 //! Start reading at [`Module`], then `modules/insert.rs`.
 
 mod error;
+mod evaluation;
 mod gauge;
 mod message;
 mod module;
@@ -36,6 +37,7 @@ pub mod testbed;
 mod trace;
 
 pub use error::{Error, Result};
+pub use evaluation::Evaluation;
 pub use gauge::Gauges;
 pub use message::{Message, Queues};
 pub use module::{Bench, Channel, Event, Gauge, Generated, Module, Orders, Traffic};
@@ -45,4 +47,6 @@ pub use request::Request;
 pub use rule::{Action, Mac, Match, Rule};
 pub use runtime::{Outcome, RunOptions, run};
 pub use tables::Tables;
-pub use testbed::{DataPort, Emulated, Hardware, Real, RealOptions, SwitchAddress, Testbed};
+pub use testbed::{
+    DataPort, Emulated, Hardware, Looped, Real, RealOptions, SwitchAddress, Testbed,
+};

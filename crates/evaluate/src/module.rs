@@ -151,8 +151,8 @@ pub struct Bench {
     pub dpid: u64,
     /// The data channels.
     pub channels: Vec<Channel>,
-    /// Whether the testbed can take a channel's link down.
-    pub can_set_links: bool,
+    /// Whether there is a switch, or just two interfaces that are joined.
+    pub has_switch: bool,
     /// What probes carry to be told from all else.
     pub tag: u64,
 }

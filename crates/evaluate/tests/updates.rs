@@ -149,7 +149,7 @@ fn bad_switches_end_in_a_sentence() {
     ];
     for (fault, sentence) in cases {
         let mut testbed =
-            common::testbed(VERSIONS[0], config(&[fault.clone()]), Hardware::default());
+            common::testbed(VERSIONS[0], config(std::slice::from_ref(&fault)), Hardware::default());
         let options = evaluate::RunOptions::new(common::never());
         let mut module = insert(100).module();
         let outcome = evaluate::run(&mut testbed, module.as_mut(), &options).unwrap();

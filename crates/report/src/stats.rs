@@ -49,6 +49,18 @@ pub fn median(values: &[f64]) -> Option<f64> {
     sorted.get(sorted.len() / 2 - 1).map(|lower| (lower + upper) / 2.0)
 }
 
+/// The value below which a share `q` (0 to 1) of the values lies, between two values by
+/// interpolation; `None` of nothing.
+#[must_use]
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = q.clamp(0.0, 1.0) * (sorted.len().checked_sub(1)?) as f64;
+    let low = *sorted.get(place.floor() as usize)?;
+    let high = *sorted.get(place.ceil() as usize)?;
+    Some(low + (high - low) * place.fract())
+}
+
 /// Jain's fairness index (Jain, Chiu and Hawe, 1984): 1 when all values are alike, 1/n when one
 /// has everything. `None` of nothing or of zeros only.
 #[must_use]
@@ -94,6 +106,9 @@ mod tests {
         close(sample_variance(&values), 32.0 / 7.0);
         close(confidence95(&values), 2.365 * (32.0f64 / 7.0 / 8.0).sqrt());
         close(median(&values), 4.5);
+        for (q, want) in [(0.0, 2.0), (0.5, 4.5), (1.0, 9.0), (0.9, 7.6)] {
+            close(quantile(&values, q), want);
+        }
     }
 
     #[test]
@@ -102,6 +117,7 @@ mod tests {
         assert_eq!(confidence95(&[3.0]), None);
         assert_eq!(difference95(&[3.0], &[1.0, 2.0]), None);
         assert_eq!(median(&[]), None);
+        assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]

@@ -6,12 +6,14 @@ mod change;
 mod delete;
 mod insert;
 mod interaction;
+mod timestamp;
 mod update;
 
 pub use change::Change;
 pub use delete::Delete;
 pub use insert::{Insert, MatchKind, Priorities};
 pub use interaction::Interaction;
+pub use timestamp::Timestamp;
 
 use crate::module::Module;
 
@@ -44,5 +46,7 @@ impl Default for Common {
     }
 }
 
+/// Priority of the entry that stands below those that are measured.
+pub(crate) const GUARD: u16 = 0x7000;
 /// In ns.
 pub(crate) const MILLISECOND: u64 = 1_000_000;

@@ -19,7 +19,7 @@ use report::Better;
 
 use crate::message::Message;
 use crate::module::{Event, Gauge, Module, Orders, Traffic};
-use crate::modules::MILLISECOND;
+use crate::modules::{GUARD, MILLISECOND};
 use crate::probe::{self, MatchKind, flow_match, headers};
 use crate::record::{Case, Measure};
 use crate::request::Request;
@@ -76,9 +76,6 @@ impl Priorities {
         (LOWEST + above) as u16
     }
 }
-
-/// The guard keeps probes without an entry from flooding the controller, as a miss would in 1.0.
-const GUARD_PRIORITY: u16 = 0x7000;
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -243,8 +240,8 @@ impl Update {
             }
             return orders.end();
         };
-        let guard =
-            Rule { match_: probe::own_match(), priority: GUARD_PRIORITY, actions: Vec::new() };
+        // Keeps probes without an entry from flooding the controller, as a miss would in 1.0.
+        let guard = Rule { match_: probe::own_match(), priority: GUARD, actions: Vec::new() };
         let mut requests = vec![Request::DeleteOwn, Request::Add(guard)];
         let there: u32 = if self.plan.kind == Kind::Insert { 0 } else { of.rules };
         let forwards = self.plan.kind == Kind::Delete;
@@ -439,7 +436,7 @@ impl Update {
         if let Some((_, left)) = self.todo.last_mut() {
             *left = left.saturating_sub(1);
             if *left == 0 {
-                verdict(orders, &case);
+                verdict(orders, &case, of.rules);
                 self.todo.pop();
             }
         }
@@ -514,7 +511,7 @@ pub(crate) const NEVER: Measure =
 pub(crate) const EACH_RULE: &str = "each rule";
 
 /// Says it when barriers were shown to lie.
-fn verdict(orders: &mut Orders<'_>, case: &Case) {
+fn verdict(orders: &mut Orders<'_>, case: &Case, rules: u32) {
     let lies = orders.record.samples(case, LIE_AT_LEAST_US.name);
     let shown = lies.iter().filter(|lie| **lie > 0.0).count();
     let most = orders.record.samples(case, LIE_AT_MOST_US.name);
@@ -525,7 +522,7 @@ fn verdict(orders: &mut Orders<'_>, case: &Case) {
     };
     if shown > 0 {
         let text = format!(
-            "the barrier is not honest: in {shown} of {} repetitions changes became real after it was answered, by {:.3} to {:.3} ms",
+            "the barrier is not honest: in {shown} of {} repetitions with {rules} entries changes became real after it was answered, at worst by {:.3} to {:.3} ms",
             lies.len(),
             worst / 1e3,
             most / 1e3

@@ -17,10 +17,12 @@ use crate::request::Request;
 use crate::trace::{Trace, Way};
 
 /// Where the switch is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum SwitchAddress {
     /// It dials us here.
     Listen(Address),
+    /// It dials us where we listen already.
+    Listening(Listener),
     /// We dial it (it listens, as `ptcp:` of Open vSwitch).
     Dial(Address),
 }
@@ -57,7 +59,7 @@ pub(crate) struct ControlLink {
 impl ControlLink {
     /// Waits for the switch, or dials it; shakes hands; asks for its ports.
     pub(crate) fn open(
-        address: &SwitchAddress,
+        address: SwitchAddress,
         tls: Option<&Tls>,
         versions: VersionSet,
         patience: Duration,
@@ -67,11 +69,14 @@ impl ControlLink {
         let control = Error::Control;
         let mut client = match address {
             SwitchAddress::Dial(address) => {
-                Client::connect(address, tls, patience).map_err(control)?
+                Client::connect(&address, tls, patience).map_err(control)?
             }
             SwitchAddress::Listen(address) => {
                 let options = Options::default();
-                let mut listener = Listener::bind(address, tls, options).map_err(control)?;
+                let mut listener = Listener::bind(&address, tls, options).map_err(control)?;
+                Client::accept(&mut listener, patience).map_err(control)?
+            }
+            SwitchAddress::Listening(mut listener) => {
                 Client::accept(&mut listener, patience).map_err(control)?
             }
         };

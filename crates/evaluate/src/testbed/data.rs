@@ -33,14 +33,19 @@ pub struct DataPort {
 #[derive(Clone)]
 pub(crate) struct Outlet {
     pub(crate) sender: SyncSender<Result<Arrival>>,
-    pub(crate) waker: Waker,
+    /// Rung after it, if somebody waits for more than the queue.
+    pub(crate) waker: Option<Waker>,
 }
 
 impl Outlet {
     /// Whether somebody is there to hear of it.
     fn put(&self, what: Result<Arrival>) -> bool {
         // If the receiver cannot be woken it looks by itself soon.
-        self.sender.send(what).is_ok() && self.waker.wake().map_or(true, |()| true)
+        let is_heard = self.sender.send(what).is_ok();
+        if let Some(waker) = &self.waker {
+            let _ = waker.wake();
+        }
+        is_heard
     }
 }
 

@@ -117,7 +117,7 @@ impl Emulated {
             version,
             dpid: config.dpid,
             channels: channels.collect(),
-            can_set_links: true,
+            has_switch: true,
             tag: 0x5745_4952_0000_0001,
         };
         let mut switch = Switch::new(config);

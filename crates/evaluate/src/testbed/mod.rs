@@ -7,11 +7,13 @@ mod clock;
 mod control;
 mod data;
 mod emulated;
+mod looped;
 mod real;
 
 use packet::Observation;
 
 pub use emulated::{Emulated, Hardware};
+pub use looped::Looped;
 pub use real::{DataPort, Real, RealOptions, SwitchAddress};
 
 use crate::error::Result;
@@ -45,6 +47,11 @@ pub trait Testbed {
 
     /// Frames that the capture lost because nobody read fast enough, so far.
     fn capture_drops(&mut self) -> u64;
+
+    /// Ends what is recorded beside the results: the control channel's file.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Something that happened, and when, ns.

@@ -78,7 +78,7 @@ impl Real {
         let tag = 0x5745_4952_0000_0000 | u64::from(std::process::id()) << 12 | clock.now() & 0xfff;
         let (sender, inbox) = sync_channel(INBOX);
         let (control, greeting) = ControlLink::open(
-            &options.address,
+            options.address,
             options.tls.as_ref(),
             options.versions,
             options.patience,
@@ -91,7 +91,7 @@ impl Real {
                 return Err(Error::NoSuchPort { port: port.switch_port, ports });
             }
         }
-        let outlet = Outlet { sender, waker: control.waker() };
+        let outlet = Outlet { sender, waker: Some(control.waker()) };
         let data = DataPlane::open(&options.ports, tag, clock, outlet)?;
         let channel =
             |port: &DataPort| Channel { name: port.interface.clone(), port: port.switch_port };
@@ -100,19 +100,11 @@ impl Real {
             version: greeting.version,
             dpid: greeting.dpid,
             channels: options.ports.iter().map(channel).collect(),
-            can_set_links: true,
+            has_switch: true,
             tag,
         };
         let (inbox, gauges) = (Some(inbox), options.gauges);
         Ok(Real { bench, clock, inbox, data, control, pending: VecDeque::new(), gauges })
-    }
-
-    /// Ends the record of the control channel, if there is one.
-    ///
-    /// # Errors
-    /// The file could not be written.
-    pub fn finish(mut self) -> Result<()> {
-        self.control.finish()
     }
 }
 
@@ -176,5 +168,9 @@ impl Testbed for Real {
 
     fn capture_drops(&mut self) -> u64 {
         self.data.drops()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.control.finish()
     }
 }

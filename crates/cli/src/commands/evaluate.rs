@@ -1,0 +1,203 @@
+//! `weir evaluate`: what a switch really does.
+//!
+//! One subcommand per experiment. Here is what they share: effort, output, and one run of experiments on one switch;
+//! [`target`] finds or makes the switch, [`modules`] has each experiment's own options.
+
+mod modules;
+mod target;
+
+use crate::exit::Exit;
+use crate::signals::{Interrupt, Interrupted};
+use evaluate::{Common, Evaluation, Experiment, RunOptions};
+use modules::Build;
+use report::{Environment, Extras};
+use std::io::Write;
+use std::path::PathBuf;
+use target::Target;
+
+/// Measure what a switch really does, from outside
+///
+/// Experiments send OpenFlow messages over the control channel and probes through the switch's ports, and see from
+/// the data plane what became true and when. stdout is the result, stderr the talk. The switch's flow tables are left
+/// as they were found. Exit status 0: nothing wrong; 1: findings, such as a barrier that lies.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir evaluate insert                           a private Open vSwitch on this machine (root)
+  weir evaluate insert --switch emulated --fault barrier-lies=50
+  weir evaluate all --switch listen:0.0.0.0:6653 --channel eth1=1 --channel eth2=2 --out sheet/
+
+See docs/evaluate.md.")]
+pub struct Evaluate {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Add entries: until sent, until the barrier reply, until packets pass; does the barrier lie?
+    Insert(One<modules::Insert>),
+    /// Modify entries that drop so that they forward
+    Change(One<modules::Change>),
+    /// Delete entries, until traffic really stops
+    Delete(One<modules::Delete>),
+    /// Change entries while statistics are polled
+    Interaction(One<modules::Interaction>),
+    /// How precise the tool's own capture is
+    Timestamp(One<modules::Timestamp>),
+}
+
+impl Evaluate {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        match self.command {
+            Command::Insert(it) => it.run(),
+            Command::Change(it) => it.run(),
+            Command::Delete(it) => it.run(),
+            Command::Interaction(it) => it.run(),
+            Command::Timestamp(it) => it.run(),
+        }
+    }
+}
+
+/// One experiment with everything around it.
+#[derive(clap::Args)]
+struct One<T: clap::Args> {
+    #[command(flatten)]
+    own: T,
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    effort: Effort,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl<T: clap::Args + Build> One<T> {
+    fn run(self) -> anyhow::Result<Exit> {
+        let common = self.effort.common();
+        let experiment = match self.own.build(common, self.effort.quick) {
+            Ok(experiment) => experiment,
+            Err(error) => return Ok(Exit::usage(&error)),
+        };
+        let tool = format!("evaluate {}", experiment.name());
+        let evaluation = measure(&tool, &self.target, &self.effort, &[experiment])?;
+        self.output.give(&evaluation)
+    }
+}
+
+/// How much of it.
+#[derive(clap::Args)]
+struct Effort {
+    /// How often each case is measured, 1 to 10000 [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repetitions: Option<u32>,
+    /// Probes per second
+    #[arg(long, value_name = "RATE", default_value = "12500", value_parser = rate)]
+    rate: f64,
+    /// Bytes of a probe, without the frame check sequence, 60 to 9000
+    #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u16).range(60..=9000))]
+    length: u16,
+    /// Seconds that the switch has for any step, 1 to 600
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=600))]
+    patience: u16,
+    /// Three repetitions and fewer cases: for a look, not for a verdict
+    #[arg(long)]
+    quick: bool,
+}
+
+impl Effort {
+    fn common(&self) -> Common {
+        Common {
+            repetitions: self.repetitions.unwrap_or(if self.quick { 3 } else { 10 }),
+            rate: self.rate,
+            length: self.length.into(),
+            patience: u64::from(self.patience) * 1_000_000_000,
+        }
+    }
+}
+
+/// Probes per second.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: Option<f64> = text.parse().ok().filter(|rate| (1.0..=10_000_000.0).contains(rate));
+    rate.ok_or_else(|| "not a number of probes per second within 1 to 10000000".to_owned())
+}
+
+/// What becomes of the results.
+#[derive(clap::Args)]
+struct Output {
+    /// Write result.json, raw histograms, CSV and report.html here
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print result.json instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+impl Output {
+    /// Prints and writes what was found.
+    fn give(&self, evaluation: &Evaluation) -> anyhow::Result<Exit> {
+        let mut stdout = std::io::stdout().lock();
+        if self.json {
+            write!(stdout, "{}", evaluation.results.to_json())?;
+        } else {
+            write!(stdout, "{}", evaluation.table())?;
+            for finding in &evaluation.results.findings {
+                writeln!(stdout, "\n{}: {}", finding.code, finding.text)?;
+            }
+        }
+        if let Some(out) = &self.out {
+            evaluation.write(out, Extras::default())?;
+            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
+        }
+        Ok(if evaluation.is_clean() { Exit::Success } else { Exit::Finding })
+    }
+}
+
+/// Runs experiments one after another on one switch; first of all the tool's own floor, where it can be measured.
+fn measure(
+    tool: &str,
+    target: &Target,
+    effort: &Effort,
+    experiments: &[Box<dyn Experiment>],
+) -> anyhow::Result<Evaluation> {
+    let interrupt = Interrupt::catch()?;
+    let options = RunOptions::new(interrupt.flag());
+    let peers: &[(&str, &str, &[&str])] = &[("openvswitch", "ovs-vswitchd", &["--version"])];
+    let mut evaluation = Evaluation::new(tool, Environment::capture(peers));
+    let settings = &mut evaluation.results.settings;
+    settings.insert("repetitions".to_owned(), effort.common().repetitions.into());
+    settings.insert("rate".to_owned(), effort.rate.into());
+    settings.insert("length".to_owned(), u32::from(effort.length).into());
+    let mut bed = target.open()?;
+    if let Some(looped) = &mut bed.looped {
+        talk("floor: two looped interfaces");
+        let floor =
+            evaluate::modules::Timestamp { common: effort.common(), duration: 1_000_000_000 };
+        let outcome = step(evaluate::run(looped.as_mut(), floor.module().as_mut(), &options))?;
+        evaluation.add("tool", "floor", &outcome);
+    }
+    evaluation.describe(bed.testbed.as_ref());
+    for experiment in experiments {
+        talk(experiment.name());
+        let mut module = experiment.module();
+        let outcome = step(evaluate::run(bed.testbed.as_mut(), module.as_mut(), &options))?;
+        let system = bed.testbed.bench().name.clone();
+        evaluation.add(&system, experiment.name(), &outcome);
+    }
+    bed.testbed.finish()?;
+    Ok(evaluation)
+}
+
+/// The wish to end is no failure.
+fn step<T>(result: evaluate::Result<T>) -> anyhow::Result<T> {
+    result.map_err(|error| match error {
+        evaluate::Error::Interrupted => Interrupted.into(),
+        other => other.into(),
+    })
+}
+
+/// Says on stderr what is being done.
+fn talk(text: &str) {
+    // If stderr is gone there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

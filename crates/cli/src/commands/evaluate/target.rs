@@ -1,0 +1,282 @@
+//! The switch under evaluation: found where it is, or made for the purpose.
+
+use anyhow::Context;
+use channel::{Address, Listener};
+use emulate::{Config, Fault, ServiceTime};
+use evaluate::testbed::Testbed;
+use evaluate::{DataPort, Emulated, Gauges, Hardware, Looped, Real, RealOptions, SwitchAddress};
+use lab::{FailMode, Lab, LabGuard, Protocol, Topology};
+use openflow::{Version, VersionSet};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which switch.
+#[derive(clap::Args)]
+pub struct Target {
+    /// ovs: a private Open vSwitch, made for this and removed afterwards (root); emulated: in memory and in virtual
+    /// time; listen:IP:PORT: it dials us there; tcp:IP:PORT: we dial it
+    #[arg(long, value_name = "SWITCH", default_value = "ovs", value_parser = place)]
+    switch: Place,
+    /// An interface and the switch's port at its other end; the first sends, the second receives; not for ovs and
+    /// emulated, which bring their own
+    #[arg(long = "channel", value_name = "INTERFACE[@NAMESPACE]=PORT", value_parser = data_port)]
+    channels: Vec<DataPort>,
+    /// Two interfaces that are joined without the switch, for the tool's own floor
+    #[arg(long = "loop", value_name = "INTERFACE[@NAMESPACE]", num_args = 2, value_parser = interface)]
+    looped: Vec<DataPort>,
+    /// The OpenFlow version
+    #[arg(long, value_name = "VERSION", default_value = "1.0")]
+    openflow: OpenFlow,
+    /// What results call the switch [default: its kind]
+    #[arg(long)]
+    name: Option<String>,
+    /// The switch's process, if it is on this machine: its CPU time is read
+    #[arg(long)]
+    pid: Option<u32>,
+    /// Seconds to wait for the switch, 1 to 3600
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    wait: u64,
+    /// Record the control channel here, for Wireshark and tcpdump
+    #[arg(long, value_name = "FILE.pcapng")]
+    trace: Option<PathBuf>,
+    /// Plant a fault in the emulated switch: barrier-lies=MS, paced-statistics=ENTRIES/MS, drops-changed,
+    /// refuses=EVERY, no-barriers, capacity=ENTRIES, slow=MESSAGES_PER_SECOND
+    #[arg(long = "fault", value_name = "FAULT", value_parser = fault)]
+    faults: Vec<Planted>,
+}
+
+/// A version of OpenFlow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum OpenFlow {
+    /// OpenFlow 1.0
+    #[value(name = "1.0")]
+    V1_0,
+    /// OpenFlow 1.3
+    #[value(name = "1.3")]
+    V1_3,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    OpenVSwitch,
+    Emulated,
+    Dial(Address),
+    Listen(Address),
+}
+
+/// What can be wrong with an emulated switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Planted {
+    Fault(Fault),
+    Capacity(usize),
+    Slow(u32),
+}
+
+/// A testbed, and what has to live as long as it.
+pub struct Bed {
+    pub testbed: Box<dyn Testbed>,
+    /// Two looped interfaces.
+    pub looped: Option<Box<dyn Testbed>>,
+    // Dropped last: the threads above use its interfaces.
+    _lab: Option<LabGuard>,
+}
+
+impl Target {
+    pub fn open(&self) -> anyhow::Result<Bed> {
+        let version = match self.openflow {
+            OpenFlow::V1_0 => Version::V1_0,
+            OpenFlow::V1_3 => Version::V1_3,
+        };
+        let (address, kind) = match self.switch {
+            Place::OpenVSwitch => return self.open_vswitch(version),
+            Place::Emulated => return self.emulated(version),
+            Place::Dial(address) => (SwitchAddress::Dial(address), "switch"),
+            Place::Listen(address) => (SwitchAddress::Listen(address), "switch"),
+        };
+        let process = self.pid;
+        let options = self.real(kind, address, version, self.channels.clone(), process);
+        let looped = match self.looped.as_slice() {
+            [a, b] => {
+                let looped: Box<dyn Testbed> = Box::new(Looped::open([a.clone(), b.clone()])?);
+                Some(looped)
+            }
+            _ => None,
+        };
+        Ok(Bed { testbed: Box::new(Real::open(options)?), looped, _lab: None })
+    }
+
+    fn real(
+        &self,
+        kind: &str,
+        address: SwitchAddress,
+        version: Version,
+        ports: Vec<DataPort>,
+        process: Option<u32>,
+    ) -> RealOptions {
+        RealOptions {
+            name: self.name.clone().unwrap_or_else(|| kind.to_owned()),
+            address,
+            tls: None,
+            versions: VersionSet::only(version),
+            ports,
+            patience: Duration::from_secs(self.wait),
+            gauges: Gauges { process },
+            trace: self.trace.clone(),
+        }
+    }
+
+    fn emulated(&self, version: Version) -> anyhow::Result<Bed> {
+        let mut config = Config::new(1, 3);
+        let mut hardware = Hardware::default();
+        for planted in &self.faults {
+            match planted {
+                Planted::Fault(fault) => config.faults.push(fault.clone()),
+                Planted::Capacity(entries) => config.max_flows = *entries,
+                Planted::Slow(per_second) => {
+                    hardware.service = ServiceTime::per_second(*per_second);
+                }
+            }
+        }
+        let testbed = Emulated::new(config, hardware, version)?;
+        Ok(Bed { testbed: Box::new(testbed), looped: None, _lab: None })
+    }
+
+    /// A private Open vSwitch with three hosts whose interfaces are ours, and two more that are joined.
+    fn open_vswitch(&self, version: Version) -> anyhow::Result<Bed> {
+        let protocol = match version {
+            Version::V1_0 => Protocol::OPENFLOW10,
+            _ => Protocol::OPENFLOW13,
+        };
+        let options = lab::Options {
+            name: Some(format!("evaluate{}", std::process::id())),
+            fail_mode: Some(FailMode::Secure),
+            protocols: vec![protocol],
+            ephemeral: true,
+            ..lab::Options::default()
+        };
+        let mut lab = Lab::up(&topology()?, &options)
+            .context("no private Open vSwitch; `--switch emulated` needs neither root nor it")?;
+        let here = lab.controller_address().context("the lab has no control channel")?;
+        let here = Address::tcp(SocketAddr::from((here, 0)));
+        let listener = Listener::bind(&here, None, channel::Options::default())?;
+        lab.set_controllers(&[listener.address().to_string().parse()?])?;
+        let lab = LabGuard::new(lab);
+        let port = |host: &str, switch_port| -> anyhow::Result<DataPort> {
+            let namespace = Some(lab.namespace(host)?);
+            Ok(DataPort { interface: "eth0".to_owned(), namespace, switch_port })
+        };
+        let ports = vec![port("h1", 1)?, port("h2", 2)?, port("h3", 3)?];
+        let looped = Looped::open([port("l1", 0)?, port("l2", 0)?])?;
+        let process = lab.open_vswitch().and_then(|ovs| ovs.switch_process());
+        let process = process.map(|process| process.pid.cast_unsigned());
+        let address = SwitchAddress::Listening(listener);
+        let options = self.real("Open vSwitch", address, version, ports, process);
+        let testbed = Real::open(options)?;
+        Ok(Bed { testbed: Box::new(testbed), looped: Some(Box::new(looped)), _lab: Some(lab) })
+    }
+}
+
+fn topology() -> lab::Result<Topology> {
+    let mut builder = Topology::builder();
+    builder.switch("s1")?;
+    for host in ["h1", "h2", "h3"] {
+        builder.host(host)?.link(host, "s1", None)?;
+    }
+    builder.host("l1")?.host("l2")?.link("l1", "l2", None)?;
+    builder.build()
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    let address = |text: &str| text.parse::<Address>().map_err(|error| error.to_string());
+    match text {
+        "ovs" => Ok(Place::OpenVSwitch),
+        "emulated" => Ok(Place::Emulated),
+        _ => match text.split_once(':') {
+            Some(("listen", rest)) => Ok(Place::Listen(address(&format!("tcp:{rest}"))?)),
+            Some(("tcp", _)) => Ok(Place::Dial(address(text)?)),
+            _ => Err("not ovs, emulated, listen:IP:PORT or tcp:IP:PORT".to_owned()),
+        },
+    }
+}
+
+/// `INTERFACE[@NAMESPACE]`.
+fn interface(text: &str) -> Result<DataPort, String> {
+    let (interface, namespace) = match text.split_once('@') {
+        Some((interface, namespace)) => (interface, Some(namespace.to_owned())),
+        None => (text, None),
+    };
+    if interface.is_empty() || namespace.as_deref() == Some("") {
+        return Err("not INTERFACE or INTERFACE@NAMESPACE".to_owned());
+    }
+    Ok(DataPort { interface: interface.to_owned(), namespace, switch_port: 0 })
+}
+
+/// `INTERFACE[@NAMESPACE]=PORT`.
+fn data_port(text: &str) -> Result<DataPort, String> {
+    let wrong = || "not INTERFACE=PORT or INTERFACE@NAMESPACE=PORT".to_owned();
+    let (name, port) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let switch_port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
+    Ok(DataPort { switch_port, ..interface(name)? })
+}
+
+fn fault(text: &str) -> Result<Planted, String> {
+    const MILLISECOND: u64 = 1_000_000;
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    let number = |value: &str| {
+        let number: Option<u32> = value.parse().ok().filter(|number| *number > 0);
+        number.ok_or_else(|| format!("{text}: {value:?} is not a number above 0"))
+    };
+    Ok(match name {
+        "barrier-lies" => {
+            let by = u64::from(number(value)?) * MILLISECOND;
+            Planted::Fault(Fault::BarrierLies { by })
+        }
+        "paced-statistics" => {
+            let (entries, pause) =
+                value.split_once('/').ok_or_else(|| format!("{text}: not ENTRIES/MS"))?;
+            Planted::Fault(Fault::PaceStatistics {
+                entries: number(entries)? as usize,
+                interval: u64::from(number(pause)?) * MILLISECOND,
+            })
+        }
+        "drops-changed" => Planted::Fault(Fault::DropChangedPackets),
+        "refuses" => Planted::Fault(Fault::RefuseFlowMods { every: number(value)? }),
+        // BARRIER_REQUEST is 18 in 1.0; 1.3's 18 is MULTIPART_REQUEST, which then is not answered either.
+        "no-barriers" => Planted::Fault(Fault::NeverAnswers { message_type: 18 }),
+        "capacity" => Planted::Capacity(number(value)? as usize),
+        "slow" => Planted::Slow(number(value)?),
+        _ => return Err(format!("{name}: no such fault")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_channels() {
+        for text in ["ovs", "emulated", "listen:0.0.0.0:6653", "tcp:127.0.0.1:6653"] {
+            assert!(place(text).is_ok(), "{text}");
+        }
+        for text in ["", "listen:", "udp:127.0.0.1:1", "tcp:host"] {
+            assert!(place(text).is_err(), "{text}");
+        }
+        let port = data_port("eth1@ns=3").unwrap();
+        assert_eq!((port.interface.as_str(), port.switch_port), ("eth1", 3));
+        assert_eq!(port.namespace.as_deref(), Some("ns"));
+        for text in ["eth1", "eth1=", "eth1=0", "=1", "eth1@=1"] {
+            assert!(data_port(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn faults() {
+        for text in ["barrier-lies=50", "paced-statistics=10/5", "drops-changed", "capacity=100"] {
+            assert!(fault(text).is_ok(), "{text}");
+        }
+        for text in ["barrier-lies", "barrier-lies=-1", "paced-statistics=10", "lies=1", "slow=0"] {
+            assert!(fault(text).is_err(), "{text}");
+        }
+    }
+}

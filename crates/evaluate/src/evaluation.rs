@@ -1,0 +1,106 @@
+//! What several experiments on one switch found, as results, tables and files.
+
+use std::path::Path;
+use std::time::Duration;
+
+use report::stats::quantile;
+use report::table::number;
+use report::{Environment, Extras, Finding, Histogram, Results, Table};
+
+use crate::runtime::Outcome;
+use crate::testbed::Testbed;
+
+/// Results that are being gathered.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// As they are written.
+    pub results: Results,
+    /// Raw distributions by name.
+    pub histograms: Vec<(String, Histogram)>,
+}
+
+impl Evaluation {
+    /// Nothing yet. `tool` is the command, such as `evaluate insert`.
+    pub fn new(tool: &str, environment: Environment) -> Evaluation {
+        // Nothing is drawn at random: the only permutation is a fixed one.
+        Evaluation { results: Results::new(tool, 0, environment), histograms: Vec::new() }
+    }
+
+    /// Notes what the testbed is.
+    pub fn describe(&mut self, testbed: &dyn Testbed) {
+        let bench = testbed.bench();
+        let settings = &mut self.results.settings;
+        settings.insert("switch".to_owned(), bench.name.as_str().into());
+        settings.insert("dpid".to_owned(), format!("{:016x}", bench.dpid).into());
+        let version = if bench.version == openflow::Version::V1_0 { "1.0" } else { "1.3" };
+        settings.insert("openflow".to_owned(), version.into());
+        let channels: Vec<String> = bench
+            .channels
+            .iter()
+            .map(|channel| format!("{} at port {}", channel.name, channel.port))
+            .collect();
+        settings.insert("channels".to_owned(), channels.join(", ").into());
+    }
+
+    /// Adds what an experiment found; that it did not come to its end is a finding, too.
+    pub fn add(&mut self, system: &str, module: &str, outcome: &Outcome) {
+        let (points, histograms) = outcome.record.points(system, module);
+        self.results.points.extend(points);
+        self.histograms.extend(histograms);
+        let prefixed = outcome.record.findings().iter().map(|finding| Finding {
+            code: finding.code.clone(),
+            text: format!("{module}: {}", finding.text),
+        });
+        self.results.findings.extend(prefixed);
+        if let Some(why) = &outcome.partial {
+            let text = format!("{module}: {why}; what is shown was measured until then");
+            self.results.findings.push(Finding { code: "partial".to_owned(), text });
+        }
+    }
+
+    /// Whether there is nothing that a reader has to know.
+    pub fn is_clean(&self) -> bool {
+        self.results.findings.is_empty()
+    }
+
+    /// One row per case and metric: median, 10th and 90th percentile over repetitions, or over
+    /// packets for distributions (in µs).
+    pub fn table(&self) -> Table {
+        let mut table =
+            Table::new(["module", "case", "metric", "median", "p10", "p90", "max", "unit", "n"]);
+        for point in &self.results.points {
+            let mut parameters = point.parameters.clone();
+            let module = parameters.remove("module").map(|it| it.to_string()).unwrap_or_default();
+            let case: Vec<String> =
+                parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let case = case.join(" ");
+            let mut row = |metric: &str, values: [Option<f64>; 4], unit: &str, n: u64| {
+                let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+                let [median, p10, p90, max] = values.map(shown);
+                let (module, case) = (module.clone(), case.clone());
+                let (metric, unit) = (metric.to_owned(), unit.to_owned());
+                table.row([module, case, metric, median, p10, p90, max, unit, n.to_string()]);
+            };
+            for (name, metric) in &point.metrics {
+                let at = |q| quantile(&metric.samples, q);
+                let values = [at(0.5), at(0.1), at(0.9), at(1.0)];
+                row(name, values, &metric.unit, metric.samples.len() as u64);
+            }
+            for (name, delay) in &point.latency {
+                let p10 = delay.cdf.iter().find(|(_, share)| *share >= 0.1).map(|(us, _)| *us);
+                let values = [Some(delay.p50_us), p10, Some(delay.p90_us), Some(delay.max_us)];
+                row(name, values, "µs", delay.count);
+            }
+        }
+        table
+    }
+
+    /// Writes the results directory.
+    ///
+    /// # Errors
+    /// A file could not be written.
+    pub fn write(&self, dir: &Path, mut extras: Extras) -> Result<(), report::Error> {
+        extras.tables.insert(0, ("What was measured".to_owned(), self.table()));
+        self.results.write_with(dir, &self.histograms, Duration::ZERO, &extras)
+    }
+}

@@ -1,0 +1,194 @@
+//! `timestamp`: how precise our own capture is (OFLOPS, section 2, figure 2's question).
+//!
+//! Probes are sent at a constant rate. The paper compared with a DAG card behind an optical tap; the
+//! reference here is the generator's own stamp of each probe, on the same machine's clock. Delays
+//! from there to the kernel's stamp and to the moment at which user space sees the frame, and the
+//! slope of each over time (drift, in parts per million: µs per second). On two looped interfaces
+//! this is the tool's floor: no figure of an experiment means anything below it.
+
+use report::Better;
+
+use crate::message::Message;
+use crate::module::{Event, Module, Orders, Traffic};
+use crate::modules::{Common, Experiment, GUARD};
+use crate::probe::{self, headers};
+use crate::record::{Case, Measure};
+use crate::request::Request;
+use crate::rule::{Action, Rule};
+
+/// What to send.
+#[derive(Clone, Debug)]
+pub struct Timestamp {
+    /// What all modules share; the rate is that of the probes.
+    pub common: Common,
+    /// How long, ns.
+    pub duration: u64,
+}
+
+impl Experiment for Timestamp {
+    fn name(&self) -> &'static str {
+        "timestamp"
+    }
+
+    fn module(&self) -> Box<dyn Module> {
+        Box::new(Run {
+            plan: self.clone(),
+            kernel: Line::default(),
+            user: Line::default(),
+            left: 0,
+            barrier: 0,
+            order: 0,
+            reordered: 0,
+            report: None,
+        })
+    }
+}
+
+/// The distribution of delays to the kernel's stamp.
+pub(crate) const KERNEL: &str = "kernel";
+/// The distribution of delays to user space.
+pub(crate) const USER: &str = "user space";
+
+struct Run {
+    plan: Timestamp,
+    kernel: Line,
+    user: Line,
+    left: u32,
+    barrier: u32,
+    /// The sequence number that comes next if nothing is lost or reordered.
+    order: u32,
+    reordered: u64,
+    report: Option<crate::module::Generated>,
+}
+
+const GENERATOR: u32 = 1;
+/// Probes that are still under way when the generator is done get this long, ns.
+const TAIL: u64 = 200_000_000;
+
+impl Run {
+    fn case(&self) -> Case {
+        Case::new().with("rate", self.plan.common.rate).with("length", self.plan.common.length)
+    }
+
+    fn generate(&mut self, orders: &mut Orders<'_>) {
+        let common = &self.plan.common;
+        let count = (common.rate * self.plan.duration as f64 / 1e9).max(1.0) as u32;
+        self.left = count;
+        orders.generate(
+            GENERATOR,
+            Traffic {
+                channel: 0,
+                headers: vec![headers(0)],
+                length: common.length,
+                rate: common.rate,
+                count,
+                first: 0,
+            },
+        );
+    }
+
+    fn conclude(&mut self, orders: &mut Orders<'_>) {
+        let Some(report) = self.report else { return };
+        let case = self.case();
+        let record = &mut *orders.record;
+        let seconds = (report.elapsed as f64 / 1e9).max(1e-9);
+        record.sample(&case, Measure::rate("sent_per_s"), f64::from(report.sent) / seconds);
+        let lost = f64::from(self.left.saturating_sub(self.plan.count() - report.sent));
+        record.sample(
+            &case,
+            Measure::percent("loss_percent"),
+            lost / f64::from(report.sent.max(1)) * 100.0,
+        );
+        let reordered = Measure { name: "reordered", unit: "", better: Better::Lower };
+        record.sample(&case, reordered, self.reordered as f64);
+        record.sample(&case, Measure::us("lateness_us"), report.mean_lateness as f64 / 1e3);
+        record.sample(&case, Measure::us("worst_lateness_us"), report.worst_lateness as f64 / 1e3);
+        for (name, line) in [("kernel_drift_ppm", &self.kernel), ("user_drift_ppm", &self.user)] {
+            if let Some(slope) = line.slope() {
+                let measure = Measure { name, unit: "ppm", better: Better::Neither };
+                record.sample(&case, measure, slope * 1e6);
+            }
+        }
+        orders.end();
+    }
+}
+
+impl Timestamp {
+    fn count(&self) -> u32 {
+        (self.common.rate * self.duration as f64 / 1e9).max(1.0) as u32
+    }
+}
+
+impl Module for Run {
+    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
+        match event {
+            Event::Start if orders.bench().has_switch => {
+                let out = orders.port(1);
+                let rule = Rule {
+                    match_: probe::own_match(),
+                    priority: GUARD,
+                    actions: vec![Action::Output(out)],
+                };
+                self.barrier = orders.send_all(&[Request::Add(rule), Request::Barrier], None);
+                orders.after(self.plan.common.patience, 1);
+            }
+            Event::Start => self.generate(orders),
+            Event::Message { xid, message: Message::BarrierReply, .. } if *xid == self.barrier => {
+                // A data plane may lag behind its barrier.
+                orders.after(TAIL, 2);
+                orders.after(u64::MAX, 1);
+            }
+            Event::Timer { timer: 1 } => {
+                orders.give_up("the switch has not answered a BARRIER_REQUEST");
+            }
+            Event::Timer { timer: 2 } => self.generate(orders),
+            Event::Timer { timer: 3 } => self.conclude(orders),
+            Event::Probe { channel: 1, probe, seen } => {
+                let case = self.case();
+                let sent = probe.sent.0;
+                orders.record.delay(&case, KERNEL, at.saturating_sub(sent));
+                orders.record.delay(&case, USER, seen.saturating_sub(sent));
+                self.kernel.add(sent, at);
+                self.user.add(sent, *seen);
+                self.left = self.left.saturating_sub(1);
+                self.reordered += u64::from(probe.sequence < self.order);
+                self.order = self.order.max(probe.sequence.saturating_add(1));
+            }
+            Event::Generated { report, .. } => {
+                self.report = Some(**report);
+                orders.after(TAIL, 3);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Least squares of a delay over time, without keeping the points.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    origin: Option<u64>,
+    n: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+}
+
+impl Line {
+    fn add(&mut self, sent: u64, arrived: u64) {
+        let origin = *self.origin.get_or_insert(sent);
+        let x = (sent as f64 - origin as f64) / 1e9;
+        let y = (arrived as f64 - sent as f64) / 1e9;
+        self.n += 1.0;
+        self.x += x;
+        self.y += y;
+        self.xx += x * x;
+        self.xy += x * y;
+    }
+
+    /// Seconds of delay per second; `None` of fewer than two times.
+    fn slope(&self) -> Option<f64> {
+        let spread = self.n * self.xx - self.x * self.x;
+        (self.n >= 2.0 && spread > 0.0).then(|| (self.n * self.xy - self.x * self.y) / spread)
+    }
+}

@@ -1,0 +1,103 @@
+//! Two interfaces that are joined without a switch: what the tool itself sees at best, its floor.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use openflow::Version;
+
+use super::clock::Clock;
+use super::data::{DataPlane, DataPort, Outlet};
+use super::{Arrival, Happening, Testbed};
+use crate::error::{Error, Result};
+use crate::module::{Bench, Channel, Gauge, Traffic};
+
+/// Two looped interfaces. What is sent over the control channel goes nowhere: there is none.
+pub struct Looped {
+    bench: Bench,
+    clock: Clock,
+    // Dropped before the threads are joined, so that none waits for room in it.
+    inbox: Option<Receiver<Result<Arrival>>>,
+    data: DataPlane,
+    pending: VecDeque<Arrival>,
+}
+
+impl Looped {
+    /// Probes go into the first and come out of the second.
+    ///
+    /// # Errors
+    /// An interface is missing or down, or privileges are lacking.
+    pub fn open(ports: [DataPort; 2]) -> Result<Looped> {
+        let clock = Clock::start();
+        let tag = 0x574c_4f4f_0000_0000 | u64::from(std::process::id());
+        let (sender, inbox) = sync_channel(1024);
+        let data = DataPlane::open(&ports, tag, clock, Outlet { sender, waker: None })?;
+        let channels = ports.map(|port| Channel { name: port.interface, port: port.switch_port });
+        let bench = Bench {
+            name: "loop".to_owned(),
+            version: Version::V1_0,
+            dpid: 0,
+            channels: channels.into(),
+            has_switch: false,
+            tag,
+        };
+        Ok(Looped { bench, clock, inbox: Some(inbox), data, pending: VecDeque::new() })
+    }
+}
+
+impl Drop for Looped {
+    fn drop(&mut self) {
+        self.inbox = None;
+    }
+}
+
+impl Testbed for Looped {
+    fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    fn send(&mut self, _bytes: Vec<u8>, mark: Option<u32>) -> Result<()> {
+        if let Some(mark) = mark {
+            let at = self.clock.now();
+            self.pending.push_back(Arrival { at, what: Happening::Sent(mark) });
+        }
+        Ok(())
+    }
+
+    fn generate(&mut self, generator: u32, traffic: &Traffic) -> Result<()> {
+        self.data.generate(generator, traffic)
+    }
+
+    fn stop(&mut self, generator: u32) {
+        self.data.stop(generator);
+    }
+
+    fn set_link(&mut self, channel: usize, up: bool) -> Result<()> {
+        self.data.set_link(channel, up)
+    }
+
+    fn read(&mut self, gauge: Gauge) {
+        let what = Happening::Reading { gauge, value: None };
+        self.pending.push_back(Arrival { at: self.clock.now(), what });
+    }
+
+    fn next(&mut self, until: u64) -> Result<Option<Arrival>> {
+        if let Some(arrival) = self.pending.pop_front() {
+            return Ok(Some(arrival));
+        }
+        let left = Duration::from_nanos(until.saturating_sub(self.clock.now()));
+        match self.inbox.as_ref().map(|inbox| inbox.recv_timeout(left)) {
+            Some(Ok(arrival)) => arrival.map(Some),
+            Some(Err(RecvTimeoutError::Timeout)) => Ok(None),
+            _ => Err(Error::Thread("the data channels' threads ended".to_owned())),
+        }
+    }
+
+    fn capture_drops(&mut self) -> u64 {
+        self.data.drops()
+    }
+}
