@@ -21,46 +21,62 @@ impl Key {
     /// are not in the frame.
     #[inline]
     pub fn extract(in_port: u32, frame: &[u8]) -> Key {
-        let mut key = Key::ZERO;
-        key.words[0] = u64::from(in_port) << 32;
-        let Some((ethernet, rest)) = frame.split_first_chunk::<14>() else { return key };
-        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *ethernet;
-        let mut dl_type = u16::from_be_bytes([t0, t1]);
-        let mut tag = 0;
-        let mut payload = rest;
-        if matches!(dl_type, ethertype::VLAN | ethertype::SERVICE_VLAN) {
-            (dl_type, tag, payload) = vlan_tags(dl_type, payload);
-        }
-        if dl_type < 0x600 {
-            (dl_type, payload) = snap(payload);
-        }
-        key.words[3] = u64::from_be_bytes([s0, s1, s2, s3, s4, s5, 0, 0]) | u64::from(dl_type);
-        key.words[4] = u64::from_be_bytes([d0, d1, d2, d3, d4, d5, 0, 0]) | tag;
-        match dl_type {
-            ethertype::IP => ipv4(&mut key, payload),
-            ethertype::IPV6 => ipv6(&mut key, payload),
-            ethertype::ARP | ethertype::RARP => arp(&mut key, payload),
-            ethertype::MPLS | ethertype::MPLS_MULTICAST => {
-                if let Some(&[a, b, c, _]) = payload.first_chunk() {
-                    key.words[5] = u64::from_be_bytes([a, b, c, 0, 0, 0, 0, 0]);
-                }
-            }
-            ethertype::PBB => {
-                if let Some(&[_, a, b, c]) = payload.first_chunk() {
-                    key.words[5] = u64::from_be_bytes([a, b, c, 0, 0, 0, 0, 0]);
-                }
-            }
-            _ => {}
-        }
-        key
+        extract(in_port, frame, MAX_VLAN_TAGS)
     }
+
+    /// The key that a switch sees that looks behind one VLAN tag only, as Open vSwitch does unless told otherwise
+    /// (`vlan-limit`): the Ethernet type is then that of the second tag. `None` if there is none.
+    #[inline]
+    pub fn extract_behind_one_tag(in_port: u32, frame: &[u8]) -> Option<Key> {
+        let key = extract(in_port, frame, 1);
+        let second = key.get(Field::DlType) as u16;
+        let is_tag = key.get(Field::VlanVid) != 0
+            && matches!(second, ethertype::VLAN | ethertype::SERVICE_VLAN);
+        is_tag.then_some(key)
+    }
+}
+
+#[inline(always)]
+fn extract(in_port: u32, frame: &[u8], max_tags: usize) -> Key {
+    let mut key = Key::ZERO;
+    key.words[0] = u64::from(in_port) << 32;
+    let Some((ethernet, rest)) = frame.split_first_chunk::<14>() else { return key };
+    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *ethernet;
+    let mut dl_type = u16::from_be_bytes([t0, t1]);
+    let mut tag = 0;
+    let mut payload = rest;
+    if matches!(dl_type, ethertype::VLAN | ethertype::SERVICE_VLAN) {
+        (dl_type, tag, payload) = vlan_tags(dl_type, payload, max_tags);
+    }
+    if dl_type < 0x600 {
+        (dl_type, payload) = snap(payload);
+    }
+    key.words[3] = u64::from_be_bytes([s0, s1, s2, s3, s4, s5, 0, 0]) | u64::from(dl_type);
+    key.words[4] = u64::from_be_bytes([d0, d1, d2, d3, d4, d5, 0, 0]) | tag;
+    match dl_type {
+        ethertype::IP => ipv4(&mut key, payload),
+        ethertype::IPV6 => ipv6(&mut key, payload),
+        ethertype::ARP | ethertype::RARP => arp(&mut key, payload),
+        ethertype::MPLS | ethertype::MPLS_MULTICAST => {
+            if let Some(&[a, b, c, _]) = payload.first_chunk() {
+                key.words[5] = u64::from_be_bytes([a, b, c, 0, 0, 0, 0, 0]);
+            }
+        }
+        ethertype::PBB => {
+            if let Some(&[_, a, b, c]) = payload.first_chunk() {
+                key.words[5] = u64::from_be_bytes([a, b, c, 0, 0, 0, 0, 0]);
+            }
+        }
+        _ => {}
+    }
+    key
 }
 
 /// Ethernet type behind the tags, the outermost tag as the key has it, and what follows. A tag that
 /// is cut off is left as the type.
-fn vlan_tags(mut dl_type: u16, mut payload: &[u8]) -> (u16, u64, &[u8]) {
+fn vlan_tags(mut dl_type: u16, mut payload: &[u8], max_tags: usize) -> (u16, u64, &[u8]) {
     let mut outermost = 0;
-    for depth in 0..MAX_VLAN_TAGS {
+    for depth in 0..max_tags {
         if !matches!(dl_type, ethertype::VLAN | ethertype::SERVICE_VLAN) {
             break;
         }

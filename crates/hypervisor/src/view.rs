@@ -207,6 +207,22 @@ impl View {
     }
 }
 
+impl View {
+    /// The same for a whole frame, however many VLAN tags the switch looks behind.
+    pub fn owns_frame(
+        &self,
+        tenant: TenantIndex,
+        key: &Key,
+        frame: &[u8],
+        in_port: Option<u32>,
+    ) -> bool {
+        let port = key.get(Field::InPort) as u32;
+        self.owns_packet(tenant, key, in_port)
+            && Key::extract_behind_one_tag(port, frame)
+                .is_none_or(|key| self.owns_packet(tenant, &key, in_port))
+    }
+}
+
 /// The set of just this packet.
 pub(crate) fn exactly(key: &Key) -> Match {
     Field::ALL.into_iter().fold(Match::ANY, |match_, field| {

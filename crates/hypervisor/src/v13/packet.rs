@@ -208,7 +208,8 @@ impl Switch {
         let tenant = request.tenant;
         let is_probe =
             key.get(Field::DlType) == u128::from(lldp::ETHERTYPE) && physical == NO_BUFFER;
-        let owned = physical != NO_BUFFER || self.view.owns_packet(tenant, key, in_port);
+        let owned =
+            physical != NO_BUFFER || self.view.owns_frame(tenant, key, packet.data, in_port);
         if !owned && !is_probe {
             return Err(code::BAD_REQUEST_EPERM);
         }

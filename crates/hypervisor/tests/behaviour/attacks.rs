@@ -313,3 +313,29 @@ fn table_overflow_inference() {
     ",
     );
 }
+
+/// A switch that looks behind one tag takes such a packet for something that is not IP.
+#[test]
+fn a_second_vlan_tag_hides_nothing() {
+    // 10.1.0.1 behind the tags 5 and 6.
+    let frame = "hex:0200000000020200000000018100000581000006080045000014000000004011000\
+                 00a0100010a090001";
+    both(
+        "
+        red: ip,nw_src=10.1.0.0/16
+        blue: dl_vlan=5 @50
+        green: dl_vlan=5,dl_type=0x8100 @60
+        ",
+        &format!(
+            "
+        red> 1 out in_port=1 actions=output:2 data={frame}
+        red< 1 ERROR OFPBRC_EPERM of type 13 xid 1
+        blue> 1 out in_port=1 actions=output:2 data={frame}
+        blue< 1 ERROR OFPBRC_EPERM of type 13 xid 1
+        green> 1 out in_port=1 actions=output:2 data={frame}
+        green< 1 ERROR OFPBRC_EPERM of type 13 xid 1
+        "
+        ),
+    );
+    both("red: dl_vlan=5", &format!("red> 1 out in_port=1 actions=output:2 data={frame}\nleft 2"));
+}
