@@ -324,6 +324,8 @@ impl Lab {
     }
 
     pub(crate) fn remove(&self) -> Result<()> {
+        // A name that becomes free meanwhile may be taken by another lab, which would be taken down by the next look.
+        let _turn = Turn::wait(TURN)?;
         // More than once, because a program that a killed lab process had just started may still
         // be making things.
         let deadline = Instant::now() + PATIENCE;
