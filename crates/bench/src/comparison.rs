@@ -8,12 +8,13 @@ use crate::load::{Kind, Load, Plan};
 use crate::measure::{Collector, Measurement, ceiling};
 use crate::outcome::Outcome;
 use crate::plan::{Setup, Topology};
-use crate::session::{Controllers, Session};
+use crate::real::RealSwitches;
+use crate::session::Session;
 use crate::system::System;
 use report::table::number;
 use report::{Environment, Finding, Histogram, Point, Results, Scalar, Table};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a comparison is run.
@@ -35,6 +36,8 @@ pub struct Options {
     pub seed: u64,
     /// Where the systems' configurations and logs go. Removed by the caller, who made it.
     pub work_dir: PathBuf,
+    /// Real switches instead of emulated ones.
+    pub switches: Option<Arc<dyn RealSwitches>>,
 }
 
 impl Options {
@@ -50,6 +53,7 @@ impl Options {
             setup: Setup::new(Topology::Direct, 1),
             seed: 1,
             work_dir,
+            switches: None,
         }
     }
 
@@ -277,7 +281,9 @@ impl Comparison {
 }
 
 fn settings(results: &mut Results, options: &Options) {
-    let settings: [(&str, Scalar); 5] = [
+    let switches = options.switches.as_ref().map_or("emulated".to_owned(), |it| it.name());
+    let settings: [(&str, Scalar); 6] = [
+        ("switches", switches.into()),
         ("runs", options.runs.into()),
         ("openflow", if options.setup.version.wire() == 1 { "1.0" } else { "1.3" }.into()),
         ("nodelay", options.setup.nodelay.into()),
@@ -296,8 +302,12 @@ fn interleave(
 ) -> Result<Vec<Measurement>, Error> {
     let mut collectors: Vec<Collector> =
         cases.iter().map(|case| Collector::new(case.system.name(), &case.parameters)).collect();
+    let mut failed: Vec<Option<Error>> = cases.iter().map(|_| None).collect();
     for run in 0..options.runs.max(1) {
-        for (case, collector) in cases.iter().zip(&mut collectors) {
+        for ((case, collector), failed) in cases.iter().zip(&mut collectors).zip(&mut failed) {
+            if failed.is_some() {
+                continue;
+            }
             let label: Vec<String> =
                 case.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
             talk(&format!(
@@ -307,8 +317,21 @@ fn interleave(
                 case.system.name(),
                 label.join(" ")
             ));
-            measure_once(case, options, run, collector)?;
+            match measure_once(case, options, run, collector) {
+                Ok(()) => {}
+                // What a system does wrong is a part of the result, and no reason to lose the others'.
+                Err(error @ (Error::Handshake { .. } | Error::System(_))) => {
+                    collector.fail(&error);
+                    *failed = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
         }
+    }
+    if failed.iter().all(Option::is_some)
+        && let Some(first) = failed.into_iter().flatten().next()
+    {
+        return Err(first);
     }
     Ok(collectors.into_iter().map(Collector::finish).collect())
 }
@@ -319,14 +342,18 @@ fn measure_once(
     run: usize,
     collector: &mut Collector,
 ) -> Result<(), Error> {
-    let controllers = Controllers::bind(case.setup.tenants, SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let switches = options.switches.as_deref();
+    let controllers = case.system.controllers(case.setup.tenants, switches)?;
     let dir = options.work_dir.join(format!("{}-{run}", case.system.name()));
     std::fs::create_dir_all(&dir).map_err(Error::io(dir.display().to_string()))?;
     // A fresh system starts from nothing: not from what the one before it stored.
     let _ = std::fs::remove_dir_all(dir.join("state"));
-    let mut target = case.system.start(&case.setup, &controllers, &dir)?;
+    let mut target = case.system.start(&case.setup, &controllers, &dir, switches)?;
     let setup = Setup { topology: target.topology.clone(), ..case.setup.clone() };
     let mut session = Session::open(setup, &controllers)?;
+    if let (Some(switches), Topology::Interfaces { ports, .. }) = (switches, &target.topology) {
+        switches.forget(ports.len()).map_err(Error::System)?;
+    }
     let load = Load { seed: options.seed.wrapping_add(run as u64), ..case.load.clone() };
     let outcome = session.run(&load, &target.pids)?;
     collector.add(&outcome);

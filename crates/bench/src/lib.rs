@@ -7,7 +7,8 @@
 //! addresses.
 //!
 //! What can be asked for: a [`Comparison`] of systems (a [`Matrix`] of systems, messages, rates and
-//! tenants, or one of the named [`scenarios`]), a [`Search`] for the highest rate, the
+//! tenants, one of the named [`scenarios`], or a published paper's measurements, [`papers`]), a
+//! [`Search`] for the highest rate, the
 //! [`controller`] benchmarks; or, underneath all of these, a [`Session`] over which any [`Load`] is
 //! run.
 //!
@@ -31,7 +32,9 @@ pub mod matrix;
 pub mod measure;
 pub mod observe;
 pub mod outcome;
+pub mod papers;
 pub mod plan;
+pub mod real;
 mod run;
 pub mod scenarios;
 pub mod search;
@@ -54,6 +57,7 @@ pub use matrix::{Matrix, Shape};
 pub use measure::{Collector, Measurement, ceiling};
 pub use outcome::{Outcome, StreamOutcome};
 pub use plan::{DataPort, Setup, Slicing, SwitchModel, Topology, Version};
+pub use real::RealSwitches;
 pub use search::{Found, Goal, Search, Trial};
 pub use session::{Controllers, Session};
 pub use system::{System, Target};

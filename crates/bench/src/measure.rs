@@ -35,6 +35,8 @@ pub struct Collector {
     by_kind: BTreeMap<Kind, Histogram>,
     tenants: BTreeMap<usize, (Counts, Histogram)>,
     faults: crate::fault::Faults,
+    /// Why no further run could be made.
+    failure: Option<String>,
     /// How many runs the generator was behind in, and the worst of their lags in ns.
     behind: (u64, u64),
     runs: u64,
@@ -52,6 +54,7 @@ impl Collector {
             by_kind: BTreeMap::new(),
             tenants: BTreeMap::new(),
             faults: crate::fault::Faults::default(),
+            failure: None,
             behind: (0, 0),
             runs: 0,
         }
@@ -60,6 +63,11 @@ impl Collector {
     /// Adds a sample that the caller took itself.
     pub fn sample(&mut self, name: &'static str, unit: &'static str, better: Better, value: f64) {
         self.samples.entry(name).or_insert_with(|| (unit, better, Vec::new())).2.push(value);
+    }
+
+    /// Says that a run could not be made, and why.
+    pub fn fail(&mut self, error: &Error) {
+        self.failure = Some(error.to_string());
     }
 
     /// Adds one run.
@@ -133,8 +141,14 @@ impl Collector {
         }
         self.sample("messages_per_write", "", Better::Neither, outcome.messages_per_write);
         if let Some(segments) = &outcome.segments {
-            let value = segments.messages_per_segment;
-            self.sample("messages_per_segment", "", Better::Neither, value);
+            for (name, value) in [
+                ("messages_per_segment", segments.messages_per_segment),
+                ("sent_per_segment", segments.sent_per_segment),
+            ] {
+                if value > 0.0 {
+                    self.sample(name, "", Better::Neither, value);
+                }
+            }
         }
         if outcome.switch_busy > 0.0 {
             self.sample("switch_busy_percent", "%", Better::Higher, outcome.switch_busy * 100.0);
@@ -213,6 +227,10 @@ impl Collector {
 
     fn findings(&self, label: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
+        if let Some(why) = &self.failure {
+            let text = format!("{label}: after {} runs: {why}", self.runs);
+            findings.push(Finding { code: "not-measured".to_owned(), text });
+        }
         if let (1.., worst) = self.behind {
             findings.push(Finding {
                 code: "generator-behind".to_owned(),

@@ -157,6 +157,9 @@ pub struct Setup {
     /// TCP_NODELAY on the generator's sockets (ND); off is AGG.
     #[serde(default = "yes")]
     pub nodelay: bool,
+    /// The same for the emulated switches' sockets alone; absent: as the others.
+    #[serde(default)]
+    pub switch_nodelay: Option<bool>,
     /// 1: one thread does both sides, which leaves the other core of two to the system under test.
     /// 2: one thread for switches, one for controllers.
     #[serde(default = "one")]
@@ -193,6 +196,7 @@ impl Setup {
             slicing: Slicing::default(),
             switch: SwitchModel::default(),
             nodelay: true,
+            switch_nodelay: None,
             threads: 1,
             spin_ns: default_spin_ns(),
             handshake_ms: ten_thousand(),

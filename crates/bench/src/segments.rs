@@ -20,6 +20,9 @@ pub struct Segments {
     /// Messages received in the window per data segment of the side where they arrived: the busier
     /// of the two sides' incoming segments.
     pub messages_per_segment: f64,
+    /// Messages that the generator sent in the window per data segment that it sent: what batching and
+    /// Nagle's algorithm made of them. 0 where it sent none over sockets.
+    pub sent_per_segment: f64,
 }
 
 /// Data segments of all watched sockets so far.
@@ -37,6 +40,7 @@ impl Segments {
         after: SegmentCounts,
         counts: Counts,
         seconds: f64,
+        by_sockets: bool,
     ) -> Self {
         let per_s = |after: u64, before: u64| after.saturating_sub(before) as f64 / seconds;
         let mut segments = Self {
@@ -45,10 +49,15 @@ impl Segments {
             switch_in_per_s: per_s(after.switch_in, before.switch_in),
             switch_out_per_s: per_s(after.switch_out, before.switch_out),
             messages_per_segment: 0.0,
+            sent_per_segment: 0.0,
         };
         let busier = segments.controller_in_per_s.max(segments.switch_in_per_s);
         if busier > 0.0 {
             segments.messages_per_segment = counts.received as f64 / seconds / busier;
+        }
+        let busier = segments.controller_out_per_s.max(segments.switch_out_per_s);
+        if by_sockets && busier > 0.0 {
+            segments.sent_per_segment = counts.sent as f64 / seconds / busier;
         }
         segments
     }

@@ -260,7 +260,12 @@ impl Session {
         let mut outcome = merge(&load, parts, self.setup.switches());
         outcome.usage = usage;
         outcome.segments = segments_before.zip(segments_after).map(|(before, after)| {
-            Segments::between(before, after, outcome.counts(), load.window_s())
+            // Probes into a real switch's ports cross no socket of ours.
+            let on_wires = matches!(self.setup.topology, Topology::Interfaces { .. });
+            let probes =
+                |stream: &crate::Stream| stream.mix.iter().all(|(kind, _)| kind.from_switch());
+            let by_sockets = !(on_wires && load.streams.iter().all(probes));
+            Segments::between(before, after, outcome.counts(), load.window_s(), by_sockets)
         });
         Ok(outcome)
     }

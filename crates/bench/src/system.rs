@@ -2,6 +2,7 @@
 //! on, and a configuration written for it. Everything else about them is a black box.
 
 use crate::plan::Setup;
+use crate::real::{self, RealSwitches};
 use crate::session::Controllers;
 use crate::{Error, Topology};
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// How long a system may take until it listens.
 const START_LIMIT: Duration = Duration::from_secs(15);
 /// How long a system may take to end after it was asked to.
@@ -39,6 +41,8 @@ pub enum System {
         name: String,
         /// Where its switches connect to.
         switch_address: SocketAddr,
+        /// Where it expects the first tenant's controller; the others' are on the ports behind.
+        controllers: SocketAddr,
         /// The process to observe, where it is on this machine.
         pid: Option<u32>,
     },
@@ -66,32 +70,77 @@ impl System {
         }
     }
 
-    /// Starts it for these controllers; files go into `dir`. It ends with the [`Target`].
+    /// The tenants' controllers, listening where this system will look for them.
     ///
     /// # Errors
-    /// [`Error::System`] when it does not start or does not listen in time.
+    /// As [`Controllers::bind`]; [`Error::System`] when the real switches cannot be had.
+    pub fn controllers(
+        &self,
+        tenants: usize,
+        switches: Option<&dyn RealSwitches>,
+    ) -> Result<Controllers, Error> {
+        let base = match (self, switches) {
+            (Self::External { controllers, .. }, _) => *controllers,
+            // Without anything between, it is the switches that look for the controllers.
+            (Self::Direct, Some(switches)) => {
+                SocketAddr::new(switches.prepare(tenants).map_err(Error::System)?, 0)
+            }
+            _ => SocketAddr::new(LOOPBACK, 0),
+        };
+        Controllers::bind(tenants, base)
+    }
+
+    /// Starts it for these controllers, before emulated switches, or before `switches`; files go into
+    /// `dir`. It ends with the [`Target`].
+    ///
+    /// # Errors
+    /// [`Error::System`] when it does not start or does not listen in time, or when the real switches
+    /// cannot be connected.
     pub fn start(
         &self,
         setup: &Setup,
         controllers: &Controllers,
         dir: &Path,
+        switches: Option<&dyn RealSwitches>,
     ) -> Result<Target, Error> {
-        match self {
-            Self::Direct => {
-                Ok(Target { topology: Topology::Direct, pids: Vec::new(), process: None })
-            }
+        let host = match switches {
+            Some(switches) => switches.prepare(self.switches(setup)).map_err(Error::System)?,
+            None => LOOPBACK,
+        };
+        let mut target = match self {
+            Self::Direct => Target { topology: Topology::Direct, pids: Vec::new(), process: None },
             Self::External { switch_address, pid, .. } => {
                 let topology = Topology::Shared { switch_address: *switch_address, switches: 1 };
-                Ok(Target { topology, pids: pid.iter().copied().collect(), process: None })
+                Target { topology, pids: pid.iter().copied().collect(), process: None }
             }
-            Self::Haproxy { program } => start_haproxy(program, controllers, dir),
-            Self::Weir { command, extra } => start_weir(command, extra, setup, controllers, dir),
+            Self::Haproxy { program } => start_haproxy(program, controllers, dir, host)?,
+            Self::Weir { command, extra } => {
+                start_weir(command, extra, setup, controllers, dir, host)?
+            }
+        };
+        if let Some(switches) = switches {
+            let (emulated, version) = (&target.topology, setup.version);
+            target.topology = real::topology(switches, emulated, controllers.addresses(), version)?;
+        }
+        Ok(target)
+    }
+
+    /// How many switches there are before it: a hypervisor's tenants share one.
+    fn switches(&self, setup: &Setup) -> usize {
+        match self {
+            Self::Direct | Self::Haproxy { .. } => setup.tenants,
+            Self::Weir { .. } | Self::External { .. } => 1,
         }
     }
 }
 
-fn start_haproxy(program: &Path, controllers: &Controllers, dir: &Path) -> Result<Target, Error> {
-    let ports = free_ports(controllers.addresses().len())?;
+fn start_haproxy(
+    program: &Path,
+    controllers: &Controllers,
+    dir: &Path,
+    host: IpAddr,
+) -> Result<Target, Error> {
+    let ports = free_ports(controllers.addresses().len(), host)?;
     let file = dir.join("haproxy.cfg");
     write(&file, &haproxy_config(&ports, controllers.addresses()))?;
     let arguments = ["-db".to_owned(), "-f".to_owned(), file.display().to_string()];
@@ -108,8 +157,9 @@ fn start_weir(
     setup: &Setup,
     controllers: &Controllers,
     dir: &Path,
+    host: IpAddr,
 ) -> Result<Target, Error> {
-    let [switch_address, api] = free_ports(2)?[..] else {
+    let [switch_address, api] = free_ports(2, host)?[..] else {
         return Err(Error::System("no two free ports".to_owned()));
     };
     let file = dir.join("weir.toml");
@@ -175,11 +225,11 @@ fn write(file: &Path, text: &str) -> Result<(), Error> {
     fs::write(file, text).map_err(Error::io(file.display().to_string()))
 }
 
-/// Ports of this machine's loopback that were free a moment ago.
-fn free_ports(count: usize) -> Result<Vec<SocketAddr>, Error> {
-    let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// Ports of `host` that were free a moment ago.
+fn free_ports(count: usize, host: IpAddr) -> Result<Vec<SocketAddr>, Error> {
+    let any = SocketAddr::new(host, 0);
     // All are held until all are known, so that no port is given out twice.
-    let held: Result<Vec<_>, _> = (0..count).map(|_| TcpListener::bind(loopback)).collect();
+    let held: Result<Vec<_>, _> = (0..count).map(|_| TcpListener::bind(any)).collect();
     let held = held.map_err(Error::io("free ports"))?;
     held.iter()
         .map(TcpListener::local_addr)
@@ -328,7 +378,7 @@ mod tests {
         ] {
             let command = command.into_iter().map(str::to_owned).collect();
             let system = System::Weir { command, extra: String::new() };
-            let error = system.start(&setup, &controllers, &dir).unwrap_err().to_string();
+            let error = system.start(&setup, &controllers, &dir, None).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
         fs::remove_dir_all(dir).unwrap();

@@ -6,6 +6,7 @@ mod demo;
 mod evaluate;
 mod lab;
 mod report;
+mod reproduce;
 mod sampling;
 mod serve;
 
@@ -25,6 +26,7 @@ pub enum Command {
     Lab(lab::LabCommand),
     Sampling(sampling::Sampling),
     Report(report::Report),
+    Reproduce(reproduce::Reproduce),
 }
 
 impl Command {
@@ -39,6 +41,7 @@ impl Command {
             Command::Lab(lab) => lab.run(),
             Command::Sampling(sampling) => sampling.run(),
             Command::Report(report) => report.run(),
+            Command::Reproduce(reproduce) => reproduce.run(),
         }
     }
 }

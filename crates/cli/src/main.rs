@@ -37,5 +37,7 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
-    arguments.command.run().unwrap_or_else(|error| Exit::of(&error)).into()
+    let result = arguments.command.run();
+    signals::let_end();
+    result.unwrap_or_else(|error| Exit::of(&error)).into()
 }

@@ -61,6 +61,16 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// Set when a signal ends the process: then what fails meanwhile fails because of that.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// When a signal is about to end the process, lets it: the caller's own end would come first, and be taken for a failure.
+pub fn let_end() {
+    while ENDING.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
+}
+
 /// From here on SIGINT and SIGTERM end this process's children, run `clean_up`, and end the process: for work that
 /// nothing can be asked to stop.
 pub fn end_with_children(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
@@ -70,6 +80,7 @@ pub fn end_with_children(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Re
         if signals.forever().next().is_none() {
             return;
         }
+        ENDING.store(true, Ordering::SeqCst);
         for child in children() {
             // It may just have ended by itself.
             let _ = nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGTERM);

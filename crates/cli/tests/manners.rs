@@ -78,6 +78,13 @@ fn wrong_arguments_are_named_with_their_range() {
         (&["lab", "down", "--lab", "no-such-lab"], &["no-such-lab"]),
         (&["lab", "ping-all", "--timeout", "0"], &["--timeout", "0.001 to 3600"]),
         (&["report", "compare", "one"], &["<RESULTS>"]),
+        (&["reproduce", "basta2016"], &["basta2016", "basta2017"]),
+        (&["reproduce", "basta2017", "7"], &["7", "3a, 3b"]),
+        (
+            &["reproduce", "basta2017", "--external", "fv=6633"],
+            &["--external", "NAME=SWITCHPORT,CONTROLLERBASE"],
+        ),
+        (&["reproduce", "basta2017", "--runs", "0"], &["--runs", "1..=1000"]),
     ];
     for (arguments, words) in cases {
         check(arguments, USAGE, words);
@@ -157,6 +164,8 @@ fn every_command_has_help_with_an_example() {
         &["lab", "ping-all"],
         &["lab", "iperf"],
         &["report", "compare"],
+        &["reproduce"],
+        &["reproduce", "basta2017"],
     ];
     for command in commands {
         let (code, stdout, _) = weir(&[*command, &["--help"]].concat());

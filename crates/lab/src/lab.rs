@@ -206,6 +206,19 @@ impl Lab {
         self.state.write(&self.record)
     }
 
+    /// Points each of these switches at controllers of its own, in place of those that it had; an
+    /// empty list is none. The other switches keep theirs.
+    pub fn set_controllers_of(&self, switches: &[(&str, &[Controller])]) -> Result<()> {
+        switches.iter().try_for_each(|(name, _)| match self.topology().switch(name) {
+            Some(_) => Ok(()),
+            None => Err(self.topology().unknown(name)),
+        })?;
+        let (Some(instance), Some(control)) = (self.open_vswitch(), &self.record.control) else {
+            return Ok(());
+        };
+        instance.vsctl(plan::controllers_of(switches.iter().copied(), control)).map(drop)
+    }
+
     /// Waits until every switch is connected to every one of its controllers.
     pub fn wait_connected(&self, patience: Duration) -> Result<()> {
         let Some(switches) = self.open_vswitch() else { return Ok(()) };

@@ -175,11 +175,20 @@ pub(crate) fn controllers(
     controllers: &[Controller],
     here: &ControlLink,
 ) -> Vec<String> {
+    let every = topology.switches().iter().map(|switch| (switch.name.as_str(), controllers));
+    controllers_of(every, here)
+}
+
+/// The same with controllers of its own for each of these bridges.
+pub(crate) fn controllers_of<'a>(
+    switches: impl IntoIterator<Item = (&'a str, &'a [Controller])>,
+    here: &ControlLink,
+) -> Vec<String> {
     let mut arguments = Transaction::default();
-    for switch in topology.switches() {
+    for (switch, controllers) in switches {
         let mut rows = Vec::new();
         for (index, controller) in controllers.iter().enumerate() {
-            let id = format!("@{}_{index}", switch.name);
+            let id = format!("@{switch}_{index}");
             let target = format!("target=\"{}\"", controller.target(here));
             arguments.command([&*format!("--id={id}"), "create", "Controller", &target]);
             // A lab's controllers come and go: look for them every second, not every eight.
@@ -187,12 +196,7 @@ pub(crate) fn controllers(
                 .extend(["connection_mode=out-of-band".to_owned(), "max_backoff=1000".to_owned()]);
             rows.push(id);
         }
-        arguments.command([
-            "set",
-            "Bridge",
-            &switch.name,
-            &format!("controller=[{}]", rows.join(",")),
-        ]);
+        arguments.command(["set", "Bridge", switch, &format!("controller=[{}]", rows.join(","))]);
     }
     arguments.arguments
 }

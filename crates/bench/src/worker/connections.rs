@@ -27,8 +27,9 @@ impl Worker {
                 continue;
             }
             let Some(&address) = self.dials.get(index) else { continue };
+            let nodelay = self.setup.switch_nodelay.unwrap_or(self.setup.nodelay);
             let connected = TcpStream::connect_timeout(&address, Duration::from_millis(200))
-                .and_then(|stream| Conn::new(stream, self.setup.nodelay));
+                .and_then(|stream| Conn::new(stream, nodelay));
             match connected {
                 Ok(mut conn) => {
                     let end = SwitchEnd::new(&self.setup, index, &mut conn.out);

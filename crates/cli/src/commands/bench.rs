@@ -7,7 +7,7 @@ mod controller;
 mod run;
 mod scenario;
 mod search;
-mod values;
+pub mod values;
 
 use crate::exit::Exit;
 use crate::signals;
@@ -76,6 +76,16 @@ impl Bench {
 /// How long, how often.
 #[derive(clap::Args)]
 struct Effort {
+    #[command(flatten)]
+    times: Times,
+    /// Three runs of three seconds, half a second cut: for a look, not for a verdict
+    #[arg(long)]
+    quick: bool,
+}
+
+/// What may be said of runs one by one.
+#[derive(clap::Args)]
+pub struct Times {
     /// How often each case is measured, in turn with the others, 1 to 1000 [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: Option<u16>,
@@ -85,9 +95,6 @@ struct Effort {
     /// Seconds cut off at each end before figures are drawn [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     cut: Option<u64>,
-    /// Three runs of three seconds, half a second cut: for a look, not for a verdict
-    #[arg(long)]
-    quick: bool,
     /// What random choices are drawn from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -115,9 +122,20 @@ impl Ends {
     }
 }
 
+impl Times {
+    /// Puts them in the place of the options' own.
+    pub fn apply(&self, options: &mut Options) {
+        options.runs = self.runs.map_or(options.runs, usize::from);
+        options.duration_ms = self.duration.unwrap_or(options.duration_ms);
+        // A short run has short ends, unless somebody says otherwise.
+        options.cut_ms = self.cut.unwrap_or(options.cut_ms.min(options.duration_ms / 6));
+        options.seed = self.seed;
+    }
+}
+
 /// What becomes of the results.
 #[derive(clap::Args)]
-struct Output {
+pub struct Output {
     /// Write result.json, raw histograms, CSV and report.html here
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -129,19 +147,29 @@ struct Output {
 impl Output {
     /// Prints and writes what was found.
     fn give(&self, verdict: &Verdict) -> anyhow::Result<Exit> {
+        let mut text = verdict.table().to_string();
+        if !verdict.criteria.is_empty() {
+            text += &format!("\n{}", verdict.criteria_table());
+        }
+        self.give_as(verdict, &text, |out| verdict.write(out))
+    }
+
+    /// The same, told in other words.
+    pub fn give_as(
+        &self,
+        verdict: &Verdict,
+        text: &str,
+        write: impl FnOnce(&Path) -> Result<(), bench::Error>,
+    ) -> anyhow::Result<Exit> {
         quiet();
         let mut stdout = std::io::stdout().lock();
         if self.json {
             write!(stdout, "{}", verdict.results.to_json())?;
         } else {
-            write!(stdout, "{}", verdict.table())?;
-            if !verdict.criteria.is_empty() {
-                write!(stdout, "\n{}", verdict.criteria_table())?;
-            }
-            write!(stdout, "{}", findings(&verdict.results.findings))?;
+            write!(stdout, "{text}{}", findings(&verdict.results.findings))?;
         }
         if let Some(out) = &self.out {
-            verdict.write(out)?;
+            write(out)?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
         Ok(if verdict.is_clean() { Exit::Success } else { Exit::Finding })
@@ -170,15 +198,27 @@ fn findings(all: &[Finding]) -> String {
 }
 
 /// A folder for the systems' configurations and logs; it goes with the command, however that ends.
-struct Work(PathBuf);
+pub struct Work(PathBuf);
 
 impl Work {
     fn new() -> anyhow::Result<Work> {
+        Work::beside(|| {})
+    }
+
+    /// When a signal ends the command, `clean_up` is called first.
+    pub fn beside(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Result<Work> {
         let path = std::env::temp_dir().join(format!("weir-bench-{}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         let again = path.clone();
-        signals::end_with_children(move || remove(&again))?;
+        signals::end_with_children(move || {
+            clean_up();
+            remove(&again);
+        })?;
         Ok(Work(path))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 
     /// A comparison's options.
@@ -187,11 +227,7 @@ impl Work {
         if effort.quick {
             options = options.quick();
         }
-        options.runs = effort.runs.map_or(options.runs, usize::from);
-        options.duration_ms = effort.duration.unwrap_or(options.duration_ms);
-        // A short run has short ends, unless somebody says otherwise.
-        options.cut_ms = effort.cut.unwrap_or(options.cut_ms.min(options.duration_ms / 6));
-        options.seed = effort.seed;
+        effort.times.apply(&mut options);
         options.setup = ends.setup();
         options
     }
@@ -209,13 +245,13 @@ fn remove(path: &Path) {
 }
 
 /// This program's own `serve`, as a command.
-fn own_serve() -> anyhow::Result<Vec<String>> {
+pub fn own_serve() -> anyhow::Result<Vec<String>> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     Ok(vec![program.display().to_string(), "serve".to_owned()])
 }
 
 /// Says on stderr what is being done: on one line of a terminal, else line by line.
-fn talk(text: &str) {
+pub fn talk(text: &str) {
     let mut stderr = std::io::stderr();
     // If stderr is gone there is nobody to tell.
     let _ = if stderr.is_terminal() {

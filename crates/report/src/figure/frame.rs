@@ -8,6 +8,8 @@ const WIDTH: f64 = SIZE.0;
 const HEIGHT: f64 = SIZE.1;
 pub(super) const LEFT: f64 = 74.0;
 const RIGHT: f64 = 16.0;
+/// What a legend beside the plot takes.
+const LEGEND: f64 = 170.0;
 pub(super) const TOP: f64 = 46.0;
 pub(super) const BOTTOM: f64 = 52.0;
 /// Okabe and Ito's colours, which colour-blind readers tell apart.
@@ -85,12 +87,20 @@ impl Axis {
 pub(super) struct Frame {
     drawing: Drawing,
     y: Axis,
+    /// Where the plot ends.
+    right: f64,
 }
 
 impl Frame {
     pub(super) fn new(title: &str, y_label: &str, y: Axis) -> Self {
+        Self::with_names(title, y_label, y, 0)
+    }
+
+    /// With room for a legend of so many names: beside the plot when they would cover it.
+    pub(super) fn with_names(title: &str, y_label: &str, y: Axis, names: usize) -> Self {
         let drawing = Drawing { title: title.to_owned(), shapes: Vec::new() };
-        let mut frame = Self { drawing, y };
+        let right = WIDTH - RIGHT - if names > 4 { LEGEND } else { 0.0 };
+        let mut frame = Self { drawing, y, right };
         let heading = Text::new((LEFT, 20.0), title, Anchor::Start);
         frame.text(Text { size: 14.0, bold: true, ..heading });
         frame.y_axis(y_label);
@@ -101,8 +111,13 @@ impl Frame {
         self.y.place(value, (HEIGHT - BOTTOM, TOP))
     }
 
+    /// Where the plot begins and ends.
+    pub(super) fn span(&self) -> (f64, f64) {
+        (LEFT, self.right)
+    }
+
     fn y_axis(&mut self, label: &str) {
-        let (from, to) = span_x();
+        let (from, to) = self.span();
         for tick in self.y.ticks() {
             let Some(y) = self.y(tick) else { continue };
             self.strokes(vec![vec![(from, y), (to, y)]], Stroke::solid("#dddddd", 1.0));
@@ -120,12 +135,12 @@ impl Frame {
     pub(super) fn x_axis(&mut self, label: &str, x: &Axis) {
         let bottom = HEIGHT - BOTTOM;
         for tick in x.ticks() {
-            let Some(place) = x.place(tick, span_x()) else { continue };
+            let Some(place) = x.place(tick, self.span()) else { continue };
             let line = vec![(place, bottom), (place, bottom + 4.0)];
             self.strokes(vec![line], Stroke::solid("#333333", 1.0));
             self.text(Text::new((place, bottom + 17.0), &number(tick), Anchor::Middle));
         }
-        let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+        let middle = f64::midpoint(LEFT, self.right);
         self.text(Text::new((middle, HEIGHT - 14.0), label, Anchor::Middle));
     }
 
@@ -173,11 +188,14 @@ impl Frame {
 
     /// Names beside short strokes as their lines have them.
     pub(super) fn legend<'a>(&mut self, lines: impl Iterator<Item = (&'a str, Stroke)>) {
+        let beside = self.right < WIDTH - RIGHT;
+        let (left, size) = if beside { (self.right + 2.0, 10.0) } else { (LEFT + 12.0, 12.0) };
         for (index, (name, stroke)) in lines.enumerate() {
             let y = TOP + 14.0 + 16.0 * index as f64;
-            let line = vec![(LEFT + 12.0, y - 4.0), (LEFT + 30.0, y - 4.0)];
+            let line = vec![(left, y - 4.0), (left + 18.0, y - 4.0)];
             self.strokes(vec![line], Stroke { width: 2.4, ..stroke });
-            self.text(Text::new((LEFT + 36.0, y), name, Anchor::Start));
+            let text = Text::new((left + 24.0, y), name, Anchor::Start);
+            self.text(Text { size, ..text });
         }
     }
 

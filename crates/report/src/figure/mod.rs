@@ -13,7 +13,7 @@ mod png;
 
 use drawing::Stroke;
 pub use drawing::{Drawing, escape};
-use frame::{Axis, Frame, colour, group_middle, span_x};
+use frame::{Axis, Frame, colour, group_middle};
 pub use heatmap::HeatMap;
 
 /// A drawing with the name of its file, and what there is to say of it.
@@ -82,7 +82,7 @@ impl Lines {
         let all = || self.lines.iter().flat_map(|line| &line.points);
         let x = Axis::over(all().map(|point| point.0), self.x_scale, false);
         let y = Axis::over(all().map(|point| point.1), self.y_scale, self.y_scale == Scale::Linear);
-        let mut frame = Frame::new(&self.title, &self.y_label, y);
+        let mut frame = Frame::with_names(&self.title, &self.y_label, y, self.lines.len());
         frame.x_axis(&self.x_label, &x);
         let stroke = |index: usize, line: &Line| Stroke {
             colour: colour(index),
@@ -93,7 +93,8 @@ impl Lines {
             let stroke = stroke(index, line);
             let mut path: Vec<(f64, f64)> = Vec::new();
             for (place, &point) in line.points.iter().enumerate() {
-                let (Some(px), Some(py)) = (x.place(point.0, span_x()), frame.y(point.1)) else {
+                let (Some(px), Some(py)) = (x.place(point.0, frame.span()), frame.y(point.1))
+                else {
                     continue;
                 };
                 if let Some(&(_, before)) = path.last().filter(|_| self.steps) {
@@ -308,6 +309,18 @@ mod tests {
         assert_eq!(only_a_mean.matches("stroke-dasharray").count(), 1);
         // No box but the background's.
         assert_eq!(only_a_mean.matches("<rect").count(), 1);
+    }
+
+    #[test]
+    fn a_long_legend_stands_beside_the_plot() {
+        let line = Line { points: vec![(0.0, 1.0), (9.0, 1.0)], ..Line::default() };
+        let widest = |count: usize| {
+            let lines = vec![line.clone(); count];
+            let svg = Lines { lines, ..Lines::default() }.svg();
+            let places = svg.split("<circle cx=\"").skip(1);
+            places.filter_map(|it| it.split('"').next()?.parse::<f64>().ok()).fold(0.0, f64::max)
+        };
+        assert!(widest(4) > 650.0 && widest(5) < 550.0, "{} {}", widest(4), widest(5));
     }
 
     #[test]

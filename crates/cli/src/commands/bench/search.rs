@@ -2,9 +2,8 @@
 
 use super::{Ends, Work, own_serve, quiet, talk, values};
 use crate::exit::Exit;
-use bench::{Controllers, Goal, Kind, Search, Session, Setup};
+use bench::{Goal, Kind, Search, Session, Setup};
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
 use values::Wanted;
 
 /// Find the highest rate that a system stands, by bisection
@@ -55,10 +54,10 @@ impl SearchCommand {
             goal: if self.loss_free { Goal::LossFree } else { Goal::Highest },
         };
         let setup = Setup { tenants, ..self.ends.setup() };
-        let controllers = Controllers::bind(tenants, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         let system = self.system.system(&own_serve()?);
+        let controllers = system.controllers(tenants, None)?;
         talk(&format!("starting {}", system.name()));
-        let target = system.start(&setup, &controllers, &work.0)?;
+        let target = system.start(&setup, &controllers, &work.0, None)?;
         let setup = Setup { topology: target.topology.clone(), ..setup };
         let mut session = Session::open(setup, &controllers)?;
         talk("searching");

@@ -1,8 +1,11 @@
 //! What `weir bench`'s options are made of, and how they are read.
 
 use bench::{Kind, Shape, System, Version};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+
+/// Where a system that runs already looks for the first tenant's controller, unless it is told.
+const CONTROLLER_BASE: u16 = 6701;
 
 /// A version of OpenFlow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -69,14 +72,14 @@ impl Wanted {
     }
 }
 
-/// `direct`, `haproxy`, `weir`, or `NAME=ADDRESS:PORT[,pid]` for one that runs already.
+/// `direct`, `haproxy`, `weir`, or `NAME=IP:PORT[+CONTROLLERBASE][/PID]` for one that runs already.
 pub fn system(text: &str) -> Result<Wanted, String> {
     let known = match text {
         "weir" => return Ok(Wanted::Weir),
         "direct" => System::Direct,
         "haproxy" => System::Haproxy { program: PathBuf::from("haproxy") },
         other => external(other).ok_or_else(|| {
-            "not `direct`, `weir`, `haproxy` or, for a system that runs already, NAME=IP:PORT or NAME=IP:PORT/PID"
+            "not `direct`, `weir`, `haproxy` or, for a system that runs already, NAME=IP:PORT[+CONTROLLERBASE][/PID]"
                 .to_owned()
         })?,
     };
@@ -89,8 +92,41 @@ fn external(text: &str) -> Option<System> {
         Some((address, pid)) => (address, Some(pid.parse().ok()?)),
         None => (place, None),
     };
+    let (address, base) = match address.split_once('+') {
+        Some((address, base)) => (address, base.parse().ok().filter(|base| *base > 0)?),
+        None => (address, CONTROLLER_BASE),
+    };
     let switch_address: SocketAddr = address.parse().ok()?;
-    (!name.is_empty()).then(|| System::External { name: name.to_owned(), switch_address, pid })
+    external_system(name, switch_address, base, pid)
+}
+
+fn external_system(
+    name: &str,
+    switch_address: SocketAddr,
+    base: u16,
+    pid: Option<u32>,
+) -> Option<System> {
+    let controllers = SocketAddr::from((Ipv4Addr::LOCALHOST, base));
+    let name = name.to_owned();
+    (!name.is_empty()).then_some(System::External { name, switch_address, controllers, pid })
+}
+
+/// `NAME=SWITCHPORT,CONTROLLERBASE[/PID]`: a hypervisor that runs on this machine.
+pub fn external_by_ports(text: &str) -> Result<System, String> {
+    let parse = || {
+        let (name, places) = text.split_once('=')?;
+        let (ports, pid) = match places.split_once('/') {
+            Some((ports, pid)) => (ports, Some(pid.parse().ok()?)),
+            None => (places, None),
+        };
+        let (switches, controllers) = ports.split_once(',')?;
+        let port = |text: &str| text.parse().ok().filter(|port: &u16| *port > 0);
+        let switch_address = SocketAddr::from((Ipv4Addr::LOCALHOST, port(switches)?));
+        external_system(name, switch_address, port(controllers)?, pid)
+    };
+    parse().ok_or_else(|| {
+        "not NAME=SWITCHPORT,CONTROLLERBASE[/PID], ports from 1 to 65535, as in flowvisor=6633,6701".to_owned()
+    })
 }
 
 /// `constant`, `poisson` or `burst:N`.
@@ -127,22 +163,37 @@ mod tests {
     #[test]
     fn systems() {
         let place = "127.0.0.1:6633".parse().ok();
-        let external = |pid| {
-            place.map(|switch_address| {
-                Wanted::Known(System::External { name: "fv".to_owned(), switch_address, pid })
-            })
+        let external = |base, pid| {
+            place.and_then(|at| external_system("fv", at, base, pid)).map(Wanted::Known)
         };
         let cases = [
             ("weir", Some(Wanted::Weir)),
             ("direct", Some(Wanted::Known(System::Direct))),
-            ("fv=127.0.0.1:6633", external(None)),
-            ("fv=127.0.0.1:6633/42", external(Some(42))),
+            ("fv=127.0.0.1:6633", external(6701, None)),
+            ("fv=127.0.0.1:6633/42", external(6701, Some(42))),
+            ("fv=127.0.0.1:6633+10000/42", external(10_000, Some(42))),
+            ("fv=127.0.0.1:6633+0", None),
             ("fv=localhost", None),
             ("=127.0.0.1:6633", None),
             ("flowvisor", None),
         ];
         for (text, expected) in cases {
             assert_eq!(system(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn systems_by_ports() {
+        let place = SocketAddr::from((Ipv4Addr::LOCALHOST, 6633));
+        for (text, expected) in [
+            ("fv=6633,6701", external_system("fv", place, 6701, None)),
+            ("fv=6633,6701/42", external_system("fv", place, 6701, Some(42))),
+            ("fv=6633", None),
+            ("fv=6633,0", None),
+            ("fv=66330,6701", None),
+            ("=6633,6701", None),
+        ] {
+            assert_eq!(external_by_ports(text).ok(), expected, "{text}");
         }
     }
 

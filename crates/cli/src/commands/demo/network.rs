@@ -90,13 +90,8 @@ impl Network for Real {
     }
 
     fn connect(&mut self, controller: SocketAddr) -> anyhow::Result<()> {
-        let switches = self.lab.open_vswitch().context("the lab has no switch")?;
-        let target = format!("tcp:{controller}");
-        // Out of band: the control channel does not cross the switch.
-        let arguments = ["set-controller", "s1", &target, "--", "set", "controller", "s1"];
-        let settings = ["connection-mode=out-of-band", "max-backoff=1000"];
-        switches.vsctl(arguments.into_iter().chain(settings))?;
-        Ok(())
+        let target: lab::Controller = format!("tcp:{controller}").parse()?;
+        Ok(self.lab.set_controllers_of(&[("s1", &[target])])?)
     }
 
     fn ping(

@@ -75,7 +75,7 @@ pub fn emulated(place: &Place) -> anyhow::Result<Vec<System>> {
         let controllers = Controllers::bind(tenants, SocketAddr::new(LOOPBACK, 0))?;
         let folder = place.folder(&format!("emulated-{name}-{tenants}"))?;
         let setup = place.setup(Topology::Direct, tenants);
-        let target = system.start(&setup, &controllers, &folder)?;
+        let target = system.start(&setup, &controllers, &folder, None)?;
         let setup = Setup { topology: target.topology.clone(), ..setup };
         let session = Session::open(setup, &controllers)?;
         let pids = target.pids.clone();
@@ -146,11 +146,8 @@ fn over(
 ) -> anyhow::Result<System> {
     let own = controllers.addresses().first().context("no controller")?;
     let dialled = weir.as_ref().map_or(*own, Weir::address);
-    let switches = lab.open_vswitch().context("the lab has no switch")?;
-    let (switch, target) = (format!("s{number}"), format!("tcp:{dialled}"));
-    // Out of band: the control channel does not cross the switch.
-    let order = ["set-controller", &switch, &target, "--", "set", "controller", &switch];
-    switches.vsctl(order.into_iter().chain(["connection-mode=out-of-band", "max-backoff=1000"]))?;
+    let target: lab::Controller = format!("tcp:{dialled}").parse()?;
+    lab.set_controllers_of(&[(&format!("s{number}"), &[target])])?;
     let port = DataPort {
         interface: "eth0".to_owned(),
         namespace: Some(lab.namespace(&format!("h{number}"))?),

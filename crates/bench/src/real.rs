@@ -1,0 +1,56 @@
+//! Real switches where the emulated ones would stand: what a measurement needs of them, so that who
+//! makes them (a lab of network namespaces, a rack) need not be known here.
+
+use crate::Error;
+use crate::plan::{DataPort, Topology, Version};
+use std::fmt::Debug;
+use std::net::{IpAddr, SocketAddr};
+
+/// Real switches that stand ready to be connected.
+pub trait RealSwitches: Debug {
+    /// What results call them, such as `Open vSwitch 3.1.0`.
+    fn name(&self) -> String;
+
+    /// Makes sure that there are `count` switches. The answer is this machine's address as they see
+    /// it: what they are to dial must listen there.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn prepare(&self, count: usize) -> Result<IpAddr, String>;
+
+    /// Empties the switches' tables and makes switch *i* dial address *i*, and nobody else. The
+    /// answer is one port of each switch, which the data plane's packets go in and out by.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn connect(&self, addresses: &[SocketAddr], version: Version) -> Result<Vec<DataPort>, String>;
+
+    /// The `count` switches' controllers are there now: what a switch has cached of the time when
+    /// nobody listened has to go.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn forget(&self, count: usize) -> Result<(), String>;
+}
+
+/// The topology with real switches in the place of the emulated ones; `controllers` are the tenants'.
+pub(crate) fn topology(
+    switches: &dyn RealSwitches,
+    emulated: &Topology,
+    controllers: &[SocketAddr],
+    version: Version,
+) -> Result<Topology, Error> {
+    let addresses = match emulated {
+        Topology::Direct => controllers.to_vec(),
+        Topology::PerTenant { switch_addresses } => switch_addresses.clone(),
+        Topology::Shared { switch_address, switches } => vec![*switch_address; *switches],
+        Topology::Interfaces { .. } | Topology::Controller { .. } => return Ok(emulated.clone()),
+    };
+    // A tenant behind a hypervisor has a session with every switch, one without has its own switch.
+    let sessions = if matches!(emulated, Topology::Shared { .. }) { addresses.len() } else { 1 };
+    let host = switches.prepare(addresses.len()).map_err(Error::System)?;
+    let seen: Vec<SocketAddr> =
+        addresses.iter().map(|address| SocketAddr::new(host, address.port())).collect();
+    let ports = switches.connect(&seen, version).map_err(Error::System)?;
+    Ok(Topology::Interfaces { ports, switches: sessions })
+}

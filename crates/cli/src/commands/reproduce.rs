@@ -1,0 +1,35 @@
+//! `weir reproduce`: published measurements, made again on this machine. One file per paper; [`switches`] are the real
+//! ones that a paper measures behind.
+
+mod basta2017;
+mod switches;
+
+use crate::exit::Exit;
+
+/// Run a paper's measurements again, and draw its figures with published beside measured values
+///
+/// stdout is the values, published and measured, case by case; --out writes the figures as SVG and PNG too. What a
+/// figure shows that was measured in short is said on it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir reproduce basta2017 --quick --out results/
+
+See docs/reproduce/basta2017.md.")]
+pub struct Reproduce {
+    #[command(subcommand)]
+    paper: Paper,
+}
+
+#[derive(clap::Subcommand)]
+enum Paper {
+    Basta2017(basta2017::Basta2017),
+}
+
+impl Reproduce {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        match self.paper {
+            Paper::Basta2017(paper) => paper.run(),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Open vSwitches in labs, as the switches of a measurement.
+//!
+//! As many switches as a case needs are as many bridges of one `ovs-vswitchd`, each with one host: bridges that are not
+//! used would cost it time, so every number of switches has a lab of its own.
+//!
+//! ```text
+//!   generator ══ h1 ── s1 ──► whatever address it is told ──► ...
+//!   generator ══ h2 ── s2 ──► ...
+//! ```
+
+use bench::{DataPort, RealSwitches, Version};
+use lab::{
+    Controller, FailMode, Lab, LabGuard, OpenVSwitch, Options, Protocol, StateDirectory, Topology,
+};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Open vSwitches that are made when they are asked for. Clones share them.
+#[derive(Clone, Debug)]
+pub struct OpenVSwitches {
+    version: Version,
+    labs: Arc<Mutex<Labs>>,
+}
+
+#[derive(Debug, Default)]
+struct Labs {
+    /// By the number of their switches.
+    by_size: BTreeMap<usize, LabGuard>,
+    /// The command ends: no more are made.
+    ended: bool,
+}
+
+impl OpenVSwitches {
+    /// Makes none yet.
+    pub fn new(version: Version) -> anyhow::Result<OpenVSwitches> {
+        Lab::down_abandoned(&StateDirectory::default())?;
+        Ok(OpenVSwitches { version, labs: Arc::default() })
+    }
+
+    /// Takes all of them down, for good.
+    pub fn down(&self) {
+        let mut labs = self.lock();
+        labs.ended = true;
+        // A guard takes its lab down, and logs what cannot be removed.
+        labs.by_size.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Labs> {
+        self.labs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn protocol(&self) -> Protocol {
+        match self.version {
+            Version::V1_0 => Protocol::OPENFLOW10,
+            Version::V1_3 => Protocol::OPENFLOW13,
+        }
+    }
+
+    fn make(&self, count: usize) -> lab::Result<LabGuard> {
+        let mut topology = Topology::builder();
+        for number in 1..=count {
+            let (switch, host) = (switch(number), host(number));
+            topology.switch(&switch)?;
+            topology.host(&host)?;
+            topology.link(&switch, &host, None)?;
+        }
+        let options = Options {
+            name: Some(format!("bench{}-{count}", std::process::id())),
+            protocols: vec![self.protocol()],
+            fail_mode: Some(FailMode::Secure),
+            ephemeral: true,
+            ..Options::default()
+        };
+        Ok(LabGuard::new(Lab::up(&topology.build()?, &options)?))
+    }
+
+    fn connect_lab(&self, lab: &Lab, addresses: &[SocketAddr]) -> lab::Result<Vec<DataPort>> {
+        let mut ports = Vec::new();
+        let mut controllers = Vec::new();
+        for (number, address) in (1..).zip(addresses) {
+            if let Some(instance) = lab.open_vswitch() {
+                instance.ofctl(["-O", self.protocol().name(), "del-flows", &switch(number)])?;
+            }
+            controllers.push((switch(number), [format!("tcp:{address}").parse::<Controller>()?]));
+            ports.push(DataPort {
+                interface: "eth0".to_owned(),
+                namespace: Some(lab.namespace(&host(number))?),
+                switch_port: 1,
+            });
+        }
+        let orders: Vec<(&str, &[Controller])> =
+            controllers.iter().map(|(switch, one)| (switch.as_str(), &one[..])).collect();
+        lab.set_controllers_of(&orders)?;
+        Ok(ports)
+    }
+}
+
+impl RealSwitches for OpenVSwitches {
+    fn name(&self) -> String {
+        let version = OpenVSwitch::version().unwrap_or_default();
+        format!("Open vSwitch {version}, userspace datapath").replace("  ", " ")
+    }
+
+    fn prepare(&self, count: usize) -> Result<IpAddr, String> {
+        let mut labs = self.lock();
+        if labs.ended {
+            return Err("the switches are gone".to_owned());
+        }
+        let lab = match labs.by_size.entry(count) {
+            std::collections::btree_map::Entry::Occupied(place) => place.into_mut(),
+            std::collections::btree_map::Entry::Vacant(place) => {
+                place.insert(self.make(count).map_err(|error| error.to_string())?)
+            }
+        };
+        lab.controller_address()
+            .map(IpAddr::V4)
+            .ok_or_else(|| "the lab has no control channel".to_owned())
+    }
+
+    fn connect(&self, addresses: &[SocketAddr], version: Version) -> Result<Vec<DataPort>, String> {
+        if version != self.version {
+            return Err("the switches speak another version".to_owned());
+        }
+        let labs = self.lock();
+        // What was measured before is gone: its switches must not go on looking for it.
+        let others = labs.by_size.iter().filter(|(count, _)| **count != addresses.len());
+        for (&count, lab) in others {
+            let names: Vec<String> = (1..=count).map(switch).collect();
+            let orders: Vec<(&str, &[Controller])> =
+                names.iter().map(|name| (name.as_str(), &[][..])).collect();
+            lab.set_controllers_of(&orders).map_err(|error| error.to_string())?;
+        }
+        let lab = labs.by_size.get(&addresses.len()).ok_or("there is no such lab")?;
+        self.connect_lab(lab, addresses).map_err(|error| error.to_string())
+    }
+
+    fn forget(&self, count: usize) -> Result<(), String> {
+        let labs = self.lock();
+        let lab = labs.by_size.get(&count).ok_or("there is no such lab")?;
+        let instance = lab.open_vswitch().ok_or("the lab has no switch")?;
+        // A packet of the run before that came while there was no controller made the datapath drop all that are like
+        // it, for as long as more of them come.
+        instance.appctl(["revalidator/purge"]).map(drop).map_err(|error| error.to_string())
+    }
+}
+
+fn switch(number: usize) -> String {
+    format!("s{number}")
+}
+
+fn host(number: usize) -> String {
+    format!("h{number}")
+}

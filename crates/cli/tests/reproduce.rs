@@ -1,0 +1,242 @@
+//! `weir reproduce`: every figure drawn, published beside measured; a hypervisor that runs already, one that does not;
+//! over Open vSwitch, and nothing left behind, also when it is interrupted.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use report::{Point, Results};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const FIGURES: [&str; 7] = ["3a", "3b", "3c", "4", "5", "6", "table1"];
+
+/// A folder that ends with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("weir-reproduce-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn command(out: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(["reproduce", "basta2017", "--out"]).arg(out).args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs it: what it said and found. It may find that the machine is busy.
+fn run(out: &Path, arguments: &[&str]) -> (String, Results) {
+    let Output { status, stdout, stderr } =
+        command(out, arguments).output().expect("start weir reproduce");
+    let [stdout, stderr] = [stdout, stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    assert!(matches!(status.code(), Some(0 | 1)), "{status}\n{stdout}\n{stderr}");
+    (stdout, Results::read(out).expect("result.json"))
+}
+
+fn of<'a>(results: &'a Results, system: &str) -> impl Iterator<Item = &'a Point> {
+    results.points.iter().filter(move |point| point.system == system)
+}
+
+/// All messages of all runs of this system arrived.
+#[track_caller]
+fn check_whole(results: &Results, system: &str, cases: usize) {
+    assert_eq!(of(results, system).count(), cases, "{system}");
+    for point in of(results, system) {
+        assert_eq!(point.mean("unanswered_percent"), Some(0.0), "{system} {}", point.label());
+        assert!(point.mean("mean_us").is_some_and(|mean| mean > 0.0));
+    }
+}
+
+#[track_caller]
+fn check_figures(out: &Path, names: &[&str]) {
+    let page = fs::read_to_string(out.join("report.html")).expect("the page");
+    assert_eq!(page.matches("<svg").count(), names.len());
+    for name in names {
+        let svg = fs::read_to_string(out.join(format!("figures/{name}.svg"))).expect("an SVG");
+        assert!(svg.contains("switch-only") || *name == "5", "{name}");
+        assert!(svg.contains("weir"), "{name}");
+        assert!(
+            svg.contains("QUICK LOOK: 1 run of 0.300 s"),
+            "{name} does not say how it was made"
+        );
+        let png = fs::read(out.join(format!("figures/{name}.png"))).expect("a PNG");
+        assert!(png.starts_with(b"\x89PNG"), "{name}");
+    }
+}
+
+#[test]
+fn every_figure_is_drawn_with_published_beside_measured() {
+    let folder = Folder::new("all");
+    let arguments = ["--quick", "--runs", "1", "--duration", "0.3", "--switch", "emulated"];
+    let (stdout, results) = run(&folder.0, &arguments);
+    check_whole(&results, "direct", 18);
+    check_whole(&results, "weir", 18);
+    assert!(of(&results, "OVX, published").count() > 0);
+    check_figures(&folder.0, &FIGURES);
+    for words in ["Figure 3a", "Figure 6", "Table 1, row 3", "FV, published", "switch-only"] {
+        assert!(stdout.contains(words), "no {words:?} in\n{stdout}");
+    }
+    assert_eq!(results.settings.get("switches"), Some(&"emulated".into()));
+    assert_eq!(results.settings.get("quick"), Some(&true.into()));
+}
+
+/// A `weir serve` that was started by somebody else, for one tenant.
+struct Hypervisor {
+    child: Child,
+    switches: u16,
+    controllers: u16,
+}
+
+impl Hypervisor {
+    fn start(folder: &Path) -> Hypervisor {
+        let [switches, controllers, api] = [(); 3].map(|()| free_port());
+        let config = format!(
+            "[listen]\nopenflow = \"127.0.0.1:{switches}\"\napi = \"127.0.0.1:{api}\"\n\
+             [reconnect]\nmin = \"50ms\"\nmax = \"100ms\"\n\
+             [[tenants]]\nname = \"one\"\ncontrollers = [\"tcp:127.0.0.1:{controllers}\"]\n\
+             [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.1.0.0/16\"\n"
+        );
+        let file = folder.join("weir.toml");
+        fs::write(&file, config).expect("a configuration");
+        let child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .arg("serve")
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("start weir serve");
+        let hypervisor = Hypervisor { child, switches, controllers };
+        let address = SocketAddr::from(([127, 0, 0, 1], switches));
+        wait_for("it listens", || std::net::TcpStream::connect(address).is_ok());
+        hypervisor
+    }
+}
+
+impl Drop for Hypervisor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}: not in time");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_hypervisor_that_runs_already_is_measured_and_one_that_does_not_is_told() {
+    let folder = Folder::new("external");
+    let other = Hypervisor::start(&folder.0);
+    let pid = other.child.id();
+    let there = format!("other={},{}/{pid}", other.switches, other.controllers);
+    let absent = format!("absent={},{}", free_port(), free_port());
+    let out = folder.0.join("out");
+    let arguments = ["3a", "--runs", "2", "--duration", "0.3", "--switch", "emulated"];
+    let externals = ["--external", &there, "--external", &absent];
+    let (stdout, results) = run(&out, &[&arguments[..], &externals].concat());
+    check_whole(&results, "other", 1);
+    assert!(of(&results, "other").all(|point| point.mean("cpu_percent").is_some()));
+    check_whole(&results, "weir", 1);
+    let told = results.findings.iter().find(|finding| finding.code == "not-measured");
+    let told = told.unwrap_or_else(|| panic!("{:?}", results.findings));
+    assert!(told.text.starts_with("absent") && told.text.contains("refused"), "{}", told.text);
+    assert!(stdout.contains("not-measured: absent"), "{stdout}");
+    let svg = fs::read_to_string(out.join("figures/3a.svg")).expect("an SVG");
+    assert!(svg.contains(">other<"));
+}
+
+fn labs() -> Vec<String> {
+    let labs = lab::Lab::list(&lab::StateDirectory::default()).unwrap_or_default();
+    labs.into_iter().map(|lab| lab.name).collect()
+}
+
+#[test]
+fn ovs_the_switch_is_real_where_it_can_be() {
+    let needed = lab::Requirements { switches: true, rates: false };
+    if lab::testing::skip("ovs_the_switch_is_real_where_it_can_be", needed) {
+        return;
+    }
+    let folder = Folder::new("real");
+    let mut child =
+        command(&folder.0, &["3c", "table1", "--quick", "--runs", "1", "--duration", "0.3"])
+            .spawn()
+            .expect("start weir reproduce");
+    let ours = format!("bench{}-", child.id());
+    let mut text = String::new();
+    let stdout = child.stdout.take().expect("stdout is ours");
+    let stderr = child.stderr.take().expect("stderr is ours");
+    std::thread::spawn(move || BufReader::new(stderr).lines().for_each(drop));
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        text += &line;
+    }
+    assert!(matches!(child.wait().expect("its end").code(), Some(0 | 1)), "{text}");
+    let results = Results::read(&folder.0).expect("result.json");
+    let switch = results.settings.get("switches").map(ToString::to_string).unwrap_or_default();
+    assert!(switch.contains("Open vSwitch"), "{switch}");
+    for system in ["direct", "weir"] {
+        assert_eq!(of(&results, system).count(), 4 + 4, "{system}");
+        for point in of(&results, system) {
+            // A switch drops the PACKET_INs that it has no time for, on a busy machine perhaps all.
+            let may_lose = point.parameters.get("message") == Some(&"PACKET_IN".into());
+            let least = if may_lose { 100.0 } else { 99.0 };
+            let loss = point.mean("unanswered_percent");
+            assert!(loss.is_some_and(|loss| loss <= least), "{system} {}: {loss:?}", point.label());
+        }
+    }
+    let has_arrived = |system| of(&results, system).any(|point| point.mean("mean_us").is_some());
+    assert!(has_arrived("direct") && has_arrived("weir"));
+    let not_measured = results.findings.iter().any(|finding| finding.code == "not-measured");
+    assert!(!not_measured, "{:?}", results.findings);
+    check_figures(&folder.0, &["3c", "table1"]);
+    assert!(!labs().iter().any(|name| name.starts_with(&ours)), "a lab is left");
+}
+
+#[test]
+fn ovs_an_interrupted_one_leaves_nothing() {
+    let needed = lab::Requirements { switches: true, rates: false };
+    if lab::testing::skip("ovs_an_interrupted_one_leaves_nothing", needed) {
+        return;
+    }
+    let folder = Folder::new("interrupted");
+    let out = folder.0.join("out");
+    let mut child = command(&out, &["table1"]).spawn().expect("start weir reproduce");
+    let (ours, pid) = (format!("bench{}-", child.id()), child.id());
+    let work = std::env::temp_dir().join(format!("weir-bench-{pid}"));
+    let stderr = child.stderr.take().expect("stderr is ours");
+    let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("weir message=PACKET_IN")), "it measures");
+    std::thread::spawn(move || lines.for_each(drop));
+    wait_for("a lab is up", || labs().iter().any(|name| name.starts_with(&ours)));
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGINT).expect("a running measurement");
+    let status = child.wait().expect("its end");
+    assert_eq!(status.code(), Some(130));
+    assert!(!labs().iter().any(|name| name.starts_with(&ours)), "a lab is left");
+    assert!(!work.exists() && !out.exists(), "files are left");
+}
