@@ -199,6 +199,20 @@ pub struct Case {
     pub afterwards: Option<Afterwards>,
 }
 
+impl Case {
+    /// What is wrong with it, before anything starts.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] naming the setting and its range, [`Error::Arrivals`], [`Error::Tls`].
+    pub fn check(&self) -> Result<(), Error> {
+        self.setup.check()?;
+        if matches!(self.system, System::Direct | System::Haproxy { .. }) {
+            self.setup.check_tls_sides(&Topology::Direct)?;
+        }
+        self.load.check(&self.setup)
+    }
+}
+
 /// From points (in the cases' order) to criteria.
 pub type Judge = Box<dyn Fn(&[Point]) -> Vec<Criterion>>;
 
@@ -220,8 +234,6 @@ impl Comparison {
     /// # Errors
     /// [`Error::Setting`] or [`Error::Arrivals`] for what is wrong in the file.
     pub fn of_plan(plan: &Plan, systems: &[System]) -> Result<Self, Error> {
-        plan.setup.check()?;
-        plan.load.check(&plan.setup)?;
         let mut kinds = plan.load.streams.iter().flat_map(|stream| &stream.mix);
         let kind = kinds.next().map_or(Kind::Echo, |&(kind, _)| kind);
         let case = |system: &System| Case {
@@ -231,7 +243,8 @@ impl Comparison {
             load: plan.load.clone(),
             afterwards: None,
         };
-        let cases = systems.iter().map(case).collect();
+        let cases: Vec<Case> = systems.iter().map(case).collect();
+        cases.iter().try_for_each(Case::check)?;
         Ok(Self { tool: "bench".to_owned(), cases, criteria: Box::new(|_| Vec::new()), kind })
     }
 

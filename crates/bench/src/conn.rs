@@ -1,6 +1,7 @@
-//! One connection of the generator: a non-blocking stream, what is not yet written, and the part
-//! of a frame that was read.
+//! One connection of the generator: a non-blocking stream, plain or with TLS, what is not yet written,
+//! and the part of a frame that was read.
 
+use channel::{CloseReason, TlsStream};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,6 +22,7 @@ pub(crate) enum Flushed {
 #[derive(Debug)]
 pub(crate) struct Conn {
     stream: TcpStream,
+    tls: Option<Box<TlsStream>>,
     /// Bytes to write; the first `written` of them are.
     pub(crate) out: Vec<u8>,
     written: usize,
@@ -28,13 +30,27 @@ pub(crate) struct Conn {
     partial: Vec<u8>,
     /// The socket took no more at the last write.
     pub(crate) blocked: bool,
+    /// Why TLS ended it.
+    failure: Option<CloseReason>,
 }
 
 impl Conn {
-    pub(crate) fn new(stream: TcpStream, nodelay: bool) -> io::Result<Self> {
+    pub(crate) fn new(
+        stream: TcpStream,
+        nodelay: bool,
+        tls: Option<TlsStream>,
+    ) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(nodelay)?;
-        Ok(Self { stream, out: Vec::new(), written: 0, partial: Vec::new(), blocked: false })
+        Ok(Self {
+            stream,
+            tls: tls.map(Box::new),
+            out: Vec::new(),
+            written: 0,
+            partial: Vec::new(),
+            blocked: false,
+            failure: None,
+        })
     }
 
     pub(crate) fn unsent(&self) -> usize {
@@ -45,25 +61,66 @@ impl Conn {
         self.unsent() < STOP_READING_AT
     }
 
+    /// Whether reads come by records, so that a small limit would leave bytes where no poll sees them.
+    pub(crate) fn reads_records(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// What was wrong with TLS, if that ended the connection.
+    pub(crate) fn failure(&self) -> Option<&CloseReason> {
+        self.failure.as_ref()
+    }
+
     /// Writes what waits, with one call in the normal case.
     pub(crate) fn flush(&mut self) -> Flushed {
+        let flushed = if self.tls.is_some() { self.flush_tls() } else { self.flush_plain() };
+        self.blocked = flushed == Flushed::Blocked;
+        match flushed {
+            Flushed::All => {
+                self.out.clear();
+                self.written = 0;
+            }
+            Flushed::Blocked => self.forget_written(),
+            Flushed::Closed => {}
+        }
+        flushed
+    }
+
+    fn flush_plain(&mut self) -> Flushed {
         while let Some(rest) = self.out.get(self.written..).filter(|rest| !rest.is_empty()) {
             match self.stream.write(rest) {
                 Ok(0) => return Flushed::Closed,
                 Ok(count) => self.written += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.blocked = true;
-                    self.forget_written();
-                    return Flushed::Blocked;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flushed::Blocked,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Flushed::Closed,
             }
         }
-        self.out.clear();
-        self.written = 0;
-        self.blocked = false;
         Flushed::All
+    }
+
+    fn flush_tls(&mut self) -> Flushed {
+        let Some(tls) = &mut self.tls else { return Flushed::All };
+        loop {
+            let rest = self.out.get(self.written..).unwrap_or_default();
+            let step = tls.encrypt(rest).and_then(|count| {
+                self.written += count;
+                tls.write_records(&mut self.stream)
+            });
+            match step {
+                Ok(false) => return Flushed::Blocked,
+                // What rustls keeps for the time behind the handshake has a bound, too.
+                Ok(true) if tls.is_handshaking() && self.written < self.out.len() => {
+                    return Flushed::Blocked;
+                }
+                Ok(true) if self.written == self.out.len() => return Flushed::All,
+                Ok(true) => {}
+                Err(reason) => {
+                    self.failure = Some(reason);
+                    return Flushed::Closed;
+                }
+            }
+        }
     }
 
     fn forget_written(&mut self) {
@@ -81,23 +138,51 @@ impl Conn {
         scratch.get_mut(..held)?.copy_from_slice(&self.partial);
         let end = scratch.len().min(held + limit);
         let room = scratch.get_mut(held..end)?;
-        loop {
-            match self.stream.read(room) {
-                Ok(0) => return None,
-                Ok(count) => {
-                    self.partial.clear();
-                    return Some(held + count);
+        let count = match &mut self.tls {
+            Some(tls) => match tls.read(&mut self.stream, room) {
+                Ok(count) => count,
+                Err(reason) => {
+                    self.failure = Some(reason);
+                    return None;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(0),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return None,
+            },
+            None => read_plain(&mut self.stream, room)?,
+        };
+        match count {
+            Some(0) => None,
+            Some(count) => {
+                self.partial.clear();
+                Some(held + count)
             }
+            None => Some(0),
         }
     }
 
     /// Keeps the beginning of a frame for the next [`Conn::read`].
     pub(crate) fn keep(&mut self, partial: &[u8]) {
         self.partial.extend_from_slice(partial);
+    }
+}
+
+/// `Some(None)` when nothing has come, `Some(Some(0))` at the end, `None` when the socket failed.
+fn read_plain(stream: &mut TcpStream, room: &mut [u8]) -> Option<Option<usize>> {
+    loop {
+        match stream.read(room) {
+            Ok(count) => return Some(Some(count)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        if let Some(tls) = self.tls.as_mut().filter(|_| self.failure.is_none()) {
+            // So that the peer can tell an end from a cut; if the socket is full it will not.
+            tls.finish();
+            let _ = tls.write_records(&mut self.stream);
+        }
     }
 }
 

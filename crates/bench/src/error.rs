@@ -31,6 +31,8 @@ pub enum Error {
         /// What was seen, in sentences.
         seen: Vec<String>,
     },
+    /// A TLS identity cannot be used; the sentence names the file.
+    Tls(String),
     /// The system under test did not start, or ended.
     System(String),
     /// A thread of the generator ended early: a defect of this program.
@@ -61,6 +63,7 @@ impl fmt::Display for Error {
                 )?;
                 seen.iter().try_for_each(|line| write!(f, "; {line}"))
             }
+            Self::Tls(text) => write!(f, "TLS: {text}"),
             Self::System(text) => write!(f, "system under test: {text}"),
             Self::Internal(text) => write!(f, "internal: {text}"),
             Self::Report(error) => write!(f, "{error}"),

@@ -77,6 +77,11 @@ pub enum Fault {
         /// Which.
         switch: usize,
     },
+    /// TLS could not be agreed on, or broke.
+    Tls {
+        /// What the other end said, or what was wrong with it.
+        reason: String,
+    },
 }
 
 impl Fault {
@@ -99,6 +104,7 @@ impl Fault {
             Self::Error { .. } => "error",
             Self::ControllerClosed { .. } => "controller-closed",
             Self::SwitchClosed { .. } => "switch-closed",
+            Self::Tls { .. } => "tls",
         }
     }
 }
@@ -135,6 +141,7 @@ impl fmt::Display for Fault {
             Self::SwitchClosed { switch } => {
                 write!(f, "switch {switch}'s connection was closed or refused")
             }
+            Self::Tls { reason } => write!(f, "TLS ended a connection: {reason}"),
         }
     }
 }

@@ -56,7 +56,7 @@ pub use load::{Kind, Load, Plan, Stream};
 pub use matrix::{Matrix, Shape};
 pub use measure::{Collector, Measurement, ceiling};
 pub use outcome::{Outcome, StreamOutcome};
-pub use plan::{DataPort, Setup, Slicing, SwitchModel, Topology, Version};
+pub use plan::{DataPort, Identity, Setup, Slicing, SwitchModel, TlsSides, Topology, Version};
 pub use real::RealSwitches;
 pub use search::{Found, Goal, Search, Trial};
 pub use session::{Controllers, Session};

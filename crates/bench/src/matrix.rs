@@ -81,10 +81,7 @@ impl Matrix {
             });
         };
         // What is wrong is told before the first run, not in the middle.
-        for case in &cases {
-            case.setup.check()?;
-            case.load.check(&case.setup)?;
-        }
+        cases.iter().try_for_each(Case::check)?;
         Ok(Comparison { tool: "bench".to_owned(), cases, criteria: Box::new(|_| Vec::new()), kind })
     }
 

@@ -278,7 +278,11 @@ fn intervals(outcome: &Outcome) -> Vec<Interval> {
 pub fn ceiling(setup: &Setup, kind: Kind, duration_ms: u64) -> Result<f64, Error> {
     // More than a few connections would measure the kernel's socket table, not the generator.
     let tenants = setup.tenants.min(4);
-    let direct = Setup { topology: Topology::Direct, tenants, ..setup.clone() };
+    let mut direct = Setup { topology: Topology::Direct, tenants, ..setup.clone() };
+    if direct.check_tls_sides(&Topology::Direct).is_err() {
+        // Without anything between, one side cannot speak what the other does not.
+        direct.tls = crate::TlsSides::default();
+    }
     let direct =
         Setup { switch: crate::SwitchModel { service_ns: 0, ..direct.switch.clone() }, ..direct };
     let controllers = Controllers::bind(tenants, std::net::SocketAddr::from(([127, 0, 0, 1], 0)))?;

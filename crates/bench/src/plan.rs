@@ -7,6 +7,7 @@ use crate::error::{Error, setting};
 use crate::load::MAX_STREAMS;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// The OpenFlow version that both ends speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +137,38 @@ pub struct SwitchModel {
     pub macs: u32,
 }
 
+/// A TLS identity: PEM files, as in `ovs-vsctl set-ssl KEY CERT CA`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// The private key.
+    pub private_key: PathBuf,
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Who signs for its peers.
+    pub ca: PathBuf,
+}
+
+/// Which sides speak TLS, and as whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsSides {
+    /// The emulated switches' identity; absent: they speak plain TCP.
+    pub switches: Option<Identity>,
+    /// The emulated controllers' identity; absent: they speak plain TCP.
+    pub controllers: Option<Identity>,
+    /// The identity of a system under test that is started here, towards both.
+    pub system: Option<Identity>,
+}
+
+impl TlsSides {
+    /// Whether anybody speaks TLS.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.switches.is_some() || self.controllers.is_some()
+    }
+}
+
 /// Who is connected to whom, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -160,6 +193,9 @@ pub struct Setup {
     /// The same for the emulated switches' sockets alone; absent: as the others.
     #[serde(default)]
     pub switch_nodelay: Option<bool>,
+    /// Which sides speak TLS, and as whom.
+    #[serde(default)]
+    pub tls: TlsSides,
     /// 1: one thread does both sides, which leaves the other core of two to the system under test.
     /// 2: one thread for switches, one for controllers.
     #[serde(default = "one")]
@@ -197,6 +233,7 @@ impl Setup {
             switch: SwitchModel::default(),
             nodelay: true,
             switch_nodelay: None,
+            tls: TlsSides::default(),
             threads: 1,
             spin_ns: default_spin_ns(),
             handshake_ms: ten_thousand(),
@@ -249,6 +286,7 @@ impl Setup {
             self.ports(),
             "1 to 1,300, what one FEATURES_REPLY holds",
         )?;
+        self.check_tls()?;
         match &self.topology {
             Topology::Direct | Topology::Controller { .. } => Ok(()),
             Topology::PerTenant { switch_addresses: list } => setting(
@@ -264,6 +302,37 @@ impl Setup {
                 setting((1..=1000).contains(switches), "switches", switches, "1 to 1,000")
             }
         }
+    }
+
+    fn check_tls(&self) -> Result<(), Error> {
+        let TlsSides { switches, controllers, system } = &self.tls;
+        for identity in [switches, controllers, system].into_iter().flatten() {
+            for file in [&identity.private_key, &identity.certificate, &identity.ca] {
+                let found = std::fs::metadata(file);
+                found.map_err(|error| Error::Tls(format!("{}: {error}", file.display())))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the sides that speak TLS fit to what is between them; not a part of [`Setup::check`],
+    /// because a system under test may bring the topology only when it starts.
+    ///
+    /// # Errors
+    /// [`Error::Setting`].
+    pub fn check_tls_sides(&self, topology: &Topology) -> Result<(), Error> {
+        let sides = (self.tls.switches.is_some(), self.tls.controllers.is_some());
+        let (good, range) = match topology {
+            // The two sides talk to each other, if through a relay.
+            Topology::Direct | Topology::PerTenant { .. } => {
+                (sides.0 == sides.1, "both sides or none, where nothing ends TLS between them")
+            }
+            Topology::Interfaces { .. } => {
+                (!sides.0, "the controllers' side only: a real switch has its own identity")
+            }
+            Topology::Shared { .. } | Topology::Controller { .. } => (true, ""),
+        };
+        setting(good, "TLS", format!("{} at switches, {} at controllers", sides.0, sides.1), range)
     }
 }
 

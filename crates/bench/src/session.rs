@@ -100,6 +100,7 @@ impl Session {
     /// [`Error::Handshake`] when the system under test does not bring all together in time.
     pub fn open(setup: Setup, controllers: &Controllers) -> Result<Self, Error> {
         setup.check()?;
+        setup.check_tls_sides(&setup.topology)?;
         let dials = match &setup.topology {
             Topology::Direct => controllers.addresses.clone(),
             Topology::PerTenant { switch_addresses } => switch_addresses.clone(),

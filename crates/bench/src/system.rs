@@ -1,7 +1,7 @@
 //! Systems under test that this crate starts itself: a command, the addresses that it will listen
 //! on, and a configuration written for it. Everything else about them is a black box.
 
-use crate::plan::Setup;
+use crate::plan::{Identity, Setup};
 use crate::real::{self, RealSwitches};
 use crate::session::Controllers;
 use crate::{Error, Topology};
@@ -204,12 +204,25 @@ pub fn weir_config(
     controllers: &[SocketAddr],
     extra: &str,
 ) -> String {
-    let mut text = format!("[listen]\nopenflow = \"{switch_address}\"\napi = \"{api}\"\n");
+    let scheme = |side: &Option<Identity>| if side.is_some() { "ssl" } else { "tcp" };
+    let (southbound, northbound) = (scheme(&setup.tls.switches), scheme(&setup.tls.controllers));
+    let mut text =
+        format!("[listen]\nopenflow = \"{southbound}:{switch_address}\"\napi = \"{api}\"\n");
+    if let Some(identity) = setup.tls.system.as_ref().filter(|_| setup.tls.is_used()) {
+        // TOML's literal strings take a path as it is.
+        let _ = write!(
+            text,
+            "\n[tls]\nprivate_key = '{}'\ncertificate = '{}'\nca = '{}'\n",
+            absolute(&identity.private_key),
+            absolute(&identity.certificate),
+            absolute(&identity.ca)
+        );
+    }
     for (index, controller) in controllers.iter().enumerate() {
         let flowspace = setup.slicing.flowspace(index, setup.tenants);
         let _ = write!(
             text,
-            "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"tcp:{controller}\"]\n\
+            "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"{northbound}:{controller}\"]\n\
              [[tenants.flowspace]]\nmatch = \"{flowspace}\"\n"
         );
     }
@@ -219,6 +232,11 @@ pub fn weir_config(
         text.push('\n');
     }
     text
+}
+
+/// The configuration stands in another folder than the one that the user is in.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Error> {
@@ -349,7 +367,7 @@ mod tests {
             weir_config(&setup, address(1), address(2), &[address(3), address(4)], "[limits]");
         assert_eq!(
             text,
-            "[listen]\nopenflow = \"127.0.0.1:1\"\napi = \"127.0.0.1:2\"\n\
+            "[listen]\nopenflow = \"tcp:127.0.0.1:1\"\napi = \"127.0.0.1:2\"\n\
              \n[[tenants]]\nname = \"tenant0\"\ncontrollers = [\"tcp:127.0.0.1:3\"]\n\
              [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.1.0.0/16\"\n\
              \n[[tenants]]\nname = \"tenant1\"\ncontrollers = [\"tcp:127.0.0.1:4\"]\n\

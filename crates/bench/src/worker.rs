@@ -21,10 +21,11 @@ use crate::endpoint::{Context, ControllerEnd, SwitchEnd};
 use crate::error::Error;
 use crate::fault::Faults;
 use crate::load::Load;
-use crate::plan::{Setup, Topology};
+use crate::plan::{Identity, Setup, Topology};
 use crate::run::{Due, Part, Run, Sides};
 use crate::sender::Next;
 use crate::switch::Served;
+use channel::{Tls, TlsFiles};
 use rustix::event::{Timespec, epoll};
 use std::cmp::Reverse;
 use std::net::{SocketAddr, TcpListener};
@@ -105,6 +106,8 @@ struct Peer {
 pub(crate) struct Worker {
     setup: Arc<Setup>,
     sides: Sides,
+    switch_tls: Option<Tls>,
+    controller_tls: Option<Tls>,
     clock: Clock,
     epoll: OwnedFd,
     listeners: Vec<TcpListener>,
@@ -155,6 +158,8 @@ impl Worker {
                 .map_err(|error| Error::Io("epoll".to_owned(), error.into()))?;
         }
         Ok(Self {
+            switch_tls: identity(setup.tls.switches.as_ref())?,
+            controller_tls: identity(setup.tls.controllers.as_ref())?,
             controllers: vec![Vec::new(); setup.tenants],
             switches: vec![None; dials.len()],
             setup,
@@ -354,6 +359,14 @@ impl Worker {
         self.flush_dirty();
         self.watch(token);
     }
+}
+
+fn identity(files: Option<&Identity>) -> Result<Option<Tls>, Error> {
+    let load = |files: &Identity| {
+        let Identity { private_key, certificate, ca } = files.clone();
+        Tls::load(&TlsFiles { private_key, certificate, ca_certificate: ca })
+    };
+    files.map(load).transpose().map_err(|error| Error::Tls(error.to_string()))
 }
 
 fn route_of_switch(

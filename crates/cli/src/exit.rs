@@ -66,7 +66,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
     }
     matches!(
         error.downcast_ref::<bench::Error>(),
-        Some(bench::Error::Setting { .. } | bench::Error::Arrivals(_))
+        Some(bench::Error::Setting { .. } | bench::Error::Arrivals(_) | bench::Error::Tls(_))
     )
 }
 

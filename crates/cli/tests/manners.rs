@@ -69,6 +69,22 @@ fn wrong_arguments_are_named_with_their_range() {
         (&["bench", "run", "--system", "x"], &["--system", "NAME=IP:PORT"]),
         (&["bench", "run", "--duration", "1", "--cut", "1"], &["cut", "half"]),
         (&["bench", "controller", "ssl:127.0.0.1:1"], &["tcp:"]),
+        (&["bench", "run", "--switch-tls", "a,b"], &["--switch-tls", "KEY,CERT,CA"]),
+        (
+            &[
+                "bench",
+                "run",
+                "--switch-tls",
+                "Cargo.toml,Cargo.toml,Cargo.toml",
+                "--system",
+                "direct",
+            ],
+            &["both sides or none"],
+        ),
+        (
+            &["bench", "run", "--switch-tls", "/no/k,b,c", "--system", "weir"],
+            &["/no/k", "No such file"],
+        ),
         (&["lab", "up", "singel,3"], &["singel", "single"]),
         (&["lab", "up", "single,1", "--protocols", "1.9"], &["--protocols", "1.3"]),
         (

@@ -6,6 +6,7 @@ use crate::endpoint::{Context, ControllerEnd, Effect, SwitchEnd};
 use crate::fault::Fault;
 use crate::run::Due;
 use crate::wire::be16;
+use channel::{CloseReason, TlsStream};
 use rustix::event::epoll;
 use std::cmp::Reverse;
 use std::net::{TcpListener, TcpStream};
@@ -28,8 +29,12 @@ impl Worker {
             }
             let Some(&address) = self.dials.get(index) else { continue };
             let nodelay = self.setup.switch_nodelay.unwrap_or(self.setup.nodelay);
+            let tls = self.switch_tls.as_ref();
             let connected = TcpStream::connect_timeout(&address, Duration::from_millis(200))
-                .and_then(|stream| Conn::new(stream, nodelay));
+                .and_then(|stream| {
+                    let tls = tls.map(|tls| TlsStream::connect(tls, address)).transpose();
+                    Conn::new(stream, nodelay, tls.map_err(std::io::Error::other)?)
+                });
             match connected {
                 Ok(mut conn) => {
                     let end = SwitchEnd::new(&self.setup, index, &mut conn.out);
@@ -51,7 +56,10 @@ impl Worker {
     pub(super) fn accept(&mut self, tenant: usize) {
         let accepted = self.listeners.get(tenant).map(TcpListener::accept);
         let Some(Ok((stream, _))) = accepted else { return };
-        if let Ok(mut conn) = Conn::new(stream, self.setup.nodelay) {
+        let Ok(tls) = self.controller_tls.as_ref().map(TlsStream::accept).transpose() else {
+            return;
+        };
+        if let Ok(mut conn) = Conn::new(stream, self.setup.nodelay, tls) {
             let end = ControllerEnd::new(&self.setup, tenant, &mut conn.out);
             self.add(conn, End::Controller(end));
         }
@@ -131,6 +139,11 @@ impl Worker {
     fn close(&mut self, token: usize) {
         let Some(peer) = self.peers.get_mut(token).and_then(Option::take) else { return };
         let _ = epoll::delete(&self.epoll, &peer.conn);
+        if let Some(reason) =
+            peer.conn.failure().filter(|reason| **reason != CloseReason::TlsTruncated)
+        {
+            self.faults.count(Fault::Tls { reason: reason.to_string() });
+        }
         self.homeless.extend(&peer.parked);
         match &peer.end {
             End::Switch(end) => {
@@ -199,7 +212,8 @@ impl Worker {
     fn read(&mut self, token: usize) {
         let Some(Some(peer)) = self.peers.get_mut(token) else { return };
         let slow = matches!(&peer.end, End::Switch(end) if end.is_slow());
-        let limit = if slow { READ_SLOWLY } else { READ_AT_ONCE };
+        let small = slow && !peer.conn.reads_records();
+        let limit = if small { READ_SLOWLY } else { READ_AT_ONCE };
         let Some(filled) = peer.conn.read(&mut self.scratch, limit) else {
             self.close(token);
             return;

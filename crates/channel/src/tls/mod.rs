@@ -7,4 +7,4 @@ mod stream;
 
 pub(crate) use config::{NOT_VERSION_3, is_unsupported_version};
 pub use config::{Tls, TlsFiles};
-pub(crate) use stream::TlsStream;
+pub use stream::TlsStream;

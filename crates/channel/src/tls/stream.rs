@@ -14,8 +14,10 @@ use crate::{CloseReason, Error};
 const PLAINTEXT_LIMIT: usize = 64 << 10;
 
 /// The TLS state of one connection. It owns no socket: the caller hands in the one to use.
+///
+/// [`crate::Connection`] is built on it; it is for callers that have a loop and buffers of their own.
 #[derive(Debug)]
-pub(crate) struct TlsStream {
+pub struct TlsStream {
     session: Connection,
     /// The end of the stream has been read below TLS.
     at_end: bool,
@@ -24,12 +26,14 @@ pub(crate) struct TlsStream {
 }
 
 impl TlsStream {
-    pub(crate) fn accept(tls: &Tls) -> Result<Self, Error> {
+    /// As the server, for a stream that was accepted.
+    pub fn accept(tls: &Tls) -> Result<Self, Error> {
         let session = ServerConnection::new(tls.server.clone()).map_err(cannot_start)?;
         Ok(Self::new(session.into()))
     }
 
-    pub(crate) fn connect(tls: &Tls, peer: SocketAddr) -> Result<Self, Error> {
+    /// As the client, for a stream to `peer`; its certificate is not compared with the address.
+    pub fn connect(tls: &Tls, peer: SocketAddr) -> Result<Self, Error> {
         let name = ServerName::IpAddress(peer.ip().into());
         let session = ClientConnection::new(tls.client.clone(), name).map_err(cannot_start)?;
         Ok(Self::new(session.into()))
@@ -40,17 +44,19 @@ impl TlsStream {
         TlsStream { session, at_end: false, failed: None }
     }
 
-    pub(crate) fn is_handshaking(&self) -> bool {
+    /// True until both sides have shown their certificates.
+    pub fn is_handshaking(&self) -> bool {
         self.session.is_handshaking()
     }
 
     /// True if records wait for the socket.
-    pub(crate) fn wants_write(&self) -> bool {
+    pub fn wants_write(&self) -> bool {
         self.session.wants_write()
     }
 
-    /// Reads decrypted bytes: `Ok(None)` if there are none now, `Ok(Some(0))` at the orderly end.
-    pub(crate) fn read<S: Read + Write>(
+    /// Reads decrypted bytes: `Ok(None)` if there are none now, `Ok(Some(0))` at the orderly end. Less than
+    /// `out` holds means that no decrypted bytes are left: the socket tells when there are more.
+    pub fn read<S: Read + Write>(
         &mut self,
         socket: &mut S,
         out: &mut [u8],
@@ -99,12 +105,12 @@ impl TlsStream {
     }
 
     /// Encrypts as much of `bytes` as rustls takes now, and says how much that was.
-    pub(crate) fn encrypt(&mut self, bytes: &[u8]) -> Result<usize, CloseReason> {
+    pub fn encrypt(&mut self, bytes: &[u8]) -> Result<usize, CloseReason> {
         self.session.writer().write(bytes).map_err(|error| CloseReason::from_io(&error))
     }
 
     /// Writes waiting records until none is left (`true`) or the socket is full (`false`).
-    pub(crate) fn write_records<W: Write>(&mut self, socket: &mut W) -> Result<bool, CloseReason> {
+    pub fn write_records<W: Write>(&mut self, socket: &mut W) -> Result<bool, CloseReason> {
         while self.session.wants_write() {
             match self.session.write_tls(socket) {
                 Ok(0) => return Ok(false),
@@ -120,7 +126,7 @@ impl TlsStream {
     }
 
     /// Queues close_notify: the peer can then tell an end from a cut (RFC 8446 §6.1).
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         self.session.send_close_notify();
     }
 }

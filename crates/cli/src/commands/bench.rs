@@ -12,7 +12,7 @@ pub mod values;
 use crate::exit::Exit;
 use crate::signals;
 use anyhow::Context;
-use bench::{Options, Setup, System, Topology, Verdict};
+use bench::{Identity, Options, Setup, System, TlsSides, Topology, Verdict};
 use report::Finding;
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -112,13 +112,25 @@ struct Ends {
     /// Leave Nagle's algorithm on at the generator's sockets (AGG instead of ND)
     #[arg(long)]
     nagle: bool,
+    /// The emulated switches speak TLS; their identity as PEM files, as for `ovs-vsctl set-ssl`
+    #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
+    switch_tls: Option<Identity>,
+    /// The emulated controllers speak TLS
+    #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
+    controller_tls: Option<Identity>,
+    /// Weir's own identity towards them [default: the controllers', else the switches']
+    #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
+    weir_tls: Option<Identity>,
 }
 
 impl Ends {
     fn setup(&self) -> Setup {
         let version = self.openflow.version();
         let threads = usize::from(self.threads);
-        Setup { version, threads, nodelay: !self.nagle, ..Setup::new(Topology::Direct, 1) }
+        let (switches, controllers) = (self.switch_tls.clone(), self.controller_tls.clone());
+        let own = [&self.weir_tls, &controllers, &switches].into_iter().flatten().next().cloned();
+        let tls = TlsSides { switches, controllers, system: own };
+        Setup { version, threads, nodelay: !self.nagle, tls, ..Setup::new(Topology::Direct, 1) }
     }
 }
 

@@ -182,10 +182,7 @@ impl Plan {
             });
         }
         // What is wrong is told before the first run, not in the middle.
-        for case in &cases {
-            case.setup.check()?;
-            case.load.check(&case.setup)?;
-        }
+        cases.iter().try_for_each(Case::check)?;
         let tool = "reproduce basta2017".to_owned();
         let criteria = Box::new(|_: &[report::Point]| Vec::new());
         Ok(Comparison { tool, cases, criteria, kind: Kind::PacketOut })

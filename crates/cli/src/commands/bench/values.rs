@@ -1,6 +1,6 @@
 //! What `weir bench`'s options are made of, and how they are read.
 
-use bench::{Kind, Shape, System, Version};
+use bench::{Identity, Kind, Shape, System, Version};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -127,6 +127,16 @@ pub fn external_by_ports(text: &str) -> Result<System, String> {
     parse().ok_or_else(|| {
         "not NAME=SWITCHPORT,CONTROLLERBASE[/PID], ports from 1 to 65535, as in flowvisor=6633,6701".to_owned()
     })
+}
+
+/// Three PEM files: `KEY,CERT,CA`.
+pub fn identity(text: &str) -> Result<Identity, String> {
+    match text.split(',').collect::<Vec<_>>()[..] {
+        [key, certificate, ca] if ![key, certificate, ca].contains(&"") => {
+            Ok(Identity { private_key: key.into(), certificate: certificate.into(), ca: ca.into() })
+        }
+        _ => Err("not three PEM files: KEY,CERT,CA".to_owned()),
+    }
 }
 
 /// `constant`, `poisson` or `burst:N`.
