@@ -44,7 +44,7 @@ pub use module::{Bench, Channel, Event, Gauge, Generated, Module, Orders, Traffi
 pub use modules::{Common, Experiment};
 pub use record::{Case, Measure, Record};
 pub use request::Request;
-pub use rule::{Action, Mac, Match, Rule};
+pub use rule::{Action, Mac, Match, Rule, Vlan};
 pub use runtime::{Outcome, RunOptions, run};
 pub use tables::Tables;
 pub use testbed::{

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use openflow::Version;
-use packet::{Headers, Observation};
+use packet::{Headers, Observation, Timestamp};
 
 use crate::message::Message;
 use crate::record::Record;
@@ -155,6 +155,23 @@ pub struct Bench {
     pub has_switch: bool,
     /// What probes carry to be told from all else.
     pub tag: u64,
+    /// What the time of day, which probes carry, is ahead of the testbed's clock, ns.
+    pub day_ahead: u64,
+}
+
+impl Bench {
+    /// A time of the testbed's clock as the time of day that probes carry.
+    pub fn day(&self, at: u64) -> Timestamp {
+        Timestamp(at.saturating_add(self.day_ahead))
+    }
+
+    /// The probe in a frame that came at a time, its times on the testbed's clock.
+    pub fn probe(&self, frame: &[u8], at: u64) -> Option<Observation> {
+        let mut probe = Observation::parse(frame, self.tag, self.day(at))?;
+        probe.sent = Timestamp(probe.sent.0.saturating_sub(self.day_ahead));
+        probe.arrived = Timestamp(at);
+        Some(probe)
+    }
 }
 
 /// A data channel.

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 use packet::Headers;
 
-use crate::rule::{Mac, Match};
+use crate::rule::{Mac, Match, Vlan};
 
 /// Ethernet source of all probes.
 pub const SOURCE_MAC: Mac = [0x02, 0x57, 0x45, 0x00, 0x00, 0x01];
@@ -68,7 +68,7 @@ pub fn flow_match(index: u32, kind: MatchKind, in_port: u32) -> Match {
         MatchKind::Exact => Match {
             in_port: Some(in_port),
             destination_mac: Some(DESTINATION_MAC),
-            untagged: true,
+            vlan: Some(Vlan::Untagged),
             tos: Some(0),
             source: Some(SOURCE),
             source_port: Some(SOURCE_PORT),

@@ -10,6 +10,15 @@ use openflow::{ListBuf, v10, v13};
 /// A hardware address.
 pub type Mac = [u8; 6];
 
+/// Whether there is a VLAN tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vlan {
+    /// None.
+    Untagged,
+    /// One with this id.
+    Id(u16),
+}
+
 /// Which packets: IPv4 is implied by whatever needs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Match {
@@ -19,8 +28,8 @@ pub struct Match {
     pub source_mac: Option<Mac>,
     /// Ethernet destination.
     pub destination_mac: Option<Mac>,
-    /// Without VLAN tag.
-    pub untagged: bool,
+    /// VLAN tag.
+    pub vlan: Option<Vlan>,
     /// Type of service; the upper six bits count.
     pub tos: Option<u8>,
     /// IPv4 source.
@@ -60,10 +69,17 @@ impl Match {
             wire.dl_dst = mac;
             given |= W::DL_DST;
         }
-        if self.untagged {
-            // The priority is then without meaning, but an entry is exact only if it is given too.
-            wire.dl_vlan = v10::VLAN_NONE;
-            given |= W::DL_VLAN | W::DL_VLAN_PCP;
+        match self.vlan {
+            Some(Vlan::Untagged) => {
+                // The priority is without meaning, but an entry is exact only if it is given too.
+                wire.dl_vlan = v10::VLAN_NONE;
+                given |= W::DL_VLAN | W::DL_VLAN_PCP;
+            }
+            Some(Vlan::Id(id)) => {
+                wire.dl_vlan = id;
+                given |= W::DL_VLAN;
+            }
+            None => {}
         }
         if self.is_ipv4() {
             wire.dl_type = ETHERTYPE_IPV4;
@@ -108,7 +124,11 @@ impl Match {
         exact(OxmField::IN_PORT, self.in_port.map(u128::from));
         exact(OxmField::ETH_DST, self.destination_mac.map(mac_number));
         exact(OxmField::ETH_SRC, self.source_mac.map(mac_number));
-        exact(OxmField::VLAN_VID, self.untagged.then_some(u128::from(v13::VLAN_NONE)));
+        let vlan = self.vlan.map(|vlan| match vlan {
+            Vlan::Untagged => v13::VLAN_NONE,
+            Vlan::Id(id) => id | v13::VLAN_PRESENT,
+        });
+        exact(OxmField::VLAN_VID, vlan.map(u128::from));
         exact(OxmField::ETH_TYPE, self.is_ipv4().then_some(u128::from(ETHERTYPE_IPV4)));
         exact(OxmField::IP_DSCP, self.tos.map(|tos| u128::from(tos >> 2)));
         exact(OxmField::IP_PROTO, self.is_udp().then_some(u128::from(PROTOCOL_UDP)));

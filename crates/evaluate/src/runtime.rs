@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::error::{Error, Result};
 use crate::message::Message;
@@ -55,11 +55,14 @@ pub fn run(
     module: &mut dyn Module,
     options: &RunOptions<'_>,
 ) -> Result<Outcome> {
+    let epoch = EPOCH.fetch_add(1, Ordering::Relaxed);
     let mut run = Run {
         timers: BinaryHeap::new(),
         armed: HashMap::new(),
         queue: VecDeque::new(),
-        next_xid: 0x1000,
+        epoch,
+        generators: Vec::new(),
+        next_xid: epoch.wrapping_mul(0x0100_0000).wrapping_add(0x1000),
         record: Record::default(),
     };
     let patience = if testbed.bench().has_switch { options.patience } else { 0 };
@@ -73,6 +76,9 @@ pub fn run(
     };
     let drops = testbed.capture_drops();
     let ended = run.drive(testbed, module, options);
+    for generator in std::mem::take(&mut run.generators) {
+        testbed.stop(generator);
+    }
     let lost = testbed.capture_drops().saturating_sub(drops);
     if lost > 0 {
         run.record.finding("capture-drops", format!("the capture lost {lost} frames because they were not read fast enough: losses below may be the tool's own"));
@@ -101,7 +107,8 @@ fn clean_up(
     let _ = Request::DeleteOwn.write(version, 1, &mut bytes);
     let _ = Request::Barrier.write(version, 2, &mut bytes);
     testbed.send(bytes, None)?;
-    let Some(before) = before else { return Ok(()) };
+    // Nothing to compare with: time for the switch to do it at least.
+    let Some(before) = before else { return pass(testbed, SECOND) };
     // A switch that lies about barriers deletes late as well: look more than once.
     let mut difference = None;
     for _ in 0..5 {
@@ -125,7 +132,14 @@ fn pass(testbed: &mut dyn Testbed, ns: u64) -> Result<()> {
     Ok(())
 }
 
+/// Tells the generators and transaction ids of one run from those of the one before it, whose last
+/// events may still be on their way.
+static EPOCH: AtomicU32 = AtomicU32::new(1);
+
 struct Run {
+    epoch: u32,
+    /// Those that were started, by the testbed's numbers.
+    generators: Vec<u32>,
     /// By time; then the timer and the number of its arming.
     timers: BinaryHeap<Reverse<(u64, u32, u64)>>,
     /// The latest arming of each timer.
@@ -194,13 +208,21 @@ impl Run {
                 Ok(None)
             }
             Happening::Generated { generator, report } => {
-                let event = Event::Generated { generator: *generator, report };
+                if generator >> 16 != self.epoch & 0xffff {
+                    return Ok(None);
+                }
+                let event = Event::Generated { generator: generator & 0xffff, report };
                 self.tell(testbed, module, at, &event)
             }
             Happening::Reading { gauge, value } => {
                 self.tell(testbed, module, at, &Event::Reading { gauge, value: *value })
             }
         }
+    }
+
+    /// The testbed's number of a module's generator, of which there may be 65,536.
+    fn number(&self, generator: u32) -> u32 {
+        self.epoch << 16 | generator & 0xffff
     }
 
     fn answer_echo(&self, testbed: &mut dyn Testbed, xid: u32, bytes: &[u8]) -> Result<()> {
@@ -258,9 +280,13 @@ impl Run {
                 Order::Send { bytes, mark } => testbed.send(bytes, mark)?,
                 Order::Generate { generator, traffic } => {
                     check(testbed, &traffic)?;
-                    testbed.generate(generator, &traffic)?;
+                    let number = self.number(generator);
+                    if !self.generators.contains(&number) {
+                        self.generators.push(number);
+                    }
+                    testbed.generate(number, &traffic)?;
                 }
-                Order::Stop { generator } => testbed.stop(generator),
+                Order::Stop { generator } => testbed.stop(self.number(generator)),
                 Order::Timer { timer, at } => {
                     let arming = self.armed.entry(timer).or_default();
                     *arming += 1;

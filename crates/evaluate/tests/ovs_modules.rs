@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use channel::{Address, Listener};
 use common::{VERSIONS, codes, never};
-use evaluate::modules::{Change, Delete, Insert};
+use evaluate::modules::{
+    Capacity, Change, Delete, Insert, Interaction, Modify, Packets, PathDelay, PortStatus,
+    Statistics, Timestamp, Way,
+};
 use evaluate::{
     Case, Common, DataPort, Experiment, Gauges, Outcome, Real, RealOptions, RunOptions,
     SwitchAddress, run,
@@ -92,5 +95,117 @@ fn ovs_updates() {
         }
         drop(real);
         lab.down().unwrap();
+    }
+}
+
+#[test]
+fn ovs_every_other_experiment() {
+    if lab::testing::skip("ovs_every_other_experiment", Requirements::ALL) {
+        return;
+    }
+    const DURATION: u64 = 200_000_000;
+    let little = Common { repetitions: 1, rate: 1_000.0, ..Common::default() };
+    let packets =
+        |way| Packets { duration: DURATION, most: 1_000.0, ..Packets::new(little.clone(), way) };
+    // Each with a case and a metric that has to be there.
+    let rate = Case::new().with("rate", 1_000.0);
+    let forward = Case::new().with("actions", 0u32).with("set", "forward");
+    let flow = Case::new().with("kind", "flow").with("rules", 100u32).with("polls_per_s", 10.0);
+    let length = |length: u32| rate.clone().with("length", length);
+    let experiments: Vec<(Box<dyn Experiment>, Case, &str)> = vec![
+        (
+            Box::new(Modify { duration: DURATION, ..Modify::new(little.clone()) }),
+            forward,
+            "median_us",
+        ),
+        (
+            Box::new(PathDelay {
+                duration: DURATION,
+                rates: vec![1_000.0],
+                ..PathDelay::new(little.clone())
+            }),
+            length(1_500),
+            "median_us",
+        ),
+        (
+            Box::new(Capacity { limit: 500, ..Capacity::new(little.clone()) }),
+            Case::new().with("match", "exact"),
+            "capacity_rules",
+        ),
+        (Box::new(packets(Way::In)), rate.clone(), "median_us"),
+        (Box::new(packets(Way::Out)), rate.clone(), "median_us"),
+        (
+            Box::new(Statistics {
+                rules: 100,
+                polls: vec![10.0],
+                ..Statistics::new(little.clone())
+            }),
+            flow,
+            "cpu_percent",
+        ),
+        (
+            Box::new(Interaction {
+                rules: 10,
+                table: 50,
+                polls: vec![20.0],
+                common: little.clone(),
+            }),
+            Case::new()
+                .with("rules", 10u32)
+                .with("match", "exact")
+                .with("priority", "equal")
+                .with("others", 40u32)
+                .with("polls_per_s", 20.0),
+            "last_rule_us",
+        ),
+        (
+            Box::new(PortStatus { common: little.clone() }),
+            Case::new().with("link", "down"),
+            "port_status_us",
+        ),
+        (
+            Box::new(Timestamp { common: little.clone(), duration: DURATION }),
+            length(100),
+            "kernel_drift_ppm",
+        ),
+    ];
+    for (name, version) in ["o10", "o13"].into_iter().zip(VERSIONS) {
+        let (lab, mut real) = open(name, version);
+        for (experiment, case, metric) in &experiments {
+            let outcome = measure(&mut real, &**experiment);
+            let name = experiment.name();
+            let samples = outcome.record.samples(case, metric);
+            assert!(!samples.is_empty(), "{name} {version:?} {case:?} {metric}");
+            // What is forwarded is changed as it should be, with right checksums.
+            let wrong = ["not-changed", "checksum", "rules-vanish", "statistics-incomplete"];
+            assert!(
+                !codes(&outcome).iter().any(|code| wrong.contains(code)),
+                "{name} {version:?} {:?}",
+                outcome.record.findings()
+            );
+        }
+        drop(real);
+        lab.down().unwrap();
+    }
+}
+
+#[test]
+fn ovs_an_interface_or_port_that_is_not_there_is_named() {
+    if lab::testing::skip("ovs_an_interface_or_port_that_is_not_there_is_named", Requirements::ALL)
+    {
+        return;
+    }
+    let missing = |interface: &str, namespace: Option<&str>| DataPort {
+        interface: interface.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        switch_port: 1,
+    };
+    for (port, sentence) in [
+        (missing("no-such", None), "no interface \"no-such\""),
+        (missing("eth0", Some("no-such")), "no network namespace \"no-such\""),
+    ] {
+        let error =
+            evaluate::Looped::open([port.clone(), port]).err().map(|error| error.to_string());
+        assert!(error.as_deref().is_some_and(|error| error.contains(sentence)), "{error:?}");
     }
 }

@@ -43,6 +43,22 @@ enum Command {
     Delete(One<modules::Delete>),
     /// Change entries while statistics are polled
     Interaction(One<modules::Interaction>),
+    /// Delay, deviation and loss of forwarding and of each modification
+    Modify(One<modules::Modify>),
+    /// How many entries fit, and the time of an insertion as the table fills
+    Capacity(One<modules::Capacity>),
+    /// Latency and loss of PACKET_IN against rate, and the highest rate without loss
+    PacketIn(One<modules::PacketIn>),
+    /// The same for PACKET_OUT
+    PacketOut(One<modules::PacketOut>),
+    /// What polling of statistics costs
+    Statistics(One<modules::Statistics>),
+    /// Delay from port to port against rate and frame size
+    PathDelay(One<modules::PathDelay>),
+    /// From a link's change until its PORT_STATUS
+    PortStatus(One<modules::PortStatus>),
+    /// Delay and rate of each queue of the receiving port
+    Queue(One<modules::Queue>),
     /// How precise the tool's own capture is
     Timestamp(One<modules::Timestamp>),
 }
@@ -54,6 +70,14 @@ impl Evaluate {
             Command::Change(it) => it.run(),
             Command::Delete(it) => it.run(),
             Command::Interaction(it) => it.run(),
+            Command::Modify(it) => it.run(),
+            Command::Capacity(it) => it.run(),
+            Command::PacketIn(it) => it.run(),
+            Command::PacketOut(it) => it.run(),
+            Command::Statistics(it) => it.run(),
+            Command::PathDelay(it) => it.run(),
+            Command::PortStatus(it) => it.run(),
+            Command::Queue(it) => it.run(),
             Command::Timestamp(it) => it.run(),
         }
     }

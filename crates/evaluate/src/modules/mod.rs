@@ -2,17 +2,34 @@
 //!
 //! Each is a value that says what to measure ([`Experiment`]), and makes the [`Module`] that does it.
 
+mod capacity;
 mod change;
 mod delete;
 mod insert;
 mod interaction;
+mod modify;
+mod packets;
+mod path;
+mod path_delay;
+mod port_status;
+mod queue;
+mod search;
+mod setup;
+mod statistics;
 mod timestamp;
 mod update;
 
+pub use capacity::Capacity;
 pub use change::Change;
 pub use delete::Delete;
 pub use insert::{Insert, MatchKind, Priorities};
 pub use interaction::Interaction;
+pub use modify::{Modification, Modify};
+pub use packets::{Packets, Way};
+pub use path_delay::PathDelay;
+pub use port_status::PortStatus;
+pub use queue::Queue;
+pub use statistics::{Kind as StatisticsKind, Statistics};
 pub use timestamp::Timestamp;
 
 use crate::module::Module;

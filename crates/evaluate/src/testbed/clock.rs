@@ -32,6 +32,11 @@ impl Clock {
         self.origin.elapsed().as_nanos() as u64
     }
 
+    /// What the time of day is ahead of this clock, ns.
+    pub(crate) fn day_ahead(self) -> u64 {
+        self.offset
+    }
+
     /// A time of day on this clock.
     pub(crate) fn of(self, time: Timestamp) -> u64 {
         time.0.saturating_sub(self.offset)

@@ -119,6 +119,7 @@ impl Emulated {
             channels: channels.collect(),
             has_switch: true,
             tag: 0x5745_4952_0000_0001,
+            day_ahead: 0,
         };
         let mut switch = Switch::new(config);
         let (mut out, mut hello) = (Vec::new(), Vec::new());

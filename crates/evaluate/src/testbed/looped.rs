@@ -40,6 +40,7 @@ impl Looped {
             channels: channels.into(),
             has_switch: false,
             tag,
+            day_ahead: clock.day_ahead(),
         };
         Ok(Looped { bench, clock, inbox: Some(inbox), data, pending: VecDeque::new() })
     }

@@ -102,6 +102,7 @@ impl Real {
             channels: options.ports.iter().map(channel).collect(),
             has_switch: true,
             tag,
+            day_ahead: clock.day_ahead(),
         };
         let (inbox, gauges) = (Some(inbox), options.gauges);
         Ok(Real { bench, clock, inbox, data, control, pending: VecDeque::new(), gauges })

@@ -1,0 +1,189 @@
+//! `capacity`: how many entries fit, and how the time of an insertion grows as the table fills.
+//!
+//! Entries are added in batches, each acknowledged by a barrier, until one is refused or the limit is
+//! reached. Then the switch is asked how many there are: one that takes entries and forgets them is
+//! found out.
+
+use crate::message::Message;
+use crate::module::{Event, Module, Orders};
+use crate::modules::update::error_name;
+use crate::modules::{Common, Experiment};
+use crate::probe::{MatchKind, flow_match};
+use crate::record::{Case, Measure};
+use crate::request::Request;
+use crate::rule::{Action, Rule};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Capacity {
+    /// What all modules share.
+    pub common: Common,
+    /// How entries match.
+    pub match_: MatchKind,
+    /// Where it ends even if the switch takes more.
+    pub limit: u32,
+    /// Entries per barrier.
+    pub batch: u32,
+}
+
+impl Capacity {
+    /// Exact entries in batches of 100, up to 10,000.
+    pub fn new(common: Common) -> Capacity {
+        Capacity { common, match_: MatchKind::Exact, limit: 10_000, batch: 100 }
+    }
+}
+
+impl Experiment for Capacity {
+    fn name(&self) -> &'static str {
+        "capacity"
+    }
+
+    fn module(&self) -> Box<dyn Module> {
+        Box::new(Run {
+            plan: self.clone(),
+            left: self.common.repetitions,
+            filled: 0,
+            batch: 0,
+            started: 0,
+            first: 0,
+            barrier: 0,
+            refused: None,
+            asked: None,
+        })
+    }
+}
+
+struct Run {
+    plan: Capacity,
+    left: u32,
+    /// Entries that are in.
+    filled: u32,
+    /// Entries under way.
+    batch: u32,
+    started: u64,
+    /// Transaction ids of the batch's first FLOW_MOD and of its barrier.
+    first: u32,
+    barrier: u32,
+    /// The first refusal: how many of the batch went in before it, and its name.
+    refused: Option<(u32, (u16, u16))>,
+    /// The question how many there are.
+    asked: Option<u32>,
+}
+
+const PATIENCE: u32 = 1;
+/// Parts of the fill that are told apart.
+const PARTS: u32 = 20;
+/// `OFPFMFC_ALL_TABLES_FULL` of 1.0 and `OFPFMFC_TABLE_FULL` of 1.3.
+const FULL: [(u16, u16); 2] = [(3, 0), (5, 1)];
+/// The number of entries that fit.
+pub(crate) const CAPACITY: Measure =
+    Measure { name: "capacity_rules", unit: "", better: report::Better::Higher };
+const FULL_SEEN: Measure = Measure::plain("full_seen");
+const RULE_US: Measure = Measure::us("rule_us");
+
+impl Run {
+    fn case(&self) -> Case {
+        let name = match self.plan.match_ {
+            MatchKind::Exact => "exact",
+            MatchKind::Wildcard => "wildcard",
+        };
+        Case::new().with("match", name)
+    }
+
+    fn add(&mut self, orders: &mut Orders<'_>) {
+        self.batch = self.plan.batch.min(self.plan.limit - self.filled);
+        if self.batch == 0 {
+            return self.ask(orders);
+        }
+        let (input, output) = (orders.port(0), orders.port(1));
+        let rule = |index| Rule {
+            match_: flow_match(index, self.plan.match_, input),
+            priority: 0x8000,
+            actions: vec![Action::Output(output)],
+        };
+        let mut requests: Vec<_> = (self.filled..self.filled + self.batch)
+            .map(|index| Request::Add(rule(index)))
+            .collect();
+        requests.push(Request::Barrier);
+        self.started = orders.now();
+        self.barrier = orders.send_all(&requests, None);
+        self.first = self.barrier.wrapping_sub(self.batch);
+        orders.after(self.plan.common.patience, PATIENCE);
+    }
+
+    fn acknowledge(&mut self, at: u64, orders: &mut Orders<'_>) {
+        let took = self.refused.map_or(self.batch, |(before, _)| before);
+        let each = at.saturating_sub(self.started) as f64 / 1e3 / f64::from(self.batch.max(1));
+        let part = (self.plan.limit / PARTS).max(self.plan.batch);
+        let case = self.case().with("fill_up_to", (self.filled / part + 1) * part);
+        if self.refused.is_none() {
+            orders.record.sample(&case, RULE_US, each);
+        }
+        self.filled += took;
+        match self.refused {
+            Some(_) => self.ask(orders),
+            None => self.add(orders),
+        }
+    }
+
+    fn ask(&mut self, orders: &mut Orders<'_>) {
+        self.asked = Some(orders.send(&Request::AggregateStatistics));
+        orders.after(self.plan.common.patience, PATIENCE);
+    }
+
+    fn conclude(&mut self, there: u32, orders: &mut Orders<'_>) {
+        let case = self.case();
+        let record = &mut *orders.record;
+        record.sample(&case, CAPACITY, f64::from(self.filled.min(there)));
+        record.sample(&case, FULL_SEEN, if self.refused.is_some() { 1.0 } else { 0.0 });
+        if there < self.filled {
+            record.finding(
+                "rules-vanish",
+                format!("the switch acknowledged {} entries and has {there}", self.filled),
+            );
+        }
+        if let Some((_, code)) = self.refused.filter(|(_, code)| !FULL.contains(code)) {
+            let name = error_name(code, orders);
+            let text = format!(
+                "entry {} was refused for another reason than a full table: {name}",
+                self.filled + 1
+            );
+            orders.record.finding("refused", text);
+        }
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return orders.end();
+        }
+        (self.filled, self.refused, self.asked) = (0, None, None);
+        orders.send(&Request::DeleteOwn);
+        self.add(orders);
+    }
+}
+
+impl Module for Run {
+    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
+        match event {
+            Event::Start => self.add(orders),
+            Event::Message { xid, message, .. } => match message {
+                Message::BarrierReply if *xid == self.barrier => self.acknowledge(at, orders),
+                Message::AggregateStatistics { flows, .. } if self.asked == Some(*xid) => {
+                    self.conclude(*flows, orders);
+                }
+                Message::Error { code } if self.asked == Some(*xid) => {
+                    let name = error_name(*code, orders);
+                    orders.give_up(format!("the switch refused a question: {name}"));
+                }
+                Message::Error { code } if xid.wrapping_sub(self.first) < self.batch => {
+                    let before = xid.wrapping_sub(self.first);
+                    self.refused.get_or_insert((before, *code));
+                }
+                _ => {}
+            },
+            Event::Timer { timer: PATIENCE } => orders.give_up(format!(
+                "the switch has not answered after {} entries",
+                self.filled + self.batch
+            )),
+            _ => {}
+        }
+    }
+}

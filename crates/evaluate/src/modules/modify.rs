@@ -1,0 +1,175 @@
+//! `modify`: delay, deviation and loss of plain forwarding, of each modification and of combinations
+//! (OFLOPS, section 4.1, table 2; its modules `action_delay`, `action_scalability`, `vlan_mod`).
+//!
+//! A probe that was forwarded without the change, or with a wrong checksum, is a finding.
+
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use packet::VlanTag;
+
+use crate::module::{Event, Module, Orders};
+use crate::modules::path::{Path, Trial};
+use crate::modules::{Common, Experiment, MILLISECOND};
+use crate::probe::headers;
+use crate::record::Case;
+use crate::rule::Action;
+
+/// A modification of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Modification {
+    /// Ethernet source.
+    SourceMac,
+    /// Ethernet destination.
+    DestinationMac,
+    /// IPv4 source.
+    SourceIp,
+    /// IPv4 destination.
+    DestinationIp,
+    /// Type of service.
+    Tos,
+    /// UDP source port.
+    SourcePort,
+    /// UDP destination port.
+    DestinationPort,
+    /// VLAN priority; adds a tag.
+    VlanPriority,
+    /// VLAN id; adds a tag.
+    VlanId,
+    /// Takes the tag away that the probes then carry.
+    StripVlan,
+}
+
+impl Modification {
+    /// The ten of OpenFlow 1.0.
+    pub const ALL: [Modification; 10] = [
+        Modification::SourceMac,
+        Modification::DestinationMac,
+        Modification::SourceIp,
+        Modification::DestinationIp,
+        Modification::Tos,
+        Modification::SourcePort,
+        Modification::DestinationPort,
+        Modification::VlanPriority,
+        Modification::VlanId,
+        Modification::StripVlan,
+    ];
+
+    /// What commands and results call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Modification::SourceMac => "source-mac",
+            Modification::DestinationMac => "destination-mac",
+            Modification::SourceIp => "source-ip",
+            Modification::DestinationIp => "destination-ip",
+            Modification::Tos => "tos",
+            Modification::SourcePort => "source-port",
+            Modification::DestinationPort => "destination-port",
+            Modification::VlanPriority => "vlan-priority",
+            Modification::VlanId => "vlan-id",
+            Modification::StripVlan => "strip-vlan",
+        }
+    }
+
+    /// The action, on values that no probe has of itself.
+    fn action(self) -> Action {
+        match self {
+            Modification::SourceMac => Action::SetSourceMac([2, 0x57, 0x45, 1, 1, 1]),
+            Modification::DestinationMac => Action::SetDestinationMac([2, 0x57, 0x45, 1, 1, 2]),
+            Modification::SourceIp => Action::SetSource(Ipv4Addr::new(198, 19, 255, 1)),
+            Modification::DestinationIp => Action::SetDestination(Ipv4Addr::new(198, 19, 255, 2)),
+            Modification::Tos => Action::SetTos(0x48),
+            Modification::SourcePort => Action::SetSourcePort(9001),
+            Modification::DestinationPort => Action::SetDestinationPort(9002),
+            Modification::VlanPriority => Action::SetVlanPriority(5),
+            Modification::VlanId => Action::SetVlanId(123),
+            Modification::StripVlan => Action::StripVlan,
+        }
+    }
+
+    fn needs_tag(self) -> bool {
+        matches!(self, Modification::VlanPriority | Modification::VlanId)
+    }
+}
+
+impl FromStr for Modification {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Modification, String> {
+        let known = Modification::ALL.into_iter().find(|it| it.name() == text);
+        known.ok_or_else(|| {
+            let names: Vec<_> = Modification::ALL.iter().map(|it| it.name()).collect();
+            format!("{text:?} is not one of {}", names.join(", "))
+        })
+    }
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Modify {
+    /// What all modules share.
+    pub common: Common,
+    /// How long each repetition lasts, ns.
+    pub duration: u64,
+    /// Sets of modifications that an entry makes; an empty one only forwards.
+    pub sets: Vec<Vec<Modification>>,
+}
+
+impl Modify {
+    /// Forwarding, each modification, and then 2, 4, 6 and 9 of them at once.
+    pub fn new(common: Common) -> Modify {
+        let all = Modification::ALL;
+        let mut sets = vec![Vec::new()];
+        sets.extend(all.iter().map(|one| vec![*one]));
+        sets.extend([2, 4, 6, 9].map(|count| all.iter().copied().take(count).collect()));
+        Modify { common, duration: 1_000 * MILLISECOND, sets }
+    }
+
+    fn trial(&self, set: &[Modification], out: u32) -> Trial {
+        let name = match set {
+            [] => "forward".to_owned(),
+            set => set.iter().map(|it| it.name()).collect::<Vec<_>>().join("+"),
+        };
+        let mut headers = headers(0);
+        let strips = set.contains(&Modification::StripVlan);
+        if strips {
+            headers.vlan = Some(VlanTag { id: 100, priority: 3 });
+        }
+        let mut actions = Vec::new();
+        if !strips && set.iter().any(|it| it.needs_tag()) {
+            actions.push(Action::PushVlan);
+        }
+        actions.extend(set.iter().map(|it| it.action()));
+        actions.push(Action::Output(out));
+        let case = Case::new().with("actions", set.len()).with("set", name);
+        let length = self.common.length.max(packet::ProbeTemplate::shortest(&headers));
+        Trial { case, actions, headers, length, rate: self.common.rate }
+    }
+}
+
+impl Experiment for Modify {
+    fn name(&self) -> &'static str {
+        "modify"
+    }
+
+    fn module(&self) -> Box<dyn Module> {
+        Box::new(Late { plan: self.clone(), path: None })
+    }
+}
+
+/// Makes its trials when it knows the ports.
+struct Late {
+    plan: Modify,
+    path: Option<Path>,
+}
+
+impl Module for Late {
+    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
+        let path = self.path.get_or_insert_with(|| {
+            let (plan, out) = (&self.plan, orders.port(1));
+            let trials = plan.sets.iter().map(|set| plan.trial(set, out)).collect();
+            Path::new(trials, plan.common.repetitions, plan.duration, plan.common.patience)
+        });
+        path.handle(at, event, orders);
+    }
+}

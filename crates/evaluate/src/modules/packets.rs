@@ -1,0 +1,254 @@
+//! `packet-in` and `packet-out`: latency and loss against rate, and the highest rate without loss.
+//!
+//! ```text
+//!   packet-in:   probe ──▶ port ──▶ PACKET_IN     from the probe's own stamp until the message is read
+//!   packet-out:  PACKET_OUT ──▶ port ──▶ probe    from the intended time of sending until the arrival
+//! ```
+//!
+//! Rates double until something is lost, then the gap is halved. A trial in which the generator itself
+//! fell behind ends the search: what is beyond that was not seen.
+
+use packet::ProbeTemplate;
+
+use crate::message::Message;
+use crate::module::{Event, Module, Orders, Traffic};
+use crate::modules::path::{LOSS, MEDIAN};
+use crate::modules::search::Search;
+use crate::modules::setup::{Setup, for_all_probes};
+use crate::modules::{Common, Experiment, MILLISECOND};
+use crate::probe::headers;
+use crate::record::{Case, Measure};
+use crate::request::Request;
+use crate::rule::Action;
+use report::{Histogram, Precision};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Packets {
+    /// What all modules share; the rate is where the search begins.
+    pub common: Common,
+    /// How long each trial lasts, ns.
+    pub duration: u64,
+    /// The highest rate that is tried, per second.
+    pub most: f64,
+    /// Which way.
+    pub way: Way,
+}
+
+/// From the data plane to the controller or back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// PACKET_IN.
+    In,
+    /// PACKET_OUT.
+    Out,
+}
+
+impl Packets {
+    /// From 1,000 a second up to 200,000, a second each.
+    pub fn new(common: Common, way: Way) -> Packets {
+        let common = Common { rate: 1_000.0, ..common };
+        Packets { common, duration: 1_000 * MILLISECOND, most: 200_000.0, way }
+    }
+}
+
+impl Experiment for Packets {
+    fn name(&self) -> &'static str {
+        match self.way {
+            Way::In => "packet-in",
+            Way::Out => "packet-out",
+        }
+    }
+
+    fn module(&self) -> Box<dyn Module> {
+        Box::new(Run {
+            search: Search::new(self.common.rate, self.most),
+            plan: self.clone(),
+            left: self.common.repetitions,
+            setup: Setup::default(),
+            trial: Trial::default(),
+            template: None,
+        })
+    }
+}
+
+struct Run {
+    plan: Packets,
+    search: Search,
+    left: u32,
+    setup: Setup,
+    trial: Trial,
+    template: Option<ProbeTemplate>,
+}
+
+/// One rate.
+struct Trial {
+    start: u64,
+    sent: u32,
+    count: u32,
+    received: u32,
+    delays: Histogram,
+    /// When the last of what was sent left late, ns.
+    late: u64,
+    /// Sequence numbers begin here, so that stragglers of the trial before are not counted.
+    first: u32,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        let delays = Histogram::new(Precision::Fine);
+        Trial { start: 0, sent: 0, count: 0, received: 0, delays, late: 0, first: 0 }
+    }
+}
+
+const GENERATOR: u32 = 1;
+const TICK: u32 = 1;
+const TAIL: u32 = 2;
+/// How often PACKET_OUTs that are due are sent, ns.
+const TICK_NS: u64 = MILLISECOND / 2;
+/// What is still under way at the end of a trial gets this long, ns.
+const TAIL_NS: u64 = 500 * MILLISECOND;
+/// How late the sender may be at the end, as a share of the trial.
+const LATE: f64 = 0.05;
+
+impl Run {
+    fn begin(&mut self, orders: &mut Orders<'_>) {
+        let count = (self.search.rate() * self.plan.duration as f64 / 1e9).max(1.0) as u32;
+        let first = self.trial.first.wrapping_add(self.trial.count);
+        self.trial = Trial { start: orders.now(), count, first, ..Trial::default() };
+        match self.plan.way {
+            Way::In => orders.generate(
+                GENERATOR,
+                Traffic {
+                    channel: 0,
+                    headers: vec![headers(0)],
+                    length: self.plan.common.length,
+                    rate: self.search.rate(),
+                    count,
+                    first,
+                },
+            ),
+            Way::Out => self.send_due(orders),
+        }
+    }
+
+    /// Sends the PACKET_OUTs that are due.
+    fn send_due(&mut self, orders: &mut Orders<'_>) {
+        let Some(template) = &mut self.template else { return };
+        let (port, now) = (orders.port(1), orders.now());
+        let interval = 1e9 / self.search.rate();
+        let mut requests = Vec::new();
+        while self.trial.sent < self.trial.count {
+            let intended = self.trial.start + (f64::from(self.trial.sent) * interval) as u64;
+            if intended > now {
+                break;
+            }
+            let sequence = self.trial.first.wrapping_add(self.trial.sent);
+            let stamp = orders.bench().day(intended);
+            let frame = template.stamp(sequence, stamp).to_vec();
+            requests.push(Request::PacketOut { port, frame });
+            self.trial.sent += 1;
+            self.trial.late = now - intended;
+        }
+        if !requests.is_empty() {
+            orders.send_all(&requests, None);
+        }
+        if self.trial.sent < self.trial.count {
+            let next = self.trial.start + (f64::from(self.trial.sent) * interval) as u64;
+            orders.at(next.max(now + TICK_NS), TICK);
+        } else {
+            orders.after(TAIL_NS, TAIL);
+        }
+    }
+
+    fn arrive(&mut self, sequence: u32, delay: u64, orders: &mut Orders<'_>) {
+        if sequence.wrapping_sub(self.trial.first) >= self.trial.count {
+            return;
+        }
+        self.trial.received += 1;
+        self.trial.delays.record(delay);
+        let case = Case::new().with("rate", self.search.rate().round());
+        orders.record.delay(&case, "latency", delay);
+    }
+
+    fn conclude(&mut self, orders: &mut Orders<'_>) {
+        let trial = &self.trial;
+        let case = Case::new().with("rate", self.search.rate().round());
+        let lost = trial.sent.saturating_sub(trial.received);
+        let record = &mut *orders.record;
+        record.sample(&case, LOSS, f64::from(lost) / f64::from(trial.sent.max(1)) * 100.0);
+        if trial.received > 0 {
+            record.sample(&case, MEDIAN, trial.delays.summary().p50_us);
+        }
+        let is_late = trial.late as f64 > LATE * self.plan.duration as f64;
+        if is_late {
+            record.finding("generator-bottleneck", format!("at {:.0} a second the tool itself fell behind by {:.0} ms: what lies beyond was not measured", self.search.rate(), trial.late as f64 / 1e6));
+        }
+        let goes_on = self.search.note(lost == 0 && !is_late);
+        if goes_on && !(is_late && lost == 0) {
+            return self.begin(orders);
+        }
+        let highest = self.search.highest().unwrap_or(0.0);
+        record.sample(&Case::new(), HIGHEST, highest);
+        if highest == 0.0 {
+            let text = "packets were lost at every rate that was tried: no rate is safe, or none arrives at all";
+            record.finding("always-loss", text);
+        }
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return orders.end();
+        }
+        self.search = Search::new(self.plan.common.rate, self.plan.most);
+        self.begin(orders);
+    }
+}
+
+/// The highest rate without loss.
+pub(crate) const HIGHEST: Measure = Measure::rate("highest_loss_free_per_s");
+
+impl Module for Run {
+    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
+        if self.setup.is_done(event, orders) {
+            return self.begin(orders);
+        }
+        match event {
+            Event::Start => {
+                let length = self.plan.common.length;
+                let template = ProbeTemplate::new(&headers(0), orders.bench().tag, length);
+                match template {
+                    Ok(template) => self.template = Some(template),
+                    Err(error) => return orders.give_up(error.to_string()),
+                }
+                let actions = match self.plan.way {
+                    Way::In => vec![Action::Controller],
+                    Way::Out => Vec::new(),
+                };
+                self.setup.begin(vec![for_all_probes(actions)], self.plan.common.patience, orders);
+            }
+            Event::Message { message: Message::PacketIn { data, .. }, .. }
+                if self.plan.way == Way::In =>
+            {
+                let probe = orders.bench().probe(data, at);
+                if let Some(probe) = probe {
+                    self.arrive(probe.sequence, at.saturating_sub(probe.sent.0), orders);
+                }
+            }
+            Event::Probe { channel: 1, probe, .. } if self.plan.way == Way::Out => {
+                self.arrive(probe.sequence, at.saturating_sub(probe.sent.0), orders);
+            }
+            Event::Generated { report, .. } => {
+                self.trial.sent = report.sent;
+                let intended = (f64::from(report.sent) * report.interval) as u64;
+                self.trial.late = report.elapsed.saturating_sub(intended);
+                orders.after(TAIL_NS, TAIL);
+            }
+            Event::Timer { timer: TICK } => self.send_due(orders),
+            Event::Timer { timer: TAIL } => self.conclude(orders),
+            Event::Message { message: Message::Error { code }, .. } => {
+                let name = crate::modules::update::error_name(*code, orders);
+                orders.give_up(format!("the switch refused a message: {name}"));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `path-delay`: delay, loss and order from port to port, against rate and frame size.
+
+use crate::module::{Event, Module, Orders};
+use crate::modules::path::{Path, Trial};
+use crate::modules::{Common, Experiment, MILLISECOND};
+use crate::probe::headers;
+use crate::record::Case;
+use crate::rule::Action;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct PathDelay {
+    /// What all modules share.
+    pub common: Common,
+    /// How long each repetition lasts, ns.
+    pub duration: u64,
+    /// Probes per second.
+    pub rates: Vec<f64>,
+    /// Bytes of a probe.
+    pub lengths: Vec<usize>,
+}
+
+impl PathDelay {
+    /// 1,000 and 12,500 probes a second of 60, 100 and 1,500 bytes.
+    pub fn new(common: Common) -> PathDelay {
+        PathDelay {
+            common,
+            duration: 1_000 * MILLISECOND,
+            rates: vec![1_000.0, 12_500.0],
+            lengths: vec![60, 100, 1_500],
+        }
+    }
+}
+
+impl Experiment for PathDelay {
+    fn name(&self) -> &'static str {
+        "path-delay"
+    }
+
+    fn module(&self) -> Box<dyn Module> {
+        Box::new(Late { plan: self.clone(), path: None })
+    }
+}
+
+/// Makes its trials when it knows the ports.
+struct Late {
+    plan: PathDelay,
+    path: Option<Path>,
+}
+
+impl Late {
+    fn trials(&self, out: u32) -> Vec<Trial> {
+        let mut trials = Vec::new();
+        for &length in &self.plan.lengths {
+            for &rate in &self.plan.rates {
+                let case = Case::new().with("rate", rate).with("length", length);
+                let actions = vec![Action::Output(out)];
+                trials.push(Trial { case, actions, headers: headers(0), length, rate });
+            }
+        }
+        trials
+    }
+}
+
+impl Module for Late {
+    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
+        if self.path.is_none() {
+            let common = &self.plan.common;
+            let trials = self.trials(orders.port(1));
+            self.path =
+                Some(Path::new(trials, common.repetitions, self.plan.duration, common.patience));
+        }
+        if let Some(path) = &mut self.path {
+            path.handle(at, event, orders);
+        }
+    }
+}

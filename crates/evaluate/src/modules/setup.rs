@@ -1,0 +1,62 @@
+//! What most modules begin with: entries, a barrier, and a moment for the data plane to follow.
+
+use crate::message::Message;
+use crate::module::{Event, Orders};
+use crate::modules::update::error_name;
+use crate::modules::{GUARD, MILLISECOND};
+use crate::probe;
+use crate::request::Request;
+use crate::rule::{Action, Rule};
+
+/// A data plane may lag behind its barrier; nothing is measured before so long after it, ns.
+const SETTLE: u64 = 200 * MILLISECOND;
+/// Timers of its own.
+const PATIENCE: u32 = 9_000;
+const SETTLED: u32 = 9_001;
+
+/// One preparation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Setup {
+    barrier: Option<u32>,
+    is_settling: bool,
+}
+
+impl Setup {
+    /// Replaces the experiment's own entries by these.
+    pub(crate) fn begin(&mut self, rules: Vec<Rule>, patience: u64, orders: &mut Orders<'_>) {
+        let mut requests = vec![Request::DeleteOwn];
+        requests.extend(rules.into_iter().map(Request::Add));
+        requests.push(Request::Barrier);
+        self.barrier = Some(orders.send_all(&requests, None));
+        self.is_settling = false;
+        orders.after(patience, PATIENCE);
+    }
+
+    /// Whether the entries are there now: says so once.
+    pub(crate) fn is_done(&mut self, event: &Event<'_>, orders: &mut Orders<'_>) -> bool {
+        match event {
+            Event::Message { xid, message: Message::BarrierReply, .. }
+                if self.barrier == Some(*xid) =>
+            {
+                self.barrier = None;
+                self.is_settling = true;
+                orders.after(SETTLE, SETTLED);
+            }
+            Event::Message { message: Message::Error { code }, .. } if self.barrier.is_some() => {
+                let name = error_name(*code, orders);
+                orders.give_up(format!("the switch refused an entry of the experiment: {name}"));
+            }
+            Event::Timer { timer: PATIENCE } if self.barrier.is_some() => {
+                orders.give_up("the switch has not answered a BARRIER_REQUEST in time");
+            }
+            Event::Timer { timer: SETTLED } => return std::mem::take(&mut self.is_settling),
+            _ => {}
+        }
+        false
+    }
+}
+
+/// An entry that does this with all probes.
+pub(crate) fn for_all_probes(actions: Vec<Action>) -> Rule {
+    Rule { match_: probe::own_match(), priority: GUARD, actions }
+}

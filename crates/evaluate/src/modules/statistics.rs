@@ -1,0 +1,295 @@
+//! `statistics`: what polling costs (OFLOPS, section 4.3, figure 5).
+//!
+//! A table of entries is polled at growing rates, for flow or aggregate statistics, while probes pass:
+//! reply time, parts per reply, the switch's CPU, and the probes' delay. A switch that paces its
+//! replies shows it in their time and parts.
+
+use std::collections::HashMap;
+
+use report::Better;
+
+use crate::message::Message;
+use crate::module::{Event, Gauge, Module, Orders, Traffic};
+use crate::modules::path::PATH;
+use crate::modules::setup::Setup;
+use crate::modules::update::error_name;
+use crate::modules::{Common, Experiment, MILLISECOND};
+use crate::probe::{MatchKind, flow_match, headers};
+use crate::record::{Case, Measure};
+use crate::request::Request;
+use crate::rule::{Action, Rule};
+
+/// Which statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One item per entry.
+    Flow,
+    /// One item in all.
+    Aggregate,
+}
+
+impl Kind {
+    /// What results call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Flow => "flow",
+            Kind::Aggregate => "aggregate",
+        }
+    }
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// What all modules share; the rate is that of the probes.
+    pub common: Common,
+    /// How long each repetition lasts, ns.
+    pub duration: u64,
+    /// Entries in the table.
+    pub rules: u32,
+    /// Which statistics.
+    pub kinds: Vec<Kind>,
+    /// Polls per second.
+    pub polls: Vec<f64>,
+}
+
+impl Statistics {
+    /// 1,024 entries, both kinds, 1 to 100 polls a second, two seconds each.
+    pub fn new(common: Common) -> Statistics {
+        Statistics {
+            common,
+            duration: 2_000 * MILLISECOND,
+            rules: 1024,
+            kinds: vec![Kind::Flow, Kind::Aggregate],
+            polls: vec![1.0, 10.0, 50.0, 100.0],
+        }
+    }
+}
+
+impl Experiment for Statistics {
+    fn name(&self) -> &'static str {
+        "statistics"
+    }
+
+    fn module(&self) -> Box<dyn Module> {
+        let mut todo = Vec::new();
+        for &kind in &self.kinds {
+            for &polls in &self.polls {
+                todo.push((kind, polls, self.common.repetitions));
+            }
+        }
+        todo.reverse();
+        Box::new(Run {
+            plan: self.clone(),
+            todo,
+            setup: Setup::default(),
+            start: 0,
+            sent: 0,
+            open: HashMap::new(),
+            skipped: 0,
+            unanswered: 0,
+            cpu: None,
+            is_over: false,
+        })
+    }
+}
+
+struct Run {
+    plan: Statistics,
+    /// Kind, polls per second, repetitions left; the last is the current one.
+    todo: Vec<(Kind, f64, u32)>,
+    setup: Setup,
+    start: u64,
+    sent: u32,
+    /// Requests without a whole answer: when they were meant to be sent, parts and entries so far.
+    open: HashMap<u32, Open>,
+    skipped: u64,
+    unanswered: u64,
+    cpu: Option<(u64, f64)>,
+    is_over: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    asked: u64,
+    parts: u32,
+    entries: usize,
+}
+
+const GENERATOR: u32 = 1;
+const POLL: u32 = 1;
+const OVER: u32 = 2;
+/// Requests without an answer before no more are sent.
+const MAX_OPEN: usize = 64;
+const PARTS: Measure = Measure { name: "parts", unit: "", better: Better::Lower };
+/// The distribution of times from request to the last part of the reply.
+pub(crate) const REPLY: &str = "reply";
+const CPU: Measure = Measure::percent("cpu_percent");
+
+impl Run {
+    fn case(&self) -> Option<Case> {
+        let (kind, polls, _) = self.todo.last()?;
+        let case = Case::new().with("kind", kind.name()).with("rules", self.plan.rules);
+        Some(case.with("polls_per_s", *polls))
+    }
+
+    fn begin(&mut self, orders: &mut Orders<'_>) {
+        if self.todo.is_empty() {
+            for (count, what) in [
+                (self.skipped, "not sent because 64 had no answer yet"),
+                (self.unanswered, "not answered"),
+            ] {
+                if count > 0 {
+                    let text = format!(
+                        "{count} requests were {what}: the switch is slower than the polling"
+                    );
+                    orders.record.finding("polls-unanswered", text);
+                }
+            }
+            return orders.end();
+        }
+        (self.start, self.sent, self.is_over, self.cpu) = (orders.now(), 0, false, None);
+        orders.read(Gauge::Cpu);
+        let common = &self.plan.common;
+        let count = (common.rate * self.plan.duration as f64 / 1e9).max(1.0) as u32;
+        orders.generate(
+            GENERATOR,
+            Traffic {
+                channel: 0,
+                headers: (0..self.plan.rules).map(headers).collect(),
+                length: common.length,
+                rate: common.rate,
+                count,
+                first: 0,
+            },
+        );
+        self.poll(orders);
+    }
+
+    fn poll(&mut self, orders: &mut Orders<'_>) {
+        let Some(&(kind, polls, _)) = self.todo.last() else { return };
+        let intended = self.start + (f64::from(self.sent) * 1e9 / polls) as u64;
+        if intended >= self.start + self.plan.duration {
+            let patience = self.plan.common.patience;
+            orders.after(if self.open.is_empty() { 0 } else { patience }, OVER);
+            self.is_over = true;
+            return;
+        }
+        if self.open.len() < MAX_OPEN {
+            let request = match kind {
+                Kind::Flow => Request::FlowStatistics { own: true },
+                Kind::Aggregate => Request::AggregateStatistics,
+            };
+            let xid = orders.send(&request);
+            // Open loop: a stall is charged from the time at which the request was due.
+            self.open.insert(xid, Open { asked: intended, parts: 0, entries: 0 });
+        } else {
+            self.skipped += 1;
+        }
+        self.sent += 1;
+        orders.at(self.start + (f64::from(self.sent) * 1e9 / polls) as u64, POLL);
+    }
+
+    fn part(&mut self, at: u64, xid: u32, entries: usize, more: bool, orders: &mut Orders<'_>) {
+        let Some(open) = self.open.get_mut(&xid) else { return };
+        open.parts += 1;
+        open.entries += entries;
+        if more {
+            return;
+        }
+        let open = *open;
+        self.open.remove(&xid);
+        let Some(case) = self.case() else { return };
+        let record = &mut *orders.record;
+        record.delay(&case, REPLY, at.saturating_sub(open.asked));
+        record.sample(&case, PARTS, f64::from(open.parts));
+        if open.entries != self.plan.rules as usize {
+            record.finding(
+                "statistics-incomplete",
+                format!(
+                    "a reply told of {} entries; the switch acknowledged {}",
+                    open.entries, self.plan.rules
+                ),
+            );
+        }
+        if self.is_over && self.open.is_empty() {
+            orders.after(0, OVER);
+        }
+    }
+
+    fn over(&mut self, orders: &mut Orders<'_>) {
+        if !std::mem::take(&mut self.is_over) {
+            return;
+        }
+        self.unanswered += self.open.len() as u64;
+        self.open.clear();
+        orders.stop(GENERATOR);
+        orders.read(Gauge::Cpu);
+    }
+
+    fn cpu(&mut self, at: u64, value: Option<f64>, orders: &mut Orders<'_>) {
+        let Some(before) = self.cpu.take() else {
+            // The first reading of a repetition; what nobody can tell is not a number.
+            self.cpu = Some((at, value.unwrap_or(f64::NAN)));
+            return;
+        };
+        let Some(case) = self.case() else { return };
+        let percent =
+            (value.unwrap_or(f64::NAN) - before.1) / (at - before.0).max(1) as f64 * 100.0;
+        if percent.is_finite() {
+            orders.record.sample(&case, CPU, percent);
+        } else {
+            let text = "nobody tells the switch's CPU time: give --pid or --snmp";
+            orders.record.finding("cpu-unknown", text);
+        }
+        if let Some((_, _, left)) = self.todo.last_mut() {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.todo.pop();
+            }
+        }
+        self.begin(orders);
+    }
+}
+
+impl Module for Run {
+    fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
+        if self.setup.is_done(event, orders) {
+            return self.begin(orders);
+        }
+        match event {
+            Event::Start => {
+                let (input, output) = (orders.port(0), orders.port(1));
+                let rule = |index| Rule {
+                    match_: flow_match(index, MatchKind::Exact, input),
+                    priority: 0x8000,
+                    actions: vec![Action::Output(output)],
+                };
+                let rules = (0..self.plan.rules).map(rule).collect();
+                self.setup.begin(rules, self.plan.common.patience, orders);
+            }
+            Event::Message { xid, message, .. } => match message {
+                Message::FlowStatistics { entries, more } => {
+                    self.part(at, *xid, *entries, *more, orders);
+                }
+                Message::AggregateStatistics { flows, .. } => {
+                    self.part(at, *xid, *flows as usize, false, orders);
+                }
+                Message::Error { code } if self.open.contains_key(xid) => {
+                    let name = error_name(*code, orders);
+                    orders.give_up(format!("the switch refused to tell statistics: {name}"));
+                }
+                _ => {}
+            },
+            Event::Probe { channel: 1, probe, .. } => {
+                if let Some(case) = self.case() {
+                    orders.record.delay(&case, PATH, at.saturating_sub(probe.sent.0));
+                }
+            }
+            Event::Timer { timer: POLL } => self.poll(orders),
+            Event::Timer { timer: OVER } => self.over(orders),
+            Event::Reading { gauge: Gauge::Cpu, value } => self.cpu(at, *value, orders),
+            _ => {}
+        }
+    }
+}
