@@ -182,3 +182,48 @@ fn a_search_finds_a_rate_below_what_the_switch_can_do() {
     let bad = Search { low: 5.0, high: 4.0, ..search };
     assert!(bad.run(&mut session).unwrap_err().to_string().contains("highest rate"));
 }
+
+#[test]
+fn every_arrival_process_sends_what_it_says() {
+    let mut session = open(|_| {}, 1);
+    for (arrivals, want) in [
+        (Arrivals::Constant { rate: 2000.0 }, 400),
+        (Arrivals::Burst { count: 7, every_us: 20_000.0 }, 70),
+        (Arrivals::OnOff { rate: 2000.0, on_ms: 20.0, off_ms: 30.0 }, 160),
+        (Arrivals::Ramp { from: 1000.0, to: 3000.0, over_s: 0.2 }, 400),
+        (Arrivals::Steps { steps: vec![(0.0, 1000.0), (0.1, 0.0), (0.15, 2000.0)] }, 200),
+        (Arrivals::Trace { times_ns: vec![0, 1_000_000, 1_000_000, 90_000_000] }, 4),
+    ] {
+        let stream = Stream::new(0, Kind::Echo, arrivals.clone());
+        let outcome = session.run(&Load::new(vec![stream], 200), &[]).unwrap();
+        let sent = outcome.counts().sent;
+        // A ramp's last message may fall on either side of the end.
+        assert!(sent.abs_diff(want) <= 1, "{arrivals:?}: {sent} is not {want}");
+        check_whole(&outcome, sent);
+    }
+}
+
+#[test]
+fn a_loss_free_search_is_stricter_than_one_for_the_highest_rate() {
+    // A switch of 5,000 a second: what is above queues up, and is late.
+    let mut session = open(|setup| setup.switch.service_ns = 200_000, 1);
+    let search = |goal| Search {
+        kind: Kind::Barrier,
+        tenants: 1,
+        low: 50.0,
+        high: 50_000.0,
+        resolution: 0.5,
+        trial_ms: 100,
+        goal,
+    };
+    for goal in [Goal::Highest, Goal::LossFree] {
+        let found = search(goal).run(&mut session).unwrap();
+        assert!(!found.at_upper_bound, "{found:?}");
+        let passed = found.trials.iter().filter(|trial| trial.passed);
+        for trial in passed {
+            assert!(goal == Goal::Highest || (trial.lost, trial.late) == (0, 0), "{trial:?}");
+        }
+        let failed: Vec<_> = found.trials.iter().filter(|trial| !trial.passed).collect();
+        assert!(failed.iter().any(|trial| trial.asked > 20_000.0 && trial.lost > 0), "{failed:?}");
+    }
+}

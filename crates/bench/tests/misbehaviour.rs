@@ -193,3 +193,39 @@ fn a_handshake_that_never_ends_is_an_error_that_says_so() {
         assert!(error.to_string().contains(word), "{error}");
     }
 }
+
+#[test]
+fn what_is_late_and_what_is_overtaken_are_counted_apart() {
+    // Every tenth message waits for the one behind it: reordered. From the 60th on all wait 60 ms: late.
+    let held: std::sync::Mutex<Vec<Option<Vec<u8>>>> = std::sync::Mutex::new(vec![None, None]);
+    let controllers = Controllers::bind(2, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let behaviour = move |_, tenant: usize, _: u64, frame: Vec<u8>| {
+        if !is(&frame, PACKET_IN) {
+            return Some(vec![(tenant, frame)]);
+        }
+        let end = frame.len();
+        let sequence = u32::from_be_bytes(frame[end - 12..end - 8].try_into().unwrap());
+        if sequence == 60 {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+        }
+        let mut held = held.lock().unwrap();
+        if sequence % 10 == 3 {
+            held[tenant] = Some(frame);
+            return Some(vec![]);
+        }
+        let mut out = vec![(tenant, frame)];
+        out.extend(held[tenant].take().map(|earlier| (tenant, earlier)));
+        Some(out)
+    };
+    let switch_addresses = relay(controllers.addresses(), Arc::new(behaviour));
+    let setup = Setup::new(Topology::PerTenant { switch_addresses }, 2);
+    let mut session = Session::open(setup, &controllers).unwrap();
+    let load = Load { late_ms: 20, ..Load::constant(Kind::PacketIn, 2, 2000.0, 100) };
+    let outcome = session.run(&load, &[]).unwrap();
+    let counts = outcome.counts();
+    assert_eq!((counts.sent, counts.received, counts.duplicates), (200, 200, 0), "{counts:?}");
+    assert_eq!(counts.reordered, 20, "{counts:?}");
+    // Sequence 60 to 99 wait for up to 60 ms, the last of them for 20: at least half of them are late.
+    assert!(counts.late >= 40, "{counts:?}");
+    assert_eq!(outcome.latency().count(), 200, "late is still measured");
+}

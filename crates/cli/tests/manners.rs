@@ -69,6 +69,7 @@ fn wrong_arguments_are_named_with_their_range() {
         (&["bench", "run", "--system", "x"], &["--system", "NAME=IP:PORT"]),
         (&["bench", "run", "--duration", "1", "--cut", "1"], &["cut", "half"]),
         (&["bench", "controller", "ssl:127.0.0.1:1"], &["tcp:"]),
+        (&["bench", "scenario", "/no/such.toml"], &["/no/such.toml", "No such file"]),
         (&["bench", "run", "--switch-tls", "a,b"], &["--switch-tls", "KEY,CERT,CA"]),
         (
             &[
@@ -172,6 +173,7 @@ fn every_command_has_help_with_an_example() {
         &["bench", "run"],
         &["bench", "search"],
         &["bench", "controller"],
+        &["bench", "scenario"],
         &["lab"],
         &["lab", "up"],
         &["lab", "down"],

@@ -1,9 +1,10 @@
 //! `weir bench`: load and latency of a hypervisor, switch or controller, seen from outside.
 //!
 //! One file per family of subcommands: [`scenario`] (the comparisons that Weir has to stand), [`run`] (whatever is asked
-//! for), [`search`] (the highest rate) and [`controller`] (a real controller). Here is what they share.
+//! for), [`file`] (a load that changes while it runs), [`search`] (the highest rate) and [`controller`] (a real controller). Here is what they share.
 
 mod controller;
+mod file;
 mod run;
 mod scenario;
 mod search;
@@ -52,6 +53,7 @@ enum Command {
     /// Resident memory with 20 tenants and 10,000 rules
     Memory(scenario::Scenario),
     Run(run::Run),
+    Scenario(file::ScenarioFile),
     Search(search::SearchCommand),
     Controller(controller::Controller),
 }
@@ -67,6 +69,7 @@ impl Bench {
             Command::IsolationFlood(it) => it.run(Scenario::IsolationFlood),
             Command::Memory(it) => it.run(Scenario::Memory),
             Command::Run(run) => run.run(),
+            Command::Scenario(file) => file.run(),
             Command::Search(search) => search.run(),
             Command::Controller(controller) => controller.run(),
         }
@@ -95,9 +98,9 @@ pub struct Times {
     /// Seconds cut off at each end before figures are drawn [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     cut: Option<u64>,
-    /// What random choices are drawn from
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    /// What random choices are drawn from [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
 }
 
 /// How the two ends are played.
@@ -141,7 +144,7 @@ impl Times {
         options.duration_ms = self.duration.unwrap_or(options.duration_ms);
         // A short run has short ends, unless somebody says otherwise.
         options.cut_ms = self.cut.unwrap_or(options.cut_ms.min(options.duration_ms / 6));
-        options.seed = self.seed;
+        options.seed = self.seed.unwrap_or(options.seed);
     }
 }
 

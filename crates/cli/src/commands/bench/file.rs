@@ -1,0 +1,79 @@
+//! `weir bench scenario`: a load that changes while it runs, from a file.
+
+use super::{Output, Times, Work, own_serve, talk, values};
+use crate::exit::Exit;
+use anyhow::Context;
+use bench::{Comparison, Options, Plan, System, Topology};
+use std::fs;
+use std::path::PathBuf;
+use values::Wanted;
+
+/// Run what a scenario file says: tenants that come and go, rates and mixes that change while a run goes on
+///
+/// The file is TOML: who is connected to whom under [setup], how long under [load], and one [[load.streams]] for each of
+/// a tenant's arrival processes, with its messages, its rate, and when it starts and stops.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir bench scenario neighbour.toml --system direct,weir --runs 3 --out results/
+
+  # neighbour.toml: tenant 0 is measured; tenant 1 comes after a second and sends faster after two
+  setup.tenants = 2
+  load.duration_ms = 3000
+  [[load.streams]]
+  tenant = 0
+  mix = [[\"packet-out\", 3], [\"echo\", 1]]
+  arrivals.poisson.rate = 1000
+  [[load.streams]]
+  tenant = 1
+  mix = [[\"packet-out\", 1]]
+  arrivals.steps.steps = [[0, 1000], [1, 20000]]
+  start_ms = 1000
+  subject = false
+
+See docs/bench.md.")]
+pub struct ScenarioFile {
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Systems under test, one after the other: direct, weir, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID]
+    #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
+    systems: Vec<Wanted>,
+    #[command(flatten)]
+    times: Times,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl ScenarioFile {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let shown = self.file.display();
+        let text = match fs::read_to_string(&self.file) {
+            Ok(text) => text,
+            Err(error) => return Ok(Exit::usage(&format_args!("{shown}: {error}"))),
+        };
+        let mut plan: Plan = match toml::from_str(&text) {
+            Ok(plan) => plan,
+            Err(error) => return Ok(Exit::usage(&format_args!("{shown}: {error}"))),
+        };
+        if plan.setup.topology != Topology::Direct {
+            return Ok(Exit::usage(&format_args!(
+                "{shown}: setup.topology is given by --system; leave it out"
+            )));
+        }
+        let mut options = Options::new(System::Direct, PathBuf::new());
+        (options.duration_ms, options.cut_ms) = (plan.load.duration_ms, plan.load.cut_ms);
+        options.seed = plan.load.seed;
+        self.times.apply(&mut options);
+        (plan.load.duration_ms, plan.load.cut_ms) = (options.duration_ms, options.cut_ms);
+        let work = Work::new()?;
+        options.work_dir = work.path().to_owned();
+        options.setup = plan.setup.clone();
+        let serve = own_serve()?;
+        let systems: Vec<System> =
+            self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect();
+        let comparison = Comparison::of_plan(&plan, &systems).with_context(|| shown.to_string())?;
+        let comparison = Comparison { tool: "bench scenario".to_owned(), ..comparison };
+        self.output.give(&comparison.run(&options, &mut talk)?)
+    }
+}

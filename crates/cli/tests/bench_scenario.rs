@@ -1,0 +1,89 @@
+//! `weir bench scenario`: tenants, rates and mixes that change while a run goes on, and files that are wrong.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use report::Results;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+const NEIGHBOUR: &str = r#"
+setup.tenants = 2
+load.duration_ms = 600
+
+[[load.streams]]
+tenant = 0
+mix = [["packet-out", 3], ["echo", 1]]
+arrivals.constant.rate = 1000
+
+[[load.streams]]
+tenant = 1
+mix = [["packet-out", 1]]
+arrivals.steps.steps = [[0, 500], [0.2, 2000]]
+start_ms = 100
+stop_ms = 500
+subject = false
+"#;
+
+/// Its exit status, what it said, and where its results are.
+fn run(name: &str, text: &str, arguments: &[&str]) -> (Option<i32>, String, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("weir-scenario-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("scenario.toml");
+    fs::write(&file, text).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["bench", "scenario"])
+        .arg(&file)
+        .args(arguments)
+        .arg("--out")
+        .arg(folder.join("out"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("start weir bench");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), folder)
+}
+
+#[test]
+fn a_neighbour_comes_speeds_up_and_goes() {
+    let arguments = ["--system", "direct,weir", "--runs", "1"];
+    let (status, stderr, folder) = run("neighbour", NEIGHBOUR, &arguments);
+    assert!(matches!(status, Some(0 | 1)), "{stderr}");
+    let results = Results::read(&folder.join("out")).expect("result.json");
+    let _ = fs::remove_dir_all(folder);
+    assert_eq!(results.points.len(), 2);
+    for point in &results.points {
+        let counts: Vec<(u64, u64)> =
+            point.tenants.iter().map(|tenant| (tenant.sent, tenant.received)).collect();
+        // 600 ms at 1,000/s; 200 ms at 500/s and 200 ms at 2,000/s.
+        assert_eq!(counts, [(600, 600), (500, 500)], "{}", point.system);
+        assert_eq!(point.latency.get("latency").map(|latency| latency.count), Some(600));
+        let kinds: Vec<&str> = point.latency.keys().map(String::as_str).collect();
+        assert!(kinds.contains(&"latency ECHO") && kinds.contains(&"latency PACKET_OUT"));
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_named() {
+    for (name, from, to, words) in [
+        ("typo", "stop_ms", "stopp_ms", ["line 15", "stopp_ms"]),
+        ("kind", "\"echo\"", "\"ping\"", ["line 7", "ping"]),
+        ("rate", "rate = 1000", "rate = -1", ["rate is -1", "above 0"]),
+        ("tenant", "tenant = 1", "tenant = 2", ["tenant is 2", "0 to 1"]),
+        (
+            "topology",
+            "setup.tenants = 2",
+            "setup = { tenants = 2, topology = { shared = { switch_address = \"127.0.0.1:1\", switches = 1 } } }",
+            ["setup.topology", "--system"],
+        ),
+    ] {
+        let text = NEIGHBOUR.replacen(from, to, 1);
+        assert_ne!(text, NEIGHBOUR, "{name}");
+        let (status, stderr, folder) = run(name, &text, &[]);
+        let _ = fs::remove_dir_all(folder);
+        assert_eq!(status, Some(2), "{name}: {stderr}");
+        for word in words {
+            assert!(stderr.contains(word), "{name}: no {word:?} in {stderr}");
+        }
+    }
+}
