@@ -117,3 +117,81 @@ fn the_simulation_shows_published_beside_simulated() {
     let svg = fs::read_to_string(folder.0.join("out/figures/3-10-servers.svg")).expect("a figure");
     assert!(svg.contains("gain, %"), "{svg}");
 }
+
+/// What is measured is only as good as the machine is idle; here it is to run to its end and leave nothing.
+#[test]
+fn ovs_calibration_runs_and_leaves_nothing() {
+    let needs = lab::Requirements { switches: true, rates: false };
+    let programs = [("iperf3", "iperf3"), ("tc", "iproute2")];
+    let name = "ovs_calibration_runs_and_leaves_nothing";
+    if lab::testing::skip(name, needs) || lab::testing::skip_without(name, &programs) {
+        return;
+    }
+    let folder = Folder::new("calibrate");
+    let out = folder.0.join("out").display().to_string();
+    let (code, stdout, stderr) = weir(&[
+        "calibrate",
+        "--one-in",
+        "3,1",
+        "--repetitions",
+        "1",
+        "--seconds",
+        "1",
+        "--course",
+        "2",
+        "--mechanism",
+        "ovs-sflow,mirror,weir",
+        "--out",
+        &out,
+    ]);
+    assert!(matches!(code, Some(0 | 1)), "{stdout}{stderr}");
+    let samples = fs::read_to_string(folder.0.join("out/samples.csv")).expect("samples.csv");
+    // Two rates each, and for each mechanism the three measurements without sampling.
+    assert_eq!(samples.lines().count(), 1 + 3 * (2 + 3), "{samples}");
+    for figure in ["2a", "2b", "2b-by-cpu"] {
+        let path = folder.0.join(format!("out/figures/{figure}.svg"));
+        assert!(fs::read_to_string(path).expect("a figure").contains("ovs-sflow"));
+    }
+    let left = lab::Lab::list(&lab::StateDirectory::default()).expect("the labs");
+    let left: Vec<_> = left.into_iter().filter(|lab| lab.name.starts_with("calibrate")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Weir's collector reads what Weir's exporter writes, and adds it up.
+#[test]
+fn the_collector_adds_up() {
+    use agent::sflow::Origin;
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let address = free.expect("a free port");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["sampling", "collect", "--json", "--seconds", "3", "--listen", &address.to_string()])
+        .args(["--tenant", "red=10.1.0.0/16"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start weir");
+    let mut line = String::new();
+    let stderr = child.stderr.take().expect("its stderr");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stderr), &mut line).expect("a line");
+    assert!(line.starts_with("listening on"), "{line}");
+
+    let origin = Origin { agent: [192, 0, 2, 7].into(), sub_agent: 4, interface: 1 };
+    let mut exporter = agent::Exporter::new(address, origin, 2.5).expect("an exporter");
+    let mut frame = vec![2; 12];
+    frame.extend([
+        8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 0, 9, 10, 9, 9, 9, 0, 5, 0, 53,
+    ]);
+    (0..200).for_each(|_| exporter.add(&frame, 96));
+    exporter.flush();
+    let junk = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    junk.send_to(b"nonsense", address).expect("sent");
+
+    let output = child.wait_with_output().expect("its end");
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["total"][0]["samples"], 200);
+    assert_eq!(told["total"][0]["packets"], 500.0);
+    assert_eq!(told["agents"][0]["name"], "192.0.2.7/4");
+    assert_eq!(told["tenants"][0]["packets"], 500.0);
+    assert_eq!(told["flows"][0]["name"], "udp 10.1.0.9:5 > 10.9.9.9:53");
+    assert_eq!((&told["rejected"], &told["missing"]), (&1.into(), &0.into()));
+}

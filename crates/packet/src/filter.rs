@@ -1,13 +1,24 @@
-//! Socket filters (classic BPF): which frames wake a capture at all.
+//! Socket filters (classic BPF): which frames wake a capture at all, or are taken by a traffic filter of `tc`.
 
 use nix::libc::sock_filter;
 
 use crate::probe::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_VLAN, PROTOCOL_UDP, UDP, VLAN};
 
-/// A classic BPF program for [`crate::Capture`].
+/// A classic BPF program for [`crate::Capture`], or for `cls_bpf`.
 #[derive(Clone, Debug)]
 pub struct Filter {
     program: Vec<sock_filter>,
+}
+
+/// Which frames a random filter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomSample {
+    /// A frame is taken if the kernel's random 32-bit number for it is below this: 2³² takes every frame, 0 none.
+    pub below: u64,
+    /// How many bytes of a taken frame to keep, from the Ethernet header on.
+    pub keep: u32,
+    /// UDP datagrams to this port are never taken, over IPv4 without VLAN tags: what carries samples is no sample.
+    pub except_port: Option<u16>,
 }
 
 // Codes of linux/bpf_common.h, as they are combined here.
@@ -15,7 +26,12 @@ const LOAD_HALF: u16 = 0x28;
 const LOAD_BYTE: u16 = 0x30;
 const LOAD_WORD_INDEXED: u16 = 0x40;
 const LOAD_INDEX_IP_LENGTH: u16 = 0xb1;
+const LOAD_WORD: u16 = 0x20;
 const JUMP_EQUAL: u16 = 0x15;
+const JUMP_AT_LEAST: u16 = 0x35;
+const LOAD_HALF_INDEXED: u16 = 0x48;
+/// Where a load means a random number (linux/filter.h: SKF_AD_OFF + SKF_AD_RANDOM).
+const RANDOM: u32 = 0xffff_f000 + 56;
 const RETURN: u16 = 0x06;
 
 /// How much of a frame to keep: all of it.
@@ -51,6 +67,43 @@ impl Filter {
         Filter { program }
     }
 
+    /// Lets a random sample through: the kernel decides frame by frame, and copies nothing of the others.
+    pub fn random(sample: &RandomSample) -> Filter {
+        if sample.below == 0 {
+            return Filter::nothing();
+        }
+        let mut program = Vec::new();
+        // Above 2³² − 1 there is no number to leave out.
+        if let Ok(below) = u32::try_from(sample.below) {
+            program.push(statement(LOAD_WORD, RANDOM));
+            program.push(sock_filter { code: JUMP_AT_LEAST, jt: 0, jf: 1, k: below });
+            program.push(statement(RETURN, 0));
+        }
+        if let Some(port) = sample.except_port {
+            let ip = ETHERNET as u32;
+            program.extend([
+                statement(LOAD_HALF, ip - 2),
+                jump(u32::from(ETHERTYPE_IPV4), 0, 6),
+                statement(LOAD_BYTE, ip + 9),
+                jump(u32::from(PROTOCOL_UDP), 0, 4),
+                statement(LOAD_INDEX_IP_LENGTH, ip),
+                statement(LOAD_HALF_INDEXED, ip + 2),
+                jump(u32::from(port), 0, 1),
+                statement(RETURN, 0),
+            ]);
+        }
+        program.push(statement(RETURN, sample.keep));
+        Filter { program }
+    }
+
+    /// The program as `tc filter … bpf bytecode` takes it: `COUNT,CODE JT JF K,…`.
+    pub fn bytecode(&self) -> String {
+        let instruction =
+            |one: &sock_filter| format!("{} {} {} {}", one.code, one.jt, one.jf, one.k);
+        let instructions: Vec<String> = self.program.iter().map(instruction).collect();
+        format!("{},{}", self.program.len(), instructions.join(","))
+    }
+
     /// Lets nothing through: for a socket that only sends, or one that must not see anything yet.
     pub fn nothing() -> Filter {
         Filter { program: vec![statement(RETURN, 0)] }
@@ -79,6 +132,10 @@ mod tests {
 
     /// The kernel's rules for the codes used here: a load outside the frame rejects it.
     fn run(program: &[sock_filter], frame: &[u8]) -> u32 {
+        run_with(program, frame, 0)
+    }
+
+    fn run_with(program: &[sock_filter], frame: &[u8], random: u32) -> u32 {
         let load = |at: u32, size: usize| -> Option<u32> {
             let bytes = frame.get(at as usize..at as usize + size)?;
             Some(bytes.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)))
@@ -90,6 +147,13 @@ mod tests {
             let loaded = match instruction.code {
                 LOAD_HALF => load(k, 2),
                 LOAD_BYTE => load(k, 1),
+                LOAD_WORD if k == RANDOM => Some(random),
+                LOAD_HALF_INDEXED => load(index + k, 2),
+                JUMP_AT_LEAST => {
+                    at +=
+                        usize::from(if accumulator >= k { instruction.jt } else { instruction.jf });
+                    Some(accumulator)
+                }
                 LOAD_WORD_INDEXED => load(index + k, 4),
                 LOAD_INDEX_IP_LENGTH => {
                     let Some(byte) = load(k, 1) else { return 0 };
@@ -110,7 +174,37 @@ mod tests {
         }
     }
 
+    #[test]
+    fn bytecode_is_what_tc_reads() {
+        let sample = RandomSample { below: 1 << 31, keep: u32::MAX, except_port: None };
+        let expected = "4,32 0 0 4294963256,53 0 1 2147483648,6 0 0 0,6 0 0 4294967295";
+        assert_eq!(Filter::random(&sample).bytecode(), expected);
+    }
+
     proptest! {
+        /// Exactly the numbers below the limit, and never the port that carries samples.
+        #[test]
+        fn random_samples(limit in 0..=1_u64 << 32, random: u32, near in -2..=2_i64, except in 4788..4791_u16, udp: bool) {
+            let headers = Headers {
+                source_mac: [2; 6], destination_mac: [4; 6], vlan: None,
+                source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into(), tos: 0, ttl: 64,
+                source_port: 1, destination_port: 4789,
+            };
+            let mut frame = ProbeTemplate::new(&headers, 7, 64).unwrap().stamp(1, Timestamp(1)).to_vec();
+            if !udp {
+                frame[23] = 6;
+            }
+            for number in [random, (limit as i64 + near).clamp(0, i64::from(u32::MAX)) as u32] {
+                let take = |except_port| {
+                    let sample = RandomSample { below: limit, keep: 128, except_port };
+                    run_with(Filter::random(&sample).program(), &frame, number)
+                };
+                let expected = if u64::from(number) < limit { 128 } else { 0 };
+                prop_assert_eq!(take(None), expected);
+                prop_assert_eq!(take(Some(except)), if udp && except == 4789 { 0 } else { expected });
+            }
+        }
+
         /// The filter lets a probe through exactly when it can be read back.
         #[test]
         fn agrees_with_the_parser(tags in 0..3_usize, at in 0..68_usize, value: u8, cut in 40..=68_usize, other: u64) {

@@ -40,7 +40,7 @@ mod timestamp;
 mod transmit;
 
 pub use error::{Error, Result};
-pub use filter::Filter;
+pub use filter::{Filter, RandomSample};
 pub use generate::{GenerateOptions, GenerateReport, generate};
 pub use interface::Interface;
 pub use namespace::in_namespace;

@@ -1,8 +1,10 @@
 //! `weir sampling`: who samples how much of whose traffic.
 //!
-//! One file per subcommand: [`plan`] (an optimal plan for a traffic matrix) and [`simulate`] (what collaboration gains,
-//! after the 2019 paper). Here is what they share.
+//! One file per subcommand: [`calibrate`] (what sampling costs here), [`plan`] (an optimal plan for a traffic matrix),
+//! [`simulate`] (what collaboration gains, after the 2019 paper) and [`collect`] (what samples say). Here is what they share.
 
+mod calibrate;
+mod collect;
 mod plan;
 mod simulate;
 
@@ -30,14 +32,18 @@ pub struct Sampling {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Calibrate(calibrate::Calibrate),
     Plan(plan::Plan),
+    Collect(collect::Collect),
     Simulate(simulate::Simulate),
 }
 
 impl Sampling {
     pub fn run(self) -> anyhow::Result<Exit> {
         let result = match self.command {
+            Command::Calibrate(calibrate) => calibrate.run(),
             Command::Plan(plan) => plan.run(),
+            Command::Collect(collect) => collect.run(),
             Command::Simulate(simulate) => simulate.run(),
         };
         result.or_else(|error| match error.downcast_ref::<Error>() {

@@ -1,0 +1,35 @@
+#![forbid(unsafe_code)]
+//! What runs on a server for sampling: samplers, their output, and the collector that reads it.
+//!
+//! ```text
+//!   interface ══ Sampler (kernel draws, only samples are copied) ──▶ DatagramBuilder ──▶ Exporter ══ UDP ══▶ Collector
+//!   Open vSwitch's own sFlow ◀── ovsdb ── set or clear                                        any sFlow v5 collector ▲
+//!   interface ══ mirror (tc: the kernel draws and clones) ══ VXLAN ══▶ another server's Sampler
+//! ```
+//!
+//! * [`Sampler`] reads a random sample of an interface's frames: a socket filter with the kernel's random numbers, into
+//!   a ring.
+//! * [`sflow`] writes and reads sFlow v5; [`Exporter`] sends it, many datagrams per system call.
+//! * [`ovsdb`] tells Open vSwitch to sample by itself.
+//! * [`mirror`] writes down, for `tc`, which random share of an interface's frames goes where, each frame to at most one
+//!   place.
+//! * [`Collector`] estimates totals, per agent, tenant and flow, with their error bounds.
+//!
+//! It deliberately does not plan (that is `sampling`) and runs no program (that is `lab`).
+//!
+//! Start reading at [`Sampler`] and [`Collector`].
+
+mod collector;
+mod error;
+mod exporter;
+mod flow;
+pub mod mirror;
+pub mod ovsdb;
+mod sampler;
+pub mod sflow;
+
+pub use collector::{Collector, Limits, Row, Tenant};
+pub use error::{Error, Result};
+pub use exporter::{Exporter, Sent};
+pub use flow::FlowKey;
+pub use sampler::{Sampler, SamplerOptions, Taken};

@@ -1,0 +1,144 @@
+//! Which random share of an interface's frames goes where, as input for `tc -batch`.
+//!
+//! One filter per destination, in the order of `prio`. Each draws a number; the first that matches ends the search, so a
+//! frame goes to at most one destination (assumption A3 of the paper), whatever the numbers are. The k-th filter is only
+//! asked about frames that none before it took, so its own limit is the conditional share s_k / (1 − s_1 − … − s_{k−1}).
+//!
+//! ```text
+//!   ingress of eth1 ── prio 1: draw < s₁ ────────────▶ clone to "capture": sampled here
+//!                 └── prio 2: draw < s₂/(1 − s₁) ───▶ clone to "vxlan2": mirrored to server 2
+//!                 └── none: the frame goes on, as all of them do
+//! ```
+//!
+//! **Loops are impossible**: filters stand on named interfaces of virtual machines only, never on a destination
+//! ([`script`] refuses), and no filter takes VXLAN datagrams, so a mirrored frame that passes a sampled interface inside
+//! its VXLAN envelope is not mirrored again.
+
+use crate::error::{Error, Result};
+use packet::{Filter, RandomSample};
+use sampling::Plan;
+use sampling::ranges::NUMBERS;
+use std::fmt::Write as _;
+
+/// VXLAN's registered port.
+pub const VXLAN_PORT: u16 = 4789;
+
+/// A share of an interface's frames, and the interface that gets clones of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Destination {
+    /// Of all frames, 0 to 1.
+    pub share: f64,
+    /// Such as a VXLAN interface, or one end of a veth pair.
+    pub interface: String,
+}
+
+/// Where a plan's rates send one server's frames: `interface` names the way to each processor, the server's own included.
+#[must_use]
+pub fn of_plan(
+    plan: &Plan,
+    origin: usize,
+    interface: impl Fn(usize) -> String,
+) -> Vec<Destination> {
+    let own = plan.flows.iter().filter(|flow| flow.origin == origin);
+    own.map(|flow| Destination { share: flow.rate, interface: interface(flow.processor) }).collect()
+}
+
+/// What takes an earlier script's filters away; fails where there are none.
+#[must_use]
+pub fn clear(interface: &str) -> String {
+    format!("qdisc del dev {interface} clsact\n")
+}
+
+/// Puts filters at the ingress of `interface`, which has no `clsact` yet.
+///
+/// # Errors
+/// [`Error::Option`] when shares are not within 0 to 1 or sum to more, a name is none of an interface, or an interface
+/// would be mirrored to itself or to one that is itself `sampled`.
+pub fn script(interface: &str, destinations: &[Destination], sampled: &[&str]) -> Result<String> {
+    let mut script = String::new();
+    check_name(interface)?;
+    // Writing to a String cannot fail.
+    let _ = writeln!(script, "qdisc add dev {interface} clsact");
+    let mut left = 1.0_f64;
+    for (index, Destination { share, interface: to }) in destinations.iter().enumerate() {
+        check_name(to)?;
+        if to == interface || sampled.contains(&to.as_str()) {
+            return Err(Error::Option(format!(
+                "{to} is itself sampled: mirroring {interface} to it would be a loop"
+            )));
+        }
+        if !(0.0..=1.0).contains(share) || *share > left + 1e-9 {
+            return Err(Error::Option(format!(
+                "the share {share} for {to} is more than the {left} that is left, or not within 0 to 1"
+            )));
+        }
+        let conditional = if left > 0.0 { (share / left).min(1.0) } else { 0.0 };
+        left = (left - share).max(0.0);
+        let below = (conditional * NUMBERS as f64).round() as u64;
+        if below == 0 {
+            continue;
+        }
+        let sample = RandomSample { below, keep: u32::MAX, except_port: Some(VXLAN_PORT) };
+        let _ = writeln!(
+            script,
+            "filter add dev {interface} ingress prio {} protocol all bpf bytecode \"{}\" \
+             action mirred egress mirror dev {to}",
+            index + 1,
+            Filter::random(&sample).bytecode()
+        );
+    }
+    Ok(script)
+}
+
+/// What Linux takes for an interface's name, and nothing that `tc` would take for something else.
+fn check_name(name: &str) -> Result<()> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+    if (1..=15).contains(&name.len()) && name.chars().all(fine) && !name.starts_with('-') {
+        Ok(())
+    } else {
+        Err(Error::Option(format!("{name:?} is no name of an interface")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(interface: &str, share: f64) -> Destination {
+        Destination { share, interface: interface.to_owned() }
+    }
+
+    /// The limits in the script, as shares.
+    fn limits(script: &str) -> Vec<f64> {
+        let limit =
+            |line: &str| line.split(",53 0 1 ").nth(1)?.split(',').next()?.parse::<f64>().ok();
+        script.lines().skip(1).map(|line| limit(line).map_or(1.0, |n| n / NUMBERS as f64)).collect()
+    }
+
+    #[test]
+    fn shares_become_conditional() {
+        let found =
+            limits(&script("eth1", &[to("a", 0.2), to("b", 0.4), to("c", 0.4)], &[]).unwrap());
+        for (found, expected) in found.iter().zip([0.2, 0.5, 1.0]) {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+        assert_eq!(found.len(), 3);
+        assert_eq!(script("eth1", &[to("a", 0.0)], &[]).unwrap().lines().count(), 1);
+    }
+
+    #[test]
+    fn loops_and_nonsense_are_refused() {
+        for (destinations, words) in [
+            (vec![to("eth1", 0.5)], "would be a loop"),
+            (vec![to("eth2", 0.5)], "would be a loop"),
+            (vec![to("a", 0.7), to("b", 0.7)], "share 0.7 for b"),
+            (vec![to("a", f64::NAN)], "share NaN"),
+            (vec![to("a", -0.1)], "share -0.1"),
+            (vec![to("a b", 0.1)], "no name"),
+            (vec![to("-a", 0.1)], "no name"),
+        ] {
+            let error = script("eth1", &destinations, &["eth2"]).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

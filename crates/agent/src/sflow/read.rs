@@ -1,0 +1,216 @@
+//! Reads datagrams in place: nothing is copied, every length is checked.
+
+use super::{ETHERNET, EXPANDED_FLOW, FLOW, IPV4, IPV6, RAW_HEADER, VERSION};
+use crate::error::{Error, Result};
+use std::net::IpAddr;
+
+/// A datagram whose head is understood.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// The agent's address.
+    pub agent: IpAddr,
+    /// Tells apart several origins behind one agent.
+    pub sub_agent: u32,
+    /// Counts the datagrams of one sub-agent.
+    pub sequence: u32,
+    samples: u32,
+    rest: Words<'a>,
+}
+
+/// A sampled packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowSample<'a> {
+    /// Counts the flow samples of one source.
+    pub sequence: u32,
+    /// The packet stands for so many.
+    pub rate: u32,
+    /// How many packets could have been sampled.
+    pub pool: u32,
+    /// How many samples were lost.
+    pub drops: u32,
+    /// The first bytes of the frame; empty where the sample has none of Ethernet.
+    pub header: &'a [u8],
+    /// The frame's length on the wire, with check sequence.
+    pub length: u32,
+}
+
+impl<'a> Datagram<'a> {
+    /// Reads the head.
+    ///
+    /// # Errors
+    /// [`Error::Datagram`] says what is wrong.
+    pub fn parse(bytes: &'a [u8]) -> Result<Datagram<'a>> {
+        let mut words = Words(bytes);
+        let short = || Error::Datagram("it is too short".to_owned());
+        let version = words.word().ok_or_else(short)?;
+        if version != VERSION {
+            return Err(Error::Datagram(format!("version {version}")));
+        }
+        let agent = match words.word().ok_or_else(short)? {
+            IPV4 => IpAddr::from(words.word().ok_or_else(short)?.to_be_bytes()),
+            IPV6 => {
+                let bytes = words.bytes(16).ok_or_else(short)?;
+                IpAddr::from(<[u8; 16]>::try_from(bytes).map_err(|_| short())?)
+            }
+            other => return Err(Error::Datagram(format!("address type {other}"))),
+        };
+        let mut word = || words.word().ok_or_else(short);
+        let (sub_agent, sequence, _uptime, samples) = (word()?, word()?, word()?, word()?);
+        Ok(Datagram { agent, sub_agent, sequence, samples, rest: words })
+    }
+
+    /// Its flow samples; other samples (counters) are passed over. Ends at the first that is not whole, with an error.
+    #[must_use]
+    pub fn flow_samples(&self) -> FlowSamples<'a> {
+        FlowSamples { left: self.samples, rest: self.rest }
+    }
+}
+
+/// The flow samples of a datagram.
+pub struct FlowSamples<'a> {
+    left: u32,
+    rest: Words<'a>,
+}
+
+impl<'a> Iterator for FlowSamples<'a> {
+    type Item = Result<FlowSample<'a>>;
+
+    fn next(&mut self) -> Option<Result<FlowSample<'a>>> {
+        while self.left > 0 {
+            self.left -= 1;
+            let sample = self.rest.word().zip(self.rest.word());
+            let body = sample.and_then(|(kind, length)| {
+                Some((kind, self.rest.bytes(usize::try_from(length).ok()?)?))
+            });
+            let read = match body {
+                Some((kind @ (FLOW | EXPANDED_FLOW), body)) => flow_sample(kind, Words(body)),
+                Some(_) => continue,
+                None => None,
+            };
+            if read.is_none() {
+                self.left = 0;
+            }
+            return Some(read.ok_or_else(|| Error::Datagram("a sample is cut short".to_owned())));
+        }
+        None
+    }
+}
+
+fn flow_sample<'a>(kind: u32, mut words: Words<'a>) -> Option<FlowSample<'a>> {
+    let is_expanded = kind == EXPANDED_FLOW;
+    let sequence = words.word()?;
+    words.skip(if is_expanded { 2 } else { 1 })?;
+    let (rate, pool, drops) = (words.word()?, words.word()?, words.word()?);
+    words.skip(if is_expanded { 4 } else { 2 })?;
+    let mut sample = FlowSample { sequence, rate, pool, drops, header: &[], length: 0 };
+    for _ in 0..words.word()? {
+        let (kind, length) = (words.word()?, words.word()?);
+        let mut record = Words(words.bytes(usize::try_from(length).ok()?)?);
+        if kind == RAW_HEADER {
+            let (protocol, length) = (record.word()?, record.word()?);
+            record.skip(1)?;
+            let size = usize::try_from(record.word()?).ok()?;
+            let header = record.0.get(..size)?;
+            if protocol == ETHERNET {
+                (sample.header, sample.length) = (header, length);
+            }
+        }
+    }
+    Some(sample)
+}
+
+/// What is left to read.
+#[derive(Clone, Copy, Debug)]
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    fn word(&mut self) -> Option<u32> {
+        let (word, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_be_bytes(*word))
+    }
+
+    fn skip(&mut self, words: usize) -> Option<()> {
+        self.0 = self.0.get(words * 4..)?;
+        Some(())
+    }
+
+    /// That many bytes and what pads them to a whole word.
+    fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+        let bytes = self.0.get(..length)?;
+        self.0 = self.0.get(length.checked_next_multiple_of(4)?..).unwrap_or_default();
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DatagramBuilder, Origin};
+    use super::*;
+    use flowparser_sflow::{FlowRecord, SflowParser, SflowSample};
+    use proptest::prelude::*;
+
+    const ORIGIN: Origin =
+        Origin { agent: std::net::Ipv4Addr::new(10, 0, 0, 9), sub_agent: 3, interface: 7 };
+
+    proptest! {
+        /// What is written is read back the same, here and by a parser of others.
+        #[test]
+        fn written_and_read(
+            headers in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..200), 60..1515_usize), 1..40),
+            one_in in 1.0..1000.0_f64,
+        ) {
+            let mut builder = DatagramBuilder::new(ORIGIN, one_in);
+            let mut datagrams = Vec::new();
+            for (header, length) in &headers {
+                if builder.is_full_for(header.len()) {
+                    datagrams.push(builder.finish(5).unwrap().to_vec());
+                }
+                builder.add(header, *length);
+            }
+            datagrams.push(builder.finish(5).unwrap().to_vec());
+            prop_assert!(builder.finish(5).is_none());
+            let (mut ours, mut theirs, mut pool) = (Vec::new(), Vec::new(), 0);
+            for (index, bytes) in datagrams.iter().enumerate() {
+                prop_assert!(bytes.len() <= 1400);
+                let datagram = Datagram::parse(bytes).unwrap();
+                prop_assert_eq!(datagram.agent, IpAddr::from(ORIGIN.agent));
+                prop_assert_eq!((datagram.sub_agent, datagram.sequence), (3, index as u32 + 1));
+                for sample in datagram.flow_samples() {
+                    let sample = sample.unwrap();
+                    pool += u64::from(sample.rate);
+                    ours.push((sample.header.to_vec(), sample.length as usize - 4));
+                }
+                let parsed = SflowParser::default().parse_bytes(bytes);
+                prop_assert!(parsed.error.is_none(), "{:?}", parsed.error);
+                for sample in &parsed.datagrams[0].samples {
+                    let SflowSample::Flow(sample) = sample else { panic!() };
+                    prop_assert_eq!(sample.source_id_index, 7);
+                    let FlowRecord::RawPacketHeader(raw) = &sample.records[0] else { panic!() };
+                    theirs.push((raw.header.clone(), raw.frame_length as usize - 4));
+                }
+            }
+            prop_assert_eq!(&ours, &headers);
+            prop_assert_eq!(&theirs, &headers);
+            // The stated rates add up to what the samples stand for.
+            prop_assert!((pool as f64 - headers.len() as f64 * one_in).abs() <= 0.5 + 1e-6);
+        }
+
+        /// Any bytes are an error or samples, never a panic.
+        #[test]
+        fn any_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..300), head: bool, cut in 0..300_usize) {
+            if head {
+                let mut builder = DatagramBuilder::new(ORIGIN, 2.5);
+                (0..3).for_each(|_| builder.add(&bytes, 100));
+                let mut whole = builder.finish(0).unwrap().to_vec();
+                let place = cut % whole.len();
+                whole[place] = whole[place].wrapping_add(bytes.first().copied().unwrap_or(1));
+                whole.truncate(whole.len() - cut % 4);
+                bytes = whole;
+            }
+            if let Ok(datagram) = Datagram::parse(&bytes) {
+                prop_assert!(datagram.flow_samples().count() <= bytes.len());
+            }
+        }
+    }
+}

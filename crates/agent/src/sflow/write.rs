@@ -1,0 +1,154 @@
+//! Puts sampled headers into datagrams.
+
+use super::{ETHERNET, FLOW, IPV4, RAW_HEADER, VERSION};
+use std::net::Ipv4Addr;
+
+/// Whose samples they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The agent's address: the server that samples.
+    pub agent: Ipv4Addr,
+    /// Tells apart several origins behind one agent: the server whose traffic it is, where samples were mirrored.
+    pub sub_agent: u32,
+    /// The interface's index, 1 to 2²⁴ − 1.
+    pub interface: u32,
+}
+
+/// The frame check sequence, which captured frames lack and sFlow's lengths count (section 5.3 of the specification).
+const CHECK_SEQUENCE: u32 = 4;
+/// A datagram's header: version, address type and address, sub-agent, sequence, uptime, number of samples.
+const HEADER: usize = 28;
+/// Where the number of samples stands.
+const COUNT: usize = 24;
+/// A flow sample up to the header's bytes: type and length, eight words, record type and length, four words.
+const SAMPLE: usize = 64;
+/// What fits a frame of 1,500 bytes together with IPv6 and UDP headers.
+const LARGEST: usize = 1400;
+/// More of a packet than this no collector asks for.
+const LARGEST_HEADER: usize = 1024;
+
+/// One datagram under way.
+///
+/// The stated sampling rates add up to the true number of packets: where 1/s is no whole number, samples alternate
+/// between the two whole numbers around it, so that a collector that multiplies scales up correctly.
+#[derive(Clone, Debug)]
+pub struct DatagramBuilder {
+    origin: Origin,
+    /// 1/s.
+    one_in: f64,
+    bytes: Vec<u8>,
+    samples: u32,
+    datagrams: u32,
+    /// Flow samples since the start.
+    sequence: u32,
+    /// Packets that the samples since the start stand for.
+    pool: u64,
+    drops: u32,
+}
+
+impl DatagramBuilder {
+    /// For samples that are taken at the rate 1/`one_in`; less than 1 counts as 1.
+    #[must_use]
+    pub fn new(origin: Origin, one_in: f64) -> DatagramBuilder {
+        let one_in = if one_in.is_finite() { one_in.max(1.0) } else { 1.0 };
+        let bytes = Vec::with_capacity(LARGEST);
+        DatagramBuilder {
+            origin,
+            one_in,
+            bytes,
+            samples: 0,
+            datagrams: 0,
+            sequence: 0,
+            pool: 0,
+            drops: 0,
+        }
+    }
+
+    /// Whether a sample with that many bytes of header has to wait for the next datagram.
+    #[must_use]
+    pub fn is_full_for(&self, header: usize) -> bool {
+        self.samples > 0 && self.bytes.len() + SAMPLE + padded(header.min(LARGEST_HEADER)) > LARGEST
+    }
+
+    /// Adds a sample: the first bytes of a frame, and its length on the wire without check sequence.
+    pub fn add(&mut self, header: &[u8], length: usize) {
+        if self.samples == 0 {
+            self.bytes.clear();
+            self.bytes.resize(HEADER, 0);
+        }
+        let header = header.get(..header.len().min(LARGEST_HEADER)).unwrap_or(header);
+        self.sequence = self.sequence.wrapping_add(1);
+        let rate = self.next_rate();
+        self.pool += u64::from(rate);
+        let size = padded(header.len()) as u32;
+        let words = [
+            FLOW,
+            SAMPLE as u32 - 8 + size,
+            self.sequence,
+            self.origin.interface & 0x00ff_ffff,
+            rate,
+            self.pool as u32,
+            self.drops,
+            self.origin.interface,
+            // The output interface is not known where a frame comes in.
+            0,
+            1,
+            RAW_HEADER,
+            SAMPLE as u32 - 48 + size,
+            ETHERNET,
+            length as u32 + CHECK_SEQUENCE,
+            CHECK_SEQUENCE,
+            header.len() as u32,
+        ];
+        for word in words {
+            self.bytes.extend_from_slice(&word.to_be_bytes());
+        }
+        self.bytes.extend_from_slice(header);
+        let end = self.bytes.len() + padded(header.len()) - header.len();
+        self.bytes.resize(end, 0);
+        self.samples += 1;
+    }
+
+    /// How many samples were lost for want of room since the start.
+    pub fn set_drops(&mut self, drops: u64) {
+        self.drops = drops as u32;
+    }
+
+    /// The datagram with what was added since the last one; `None` of nothing. `uptime` is in milliseconds.
+    pub fn finish(&mut self, uptime: u32) -> Option<&[u8]> {
+        if self.samples == 0 {
+            return None;
+        }
+        self.datagrams = self.datagrams.wrapping_add(1);
+        let head = [
+            VERSION,
+            IPV4,
+            u32::from(self.origin.agent),
+            self.origin.sub_agent,
+            self.datagrams,
+            uptime,
+            std::mem::take(&mut self.samples),
+        ];
+        debug_assert_eq!(head.len() * 4, COUNT + 4);
+        for (place, word) in self.bytes.chunks_exact_mut(4).zip(head) {
+            place.copy_from_slice(&word.to_be_bytes());
+        }
+        Some(&self.bytes)
+    }
+
+    /// Such that the sum of rates is the nearest whole number to samples · 1/s.
+    fn next_rate(&self) -> u32 {
+        let due = (f64::from(self.sequence) * self.one_in).round();
+        let rate = due - self.pool as f64;
+        // Past 2³² samples the sequence starts again, and so does the reckoning.
+        if (1.0..=f64::from(u32::MAX)).contains(&rate) {
+            rate as u32
+        } else {
+            self.one_in.round() as u32
+        }
+    }
+}
+
+fn padded(length: usize) -> usize {
+    length.div_ceil(4) * 4
+}
