@@ -21,6 +21,7 @@
 //!
 //! Start reading at [`Module`], then `modules/insert.rs`.
 
+mod datasheet;
 mod error;
 mod evaluation;
 mod gauge;
@@ -36,6 +37,7 @@ mod tables;
 pub mod testbed;
 mod trace;
 
+pub use datasheet::DataSheet;
 pub use error::{Error, Result};
 pub use evaluation::Evaluation;
 pub use gauge::Gauges;

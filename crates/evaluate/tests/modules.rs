@@ -105,7 +105,9 @@ fn the_latency_of_packets_is_the_planted_one() {
     // 100 µs of the CPU for a PACKET_OUT, 50 µs to the switch, 5 µs to the port.
     let service = ServiceTime { default: 0, by_type: vec![(13, 100_000)] };
     let hardware = Hardware { service, ..Hardware::default() };
-    for (way, expected) in [(Way::In, 50.0), (Way::Out, 155.0)] {
+    for (way, expected) in
+        [(Way::In, 50.0), (Way::Out, 155.0), (Way::Echo, 100.0), (Way::Barrier, 100.0)]
+    {
         for version in VERSIONS {
             let experiment =
                 Packets { duration: 200 * MS, most: 1_000.0, ..Packets::new(common(1), way) };

@@ -134,6 +134,8 @@ fn ovs_every_other_experiment() {
         ),
         (Box::new(packets(Way::In)), rate.clone(), "median_us"),
         (Box::new(packets(Way::Out)), rate.clone(), "median_us"),
+        (Box::new(packets(Way::Echo)), rate.clone(), "median_us"),
+        (Box::new(packets(Way::Barrier)), rate.clone(), "median_us"),
         (
             Box::new(Statistics {
                 rules: 100,

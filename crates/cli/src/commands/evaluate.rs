@@ -3,6 +3,7 @@
 //! One subcommand per experiment. Here is what they share: effort, output, and one run of experiments on one switch;
 //! [`target`] finds or makes the switch, [`modules`] has each experiment's own options.
 
+mod all;
 mod modules;
 mod target;
 
@@ -51,6 +52,10 @@ enum Command {
     PacketIn(One<modules::PacketIn>),
     /// The same for PACKET_OUT
     PacketOut(One<modules::PacketOut>),
+    /// Time of ECHO replies against rate, and the highest rate at which all are answered
+    Echo(One<modules::Echo>),
+    /// The same for BARRIER
+    Barrier(One<modules::Barrier>),
     /// What polling of statistics costs
     Statistics(One<modules::Statistics>),
     /// Delay from port to port against rate and frame size
@@ -61,6 +66,7 @@ enum Command {
     Queue(One<modules::Queue>),
     /// How precise the tool's own capture is
     Timestamp(One<modules::Timestamp>),
+    All(all::All),
 }
 
 impl Evaluate {
@@ -74,11 +80,14 @@ impl Evaluate {
             Command::Capacity(it) => it.run(),
             Command::PacketIn(it) => it.run(),
             Command::PacketOut(it) => it.run(),
+            Command::Echo(it) => it.run(),
+            Command::Barrier(it) => it.run(),
             Command::Statistics(it) => it.run(),
             Command::PathDelay(it) => it.run(),
             Command::PortStatus(it) => it.run(),
             Command::Queue(it) => it.run(),
             Command::Timestamp(it) => it.run(),
+            Command::All(all) => all.run(),
         }
     }
 }
@@ -169,11 +178,17 @@ impl Output {
                 writeln!(stdout, "\n{}: {}", finding.code, finding.text)?;
             }
         }
+        self.write(evaluation)?;
+        Ok(if evaluation.is_clean() { Exit::Success } else { Exit::Finding })
+    }
+
+    /// Writes the results directory, if one was asked for.
+    fn write(&self, evaluation: &Evaluation) -> anyhow::Result<()> {
         if let Some(out) = &self.out {
             evaluation.write(out, Extras::default())?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
-        Ok(if evaluation.is_clean() { Exit::Success } else { Exit::Finding })
+        Ok(())
     }
 }
 

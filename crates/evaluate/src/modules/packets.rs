@@ -1,8 +1,10 @@
-//! `packet-in` and `packet-out`: latency and loss against rate, and the highest rate without loss.
+//! `packet-in`, `packet-out`, `echo` and `barrier`: latency and loss against rate, and the highest rate
+//! without loss.
 //!
 //! ```text
 //!   packet-in:   probe ──▶ port ──▶ PACKET_IN     from the probe's own stamp until the message is read
 //!   packet-out:  PACKET_OUT ──▶ port ──▶ probe    from the intended time of sending until the arrival
+//!   echo, barrier:  request ──▶ reply     from the intended time of sending until the reply is read
 //! ```
 //!
 //! Rates double until something is lost, then the gap is halved. A trial in which the generator itself
@@ -42,6 +44,10 @@ pub enum Way {
     In,
     /// PACKET_OUT.
     Out,
+    /// ECHO_REQUEST and its answer.
+    Echo,
+    /// BARRIER_REQUEST and its answer.
+    Barrier,
 }
 
 impl Packets {
@@ -57,6 +63,8 @@ impl Experiment for Packets {
         match self.way {
             Way::In => "packet-in",
             Way::Out => "packet-out",
+            Way::Echo => "echo",
+            Way::Barrier => "barrier",
         }
     }
 
@@ -90,6 +98,8 @@ struct Trial {
     delays: Histogram,
     /// When the last of what was sent left late, ns.
     late: u64,
+    /// Transaction id of the first request.
+    first_xid: u32,
     /// Sequence numbers begin here, so that stragglers of the trial before are not counted.
     first: u32,
 }
@@ -97,7 +107,7 @@ struct Trial {
 impl Default for Trial {
     fn default() -> Self {
         let delays = Histogram::new(Precision::Fine);
-        Trial { start: 0, sent: 0, count: 0, received: 0, delays, late: 0, first: 0 }
+        Trial { start: 0, sent: 0, count: 0, received: 0, delays, late: 0, first_xid: 0, first: 0 }
     }
 }
 
@@ -128,7 +138,7 @@ impl Run {
                     first,
                 },
             ),
-            Way::Out => self.send_due(orders),
+            Way::Out | Way::Echo | Way::Barrier => self.send_due(orders),
         }
     }
 
@@ -143,15 +153,23 @@ impl Run {
             if intended > now {
                 break;
             }
-            let sequence = self.trial.first.wrapping_add(self.trial.sent);
-            let stamp = orders.bench().day(intended);
-            let frame = template.stamp(sequence, stamp).to_vec();
-            requests.push(Request::PacketOut { port, frame });
+            requests.push(match self.plan.way {
+                Way::Echo => Request::Echo(Vec::new()),
+                Way::Barrier => Request::Barrier,
+                Way::In | Way::Out => {
+                    let sequence = self.trial.first.wrapping_add(self.trial.sent);
+                    let stamp = orders.bench().day(intended);
+                    Request::PacketOut { port, frame: template.stamp(sequence, stamp).to_vec() }
+                }
+            });
             self.trial.sent += 1;
             self.trial.late = now - intended;
         }
-        if !requests.is_empty() {
-            orders.send_all(&requests, None);
+        if let Ok(count @ 1..) = u32::try_from(requests.len()) {
+            let last = orders.send_all(&requests, None);
+            // Nothing else is sent meanwhile, so a trial's transaction ids are one run of numbers.
+            let first = last.wrapping_sub(count - 1);
+            self.trial.first_xid = first.wrapping_sub(self.trial.sent - count);
         }
         if self.trial.sent < self.trial.count {
             let next = self.trial.start + (f64::from(self.trial.sent) * interval) as u64;
@@ -169,6 +187,17 @@ impl Run {
         self.trial.delays.record(delay);
         let case = Case::new().with("rate", self.search.rate().round());
         orders.record.delay(&case, "latency", delay);
+    }
+
+    /// The answer to a request came.
+    fn answer(&mut self, at: u64, xid: u32, orders: &mut Orders<'_>) {
+        let number = xid.wrapping_sub(self.trial.first_xid);
+        if number < self.trial.sent {
+            let interval = 1e9 / self.search.rate();
+            let intended = self.trial.start + (f64::from(number) * interval) as u64;
+            let sequence = self.trial.first.wrapping_add(number);
+            self.arrive(sequence, at.saturating_sub(intended), orders);
+        }
     }
 
     fn conclude(&mut self, orders: &mut Orders<'_>) {
@@ -221,7 +250,7 @@ impl Module for Run {
                 }
                 let actions = match self.plan.way {
                     Way::In => vec![Action::Controller],
-                    Way::Out => Vec::new(),
+                    Way::Out | Way::Echo | Way::Barrier => Vec::new(),
                 };
                 self.setup.begin(vec![for_all_probes(actions)], self.plan.common.patience, orders);
             }
@@ -232,6 +261,16 @@ impl Module for Run {
                 if let Some(probe) = probe {
                     self.arrive(probe.sequence, at.saturating_sub(probe.sent.0), orders);
                 }
+            }
+            Event::Message { xid, message: Message::EchoReply, .. }
+                if self.plan.way == Way::Echo =>
+            {
+                self.answer(at, *xid, orders);
+            }
+            Event::Message { xid, message: Message::BarrierReply, .. }
+                if self.plan.way == Way::Barrier =>
+            {
+                self.answer(at, *xid, orders);
             }
             Event::Probe { channel: 1, probe, .. } if self.plan.way == Way::Out => {
                 self.arrive(probe.sequence, at.saturating_sub(probe.sent.0), orders);

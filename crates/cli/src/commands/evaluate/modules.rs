@@ -264,6 +264,32 @@ impl Build for PacketOut {
     }
 }
 
+/// ECHO_REQUEST.
+#[derive(clap::Args)]
+pub struct Echo {
+    #[command(flatten)]
+    packets: Packets,
+}
+
+impl Build for Echo {
+    fn build(&self, common: Common, _quick: bool) -> Result<Box<dyn Experiment>, String> {
+        self.packets.plan(common, Way::Echo)
+    }
+}
+
+/// BARRIER_REQUEST.
+#[derive(clap::Args)]
+pub struct Barrier {
+    #[command(flatten)]
+    packets: Packets,
+}
+
+impl Build for Barrier {
+    fn build(&self, common: Common, _quick: bool) -> Result<Box<dyn Experiment>, String> {
+        self.packets.plan(common, Way::Barrier)
+    }
+}
+
 /// Which statistics, how often.
 #[derive(clap::Args)]
 pub struct Statistics {

@@ -1,0 +1,114 @@
+//! `weir evaluate all`: every experiment on one switch, and its data sheet.
+
+use super::target::Target;
+use super::{Effort, Output, measure};
+use crate::exit::Exit;
+use anyhow::Context;
+use evaluate::modules::{
+    Capacity, Change, Delete, Insert, Interaction, MatchKind, Modify, Packets, PathDelay,
+    PortStatus, Queue, Statistics, Way,
+};
+use evaluate::{DataSheet, Experiment};
+use std::fs;
+use std::io::Write;
+
+/// Every experiment on one switch, and its data sheet
+///
+/// With --out, datasheet.json (which later limits are read from) and datasheet.html stand beside result.json.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir evaluate all --quick --out sheet/")]
+pub struct All {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    effort: Effort,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl All {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let evaluation = measure("evaluate all", &self.target, &self.effort, &self.experiments())?;
+        let sheet = DataSheet::of(&evaluation.results);
+        if let Some(out) = &self.output.out {
+            fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+            let write = |name: &str, text: String| {
+                let path = out.join(name);
+                fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+            };
+            write("datasheet.json", sheet.to_json())?;
+            let mut results = evaluation.results.clone();
+            results.tool = format!(
+                "Data sheet of {}",
+                evaluation
+                    .results
+                    .settings
+                    .get("switch")
+                    .map_or_else(|| "a switch".to_owned(), ToString::to_string,)
+            );
+            // The points are told by the tables of the sheet; report.html has them one by one.
+            results.points.clear();
+            let extras = report::Extras { tables: sheet.tables(), ..report::Extras::default() };
+            write("datasheet.html", report::page::html(&results, &extras))?;
+        }
+        if self.output.json {
+            write!(std::io::stdout(), "{}", sheet.to_json())?;
+            self.output.write(&evaluation)?;
+        } else {
+            let mut stdout = std::io::stdout().lock();
+            for (heading, table) in sheet.tables() {
+                writeln!(stdout, "{heading}\n{table}")?;
+            }
+            for finding in &sheet.findings {
+                writeln!(stdout, "{}: {}", finding.code, finding.text)?;
+            }
+            self.output.write(&evaluation)?;
+        }
+        Ok(if evaluation.is_clean() { Exit::Success } else { Exit::Finding })
+    }
+
+    fn experiments(&self) -> Vec<Box<dyn Experiment>> {
+        let (common, quick) = (self.effort.common(), self.effort.quick);
+        let duration = if quick { 300_000_000 } else { 1_000_000_000 };
+        let rules = if quick { vec![10, 100] } else { vec![1, 10, 100, 1000] };
+        let insert = Insert { rules, ..Insert::new(common.clone()) };
+        let capacity = |match_| Capacity {
+            match_,
+            limit: if quick { 2_000 } else { 100_000 },
+            batch: if quick { 100 } else { 1_000 },
+            ..Capacity::new(evaluate::Common { repetitions: 1, ..common.clone() })
+        };
+        let packets = |way| Packets {
+            duration,
+            most: if quick { 32_000.0 } else { 200_000.0 },
+            // A search is many trials by itself.
+            ..Packets::new(
+                evaluate::Common { repetitions: common.repetitions.min(3), ..common.clone() },
+                way,
+            )
+        };
+        let polls = if quick { vec![0.0, 10.0] } else { vec![0.0, 1.0, 5.0, 10.0, 50.0] };
+        let mut all: Vec<Box<dyn Experiment>> = vec![
+            Box::new(insert.clone()),
+            Box::new(Change(insert.clone())),
+            Box::new(Delete(insert)),
+            Box::new(capacity(MatchKind::Exact)),
+            Box::new(capacity(MatchKind::Wildcard)),
+            Box::new(Modify { duration, ..Modify::new(common.clone()) }),
+            Box::new(PathDelay { duration, ..PathDelay::new(common.clone()) }),
+        ];
+        for way in [Way::In, Way::Out, Way::Echo, Way::Barrier] {
+            all.push(Box::new(packets(way)));
+        }
+        all.push(Box::new(Statistics {
+            duration: 2 * duration,
+            ..Statistics::new(common.clone())
+        }));
+        all.push(Box::new(Interaction { polls, ..Interaction::new(common.clone()) }));
+        all.push(Box::new(Queue { duration, ..Queue::new(common.clone()) }));
+        all.push(Box::new(PortStatus { common }));
+        all
+    }
+}

@@ -1,0 +1,207 @@
+//! A switch's data sheet: what its vendor's does not say, in one file that other tools read.
+//!
+//! A *safe rate* is one at which nothing was lost and everything became true: for packets and requests
+//! the highest rate without loss, least of all repetitions; for FLOW_MODs the entries that became real
+//! in the data plane per second, at the largest number that was tried, slowest of all repetitions; for
+//! statistics the highest polling rate at which 99 % of the replies were there before the next request.
+
+use std::collections::BTreeMap;
+
+use report::{Finding, Point, Results, Scalar};
+use serde::{Deserialize, Serialize};
+
+/// The version of the format.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// Everything in words and numbers that a limit or a reader needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DataSheet {
+    /// Always 1.
+    pub schema: u32,
+    /// When it was measured, RFC 3339 in UTC.
+    pub measured: String,
+    /// What the switch is and how it was reached.
+    pub switch: BTreeMap<String, Scalar>,
+    /// Whether every barrier told the truth; absent if it could not be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barrier_honest: Option<bool>,
+    /// The longest time by which a change became real after its barrier at least, µs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barrier_lie_us: Option<f64>,
+    /// Entries that fit; by kind of match.
+    pub capacity: BTreeMap<String, Capacity>,
+    /// Per second, by message: `flow-mod-add`, `packet-in`, `stats-flow`, …
+    pub safe_rates: BTreeMap<String, f64>,
+    /// Medians at the lowest rate that was tried, µs, by what: `packet-in`, `echo`, `forward`, …
+    pub latency_us: BTreeMap<String, f64>,
+    /// Modifications with their loss in percent.
+    pub modification_loss: BTreeMap<String, f64>,
+    /// What a reader has to know.
+    pub findings: Vec<Finding>,
+}
+
+/// How many entries fit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// That many were taken.
+    pub entries: f64,
+    /// Whether the table was full then, or the limit of the experiment was reached.
+    pub is_full: bool,
+}
+
+impl DataSheet {
+    /// What results of several experiments say.
+    pub fn of(results: &Results) -> DataSheet {
+        let mut sheet = DataSheet {
+            schema: SCHEMA,
+            measured: results.started.clone(),
+            switch: BTreeMap::new(),
+            barrier_honest: None,
+            barrier_lie_us: None,
+            capacity: BTreeMap::new(),
+            safe_rates: BTreeMap::new(),
+            latency_us: BTreeMap::new(),
+            modification_loss: BTreeMap::new(),
+            findings: results.findings.clone(),
+        };
+        for name in ["switch", "dpid", "openflow", "channels"] {
+            if let Some(value) = results.settings.get(name) {
+                sheet.switch.insert(name.to_owned(), value.clone());
+            }
+        }
+        // Points come in rising order of what was varied, so the first is the gentlest.
+        for point in &results.points {
+            match text(point, "module") {
+                "insert" => sheet.update("flow-mod-add", point),
+                "change" => sheet.update("flow-mod-modify", point),
+                "delete" => sheet.update("flow-mod-delete", point),
+                "capacity" => sheet.capacity(point),
+                "statistics" => sheet.statistics(point),
+                "modify" => sheet.modification(point),
+                name @ ("packet-in" | "packet-out" | "echo" | "barrier") => {
+                    sheet.rate(name, point);
+                }
+                "port-status" => {
+                    let name = format!("port-status-{}", text(point, "link"));
+                    sheet.latency(&name, point.mean("port_status_us"));
+                }
+                _ => {}
+            }
+        }
+        sheet
+    }
+
+    /// The text of `datasheet.json`.
+    pub fn to_json(&self) -> String {
+        // Only maps with keys that are no strings can fail, and there are none.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// The same as tables, each with its heading.
+    pub fn tables(&self) -> Vec<(String, report::Table)> {
+        let number = report::table::number;
+        let mut switch = report::Table::new(["", "value"]);
+        for (name, value) in &self.switch {
+            switch.row([name.clone(), value.to_string()]);
+        }
+        if let Some(honest) = self.barrier_honest {
+            let verdict = if honest { "honest" } else { "not honest" };
+            switch.row(["barrier", verdict]);
+        }
+        if let Some(lie) = self.barrier_lie_us {
+            switch.row(["longest lie of a barrier, at least, µs".to_owned(), number(lie)]);
+        }
+        for (name, capacity) in &self.capacity {
+            let more = if capacity.is_full { "" } else { " or more" };
+            let entries = format!("{}{more}", number(capacity.entries));
+            switch.row([format!("entries that fit, {name}"), entries]);
+        }
+        let table = |heading: &str, unit: &str, values: &BTreeMap<String, f64>| {
+            let mut table = report::Table::new(["", unit]);
+            for (name, value) in values {
+                table.row([name.clone(), number(*value)]);
+            }
+            (heading.to_owned(), table)
+        };
+        vec![
+            ("The switch".to_owned(), switch),
+            table("Safe rates", "per second", &self.safe_rates),
+            table("Latency, unloaded", "median, µs", &self.latency_us),
+            table("Modifications", "loss, %", &self.modification_loss),
+        ]
+    }
+
+    fn update(&mut self, name: &str, point: &Point) {
+        if let Some(honest) = smallest(point, "barrier_honest") {
+            let so_far = self.barrier_honest.unwrap_or(true);
+            self.barrier_honest = Some(so_far && honest > 0.0);
+        }
+        if let Some(lie) = largest(point, "lie_at_least_us") {
+            self.barrier_lie_us = Some(self.barrier_lie_us.unwrap_or(0.0).max(lie));
+        }
+        let slowest =
+            largest(point, "all_rules_us").into_iter().chain(largest(point, "barrier_us"));
+        let slowest = slowest.fold(0.0, f64::max);
+        if let (Some(Scalar::Number(rules)), true) = (point.parameters.get("rules"), slowest > 0.0)
+        {
+            self.safe_rates.insert(name.to_owned(), rules / slowest * 1e6);
+        }
+    }
+
+    fn capacity(&mut self, point: &Point) {
+        if let Some(entries) = smallest(point, "capacity_rules") {
+            let is_full = smallest(point, "full_seen") == Some(1.0);
+            self.capacity.insert(text(point, "match").to_owned(), Capacity { entries, is_full });
+        }
+    }
+
+    fn rate(&mut self, name: &str, point: &Point) {
+        if let Some(rate) = smallest(point, "highest_loss_free_per_s") {
+            self.safe_rates.insert(name.to_owned(), rate);
+        }
+        self.latency(name, point.mean("median_us"));
+    }
+
+    fn statistics(&mut self, point: &Point) {
+        let name = format!("stats-{}", text(point, "kind"));
+        let Some(reply) = point.latency.get("reply") else { return };
+        self.latency(&name, Some(reply.p50_us));
+        if let Some(Scalar::Number(polls)) = point.parameters.get("polls_per_s")
+            && reply.p99_us * polls < 1e6
+        {
+            let safe = self.safe_rates.entry(name).or_default();
+            *safe = safe.max(*polls);
+        }
+    }
+
+    fn modification(&mut self, point: &Point) {
+        let name = text(point, "set");
+        if let Some(loss) = point.mean("loss_percent") {
+            self.modification_loss.insert(name.to_owned(), loss);
+        }
+        self.latency(name, point.mean("median_us"));
+    }
+
+    fn latency(&mut self, name: &str, us: Option<f64>) {
+        if let Some(us) = us {
+            self.latency_us.entry(name.to_owned()).or_insert(us);
+        }
+    }
+}
+
+fn text<'a>(point: &'a Point, parameter: &str) -> &'a str {
+    match point.parameters.get(parameter) {
+        Some(Scalar::Text(text)) => text,
+        _ => "",
+    }
+}
+
+fn smallest(point: &Point, metric: &str) -> Option<f64> {
+    point.metrics.get(metric)?.samples.iter().copied().reduce(f64::min)
+}
+
+fn largest(point: &Point, metric: &str) -> Option<f64> {
+    point.metrics.get(metric)?.samples.iter().copied().reduce(f64::max)
+}

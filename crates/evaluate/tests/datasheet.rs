@@ -1,0 +1,53 @@
+//! A data sheet says what was planted.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
+
+mod common;
+
+use common::{MS, VERSIONS, config, measure};
+use emulate::{Config, Fault, ServiceTime};
+use evaluate::modules::{Capacity, Insert, Modify, Packets, Statistics, Way};
+use evaluate::{Common, DataSheet, Evaluation, Experiment, Hardware};
+use report::Environment;
+
+#[test]
+fn the_sheet_of_a_planted_switch() {
+    let common = Common { repetitions: 1, rate: 2_000.0, ..Common::default() };
+    let experiments: [Box<dyn Experiment>; 5] = [
+        Box::new(Insert {
+            rules: vec![10],
+            ..Insert::new(Common { rate: 12_500.0, ..common.clone() })
+        }),
+        Box::new(Capacity { limit: 2_000, ..Capacity::new(common.clone()) }),
+        Box::new(Modify { duration: 100 * MS, ..Modify::new(common.clone()) }),
+        Box::new(Packets { duration: 500 * MS, ..Packets::new(common.clone(), Way::Echo) }),
+        Box::new(Statistics { rules: 100, polls: vec![2.0, 10.0], ..Statistics::new(common) }),
+    ];
+    let faults = [
+        Fault::BarrierLies { by: 30 * MS },
+        Fault::DropChangedPackets,
+        // A reply of 100 entries takes 200 ms: two a second are safe, ten are not.
+        Fault::PaceStatistics { entries: 10, interval: 20 * MS },
+    ];
+    // An ECHO takes 200 µs: 5,000 a second.
+    let service = ServiceTime { default: 0, by_type: vec![(2, 200_000)] };
+    let hardware = Hardware { service, ..Hardware::default() };
+    let mut evaluation = Evaluation::new("evaluate all", Environment::default());
+    for experiment in experiments {
+        let config = Config { max_flows: 1_234, ..config(&faults) };
+        let outcome = measure(VERSIONS[0], config, hardware.clone(), &*experiment);
+        evaluation.add("emulated", experiment.name(), &outcome);
+    }
+    let sheet = DataSheet::of(&evaluation.results);
+    assert_eq!(sheet.barrier_honest, Some(false));
+    assert!((29_000.0..=29_950.0).contains(&sheet.barrier_lie_us.unwrap()), "{sheet:?}");
+    assert_eq!(sheet.modification_loss["forward"], 0.0);
+    assert_eq!(sheet.modification_loss["source-mac"], 100.0);
+    assert!((4_700.0..=10_000.0).contains(&sheet.safe_rates["echo"]), "{sheet:?}");
+    assert_eq!(sheet.safe_rates["stats-flow"], 2.0);
+    // The switch answers the question for the sum before its late FLOW_MODs are in, and that is told.
+    let codes: Vec<_> = sheet.findings.iter().map(|finding| finding.code.as_str()).collect();
+    assert!(codes.contains(&"barrier-lies") && codes.contains(&"rules-vanish"), "{codes:?}");
+    let again: DataSheet = serde_json::from_str(&sheet.to_json()).unwrap();
+    assert_eq!(again, sheet);
+}
