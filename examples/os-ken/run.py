@@ -43,7 +43,7 @@ def main():
     else:
         options += ["--ofp-tcp-listen-port", port]
     applications = [arguments.application]
-    if arguments.application == "topology":
+    if arguments.application in ("topology", "shortest_path"):
         options += ["--observe-links"]
         import os_ken.topology.switches  # noqa: F401 - it registers --observe-links
     if arguments.openflow:

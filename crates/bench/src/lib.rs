@@ -8,9 +8,8 @@
 //!
 //! What can be asked for: a [`Comparison`] of systems (a [`Matrix`] of systems, messages, rates and
 //! tenants, one of the named [`scenarios`], or a published paper's measurements, [`papers`]), a
-//! [`Search`] for the highest rate, the
-//! [`controller`] benchmarks; or, underneath all of these, a [`Session`] over which any [`Load`] is
-//! run.
+//! [`Search`] for the highest rate, the [`controller`] benchmarks ([`rfc8456`]); or, underneath all
+//! of these, a [`Session`] over which any [`Load`] is run.
 //!
 //! Start reading at [`plan`] and [`load`] (what is connected, what is sent) and [`session`] (how it
 //! is run). Below them, each in its file: when messages leave (`arrivals`, `sender`, `template`),
@@ -35,6 +34,7 @@ pub mod outcome;
 pub mod papers;
 pub mod plan;
 pub mod real;
+pub mod rfc8456;
 mod run;
 pub mod scenarios;
 pub mod search;
@@ -50,7 +50,7 @@ mod wire;
 mod worker;
 
 pub use comparison::{Case, Comparison, Criterion, Options, Verdict};
-pub use controller::{ControllerPlan, Test};
+pub use controller::ControllerPlan;
 pub use error::Error;
 pub use load::{Kind, Load, Plan, Stream};
 pub use matrix::{Matrix, Shape};
@@ -58,6 +58,7 @@ pub use measure::{Collector, Measurement, ceiling};
 pub use outcome::{Outcome, StreamOutcome};
 pub use plan::{DataPort, Identity, Setup, Slicing, SwitchModel, TlsSides, Topology, Version};
 pub use real::RealSwitches;
+pub use rfc8456::Test;
 pub use search::{Found, Goal, Search, Trial};
 pub use session::{Controllers, Session};
 pub use system::{System, Target};

@@ -82,7 +82,8 @@ pub fn end_with_children(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Re
         }
         ENDING.store(true, Ordering::SeqCst);
         for child in children() {
-            // It may just have ended by itself.
+            // It may just have ended by itself, and few have a process group of their own.
+            let _ = nix::sys::signal::killpg(child, nix::sys::signal::Signal::SIGTERM);
             let _ = nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGTERM);
         }
         clean_up();

@@ -55,6 +55,9 @@ fn check(arguments: &[&str], status: i32, words: &[&str]) {
     }
 }
 
+/// Where nobody listens.
+const HERE: &str = "tcp:127.0.0.1:9";
+
 #[test]
 fn wrong_arguments_are_named_with_their_range() {
     let cases: &[(&[&str], &[&str])] = &[
@@ -86,6 +89,16 @@ fn wrong_arguments_are_named_with_their_range() {
             &["bench", "run", "--switch-tls", "/no/k,b,c", "--system", "weir"],
             &["/no/k", "No such file"],
         ),
+        (&["bench", "controller"], &["<tcp:IP:PORT>"]),
+        (&["bench", "controller", HERE, "--test", "x"], &["--test", "discovery-time", "all"]),
+        (&["bench", "controller", HERE, "--test", "failover"], &["--backup", "--fail"]),
+        (&["bench", "controller", HERE, "--test", "proactive-path-time"], &["--northbound"]),
+        (&["bench", "controller", HERE, "--test", "reprovisioning"], &["--topology", "ring,N"]),
+        (&["bench", "controller", HERE, "--topology", "ring,2"], &["--topology", "3 to 1000"]),
+        (&["bench", "controller", HERE, "--trials", "0"], &["--trials", "1..=1000"]),
+        (&["bench", "controller", HERE, "--frame", "63"], &["--frame", "64..=1518"]),
+        (&["bench", "controller", HERE, "--traffic", "0"], &["--traffic", "0.1 to 10000000"]),
+        (&["bench", "controller", HERE, "--backup", HERE], &["--fail", "--restore"]),
         (&["lab", "up", "singel,3"], &["singel", "single"]),
         (&["lab", "up", "single,1", "--protocols", "1.9"], &["--protocols", "1.3"]),
         (

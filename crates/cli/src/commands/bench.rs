@@ -55,7 +55,7 @@ enum Command {
     Run(run::Run),
     Scenario(file::ScenarioFile),
     Search(search::SearchCommand),
-    Controller(controller::Controller),
+    Controller(Box<controller::Controller>),
 }
 
 impl Bench {

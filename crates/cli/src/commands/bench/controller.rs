@@ -1,64 +1,213 @@
 //! `weir bench controller`: a real controller.
+//!
+//! Here is what is measured and what comes out; [`settings`] has how much and how long.
+
+mod settings;
 
 use super::values::OpenFlow;
-use super::{Output, talk, values};
+use super::{Output, talk};
 use crate::exit::Exit;
+use crate::signals;
 use anyhow::Context;
+use bench::rfc8456::helpers::{NorthboundCommand, OperatorCommands};
+use bench::rfc8456::{Helpers, Need, table};
 use bench::{ControllerPlan, Test};
 use channel::{Address, Scheme};
+use settings::Settings;
+use std::net::SocketAddr;
+use std::str::FromStr;
 
 /// Measure a real controller by emulated switches that dial it
 ///
-/// Tests: latency and throughput (cbench's modes, each answer matched to its question), rate, sessions, exceptions and
-/// denial-of-service (RFC 8456). The controller should be a learning switch.
+/// cbench's latency and throughput modes, and the benchmarks of RFC 8456; --list says which there are, and what each
+/// of them needs. All is all whose needs are met.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   ovs-testcontroller ptcp:6653 &
-  weir bench controller tcp:127.0.0.1:6653 --test latency,throughput --trials 3")]
+  weir bench controller tcp:127.0.0.1:6653 --test latency,reactive-path-time --trials 3
+
+See docs/bench-controller.md.")]
 pub struct Controller {
     /// Where it listens
-    #[arg(value_name = "tcp:IP:PORT")]
-    address: Address,
+    #[arg(value_name = "tcp:IP:PORT", required_unless_present = "list", value_parser = tcp)]
+    address: Option<SocketAddr>,
+    /// Print which tests there are, and what each needs
+    #[arg(long, exclusive = true)]
+    list: bool,
     /// What results call it
     #[arg(long, default_value = "controller")]
     name: String,
+    /// Its own version, for the report
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    controller_version: String,
     /// Its process, if it is on this machine: its CPU and memory are observed
     #[arg(long)]
     pid: Option<u32>,
-    /// Which tests [default: all]
+    /// Which tests: all, or names [default: all]
     #[arg(long = "test", value_name = "TESTS", value_delimiter = ',')]
-    tests: Vec<Test>,
-    /// Emulated switches, 1 to 2046
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=2046))]
-    switches: u16,
-    /// How often each test is repeated, 1 to 1000; the RFC wants ten at least
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    trials: u16,
-    /// Seconds per trial
-    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = values::seconds)]
-    trial: u64,
+    tests: Vec<Wanted>,
     /// The OpenFlow version
     #[arg(long, value_name = "VERSION", default_value = "1.0")]
     openflow: OpenFlow,
+    /// A command that takes orders for its northbound interface on stdin, one JSON object a line
+    #[arg(long, value_name = "COMMAND")]
+    northbound: Option<String>,
+    /// Where a second controller of the same network listens
+    #[arg(long, value_name = "tcp:IP:PORT", requires = "fail", requires = "restore", value_parser = tcp)]
+    backup: Option<SocketAddr>,
+    /// A command that ends the first one
+    #[arg(long, value_name = "COMMAND", requires = "backup")]
+    fail: Option<String>,
+    /// A command that starts it again
+    #[arg(long, value_name = "COMMAND", requires = "backup")]
+    restore: Option<String>,
+    /// What denial-of-service attacks, beside the OpenFlow port or instead of it [default: that port]
+    #[arg(long = "attack", value_name = "tcp:IP:PORT", value_parser = tcp)]
+    attacks: Vec<SocketAddr>,
+    #[command(flatten)]
+    settings: Settings,
     #[command(flatten)]
     output: Output,
 }
 
 impl Controller {
     pub fn run(self) -> anyhow::Result<Exit> {
-        if self.address.scheme != Scheme::Tcp {
-            return Ok(Exit::usage(&"a controller is measured over tcp: only"));
-        }
-        let mut plan = ControllerPlan::new(&self.name, self.address.addr, self.openflow.version());
+        let Some(address) = self.address else { return list() };
+        let mut plan = ControllerPlan::new(&self.name, address, self.openflow.version());
+        plan.controller_version = self.controller_version;
         plan.pid = self.pid;
-        plan.switches = usize::from(self.switches);
-        plan.trials = usize::from(self.trials);
-        plan.trial_ms = self.trial;
-        let tests = if self.tests.is_empty() { Test::ALL.to_vec() } else { self.tests };
-        let verdict = plan
-            .run(&tests, &mut talk)
-            .with_context(|| format!("is a controller listening on {}?", self.address))?;
-        self.output.give(&verdict)
+        plan.backup = self.backup;
+        plan.attacks = self.attacks;
+        self.settings.apply(&mut plan);
+        // A northbound command and what it started end with this process, however that ends.
+        signals::end_with_children(|| {})?;
+        let mut helpers = Helpers::default();
+        if let Some(command) = &self.northbound {
+            helpers.northbound = Some(Box::new(NorthboundCommand::start(command)?));
+        }
+        if let (Some(fail), Some(restore)) = (self.fail, self.restore) {
+            helpers.operator = Some(Box::new(OperatorCommands { fail, restore }));
+        }
+        let (tests, left_out) = match choose(&self.tests, &plan, &helpers) {
+            Ok(chosen) => chosen,
+            Err(error) => return Ok(Exit::usage(&error)),
+        };
+        for text in &left_out {
+            talk(text);
+        }
+        let mut verdict = plan
+            .run(&tests, &mut helpers, &mut talk)
+            .with_context(|| format!("is a controller listening on tcp:{address}?"))?;
+        verdict.results.settings.insert("left_out".to_owned(), left_out.join("; ").into());
+        let shown = table(&verdict.results).to_string();
+        self.output.give_as(&verdict, &shown, |out| verdict.write(out))
+    }
+}
+
+/// What was asked for by `--test`.
+#[derive(Clone, Debug, PartialEq)]
+enum Wanted {
+    All,
+    One(Test),
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Wanted, String> {
+        if text == "all" { Ok(Wanted::All) } else { text.parse().map(Wanted::One) }
+    }
+}
+
+/// The tests to run, and a line about each that is left out of all. One that was asked for by name is
+/// an error when what it needs is missing.
+fn choose(
+    wanted: &[Wanted],
+    plan: &ControllerPlan,
+    helpers: &Helpers,
+) -> Result<(Vec<Test>, Vec<String>), String> {
+    let (mut tests, mut left_out) = (Vec::new(), Vec::new());
+    for one in if wanted.is_empty() { &[Wanted::All] } else { wanted } {
+        let (these, by_name) = match one {
+            Wanted::All => (Test::ALL.to_vec(), false),
+            Wanted::One(test) => (vec![*test], true),
+        };
+        for test in these {
+            match plan.missing(test, helpers) {
+                None if tests.contains(&test) => {}
+                None => tests.push(test),
+                Some(need) if by_name => {
+                    return Err(format!("--test {} needs {}", test.name, flag(need)));
+                }
+                Some(need) => {
+                    left_out.push(format!("{} left out: needs {}", test.name, flag(need)))
+                }
+            }
+        }
+    }
+    Ok((tests, left_out))
+}
+
+/// How a need is met.
+fn flag(need: Need) -> &'static str {
+    match need {
+        Need::Northbound => "--northbound",
+        Need::Backup => "--backup, --fail and --restore",
+        Need::Loop => {
+            "a --topology with a second way: ring,N, or leafspine,N,N with two spines or more"
+        }
+    }
+}
+
+fn list() -> anyhow::Result<Exit> {
+    let mut table = report::Table::new(["test", "RFC 8456", "measures", "needs"]);
+    for test in Test::ALL {
+        let needs: Vec<&str> = test.needs.iter().map(|need| flag(*need)).collect();
+        let section = if test.section.is_empty() { "–" } else { test.section };
+        table.row([test.name, section, test.about, &needs.join(", ")]);
+    }
+    std::io::Write::write_all(&mut std::io::stdout(), table.to_string().as_bytes())?;
+    Ok(Exit::Success)
+}
+
+/// An address of the only scheme that is measured.
+fn tcp(text: &str) -> Result<SocketAddr, String> {
+    let address: Address = text.parse().map_err(|error: channel::Error| error.to_string())?;
+    match address.scheme {
+        Scheme::Tcp => Ok(address.addr),
+        Scheme::Ssl => Err("a controller is measured over tcp: only".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wanted: &str, topology: &str, expected: Result<(usize, usize), &str>) {
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        let mut plan = ControllerPlan::new("c", address, OpenFlow::V1_0.version());
+        plan.layouts = vec![topology.parse().expect("a topology")];
+        let wanted: Vec<Wanted> =
+            wanted.split_terminator(',').map(|one| one.parse().expect("a test")).collect();
+        match (choose(&wanted, &plan, &Helpers::default()), expected) {
+            (Ok((tests, left_out)), Ok(counts)) => {
+                assert_eq!((tests.len(), left_out.len()), counts);
+            }
+            (Err(error), Err(word)) => assert!(error.contains(word), "{error}"),
+            (found, _) => panic!("{found:?}"),
+        }
+    }
+
+    #[test]
+    fn all_is_what_can_be_measured_and_names_are_demands() {
+        check("", "leafspine,2,1", Ok((12, 4)));
+        check("all", "leafspine,2,2", Ok((13, 3)));
+        check("latency,latency,all", "leafspine,2,1", Ok((12, 4)));
+        check("latency", "leafspine,2,1", Ok((1, 0)));
+        check("proactive-path-time", "ring,3", Err("--northbound"));
+        check("latency,failover", "ring,3", Err("--backup, --fail and --restore"));
+        check("reprovisioning", "linear,3", Err("--topology"));
     }
 }

@@ -1,0 +1,87 @@
+//! Network topology change detection time (RFC 8456, section 5.1.8): a device goes; from the first
+//! notification (PORT_STATUS) of its neighbours until the controller's first discovery message.
+//!
+//! The device's own connection is cut just before, as it is when a device loses its power. A
+//! controller that probes all the time sends its next probe soon whether it has noticed or not: the
+//! RFC does not tell the two apart, and neither can anybody outside. `probes_per_s`, as it was before
+//! the change, says how far that may explain the figure.
+
+use super::Test;
+use super::context::{Case, Context, Sheet};
+use super::discovery_time::{Discovery, discover};
+use super::event::What;
+use super::fabric::Fabric;
+use crate::error::Error;
+use crate::measure::Measurement;
+use emulate::SwitchIndex;
+use report::Better;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+pub(super) const TEST: Test = Test {
+    name: "change-detection",
+    section: "5.1.8",
+    about: "from the notification that a device is gone until discovery starts anew",
+    needs: &[],
+    headline: &["detection_ms", "probes_per_s"],
+    measure: |context| Ok(vec![change(context, &Case::plain(TEST.name))?]),
+};
+
+/// For how long probes are counted before the change.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Trials, with something else going on or not.
+pub(super) fn change(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
+    let mut sheet = Sheet::new(context, case);
+    let layout = context.plan.layout();
+    // The one that carries no station the trial needs: never the first.
+    let device = SwitchIndex(layout.switches() - 1);
+    for trial in 0..context.plan.trials {
+        context.say_trial(case, trial);
+        let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
+        let _trouble = case.trouble.begin(context.plan, &fabric)?;
+        match discover(&fabric, context.limit())? {
+            Discovery::Silent => {
+                sheet.finding("no-discovery", "the controller sent no discovery message");
+                break;
+            }
+            Discovery::Partial { .. } => {
+                sheet.finding("discovery-incomplete", "not every link was discovered in time");
+                continue;
+            }
+            Discovery::Complete { .. } => {}
+        }
+        context.rest();
+        fabric.forget();
+        std::thread::sleep(LOOK);
+        let is_probe = |what: &What| matches!(what, What::PacketOut { discovery: true });
+        let probes = fabric.events(0)?.iter().filter(|event| is_probe(&event.what)).count();
+        let per_second = probes as f64 / LOOK.as_secs_f64();
+        sheet.sample("probes_per_s", "1/s", Better::Neither, per_second);
+
+        fabric.forget();
+        fabric.set_device(device, false)?;
+        let mut notified = None;
+        let detected = fabric.watch(0, context.limit(), |event| {
+            match event.what {
+                What::PortStatus => {
+                    notified.get_or_insert(event.at);
+                }
+                What::PacketOut { discovery: true } if notified.is_some() => {
+                    return ControlFlow::Break(event.at);
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        })?;
+        match notified.zip(detected) {
+            Some((notified, detected)) => {
+                sheet.time("detection_ms", detected.saturating_sub(notified));
+            }
+            None => sheet.finding("change-not-detected", "no discovery message followed in time"),
+        }
+        drop(fabric);
+        context.rest();
+    }
+    Ok(sheet.finish())
+}

@@ -1,0 +1,152 @@
+//! What every benchmark is given, and what it hands back.
+
+use super::helpers::Helpers;
+use super::traffic::Probe;
+use crate::controller::ControllerPlan;
+use crate::measure::Measurement;
+use report::{Better, Finding, Metric, Point, Scalar};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The settings, who helps, and who is told what is being done.
+pub(crate) struct Context<'a> {
+    pub(crate) plan: &'a ControllerPlan,
+    pub(crate) helpers: &'a mut Helpers,
+    talk: &'a mut dyn FnMut(&str),
+    next_station: u32,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        plan: &'a ControllerPlan,
+        helpers: &'a mut Helpers,
+        talk: &'a mut dyn FnMut(&str),
+    ) -> Self {
+        // A controller remembers the stations of earlier runs: other processes use other numbers.
+        let next_station = (std::process::id() % 0xff) << 24 | 1;
+        Self { plan, helpers, talk, next_station }
+    }
+
+    pub(crate) fn say(&mut self, text: &str) {
+        (self.talk)(text);
+    }
+
+    /// Says which trial it is.
+    pub(crate) fn say_trial(&mut self, case: &Case, trial: usize) {
+        let text = format!("{}: trial {} of {}", case.label(), trial + 1, self.plan.trials);
+        self.say(&text);
+    }
+
+    /// A number that no station has had.
+    pub(crate) fn station(&mut self) -> u32 {
+        let station = self.next_station;
+        self.next_station = self.next_station.wrapping_add(1);
+        station
+    }
+
+    /// Two stations that nobody has heard of.
+    pub(crate) fn probe(&mut self) -> Probe {
+        Probe { near: self.station(), far: self.station() }
+    }
+
+    /// What the controller needs to forget one trial before the next.
+    pub(crate) fn rest(&self) {
+        std::thread::sleep(Duration::from_millis(self.plan.settle_ms));
+    }
+
+    /// The longest that one trial waits for anything.
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_millis(self.plan.limit_ms)
+    }
+
+    /// How long one trial sends, where it sends for a time.
+    pub(crate) fn trial(&self) -> Duration {
+        Duration::from_millis(self.plan.trial_ms)
+    }
+}
+
+/// Which benchmark, under which circumstances: a point's parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) parameters: Vec<(&'static str, Scalar)>,
+    pub(crate) trouble: super::trouble::Trouble,
+}
+
+impl Case {
+    /// Of this name, with nothing else going on.
+    pub(crate) fn plain(test: &'static str) -> Self {
+        let trouble = super::trouble::Trouble::None;
+        Self { parameters: vec![("test", test.into())], trouble }
+    }
+
+    /// With another parameter.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Scalar>) -> Self {
+        self.parameters.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn label(&self) -> String {
+        let parts = self.parameters.iter().map(|(name, value)| match *name {
+            "test" => value.to_string(),
+            _ => format!("{name}={value}"),
+        });
+        parts.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// One point's samples as they are taken.
+pub(crate) struct Sheet {
+    point: Point,
+    label: String,
+    samples: BTreeMap<&'static str, (&'static str, Better, Vec<f64>)>,
+    findings: Vec<Finding>,
+}
+
+impl Sheet {
+    pub(crate) fn new(context: &Context<'_>, case: &Case) -> Self {
+        let point = Point::new(&context.plan.name, case.parameters.iter().cloned());
+        let label = format!("{} {}", context.plan.name, case.label());
+        Self { point, label, samples: BTreeMap::new(), findings: Vec::new() }
+    }
+
+    /// A figure of one trial.
+    pub(crate) fn sample(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        better: Better,
+        value: f64,
+    ) {
+        self.samples.entry(name).or_insert_with(|| (unit, better, Vec::new())).2.push(value);
+    }
+
+    /// A time of one trial, from ns.
+    pub(crate) fn time(&mut self, name: &'static str, ns: u64) {
+        self.sample(name, "ms", Better::Lower, ns as f64 / 1e6);
+    }
+
+    /// Something that a reader has to know. What is found in every trial is told once.
+    pub(crate) fn finding(&mut self, code: &str, text: &str) {
+        let text = format!("{}: {text}", self.label);
+        let finding = Finding { code: code.to_owned(), text };
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Tells of connections that the controller closed, where none should be.
+    pub(crate) fn told_of_closing(mut self, fabric: &super::fabric::Fabric) -> Self {
+        match fabric.closed() {
+            0 => {}
+            count => self.finding("connection-closed", &format!("connections ended {count} times")),
+        }
+        self
+    }
+
+    pub(crate) fn finish(mut self) -> Measurement {
+        for (name, (unit, better, samples)) in self.samples {
+            self.point.metrics.insert(name.to_owned(), Metric::new(unit, better, samples));
+        }
+        Measurement { point: self.point, histograms: Vec::new(), findings: self.findings }
+    }
+}

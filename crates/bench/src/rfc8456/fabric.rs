@@ -1,0 +1,302 @@
+//! A linked network of emulated switches that dial the controller under test, with everything that
+//! passes between them written down.
+//!
+//! ```text
+//!   near traffic port ─▶ leaf ─ spine ─ leaf ─▶ far traffic port     (emulate::Network, one thread)
+//!                          ╲      │      ╱
+//!                           controller under test                    (TCP)
+//! ```
+//!
+//! Links carry at once, so that what is measured is the controller's time alone. A packet that the
+//! controller sends out of one port arrives at the other end of its link, and is a PACKET_IN there
+//! unless a flow entry says otherwise: that is all that discovery by LLDP needs.
+
+use super::event::{Event, Log, Overflown, Reader, What, delivered};
+use crate::controller::ControllerPlan;
+use crate::error::Error;
+use crate::plan::Version;
+use channel::Address;
+use emulate::{
+    HostIndex, Layout, Network, Point, Runner, Running, SessionId, SwitchIndex, port_config,
+};
+use openflow::VersionSet;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The network, connected.
+pub(crate) struct Fabric {
+    running: Arc<Running>,
+    log: Arc<Log>,
+    layout: Layout,
+    controllers: usize,
+    handshake: Duration,
+}
+
+/// Which traffic port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Near,
+    Far,
+}
+
+impl End {
+    fn host(self) -> HostIndex {
+        match self {
+            Self::Near => Layout::NEAR,
+            Self::Far => Layout::FAR,
+        }
+    }
+
+    /// Whether a delivery at `place` is at this end.
+    pub(crate) fn is(self, place: usize) -> bool {
+        self.host().0 == place
+    }
+}
+
+impl Fabric {
+    /// Connects a network of this shape to all these controllers, and waits until each has asked each
+    /// switch for its features.
+    pub(crate) fn raise(
+        plan: &ControllerPlan,
+        layout: Layout,
+        controllers: &[SocketAddr],
+    ) -> Result<Self, Error> {
+        let versions = VersionSet::only(match plan.version {
+            Version::V1_0 => openflow::Version::V1_0,
+            Version::V1_3 => openflow::Version::V1_3,
+        });
+        let network = layout.build(|config| {
+            config.versions = versions;
+            // A controller gets packets whole, as cbench sends them: buffers would be a second limit.
+            config.n_buffers = 0;
+            config.n_tables = 4;
+        });
+        let log = Arc::new(Log::default());
+        let mut reader = Reader::new(plan.version);
+        let written = Arc::clone(&log);
+        let runner = Runner::new(network).tap(move |at, seen| {
+            if let Some(event) = reader.read(at, seen) {
+                written.push(event);
+            }
+        });
+        let dial = |runner: Runner, address: &SocketAddr| runner.dial_all(Address::tcp(*address));
+        let runner = controllers.iter().fold(runner, dial);
+        let running = Arc::new(runner.start().map_err(|error| emulated(&error))?);
+        let handshake = Duration::from_millis(plan.handshake_ms);
+        let fabric = Self { running, log, layout, controllers: controllers.len(), handshake };
+        fabric.wait_introduced(0)?;
+        Ok(fabric)
+    }
+
+    /// Waits until every switch has told every controller its features, in the events from `from` on
+    /// or before.
+    pub(crate) fn wait_introduced(&self, from: usize) -> Result<(), Error> {
+        let wanted = self.layout.switches() * self.controllers;
+        let mut introduced = BTreeSet::new();
+        let mut closed = 0;
+        let all = self.watch(from, self.handshake, |event| {
+            let who = (event.place, event.controller);
+            match event.what {
+                What::Introduced => {
+                    introduced.insert(who);
+                }
+                What::Closed => {
+                    introduced.remove(&who);
+                    closed += 1;
+                }
+                _ => {}
+            }
+            if introduced.len() == wanted {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        if all.is_some() {
+            return Ok(());
+        }
+        let seen = match closed {
+            0 => "the others were never asked for their features".to_owned(),
+            _ => format!("connections failed or were closed {closed} times"),
+        };
+        Err(Error::Handshake { ready: introduced.len(), wanted, seen: vec![seen] })
+    }
+
+    /// The network's time, ns.
+    pub(crate) fn now(&self) -> u64 {
+        self.running.now()
+    }
+
+    /// A place in the log, from which later events can be looked at.
+    pub(crate) fn mark(&self) -> usize {
+        self.log.len()
+    }
+
+    /// How many connections have ended since the network was raised.
+    pub(crate) fn closed(&self) -> usize {
+        self.log.closed()
+    }
+
+    /// Forgets all events so far.
+    pub(crate) fn forget(&self) {
+        self.log.clear();
+    }
+
+    /// The events from `from` on that are there already.
+    pub(crate) fn events(&self, from: usize) -> Result<Vec<Event>, Error> {
+        self.log.since(from, Instant::now()).map_err(|Overflown| multiplying(self.layout))
+    }
+
+    /// Shows each event from `from` on as it comes, until `look` breaks or the time is over.
+    pub(crate) fn watch<T>(
+        &self,
+        mut from: usize,
+        limit: Duration,
+        mut look: impl FnMut(&Event) -> ControlFlow<T>,
+    ) -> Result<Option<T>, Error> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let events = self.log.since(from, deadline);
+            let events = events.map_err(|Overflown| multiplying(self.layout))?;
+            if events.is_empty() {
+                return Ok(None);
+            }
+            from += events.len();
+            for event in &events {
+                if let ControlFlow::Break(found) = look(event) {
+                    return Ok(Some(found));
+                }
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits until nothing that `matters` has come for `quiet`, at most for `limit`.
+    pub(crate) fn settle(
+        &self,
+        quiet: Duration,
+        limit: Duration,
+        matters: impl Fn(&What) -> bool,
+    ) -> Result<(), Error> {
+        let deadline = Instant::now() + limit;
+        let mut from = self.mark();
+        while Instant::now() < deadline {
+            let came = self.watch(from, quiet, |event| match matters(&event.what) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })?;
+            if came.is_none() {
+                return Ok(());
+            }
+            from = self.mark();
+        }
+        Ok(())
+    }
+
+    /// Packets come in by a traffic port, one after the other; gives the time, and where the last one
+    /// went.
+    pub(crate) fn inject(
+        &self,
+        end: End,
+        packets: Vec<Vec<u8>>,
+    ) -> Result<(u64, Vec<Point>), Error> {
+        let log = Arc::clone(&self.log);
+        self.call(move |network, now| {
+            let mut hops = Vec::new();
+            for packet in &packets {
+                let journey = network.inject(now, end.host(), packet);
+                for (host, frame) in &journey.delivered {
+                    let what = delivered(frame);
+                    log.push(Event { at: now, place: host.0, controller: 0, what });
+                }
+                hops = journey.hops;
+            }
+            (now, hops)
+        })
+    }
+
+    /// Does something with the network, between two messages.
+    pub(crate) fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Network, u64) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        self.running.call(work).map_err(|error| emulated(&error))
+    }
+
+    /// The ports at which discovery messages have to arrive: each link, in both directions.
+    pub(crate) fn link_ends(&self) -> Result<BTreeSet<Point>, Error> {
+        self.call(|network, _| network.links().map(|(_, end)| end).collect())
+    }
+
+    /// How many flow entries all switches have.
+    pub(crate) fn flow_count(&self) -> Result<usize, Error> {
+        self.call(|network, _| network.switches().map(|(_, switch)| switch.flow_count()).sum())
+    }
+
+    /// Whether packets without an entry are kept from the controller, at every port.
+    pub(crate) fn set_muted(&self, muted: bool) -> Result<(), Error> {
+        let bits = if muted { port_config::NO_PACKET_IN } else { 0 };
+        self.call(move |network, _| {
+            for index in network.switch_indices() {
+                let Some(switch) = network.switch_mut(index) else { continue };
+                let ports: Vec<u32> = switch.ports().map(|port| port.made.number).collect();
+                ports.into_iter().for_each(|port| switch.set_port_config(port, bits));
+            }
+        })
+    }
+
+    /// A device goes, with all its links, or comes back. Its neighbours tell the controller.
+    pub(crate) fn set_device(&self, switch: SwitchIndex, up: bool) -> Result<(), Error> {
+        self.running.set_powered(switch, up).map_err(|error| emulated(&error))?;
+        self.call(move |network, _| {
+            let ends: Vec<Point> =
+                network.links().map(|(from, _)| from).filter(|end| end.switch == switch).collect();
+            ends.into_iter().for_each(|end| network.set_link_up(end, up));
+        })
+    }
+
+    /// What else sends to the controller over the switches' main sessions.
+    pub(crate) fn main_sessions(&self) -> MainSessions {
+        MainSessions { running: Arc::clone(&self.running) }
+    }
+}
+
+/// A way to put bytes into what switches send.
+pub(crate) struct MainSessions {
+    running: Arc<Running>,
+}
+
+impl MainSessions {
+    /// Appends bytes to what a switch has to say; a switch that is not connected says nothing.
+    pub(crate) fn say(&self, messages: Vec<(usize, Vec<u8>)>) -> Result<(), Error> {
+        let say = move |network: &mut Network, _: u64| {
+            for (switch, bytes) in messages {
+                let Some(switch) = network.switch_mut(SwitchIndex(switch)) else { continue };
+                if switch.version().is_some()
+                    && let Some(output) = switch.output(SessionId::MAIN)
+                {
+                    output.extend_from_slice(&bytes);
+                }
+            }
+        };
+        self.running.call(say).map_err(|error| emulated(&error))
+    }
+}
+
+fn emulated(error: &emulate::Error) -> Error {
+    Error::System(format!("emulated network: {error}"))
+}
+
+fn multiplying(layout: Layout) -> Error {
+    let why = if layout.has_loops() {
+        "the topology has loops, and the controller floods into them"
+    } else {
+        "the controller sends without end"
+    };
+    Error::System(format!("more messages than a trial can hold: {why}"))
+}

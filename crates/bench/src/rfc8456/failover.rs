@@ -1,0 +1,188 @@
+//! Controller failover time (RFC 8456, section 5.4.1): switches are connected to two controllers, the
+//! active one ends; the longest gap in a one-way stream of packets, each of which needs a decision,
+//! because each has a source of its own.
+//!
+//! `gap_ms` is between two arrivals at the far traffic port, the first at or before the failure. Where
+//! two controllers are active side by side nothing is lost, and the gap is the distance of two packets
+//! (`spacing_ms`). That the other end of a connection is gone is noticed at once, when a process ends;
+//! a controller or switch that only stops answering is noticed by keepalives, which is another figure.
+
+use super::context::{Case, Context, Sheet};
+use super::event::What;
+use super::fabric::{End, Fabric};
+use super::path_time::announce;
+use super::reprovisioning::lost;
+use super::traffic::Probe;
+use super::{Need, Test};
+use crate::error::Error;
+use crate::measure::Measurement;
+use report::Better;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+pub(super) const TEST: Test = Test {
+    name: "failover",
+    section: "5.4.1",
+    about: "the gap in traffic that needs decisions when the active controller ends",
+    needs: &[Need::Backup],
+    headline: &["gap_ms", "lost_packets", "spacing_ms"],
+    measure,
+};
+
+fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
+    let Some(backup) = context.plan.backup else {
+        return Err(Error::System("there is no second controller".to_owned()));
+    };
+    let case = Case::plain(TEST.name).with("failure", "process ends");
+    let mut sheet = Sheet::new(context, &case);
+    let controllers = [context.plan.address, backup];
+    for trial in 0..context.plan.trials {
+        context.say_trial(&case, trial);
+        let fabric = Fabric::raise(context.plan, context.plan.layout(), &controllers)?;
+        context.rest();
+        let failed = fail_over(context, &fabric, &mut sheet);
+        drop(fabric);
+        operator(context)?.restore()?;
+        failed?;
+        wait_listening(context)?;
+        context.rest();
+    }
+    Ok(vec![sheet.finish()])
+}
+
+fn operator<'a>(
+    context: &'a mut Context<'_>,
+) -> Result<&'a mut dyn super::helpers::Operator, Error> {
+    match &mut context.helpers.operator {
+        Some(operator) => Ok(operator.as_mut()),
+        None => Err(Error::System("there is nobody to end the active controller".to_owned())),
+    }
+}
+
+fn fail_over(context: &mut Context<'_>, fabric: &Fabric, sheet: &mut Sheet) -> Result<(), Error> {
+    let far = context.station();
+    announce(fabric, context, &[(End::Far, far)])?;
+    fabric.forget();
+    let mut stream = Stream { far, next_tag: 0, spacing: spacing(context) };
+    let trial = context.trial();
+    stream.send_for(context, fabric, trial, |_| false)?;
+    if first_arrival(fabric, 0)?.is_none() {
+        sheet.finding("path-not-provisioned", "no packet arrived before the failure");
+        return Ok(());
+    }
+    let failure = fabric.now();
+    operator(context)?.fail()?;
+    // At least one trial's time: the failure may show late. Then until packets arrive again.
+    let before = fabric.mark();
+    stream.send_for(context, fabric, trial, |_| false)?;
+    let limit = context.limit();
+    let last = fabric.now();
+    let came_back =
+        |fabric: &Fabric| matches!(last_arrival(fabric, before), Ok(Some(at)) if at >= last);
+    stream.send_for(context, fabric, limit, came_back)?;
+    let arrivals = arrivals(fabric)?;
+    if !came_back(fabric) {
+        sheet.finding("no-failover", "no packet arrived any more after the failure");
+        return Ok(());
+    }
+    let times: Vec<u64> = arrivals.iter().map(|(at, _)| *at).collect();
+    sheet.time("gap_ms", longest_gap(&times, failure));
+    sheet.time("spacing_ms", stream.spacing.as_nanos() as u64);
+    sheet.sample("lost_packets", "", Better::Lower, lost(&arrivals) as f64);
+    Ok(())
+}
+
+fn spacing(context: &Context<'_>) -> Duration {
+    Duration::from_secs_f64(1.0 / context.plan.traffic_rate)
+}
+
+/// One-way packets, each with a source of its own.
+struct Stream {
+    far: u32,
+    next_tag: u64,
+    spacing: Duration,
+}
+
+impl Stream {
+    fn send_for(
+        &mut self,
+        context: &mut Context<'_>,
+        fabric: &Fabric,
+        duration: Duration,
+        done: impl Fn(&Fabric) -> bool,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        let mut due = start;
+        while start.elapsed() < duration && !done(fabric) {
+            let probe = Probe { near: context.station(), far: self.far };
+            let packet = probe.there(self.next_tag, context.plan.frame_bytes);
+            self.next_tag += 1;
+            fabric.inject(End::Near, vec![packet])?;
+            due += self.spacing;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        Ok(())
+    }
+}
+
+/// The first arrival of each packet at the far end: when, and which.
+fn arrivals(fabric: &Fabric) -> Result<Vec<(u64, u64)>, Error> {
+    let mut seen = BTreeSet::new();
+    let events = fabric.events(0)?;
+    let first = events.iter().filter_map(|event| match event.what {
+        What::Delivered { tag: Some(tag) } if End::Far.is(event.place) => {
+            seen.insert(tag).then_some((event.at, tag))
+        }
+        _ => None,
+    });
+    Ok(first.collect())
+}
+
+fn first_arrival(fabric: &Fabric, from: usize) -> Result<Option<u64>, Error> {
+    fabric.watch(from, Duration::ZERO, |event| match event.what {
+        What::Delivered { tag: Some(_) } if End::Far.is(event.place) => {
+            ControlFlow::Break(event.at)
+        }
+        _ => ControlFlow::Continue(()),
+    })
+}
+
+fn last_arrival(fabric: &Fabric, from: usize) -> Result<Option<u64>, Error> {
+    let events = fabric.events(from)?;
+    let is_arrival = |what: &What| matches!(what, What::Delivered { tag: Some(_) });
+    let mut there = events.iter().filter(|event| End::Far.is(event.place));
+    Ok(there.rfind(|event| is_arrival(&event.what)).map(|event| event.at))
+}
+
+/// The longest time between two arrivals, the second of which is after `from`.
+pub(super) fn longest_gap(times: &[u64], from: u64) -> u64 {
+    let pairs = times.iter().zip(times.iter().skip(1));
+    pairs.filter(|(_, after)| **after > from).map(|(a, b)| b - a).max().unwrap_or(0)
+}
+
+/// Waits until the controller that was started again takes connections.
+fn wait_listening(context: &Context<'_>) -> Result<(), Error> {
+    let deadline = Instant::now() + context.limit();
+    while std::net::TcpStream::connect(context.plan.address).is_err() {
+        if Instant::now() >= deadline {
+            let text = format!("it does not listen on {} again", context.plan.address);
+            return Err(Error::System(text));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_before_the_failure_do_not_count() {
+        let times = [0, 50, 60, 70, 95, 100];
+        for (from, expected) in [(0, 50), (50, 25), (60, 25), (94, 25), (95, 5), (100, 0)] {
+            assert_eq!(longest_gap(&times, from), expected, "from {from}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The benchmarks of RFC 8456 for a controller seen from its switches, each in its own file, and all
+//! of them in one table: [`Test::ALL`].
+//!
+//! Most stand on a [`fabric`]: an emulated network with links, so that the controller's discovery
+//! finds a topology, and hosts at its two ends. What is measured at the southbound interface is taken
+//! from one thread's [`event`] log, so that all times are of one clock. What a controller is told or
+//! asked otherwise than by OpenFlow is behind the traits of [`helpers`].
+//!
+//! Deliberately not here: how a message's own latency is measured (that is the load generator's,
+//! [`messages`] only asks for it), and any knowledge of a particular controller.
+
+mod change_detection;
+mod context;
+mod discovery_size;
+mod discovery_time;
+mod event;
+mod fabric;
+mod failover;
+pub mod helpers;
+mod messages;
+mod path_rate;
+mod path_time;
+mod reprovisioning;
+mod sessions;
+mod table_capacity;
+mod traffic;
+mod trouble;
+
+pub(crate) use context::Context;
+pub use helpers::Helpers;
+pub use traffic::FRAME_BYTES;
+
+use crate::error::Error;
+use crate::measure::Measurement;
+use report::table::number;
+use report::{Results, Table};
+use std::str::FromStr;
+
+/// One benchmark.
+#[derive(Clone, Copy)]
+pub struct Test {
+    /// As it is called on the command line.
+    pub name: &'static str,
+    /// Its section in RFC 8456; empty for cbench's own.
+    pub section: &'static str,
+    /// What it measures, in a line.
+    pub about: &'static str,
+    /// What it cannot do without.
+    pub needs: &'static [Need],
+    /// The figures that it is made for; all the others are in the results as well.
+    pub headline: &'static [&'static str],
+    measure: fn(&mut Context<'_>) -> Result<Vec<Measurement>, Error>,
+}
+
+/// What a benchmark cannot do without, beside the controller's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Somebody who tells the controller to install flows.
+    Northbound,
+    /// A second controller, and somebody who fails the first.
+    Backup,
+    /// A topology with a second way between its ends.
+    Loop,
+}
+
+impl Test {
+    /// All of them, in the order of the RFC, cbench's first.
+    pub const ALL: [Self; 16] = [
+        messages::LATENCY,
+        messages::THROUGHPUT,
+        discovery_time::TEST,
+        messages::RATE,
+        path_time::REACTIVE,
+        path_time::PROACTIVE,
+        path_rate::REACTIVE,
+        path_rate::PROACTIVE,
+        change_detection::TEST,
+        sessions::TEST,
+        discovery_size::TEST,
+        table_capacity::TEST,
+        trouble::EXCEPTIONS,
+        trouble::DENIAL_OF_SERVICE,
+        failover::TEST,
+        reprovisioning::TEST,
+    ];
+
+    pub(crate) fn measure(self, context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
+        (self.measure)(context)
+    }
+}
+
+impl PartialEq for Test {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl std::fmt::Debug for Test {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl FromStr for Test {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|test| test.name == text).ok_or_else(|| {
+            let names = Self::ALL.map(|test| test.name).join(", ");
+            format!("{text} is no controller benchmark: must be all or one of {names}")
+        })
+    }
+}
+
+/// What was found, one row for each headline figure: mean and sample variance over the trials, as
+/// section 4.8 of the RFC asks.
+#[must_use]
+pub fn table(results: &Results) -> Table {
+    let header = ["test", "case", "figure", "unit", "trials", "mean", "variance", "least", "most"];
+    let mut table = Table::new(header);
+    for point in &results.points {
+        let name = point.parameters.get("test").map(ToString::to_string).unwrap_or_default();
+        let test = name.parse::<Test>();
+        let figures = test.as_ref().map(|test| test.headline).unwrap_or_default();
+        let mut case = point.clone();
+        case.parameters.remove("test");
+        for figure in figures {
+            let Some(metric) = point.metrics.get(*figure) else { continue };
+            let optional = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+            table.row([
+                name.clone(),
+                case.label(),
+                (*figure).to_owned(),
+                metric.unit.clone(),
+                metric.samples.len().to_string(),
+                optional(metric.mean),
+                optional(metric.variance),
+                optional(metric.samples.iter().copied().reduce(f64::min)),
+                optional(metric.samples.iter().copied().reduce(f64::max)),
+            ]);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_others_are_told_which_there_are() {
+        for test in Test::ALL {
+            assert_eq!(test.name.parse::<Test>(), Ok(test));
+            assert!(!test.about.is_empty() && !test.headline.is_empty(), "{test:?}");
+        }
+        let error = "discovery".parse::<Test>().unwrap_err();
+        assert!(error.contains("discovery-time") && error.contains("all"), "{error}");
+    }
+}

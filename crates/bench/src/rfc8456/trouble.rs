@@ -1,0 +1,267 @@
+//! The two security benchmarks: exception handling (RFC 8456, section 5.3.1) and denial of service
+//! (section 5.3.2). Both repeat other benchmarks while something goes on beside them, and once without
+//! it, so that each figure stands beside its own undisturbed one.
+//!
+//! Exceptions: the emulated switches themselves send malformed messages, 1 and 2 for every 100 of the
+//! steady rate. Denial of service: strangers connect to each interface that is attacked, and talk
+//! nonsense and go, or say nothing and stay. Attacks below TCP are not made: they need raw sockets,
+//! and measure the kernel.
+
+use super::context::{Case, Context};
+use super::fabric::{Fabric, MainSessions};
+use super::{Test, change_detection, messages, path_rate, path_time};
+use crate::controller::ControllerPlan;
+use crate::error::Error;
+use crate::measure::Measurement;
+use crate::plan::Version;
+use report::Scalar;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+pub(super) const EXCEPTIONS: Test = Test {
+    name: "exceptions",
+    section: "5.3.1",
+    about: "the path, change and message benchmarks with 0, 1 and 2 % malformed messages",
+    needs: &[],
+    headline: HEADLINE,
+    measure: exceptions,
+};
+pub(super) const DENIAL_OF_SERVICE: Test = Test {
+    name: "denial-of-service",
+    section: "5.3.2",
+    about: "the same while strangers connect, and talk nonsense or stay",
+    needs: &[],
+    headline: HEADLINE,
+    measure: denial_of_service,
+};
+const HEADLINE: &[&str] =
+    &["path_ms", "paths_per_s", "detection_ms", "p50_us", "p99_us", "failed_percent"];
+
+/// What is repeated.
+type Repeated = fn(&mut Context<'_>, &Case) -> Result<Measurement, Error>;
+const REPEATED: [(Test, Repeated); 4] = [
+    (path_time::REACTIVE, path_time::reactive),
+    (path_rate::REACTIVE, path_rate::reactive),
+    (change_detection::TEST, change_detection::change),
+    (messages::LATENCY, messages::steady),
+];
+
+fn exceptions(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
+    let rate = context.plan.steady_rate;
+    let percent = |percent: f64| {
+        let trouble = Trouble::Malformed { per_second: rate * percent / 100.0 };
+        (Scalar::from(percent), if percent > 0.0 { trouble } else { Trouble::None })
+    };
+    repeat(context, EXCEPTIONS, "malformed_percent", &[0.0, 1.0, 2.0].map(percent))
+}
+
+fn denial_of_service(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
+    let attacked = context.plan.attacked();
+    let attack = |nonsense| Trouble::Attack { at: attacked.clone(), nonsense };
+    let attacks = [
+        ("none".into(), Trouble::None),
+        ("nonsense".into(), attack(true)),
+        ("silence".into(), attack(false)),
+    ];
+    repeat(context, DENIAL_OF_SERVICE, "attack", &attacks)
+}
+
+fn repeat(
+    context: &mut Context<'_>,
+    test: Test,
+    parameter: &'static str,
+    troubles: &[(Scalar, Trouble)],
+) -> Result<Vec<Measurement>, Error> {
+    let mut measured = Vec::new();
+    for (of, repeated) in REPEATED {
+        for (value, trouble) in troubles {
+            let case = Case { trouble: trouble.clone(), ..Case::plain(test.name) };
+            let case = case.with("of", of.name).with(parameter, value.clone());
+            let measurement = repeated(context, &case)?;
+            let is_possible = !measurement.point.metrics.is_empty();
+            measured.push(measurement);
+            if !is_possible {
+                // Nothing to disturb: the same is not found twice more.
+                break;
+            }
+        }
+    }
+    Ok(measured)
+}
+
+/// What goes on beside a benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Trouble {
+    /// Nothing.
+    None,
+    /// The emulated switches send so many malformed messages in total.
+    Malformed {
+        /// Per second.
+        per_second: f64,
+    },
+    /// Strangers connect.
+    Attack {
+        /// To whom.
+        at: Vec<SocketAddr>,
+        /// Whether they talk nonsense and go, rather than stay and say nothing.
+        nonsense: bool,
+    },
+}
+
+/// Connections per second to each address that is attacked.
+const STRANGERS_PER_SECOND: u64 = 1000;
+/// Silent connections that are held to each address at any time, the oldest being let go first.
+const SILENT: usize = 500;
+
+impl Trouble {
+    /// Begins it; it ends when what this gives is dropped.
+    pub(crate) fn begin(&self, plan: &ControllerPlan, fabric: &Fabric) -> Result<Begun, Error> {
+        match self {
+            Self::Malformed { per_second } => {
+                let (version, switches) = (plan.version, plan.layout().switches());
+                let (sessions, per_second) = (fabric.main_sessions(), *per_second);
+                Begun::start(vec![Box::new(move |stop| {
+                    disturb(&sessions, version, switches, per_second, stop);
+                })])
+            }
+            _ => self.begin_attack(),
+        }
+    }
+
+    /// As [`Trouble::begin`], for what needs no network of switches.
+    pub(crate) fn begin_attack(&self) -> Result<Begun, Error> {
+        let Self::Attack { at, nonsense } = self else { return Ok(Begun::default()) };
+        let nonsense = *nonsense;
+        let attack = |address: &SocketAddr| -> Work {
+            let address = *address;
+            Box::new(move |stop| connect_again_and_again(address, nonsense, stop))
+        };
+        Begun::start(at.iter().map(attack).collect())
+    }
+}
+
+type Work = Box<dyn FnOnce(&AtomicBool) + Send>;
+
+/// Threads that go on until this is dropped.
+#[derive(Default)]
+pub(crate) struct Begun {
+    stop: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Begun {
+    fn start(works: Vec<Work>) -> Result<Self, Error> {
+        let mut begun = Self::default();
+        for work in works {
+            let stop = Arc::clone(&begun.stop);
+            let thread = std::thread::Builder::new().name("bench-trouble".to_owned());
+            let thread = thread.spawn(move || work(&stop)).map_err(Error::io("thread"))?;
+            begun.threads.push(thread);
+        }
+        Ok(begun)
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has already said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Sends malformed messages from the switches in turn.
+fn disturb(
+    sessions: &MainSessions,
+    version: Version,
+    switches: usize,
+    per_second: f64,
+    stop: &AtomicBool,
+) {
+    let messages = malformed(version);
+    let start = Instant::now();
+    let mut sent = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let due = (start.elapsed().as_secs_f64() * per_second) as usize;
+        let batch = (sent..due).map(|index| {
+            let message = messages.get(index % messages.len()).cloned().unwrap_or_default();
+            (index % switches, message)
+        });
+        // The network may just be ending; so does this then.
+        if due > sent && sessions.say(batch.collect()).is_err() {
+            return;
+        }
+        sent = due.max(sent);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What no switch would send; every one can be cut out of the stream, since its length is true.
+fn malformed(version: Version) -> Vec<Vec<u8>> {
+    use crate::wire::{kind, message};
+    let bodies: [(u8, &[u8]); 6] = [
+        (kind::PACKET_IN, &[0xff; 4]),
+        (kind::PACKET_IN, &[0xff; 9]),
+        (PORT_STATUS, &[0; 9]),
+        (FLOW_REMOVED, &[0xff; 12]),
+        (UNKNOWN, &[0; 8]),
+        (kind::FLOW_MOD, &[0; 72]),
+    ];
+    let frame = |(kind, body): &(u8, &[u8])| {
+        let mut frame = Vec::new();
+        message(&mut frame, version, *kind, 0, body);
+        frame
+    };
+    bodies.iter().map(frame).collect()
+}
+
+const FLOW_REMOVED: u8 = 11;
+const PORT_STATUS: u8 = 12;
+/// A message type that no version has.
+const UNKNOWN: u8 = 99;
+
+/// Connects to one address for ever: says something that is no OpenFlow and leaves, or says nothing
+/// and stays.
+fn connect_again_and_again(address: SocketAddr, nonsense: bool, stop: &AtomicBool) {
+    let gap = Duration::from_nanos(1_000_000_000 / STRANGERS_PER_SECOND);
+    let mut held = std::collections::VecDeque::new();
+    while !stop.load(Ordering::Relaxed) {
+        if let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100)) {
+            if nonsense {
+                // Whether the controller has hung up already is its own affair.
+                let _ = stream.write_all(&[0xff; 64]);
+            } else {
+                held.push_back(stream);
+                if held.len() > SILENT {
+                    held.pop_front();
+                }
+            }
+        }
+        std::thread::sleep(gap);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn malformed_messages_are_whole_frames_that_no_parser_takes() {
+        for version in [Version::V1_0, Version::V1_3] {
+            for frame in malformed(version) {
+                assert_eq!(openflow::frame::next(&frame), Ok(Some(frame.len())));
+                let is_wrong = match version {
+                    Version::V1_0 => openflow::v10::Message::parse(&frame).is_err(),
+                    Version::V1_3 => openflow::v13::Message::parse(&frame).is_err(),
+                };
+                // A type that is unknown, or for switches alone, parses; it must still be refused.
+                assert!(is_wrong || [UNKNOWN, 14].contains(&frame[1]), "{version:?} {frame:?}");
+            }
+        }
+    }
+}
