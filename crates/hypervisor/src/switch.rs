@@ -7,6 +7,7 @@ mod north;
 mod reconcile;
 mod start;
 mod tables;
+mod undo;
 
 use crate::controllers::Controllers;
 use crate::counters::{Counters, SwitchCounters, count};
@@ -59,6 +60,8 @@ pub struct Switch {
     pub(crate) pending: Pending,
     /// Work without a reply, sent since something that has one.
     pub(crate) unacknowledged: u32,
+    /// Whether a change of a table has been sent since the last barrier.
+    pub(crate) unbarriered: bool,
     /// Messages in flight that will be answered, and so acknowledge what went before.
     pub(crate) answers_due: u32,
     pub(crate) last_sent: Instant,
@@ -375,7 +378,8 @@ impl Switch {
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let quiet = (self.unacknowledged > 0).then(|| self.last_sent + forward::QUIET);
+        let is_open = self.unacknowledged > 0 || self.unbarriered;
+        let quiet = is_open.then(|| self.last_sent + forward::QUIET);
         let tokens = self.waiting.iter().map(|(at, _)| *at).min();
         let silent = (self.answers_due > 0).then_some(self.next_settle);
         [quiet, tokens, silent].into_iter().flatten().min()
@@ -394,7 +398,8 @@ impl Switch {
         for tenant in ready {
             self.line.activate(tenant.0);
         }
-        if self.unacknowledged > 0 && now - self.last_sent >= forward::QUIET {
+        let is_open = self.unacknowledged > 0 || self.unbarriered;
+        if is_open && now - self.last_sent >= forward::QUIET {
             self.send_own_barrier(now);
         }
         self.run(now);

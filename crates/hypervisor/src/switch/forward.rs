@@ -145,6 +145,10 @@ impl Switch {
             }
         }
         self.last_sent = now;
+        self.unbarriered |= item.operation.is_some();
+        if item.awaits == Awaits::Barrier {
+            self.unbarriered = false;
+        }
         if item.awaits == Awaits::Nothing {
             self.unacknowledged += item.cost;
             if self.unacknowledged >= (self.window.limit() / 2).max(2) {
@@ -177,6 +181,7 @@ impl Switch {
         let written = frame::write(self.version, type_, xid, self.south.end(), |_| {});
         debug_assert!(written.is_ok());
         self.counters.own_barriers += 1;
+        self.unbarriered = false;
         count(&mut self.counters.to_switch, type_);
         self.unacknowledged = 0;
         self.answers_due += 1;

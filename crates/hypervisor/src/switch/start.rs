@@ -115,6 +115,7 @@ impl Switch {
             window: Window::new(now),
             pending: Pending::default(),
             unacknowledged: 0,
+            unbarriered: false,
             answers_due: 0,
             last_sent: now,
             next_settle: now + settings.reply_timeout,
@@ -184,6 +185,7 @@ impl Switch {
         let xid = self.pending.add(entry).unwrap_or(0);
         if let Some(operation) = operation {
             self.unconfirmed.push_back((xid, operation));
+            self.unbarriered = true;
         }
         let start = self.south.len();
         self.south.end().extend_from_slice(message);

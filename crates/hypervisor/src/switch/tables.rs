@@ -1,8 +1,7 @@
 //! Changes of tables as operations: one request of a tenant, the messages that it became, and the way back.
 //!
 //! A virtual flow table is changed when a request is accepted; what it was before is kept until a barrier has shown
-//! that the switch took all of it. If the switch refuses any part, the table goes back, what was installed is taken
-//! out or put back, and the tenant gets one error.
+//! that the switch took all of it. What happens if it does not is told in [`super::undo`].
 
 use super::Switch;
 use crate::cookie::Cookie;
@@ -16,32 +15,38 @@ use crate::tenant::Leaving;
 use crate::time::Instant;
 use crate::v13::numbers::Numbered;
 use alloc::vec::Vec;
-use openflow::{ErrorCode, Version};
+use openflow::Version;
 
 /// A change that is on its way.
 pub(crate) struct Operation {
-    tenant: TenantIndex,
+    pub(super) tenant: TenantIndex,
     /// Messages that it became.
-    messages: usize,
+    pub(super) messages: usize,
     /// Those of them that have not been confirmed.
-    remaining: usize,
+    pub(super) remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
-    before: Vec<(u32, Option<Flow>)>,
+    pub(super) before: Vec<(u32, Option<Flow>)>,
     /// The changed group or meter as it was before (1.3).
-    number_before: Option<NumberBefore>,
+    pub(super) number_before: Option<NumberBefore>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
-    again: Vec<(u32, Option<Flow>)>,
+    pub(super) again: Vec<(u32, Option<Flow>)>,
+    /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
+    pub(super) inherits: bool,
+    /// Whether it adds entries.
+    pub(super) adds: bool,
+    /// Whether it modifies entries, and so adds those that it does not find (1.0).
+    pub(super) adds_missing: bool,
     /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
-    own: bool,
+    pub(super) own: bool,
 }
 
 /// A group or meter as it was before a change.
-struct NumberBefore {
-    kind: Kind,
-    number: u32,
-    before: Option<Numbered>,
+pub(super) struct NumberBefore {
+    pub(super) kind: Kind,
+    pub(super) number: u32,
+    pub(super) before: Option<Numbered>,
     /// Whether the switch has refused to delete it before this change.
-    stays: bool,
+    pub(super) stays: bool,
 }
 
 /// What a message to the switch does to one of its entries.
@@ -76,6 +81,9 @@ impl Switch {
             before: Vec::new(),
             number_before: None,
             again: Vec::new(),
+            inherits: false,
+            adds: false,
+            adds_missing: false,
             own: false,
         };
         self.operations.insert(self.next_operation, operation);
@@ -125,7 +133,7 @@ impl Switch {
         Some(flow)
     }
 
-    fn remember(&mut self, operation: Option<u32>, number: u32, before: Option<Flow>) {
+    pub(super) fn remember(&mut self, operation: Option<u32>, number: u32, before: Option<Flow>) {
         if let Some(operation) = operation.and_then(|at| self.operations.get_mut(&at))
             // A request touches an entry once, or twice in a row.
             && operation.before.last().is_none_or(|(known, _)| *known != number)
@@ -193,6 +201,10 @@ impl Switch {
         change: Change,
         buffer_id: u32,
     ) {
+        if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            operation.adds |= change == Change::Add;
+            operation.adds_missing |= change == Change::Modify && self.version == Version::V1_0;
+        }
         let cookie = Cookie { tenant: self.tenants[cause.tenant.0 as usize].id, number }.to_wire();
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
@@ -220,6 +232,15 @@ impl Switch {
         self.scratch = message;
     }
 
+    /// Takes an entry that is no longer on the switch out of the tenant's table.
+    pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let flow = state.flows.remove(number)?;
+        state.changes += 1;
+        self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
+        Some(flow)
+    }
+
     /// A barrier has shown that everything up to this xid is done.
     pub(crate) fn confirm(&mut self, xid: u32, now: Instant) {
         while let Some(&(sent, operation)) = self.unconfirmed.front() {
@@ -243,165 +264,6 @@ impl Switch {
                     self.submit_again(done.tenant, done.again, now);
                 }
             }
-        }
-    }
-
-    /// The switch has refused a part of an operation: everything goes back, and the tenant is told once.
-    pub(crate) fn operation_failed(
-        &mut self,
-        operation: u32,
-        origin: Option<&Origin>,
-        code: ErrorCode,
-        now: Instant,
-    ) {
-        // Already undone: one error is enough.
-        let Some(Operation { tenant, messages, before, number_before, own, .. }) =
-            self.operations.remove(&operation)
-        else {
-            return;
-        };
-        self.counters.own_refused += u64::from(own);
-        // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
-        let only_table = messages == 1 && !own;
-        let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-        if let Some(number_before) = number_before {
-            self.undo_number(tenant, operation, number_before);
-        }
-        for (number, before) in before.into_iter().rev() {
-            if self.hand_on(tenant, operation, number, &before) {
-                continue;
-            }
-            let current = self.take_flow(&cause, number);
-            if only_table {
-                if let Some(before) = before {
-                    self.tenants[tenant.0 as usize].leaving.remove(&number);
-                    self.put_flow(&cause, number, before);
-                }
-                continue;
-            }
-            if let Some(current) = &current {
-                for piece in &current.pieces {
-                    let stays = before.as_ref().is_some_and(|b| {
-                        b.pieces.iter().any(|other| other.match_wire == piece.match_wire)
-                    });
-                    if !stays {
-                        self.submit_piece(
-                            &cause,
-                            number,
-                            current,
-                            piece,
-                            Change::Delete,
-                            openflow::NO_BUFFER,
-                        );
-                    }
-                }
-            }
-            if let Some(before) = before {
-                self.tenants[tenant.0 as usize].leaving.remove(&number);
-                self.put_flow(&cause, number, before.clone());
-                // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
-                // that had been replaced.
-                let times = |flow: &Flow| (flow.idle_timeout, flow.hard_timeout, flow.flags);
-                let modified = current.is_some_and(|current| times(&current) == times(&before));
-                let change = if modified { Change::Modify } else { Change::Add };
-                let cause = self.begin_own(&cause, number);
-                for piece in &before.pieces {
-                    self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
-                }
-            } else if let Some(lost) = current.filter(|_| own) {
-                self.tell_lost(tenant, &lost);
-            }
-        }
-        if let Some(origin) = origin {
-            self.refuse(origin, code);
-        }
-    }
-
-    /// If a later operation has changed the entry too, that one's result stands; should it fail as well, the entry goes
-    /// back to what was before both. Says whether there is one.
-    fn hand_on(
-        &mut self,
-        tenant: TenantIndex,
-        failed: u32,
-        number: u32,
-        before: &Option<Flow>,
-    ) -> bool {
-        let later = self
-            .operations
-            .iter_mut()
-            .filter(|(at, operation)| {
-                operation.tenant == tenant
-                    && at.wrapping_sub(failed) < u32::MAX / 2
-                    && operation.before.iter().any(|(other, _)| *other == number)
-            })
-            .min_by_key(|(at, _)| at.wrapping_sub(failed));
-        let Some((_, later)) = later else { return false };
-        for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
-            known.clone_from(before);
-        }
-        // On 1.3 a modification adds nothing: it may have found the entry that was refused missing.
-        if self.version != Version::V1_0 {
-            later.again.push((number, before.clone()));
-        }
-        true
-    }
-
-    /// A group or meter goes back to what it was; or a later change of it does, should that fail as well.
-    fn undo_number(&mut self, tenant: TenantIndex, failed: u32, undone: NumberBefore) {
-        let NumberBefore { kind, number, before, .. } = undone;
-        let later = self
-            .operations
-            .iter_mut()
-            .filter(|(at, _)| at.wrapping_sub(failed) < u32::MAX / 2)
-            .filter(|(_, operation)| operation.tenant == tenant)
-            .filter_map(|(at, operation)| Some((at, operation.number_before.as_mut()?)))
-            .filter(|(_, later)| (later.kind, later.number) == (kind, number))
-            .min_by_key(|(at, _)| at.wrapping_sub(failed));
-        let refused = match later {
-            Some((_, later)) => {
-                later.stays = later.before.is_none() && before.is_some();
-                core::mem::replace(&mut later.before, before)
-            }
-            None => self.replace_number(tenant, kind, number, before),
-        };
-        if let Some(refused) = refused {
-            self.free_number(kind, refused.physical);
-        }
-    }
-
-    /// Whether a change that is on its way would, should it fail, give this number on the switch back to somebody.
-    pub(crate) fn may_return(&self, kind: Kind, physical: u32) -> bool {
-        self.operations.values().filter_map(|operation| operation.number_before.as_ref()).any(
-            |one| one.kind == kind && one.before.as_ref().is_some_and(|b| b.physical == physical),
-        )
-    }
-
-    /// Brings entries to the switch once more, as an operation of their own.
-    fn submit_again(
-        &mut self,
-        tenant: TenantIndex,
-        entries: Vec<(u32, Option<Flow>)>,
-        now: Instant,
-    ) {
-        for (number, before) in entries {
-            let Some(flow) = self.tenants[tenant.0 as usize].flows.get(number).cloned() else {
-                continue;
-            };
-            let operation = self.begin(tenant);
-            self.remember(Some(operation), number, before);
-            let operation = Some(operation);
-            let cause = Cause { tenant, origin: None, operation, direct: false, now };
-            for piece in &flow.pieces {
-                self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
-            }
-        }
-    }
-
-    /// Tells a tenant that an entry is gone, with the counts that are known.
-    pub(super) fn tell_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
-        match self.version {
-            Version::V1_0 => self.tell_lost_v10(tenant, flow),
-            _ => self.tell_lost_v13(tenant, flow),
         }
     }
 

@@ -2,9 +2,8 @@
 
 use super::unreadable;
 use crate::cookie::Cookie;
-use crate::flows::Flow;
+use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Asynchronous, Cause, Change, Switch};
 use crate::tenant::Leaving;
 use crate::time::Instant;
@@ -32,15 +31,20 @@ impl Switch {
             }
             return Ok(());
         }
-        let Some(flow) = state.flows.get_mut(cookie.number) else { return Ok(()) };
         let wanted = Match::from_v10(&removed.match_);
-        let Some(piece) = flow
-            .pieces
-            .iter()
-            .position(|piece| super::read_match(&piece.match_wire) == Some(wanted))
-        else {
+        let is_meant = |piece: &Piece| super::read_match(&piece.match_wire) == Some(wanted);
+        let counted = (removed.packet_count, removed.byte_count);
+        if removed.reason != FlowRemovedReason::DELETE
+            && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_meant, counted)
+        {
+            if let Some(flow) = gone {
+                self.tell_removed_v10(tenant, &flow, &removed);
+            }
             return Ok(());
-        };
+        }
+        let state = &mut self.tenants[tenant.0 as usize];
+        let Some(flow) = state.flows.get_mut(cookie.number) else { return Ok(()) };
+        let Some(piece) = flow.pieces.iter().position(is_meant) else { return Ok(()) };
         let gone = flow.pieces.remove(piece);
         flow.past_packets += removed.packet_count;
         flow.past_bytes += removed.byte_count;
@@ -56,10 +60,7 @@ impl Switch {
         }
         state.flows.forget_piece(0, priority, &gone);
         state.forget_dormant(cookie.number, priority);
-        if let Some(flow) = state.flows.remove(cookie.number) {
-            state.changes += 1;
-            let key = StoreKey::new(state.id, Kind::Flow, cookie.number);
-            self.journal.push(StoreOp::Delete(key));
+        if let Some(flow) = self.drop_flow(tenant, cookie.number) {
             self.tell_removed_v10(tenant, &flow, &removed);
         }
         Ok(())

@@ -4,7 +4,6 @@ use super::flow_mod::owner_of;
 use super::unreadable;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Asynchronous, Switch};
 use openflow::ErrorCode;
 use openflow::v13::{FlowModFlags, FlowRemoved, FlowRemovedReason, Match};
@@ -20,10 +19,17 @@ impl Switch {
             self.tell_removed_v13(tenant, &leaving.flow, &removed);
             return Ok(());
         }
-        let Some(flow) = state.flows.remove(cookie.number) else { return Ok(()) };
-        state.changes += 1;
-        self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, cookie.number)));
-        self.tell_removed_v13(tenant, &flow, &removed);
+        let timed_out = matches!(
+            removed.reason,
+            FlowRemovedReason::IDLE_TIMEOUT | FlowRemovedReason::HARD_TIMEOUT
+        );
+        let beneath = match timed_out {
+            true => self.expire_beneath(tenant, cookie.number, |_| true, (0, 0)),
+            false => None,
+        };
+        if let Some(flow) = beneath.unwrap_or_else(|| self.drop_flow(tenant, cookie.number)) {
+            self.tell_removed_v13(tenant, &flow, &removed);
+        }
         Ok(())
     }
 

@@ -1,0 +1,257 @@
+//! The way back: what becomes of the tables when the switch refuses a part of an operation, or an entry times out on
+//! the switch beneath one.
+//!
+//! The table goes back, what was installed is taken out or put back, and the tenant gets one error. Operations overlap:
+//! one that came later on the same entry stands on what is undone, and takes over the way back. If the switch refuses
+//! the way back, too, the entry is given up and its tenant told.
+//!
+//! That table, switch and store agree afterwards, whatever was refused and whatever timed out, is a property in
+//! `tests/behaviour/agreement.rs`.
+
+use super::Switch;
+use super::tables::{Cause, Change, NumberBefore, Operation};
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::pending::Origin;
+use crate::store::Kind;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use openflow::{ErrorCode, Version};
+
+impl Switch {
+    /// An entry, or a piece of it, has timed out on the switch. `None`: no change of it is on its way. Else it was the
+    /// entry as it stood before that change, which is given if nothing is left of it; the change finds nothing there.
+    ///
+    /// A new entry cannot be meant: timeouts are a second at least, and a change is confirmed far sooner.
+    pub(crate) fn expire_beneath(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        is_meant: impl Fn(&Piece) -> bool,
+        counted: (u64, u64),
+    ) -> Option<Option<Flow>> {
+        let latest = self.next_operation;
+        let mut changes: Vec<(&u32, &mut Operation)> = self
+            .operations
+            .iter_mut()
+            .filter(|(_, operation)| operation.tenant == tenant)
+            .filter(|(_, operation)| operation.before.iter().any(|(other, _)| *other == number))
+            .collect();
+        changes.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
+        let adds = changes.iter().any(|(_, operation)| operation.adds);
+        let adds_missing = changes.iter().any(|(_, operation)| operation.adds_missing);
+        if !adds
+            && adds_missing
+            && let Some((_, last)) = changes.last_mut()
+            && last.again.iter().all(|(other, _)| *other != number)
+        {
+            // It came before the modification, which then added the entry, or after it: bring it in either case.
+            last.again.push((number, None));
+        }
+        let stays = adds || adds_missing;
+        let (_, first) = changes.first_mut()?;
+        if first.own {
+            return stays.then_some(None);
+        }
+        let (_, beneath) = first.before.iter_mut().find(|(other, _)| *other == number)?;
+        let flow = beneath.as_mut()?;
+        let piece = flow.pieces.iter().position(is_meant)?;
+        flow.pieces.remove(piece);
+        flow.past_packets += counted.0;
+        flow.past_bytes += counted.1;
+        if !flow.pieces.is_empty() {
+            return Some(None);
+        }
+        let gone = beneath.take();
+        if !stays {
+            let before = changes.iter_mut().flat_map(|(_, operation)| &mut operation.before);
+            before.filter(|(other, _)| *other == number).for_each(|(_, flow)| *flow = None);
+            self.drop_flow(tenant, number);
+        }
+        Some(gone)
+    }
+
+    /// The switch has refused a part of an operation: everything goes back, and the tenant is told once.
+    pub(crate) fn operation_failed(
+        &mut self,
+        operation: u32,
+        origin: Option<&Origin>,
+        code: ErrorCode,
+        now: Instant,
+    ) {
+        // Already undone: one error is enough.
+        let Some(Operation { tenant, messages, before, number_before, inherits, own, .. }) =
+            self.operations.remove(&operation)
+        else {
+            return;
+        };
+        self.counters.own_refused += u64::from(own);
+        // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
+        let only_table = messages == 1 && !own && !inherits;
+        let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+        if let Some(number_before) = number_before {
+            self.undo_number(tenant, operation, number_before);
+        }
+        for (number, before) in before.into_iter().rev() {
+            if self.hand_on(tenant, operation, number, &before, !only_table) {
+                continue;
+            }
+            let current = self.take_flow(&cause, number);
+            if only_table {
+                if let Some(before) = before {
+                    self.tenants[tenant.0 as usize].leaving.remove(&number);
+                    self.put_flow(&cause, number, before);
+                }
+                continue;
+            }
+            if let Some(current) = &current {
+                for piece in &current.pieces {
+                    let stays = before.as_ref().is_some_and(|b| {
+                        b.pieces.iter().any(|other| other.match_wire == piece.match_wire)
+                    });
+                    if !stays {
+                        self.submit_piece(
+                            &cause,
+                            number,
+                            current,
+                            piece,
+                            Change::Delete,
+                            openflow::NO_BUFFER,
+                        );
+                    }
+                }
+            }
+            if let Some(before) = before {
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
+                self.put_flow(&cause, number, before.clone());
+                // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
+                // that had been replaced.
+                let modified = current.is_some_and(|current| times(&current) == times(&before));
+                let change = if modified { Change::Modify } else { Change::Add };
+                let cause = self.begin_own(&cause, number);
+                for piece in &before.pieces {
+                    self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
+                }
+            } else if let Some(lost) = current.filter(|_| own) {
+                self.tell_lost(tenant, &lost);
+            }
+        }
+        if let Some(origin) = origin {
+            self.refuse(origin, code);
+        }
+    }
+
+    /// If a later operation has changed the entry too, that one's result stands; should it fail as well, the entry goes
+    /// back to what was before both. Says whether there is one.
+    fn hand_on(
+        &mut self,
+        tenant: TenantIndex,
+        failed: u32,
+        number: u32,
+        before: &Option<Flow>,
+        in_part: bool,
+    ) -> bool {
+        let later = self
+            .operations
+            .iter_mut()
+            .filter(|(at, operation)| {
+                operation.tenant == tenant
+                    && at.wrapping_sub(failed) < u32::MAX / 2
+                    && operation.before.iter().any(|(other, _)| *other == number)
+            })
+            .min_by_key(|(at, _)| at.wrapping_sub(failed));
+        let Some((_, later)) = later else { return false };
+        later.inherits |= in_part;
+        for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
+            known.clone_from(before);
+        }
+        // The later one may be a modification. On 1.3 that adds nothing if the entry that was refused is missing, and in
+        // both versions it leaves the timeouts of the entry that was to be replaced.
+        let current = self.tenants[tenant.0 as usize].flows.get(number);
+        let falls_short = match (before, current) {
+            (None, _) => self.version != Version::V1_0,
+            (Some(before), Some(current)) => times(before) != times(current),
+            (Some(_), None) => false,
+        };
+        if falls_short {
+            later.again.push((number, before.clone()));
+        }
+        true
+    }
+
+    /// A group or meter goes back to what it was; or a later change of it does, should that fail as well.
+    fn undo_number(&mut self, tenant: TenantIndex, failed: u32, undone: NumberBefore) {
+        let NumberBefore { kind, number, before, .. } = undone;
+        let later = self
+            .operations
+            .iter_mut()
+            .filter(|(at, _)| at.wrapping_sub(failed) < u32::MAX / 2)
+            .filter(|(_, operation)| operation.tenant == tenant)
+            .filter_map(|(at, operation)| Some((at, operation.number_before.as_mut()?)))
+            .filter(|(_, later)| (later.kind, later.number) == (kind, number))
+            .min_by_key(|(at, _)| at.wrapping_sub(failed));
+        let refused = match later {
+            Some((_, later)) => {
+                later.stays = later.before.is_none() && before.is_some();
+                core::mem::replace(&mut later.before, before)
+            }
+            None => self.replace_number(tenant, kind, number, before),
+        };
+        if let Some(refused) = refused {
+            self.free_number(kind, refused.physical);
+        }
+    }
+
+    /// Whether a change that is on its way would, should it fail, give this number on the switch back to somebody.
+    pub(crate) fn may_return(&self, kind: Kind, physical: u32) -> bool {
+        self.operations.values().filter_map(|operation| operation.number_before.as_ref()).any(
+            |one| one.kind == kind && one.before.as_ref().is_some_and(|b| b.physical == physical),
+        )
+    }
+
+    /// Brings entries to the switch once more, as an operation of their own.
+    pub(super) fn submit_again(
+        &mut self,
+        tenant: TenantIndex,
+        entries: Vec<(u32, Option<Flow>)>,
+        now: Instant,
+    ) {
+        for (number, before) in entries {
+            let Some(flow) = self.tenants[tenant.0 as usize].flows.get(number).cloned() else {
+                continue;
+            };
+            let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+            let cause = match before {
+                None => self.begin_own(&cause, number),
+                // Should that fail, too, then what was modified stands, as far as it could be.
+                Some(before) => {
+                    let before = Flow {
+                        idle_timeout: before.idle_timeout,
+                        hard_timeout: before.hard_timeout,
+                        flags: before.flags,
+                        ..flow.clone()
+                    };
+                    let operation = self.begin(tenant);
+                    self.remember(Some(operation), number, Some(before));
+                    Cause { operation: Some(operation), ..cause }
+                }
+            };
+            for piece in &flow.pieces {
+                self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
+            }
+        }
+    }
+
+    /// Tells a tenant that an entry is gone, with the counts that are known.
+    pub(super) fn tell_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
+        match self.version {
+            Version::V1_0 => self.tell_lost_v10(tenant, flow),
+            _ => self.tell_lost_v13(tenant, flow),
+        }
+    }
+}
+
+/// What an entry keeps when it is modified.
+fn times(flow: &Flow) -> (u16, u16, u16) {
+    (flow.idle_timeout, flow.hard_timeout, flow.flags)
+}
