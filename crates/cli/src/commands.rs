@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod demo;
 mod evaluate;
+mod fabric;
 mod lab;
 mod report;
 mod reproduce;
@@ -23,6 +24,7 @@ pub enum Command {
     Demo(demo::Demo),
     Bench(bench::Bench),
     Evaluate(evaluate::Evaluate),
+    Fabric(fabric::Fabric),
     Lab(lab::LabCommand),
     Sampling(sampling::Sampling),
     Report(report::Report),
@@ -38,6 +40,7 @@ impl Command {
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
             Command::Evaluate(evaluate) => evaluate.run(),
+            Command::Fabric(fabric) => fabric.run(),
             Command::Lab(lab) => lab.run(),
             Command::Sampling(sampling) => sampling.run(),
             Command::Report(report) => report.run(),

@@ -106,6 +106,12 @@ fn wrong_arguments_are_named_with_their_range() {
             &["--controller", "tcp:127.0.0.1:6653"],
         ),
         (&["lab", "down", "--lab", "no-such-lab"], &["no-such-lab"]),
+        (&["lab", "up", "fattree,32"], &["9472", "2000"]),
+        (&["fabric", "simulate", "fatree,4"], &["fatree", "fattree"]),
+        (&["fabric", "simulate", "--vnics", "0"], &["--vnics", "1..=64"]),
+        (&["fabric", "simulate", "--intervals", "0"], &["--intervals", "0.1 to 86400"]),
+        (&["fabric", "simulate", "fattree,4", "--vnics", "1"], &["500 tenants", "8 at most"]),
+        (&["fabric", "simulate", "single,1"], &["two servers"]),
         (&["lab", "ping-all", "--timeout", "0"], &["--timeout", "0.001 to 3600"]),
         (&["report", "compare", "one"], &["<RESULTS>"]),
         (&["reproduce", "basta2016"], &["basta2016", "basta2017"]),
@@ -197,6 +203,8 @@ fn every_command_has_help_with_an_example() {
         &["report", "compare"],
         &["reproduce"],
         &["reproduce", "basta2017"],
+        &["fabric"],
+        &["fabric", "simulate"],
     ];
     for command in commands {
         let (code, stdout, _) = weir(&[*command, &["--help"]].concat());

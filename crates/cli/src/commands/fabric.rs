@@ -1,0 +1,31 @@
+//! `weir fabric`: the physical network as a whole.
+
+mod present;
+mod simulate;
+
+use crate::exit::Exit;
+
+/// Reckon with the physical network as a whole
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir fabric simulate fattree,8 --tenants 100 --quick
+
+See docs/fabric.md.")]
+pub struct Fabric {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Simulate(simulate::Simulate),
+}
+
+impl Fabric {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        match self.command {
+            Command::Simulate(simulate) => simulate.run(),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `weir fabric simulate`: how close tenants come to the optimum, by each way to choose paths.
+
+use super::present::{Case, Study, Way};
+use crate::exit::Exit;
+use anyhow::Context;
+use fabric::Bandwidth;
+use fabric::labels::Privacy;
+use lab::{Rate, Topology};
+use simulate::{Choice, Error, Moves, Setting, Tenancy, World, run, yardstick};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The length of a step.
+const STEP_SECONDS: f64 = 0.1;
+/// Steps in which tenants arrive and settle.
+const WARM_UP: u32 = 100;
+/// Steps between two looks at the rates.
+const STRIDE: u32 = 5;
+
+/// Simulate tenants who choose paths at random, by equal-cost hashing and by link labels, beside the optimum
+///
+/// Servers are divided among tenants, and every virtual interface sends to another of its tenant at the rate that it is
+/// entitled to. Time goes in steps of 0.1 s. With labels, "new flows" follow them only when they begin, "herding" goes
+/// where there is the most room at every update, and "damped" goes only from overloaded links, by chance and to any path
+/// with enough room. Exit status 1: damped choice by the freshest labels stays below 95 % of the optimum.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir fabric simulate fattree,8 --tenants 100 --quick
+  weir fabric simulate fattree,16 --tenants 500 --out results/
+  weir fabric simulate leafspine,4,2,8 --tenants 20 --vnics 1,2
+
+See docs/fabric.md.")]
+pub struct Simulate {
+    /// A built-in topology or a topology file, as for `weir lab up`
+    #[arg(default_value = "fattree,16")]
+    topology: String,
+    /// How many tenants share the servers
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=65_534))]
+    tenants: u32,
+    /// Into how many virtual interfaces a server is divided, each 1 to 64; each server draws one of these
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "2,4,8", value_parser = clap::value_parser!(u8).range(1..=64))]
+    vnics: Vec<u8>,
+    /// Rate of links that have none of their own
+    #[arg(long, value_name = "RATE", default_value = "10Gbit")]
+    rate: Rate,
+    /// How long a tenant's job lasts on average, in seconds, 0.1 to 86400; then it sends to others
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    lifetime: f64,
+    /// Seconds between two updates of all labels, each 0.1 to 86400
+    #[arg(long, value_name = "SECONDS", value_delimiter = ',', default_value = "0.1,0.5,2,10", value_parser = seconds)]
+    intervals: Vec<f64>,
+    /// Labels are multiples of this [default: exact]
+    #[arg(long, value_name = "RATE")]
+    step: Option<Rate>,
+    /// Labels are off by up to this much [default: exact]
+    #[arg(long, value_name = "RATE")]
+    noise: Option<Rate>,
+    /// Simulated seconds that are measured, 0.1 to 86400, after 10 s in which tenants arrive [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<f64>,
+    /// Runs, each with a seed of its own, 1 to 1000 [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: Option<u16>,
+    /// What random choices are drawn from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// The linear program for the optimum is solved up to so many variables
+    #[arg(long, value_name = "N", default_value_t = 3_000, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    variables: u32,
+    /// One run of 10 s: for a look
+    #[arg(long)]
+    quick: bool,
+    /// Write result.json, CSV, figures and report.html here
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print result.json instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Simulate {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let topology = Topology::load(&self.topology)?;
+        let study = topology
+            .network(self.rate)
+            .map_err(anyhow::Error::from)
+            .and_then(|network| Ok(self.simulate(&World::new(network)?)?));
+        let study = match study {
+            Ok(study) => study,
+            Err(error) if error.is::<Error>() => return usage_or_failure(error),
+            Err(error) => return Err(error),
+        };
+        let mut stdout = std::io::stdout().lock();
+        if self.json {
+            write!(stdout, "{}", study.results().to_json())?;
+        } else {
+            write!(stdout, "{study}")?;
+        }
+        if let Some(out) = &self.out {
+            study.write(out).with_context(|| format!("cannot write to {}", out.display()))?;
+            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
+        }
+        Ok(if study.is_below_target() { Exit::Finding } else { Exit::Success })
+    }
+
+    fn simulate(&self, world: &World) -> Result<Study, Error> {
+        let runs = self.runs.unwrap_or(if self.quick { 1 } else { 3 });
+        let duration = self.duration.unwrap_or(if self.quick { 10.0 } else { 30.0 });
+        let mut study = Study::new(&self.topology, self.seed, STEP_SECONDS);
+        let texts = [
+            ("rate", self.rate.to_string()),
+            ("step", self.step.map_or_else(|| "exact".to_owned(), |rate| rate.to_string())),
+            ("noise", self.noise.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
+            ("vnics", format!("{:?}", self.vnics)),
+        ];
+        texts.into_iter().for_each(|(name, text)| study.set(name, text));
+        let numbers = [
+            ("tenants", f64::from(self.tenants)),
+            ("lifetime_s", self.lifetime),
+            ("duration_s", duration),
+            ("runs", f64::from(runs)),
+        ];
+        numbers.into_iter().for_each(|(name, number)| study.set(name, number));
+        for run_number in 0..u64::from(runs) {
+            let setting = Setting {
+                tenancy: Tenancy {
+                    tenants: self.tenants as usize,
+                    divisions: self.vnics.iter().map(|it| u64::from(*it)).collect(),
+                    lifetime: self.lifetime / STEP_SECONDS,
+                },
+                warm_up: WARM_UP,
+                steps: steps(duration),
+                stride: STRIDE,
+                seed: self.seed.wrapping_add(run_number),
+            };
+            talk(&format!("run {} of {runs}: the optimum", run_number + 1));
+            study.begin_run(yardstick(world, &setting, self.variables as usize)?);
+            for case in self.cases() {
+                talk(&format!("run {} of {runs}: {case}", run_number + 1));
+                let outcome = run(world, &setting, &self.choice(&case))?;
+                study.add(case, outcome);
+            }
+        }
+        study.conclude();
+        Ok(study)
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let blind = [Way::Random, Way::EqualCost].map(|way| Case { way, interval: None });
+        let ways = [Way::NewFlows, Way::Herding, Way::Damped];
+        let guided = ways.into_iter().flat_map(|way| {
+            self.intervals.iter().map(move |&interval| Case { way, interval: Some(interval) })
+        });
+        blind.into_iter().chain(guided).collect()
+    }
+
+    fn choice(&self, case: &Case) -> Choice {
+        let moves = match case.way {
+            Way::Random => return Choice::Random,
+            Way::EqualCost => return Choice::EqualCost,
+            Way::NewFlows => Moves::Never,
+            Way::Herding => Moves::All,
+            Way::Damped => Moves::DAMPED,
+        };
+        let interval = steps(case.interval.unwrap_or(STEP_SECONDS));
+        Choice::Labels { interval, moves, privacy: self.privacy() }
+    }
+
+    fn privacy(&self) -> Privacy {
+        let bandwidth = |rate: Option<Rate>| {
+            Bandwidth::from_bits_per_second(rate.map_or(0, Rate::bits_per_second))
+        };
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&self.seed.to_be_bytes());
+        Privacy { step: bandwidth(self.step), noise: bandwidth(self.noise), seed }
+    }
+}
+
+/// What the network or the arguments do not allow is told as such; what went wrong inside is a failure.
+fn usage_or_failure(error: anyhow::Error) -> anyhow::Result<Exit> {
+    match error.downcast_ref::<Error>() {
+        Some(Error::Fabric(_) | Error::Solver(_)) | None => Err(error),
+        Some(_) => Ok(Exit::usage(&error)),
+    }
+}
+
+fn steps(seconds: f64) -> u32 {
+    // At most a day, which fits.
+    ((seconds / STEP_SECONDS).round() as u32).max(1)
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: Option<f64> = text.parse().ok().filter(|it| (0.1..=86_400.0).contains(it));
+    seconds.ok_or_else(|| "not a number of seconds within 0.1 to 86400".to_owned())
+}
+
+/// Says on stderr what is being done.
+fn talk(text: &str) {
+    // If stderr is gone there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
