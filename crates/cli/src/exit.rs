@@ -64,6 +64,10 @@ fn is_usage(error: &anyhow::Error) -> bool {
     if let Some(error) = error.downcast_ref::<lab::Error>() {
         return is_lab_usage(error);
     }
+    if let Some(error) = error.downcast_ref::<sampling::Error>() {
+        use sampling::Error::{Input, Unsupported};
+        return matches!(error, Input { .. } | Unsupported { .. });
+    }
     matches!(
         error.downcast_ref::<bench::Error>(),
         Some(bench::Error::Setting { .. } | bench::Error::Arrivals(_) | bench::Error::Tls(_))

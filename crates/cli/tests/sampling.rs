@@ -195,3 +195,98 @@ fn the_collector_adds_up() {
     assert_eq!(told["flows"][0]["name"], "udp 10.1.0.9:5 > 10.9.9.9:53");
     assert_eq!((&told["rejected"], &told["missing"]), (&1.into(), &0.into()));
 }
+
+/// From an interface through sFlow to an estimate that has the truth within its bounds.
+#[test]
+fn root_what_is_sampled_is_estimated() {
+    let needs = lab::Requirements { switches: false, rates: false };
+    if lab::testing::skip("root_what_is_sampled_is_estimated", needs) {
+        return;
+    }
+    const SENT: f64 = 20_000.0;
+    let name = format!("c{}-estimate", std::process::id());
+    let state = lab::StateDirectory::at(std::env::temp_dir().join(format!("weir-{name}")));
+    let mut topology = lab::Topology::builder();
+    topology
+        .host("h1")
+        .expect("h1")
+        .host("h2")
+        .expect("h2")
+        .link("h1", "h2", None)
+        .expect("a link");
+    let options = lab::Options {
+        name: Some(name),
+        state,
+        static_arp: true,
+        ephemeral: true,
+        ..lab::Options::default()
+    };
+    let up = lab::Lab::up(&topology.build().expect("a topology"), &options).expect("a lab");
+    let network = lab::LabGuard::new(up);
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let collector = free.expect("a free port").to_string();
+    let namespace = network.namespace("h2").expect("its namespace");
+
+    let spawn = |arguments: &[&str]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .arg("sampling")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start weir");
+        // Its first line says that it is ready.
+        let mut stderr = std::io::BufReader::new(child.stderr.take().expect("its stderr"));
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut stderr, &mut line).expect("a line");
+        assert!(line.starts_with("listening") || line.starts_with("sampling"), "{line}");
+        child
+    };
+    let collect = spawn(&["collect", "--json", "--seconds", "12", "--listen", &collector]);
+    let sample = spawn(&[
+        "sample",
+        "eth0",
+        "--namespace",
+        &namespace,
+        "--one-in",
+        "2.5",
+        "--collector",
+        &collector,
+        "--seconds",
+        "9",
+        "--json",
+        "--sub-agent",
+        "3",
+    ]);
+    let ping = ["ping", "-q", "-f", "-c", "20000", "10.0.0.2"];
+    let output = network.exec("h1", &ping).expect("ping");
+    assert!(output.status.success(), "{output:?}");
+
+    let told = |child: std::process::Child| -> serde_json::Value {
+        let output = child.wait_with_output().expect("its end");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let sample = told(sample);
+    assert_eq!((&sample["dropped"], &sample["lost_datagrams"]), (&0.into(), &0.into()), "{sample}");
+    let collect = told(collect);
+    assert_eq!(collect["agents"][0]["name"], "127.0.0.1/3", "{collect}");
+    assert_eq!(collect["total"][0]["samples"], sample["samples"]);
+    let [total, half] =
+        ["packets", "packets_ci95"].map(|key| collect["total"][0][key].as_f64().expect("a number"));
+    // Three times the 95 % bound, so that this fails about once in 200 million runs.
+    assert!((total - SENT).abs() <= 3.0 * half && half < SENT / 10.0, "{collect}");
+}
+
+#[test]
+fn the_papers_simulated_figure_is_reproduced_without_privileges() {
+    let folder = Folder::new("reproduce");
+    let out = folder.0.join("out").display().to_string();
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["reproduce", "elbouanani2019", "3", "--out", &out])
+        .output()
+        .expect("start weir");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout.contains("published") && stdout.contains("Gain of collaboration"), "{stdout}");
+    assert!(folder.0.join("out/figures/3-20-servers.svg").exists());
+}

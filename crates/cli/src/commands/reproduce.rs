@@ -2,6 +2,7 @@
 //! ones that a paper measures behind.
 
 mod basta2017;
+mod elbouanani2019;
 mod switches;
 
 use crate::exit::Exit;
@@ -14,8 +15,9 @@ use crate::exit::Exit;
 #[command(after_help = "\
 Example:
   weir reproduce basta2017 --quick --out results/
+  weir reproduce elbouanani2019 --quick --out results/
 
-See docs/reproduce/basta2017.md.")]
+See docs/reproduce/.")]
 pub struct Reproduce {
     #[command(subcommand)]
     paper: Paper,
@@ -24,12 +26,14 @@ pub struct Reproduce {
 #[derive(clap::Subcommand)]
 enum Paper {
     Basta2017(basta2017::Basta2017),
+    Elbouanani2019(elbouanani2019::Elbouanani2019),
 }
 
 impl Reproduce {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.paper {
             Paper::Basta2017(paper) => paper.run(),
+            Paper::Elbouanani2019(paper) => paper.run(),
         }
     }
 }

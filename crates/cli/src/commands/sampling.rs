@@ -1,12 +1,13 @@
 //! `weir sampling`: who samples how much of whose traffic.
 //!
 //! One file per subcommand: [`calibrate`] (what sampling costs here), [`plan`] (an optimal plan for a traffic matrix),
-//! [`simulate`] (what collaboration gains, after the 2019 paper) and [`collect`] (what samples say). Here is what they share.
+//! [`simulate`] (what collaboration gains, after the 2019 paper), [`sample`] (one interface, sFlow out) and [`collect`] (what samples say). Here is what they share.
 
-mod calibrate;
+pub mod calibrate;
 mod collect;
 mod plan;
-mod simulate;
+mod sample;
+pub mod simulate;
 
 use crate::exit::Exit;
 use anyhow::Context;
@@ -34,6 +35,7 @@ pub struct Sampling {
 enum Command {
     Calibrate(calibrate::Calibrate),
     Plan(plan::Plan),
+    Sample(sample::Sample),
     Collect(collect::Collect),
     Simulate(simulate::Simulate),
 }
@@ -43,6 +45,7 @@ impl Sampling {
         let result = match self.command {
             Command::Calibrate(calibrate) => calibrate.run(),
             Command::Plan(plan) => plan.run(),
+            Command::Sample(sample) => sample.run(),
             Command::Collect(collect) => collect.run(),
             Command::Simulate(simulate) => simulate.run(),
         };
@@ -50,9 +53,6 @@ impl Sampling {
             // The input is understood; that it has no answer is the answer.
             Some(finding @ (Error::Overloaded(_) | Error::Unreachable(_))) => {
                 Ok(Exit::finding(finding))
-            }
-            Some(Error::Input { .. } | Error::Unsupported { .. }) => {
-                Ok(Exit::usage(&format_args!("{error:#}")))
             }
             _ => Err(error),
         })

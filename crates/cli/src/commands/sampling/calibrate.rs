@@ -16,6 +16,7 @@
 //! random order within each repetition, so that a drift of the machine falls on all of them alike.
 
 mod bridge;
+mod calibration;
 mod cpu;
 mod mechanism;
 
@@ -23,15 +24,12 @@ use super::{Output, write};
 use crate::exit::Exit;
 use crate::signals::Interrupt;
 use anyhow::Context;
-use bridge::{Bridge, Throughput};
+use bridge::Bridge;
+pub use calibration::Calibration;
+use calibration::Taken;
 use mechanism::Mechanism;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use report::figure::{Figure, Line, Lines};
-use report::results::Extras;
-use report::stats::student_t975;
-use report::{Better, Environment, Finding, Metric, Point, Results, Table};
-use sampling::fit::{Fit, Sample, fit};
 use std::io::Write;
 use std::time::Duration;
 
@@ -47,6 +45,15 @@ Example:
   weir sampling calibrate --repetitions 10 --out calibration/
   weir sampling plan --servers servers.csv --traffic matrix.csv --alpha 1.2 --beta 0.3")]
 pub struct Calibrate {
+    #[command(flatten)]
+    effort: Effort,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What is measured, how often and for how long.
+#[derive(clap::Args)]
+pub struct Effort {
     /// Mechanisms to measure
     #[arg(
         long,
@@ -76,24 +83,11 @@ pub struct Calibrate {
     /// What the order of cases is drawn from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    #[command(flatten)]
-    output: Output,
 }
 
 impl Calibrate {
-    pub fn run(mut self) -> anyhow::Result<Exit> {
-        if self.quick {
-            (self.repetitions, self.seconds, self.course) = (3, 1, 4);
-            self.one_in = vec![10, 3, 1];
-        }
-        let interrupt = Interrupt::catch()?;
-        // Before the lab is made: its processes inherit it.
-        let cpu = share_one_cpu(self.cpu)?;
-        let bridge = Bridge::up(cpu)?;
-        let measured = self.measure(&bridge, &interrupt);
-        bridge.down()?;
-        let mut calibration = measured?;
-        calibration.results.settings.insert("cpu".to_owned(), cpu.into());
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let calibration = self.effort.calibrate()?;
         let mut stdout = std::io::stdout().lock();
         if self.output.json {
             write!(stdout, "{}", calibration.results.to_json())?;
@@ -107,6 +101,27 @@ impl Calibrate {
         }
         let is_clean = calibration.results.findings.is_empty();
         Ok(if is_clean { Exit::Success } else { Exit::Finding })
+    }
+}
+
+impl Effort {
+    /// Makes the lab, measures, and takes the lab down, however that ends.
+    pub fn calibrate(mut self) -> anyhow::Result<Calibration> {
+        if self.quick {
+            (self.repetitions, self.seconds, self.course) = (3, 1, 4);
+            self.one_in = vec![10, 3, 1];
+        }
+        let interrupt = Interrupt::catch()?;
+        // Before the lab is made: its processes inherit it.
+        let cpu = share_one_cpu(self.cpu)?;
+        let bridge = Bridge::up(cpu)?;
+        let measured = self.measure(&bridge, &interrupt);
+        bridge.down()?;
+        // A signal also ends iperf3, and that is then what went wrong.
+        interrupt.check()?;
+        let mut calibration = measured?;
+        calibration.results.settings.insert("cpu".to_owned(), cpu.into());
+        Ok(calibration)
     }
 
     fn measure(&self, bridge: &Bridge, interrupt: &Interrupt) -> anyhow::Result<Calibration> {
@@ -136,7 +151,7 @@ impl Calibrate {
             courses.push((mechanism.name().to_owned(), bridge.course(self.course)?));
             running.stop()?;
         }
-        self.judge(&samples, courses)
+        Calibration::of(self, &samples, courses)
     }
 
     /// Every mechanism at every rate, and as often as there are mechanisms none.
@@ -146,40 +161,6 @@ impl Calibrate {
         });
         let without = self.mechanism.iter().map(|_| Case { mechanism: None, one_in: 0 });
         with.chain(without).collect()
-    }
-
-    fn judge(
-        &self,
-        samples: &[Taken],
-        courses: Vec<(String, Vec<(f64, f64)>)>,
-    ) -> anyhow::Result<Calibration> {
-        let peers: &[(&str, &str, &[&str])] =
-            &[("ovs", "ovs-vswitchd", &["--version"]), ("iperf3", "iperf3", &["--version"])];
-        let mut results =
-            Results::new("sampling calibrate", self.seed, Environment::capture(peers));
-        for (name, value) in [
-            ("repetitions", u32::from(self.repetitions)),
-            ("seconds", u32::from(self.seconds)),
-            ("course_seconds", u32::from(self.course)),
-        ] {
-            results.settings.insert(name.to_owned(), value.into());
-        }
-        results.settings.insert("quick".to_owned(), self.quick.into());
-        let mut costs = Vec::new();
-        for &mechanism in &self.mechanism {
-            // The switch without sampling is the same for all.
-            let is_its = |taken: &&Taken| taken.mechanism.is_none_or(|of| of == mechanism);
-            let own: Vec<Taken> = samples.iter().filter(is_its).copied().collect();
-            let cost = Cost::of(mechanism, &own).with_context(|| mechanism.name())?;
-            results.points.push(cost.point());
-            let r_squared = cost.by_second.r_squared.max(cost.by_cpu.r_squared);
-            if r_squared < 0.99 {
-                let text = format!("{}: R² is {r_squared:.4}, less than 0.99", mechanism.name());
-                results.findings.push(Finding { code: "poor-fit".to_owned(), text });
-            }
-            costs.push(cost);
-        }
-        Ok(Calibration { results, costs, courses, quick: self.quick })
     }
 }
 
@@ -199,252 +180,6 @@ impl Case {
         match self.mechanism {
             Some(mechanism) => format!("{}, one of {}", mechanism.name(), self.one_in),
             None => "no sampling".to_owned(),
-        }
-    }
-}
-
-/// One measurement.
-#[derive(Clone, Copy)]
-struct Taken {
-    mechanism: Option<Mechanism>,
-    rate: f64,
-    throughput: Throughput,
-}
-
-/// A mechanism's measurements and the laws fitted to them.
-struct Cost {
-    mechanism: Mechanism,
-    samples: Vec<Taken>,
-    by_second: Fit,
-    by_cpu: Fit,
-}
-
-impl Cost {
-    fn of(mechanism: Mechanism, samples: &[Taken]) -> Result<Cost, sampling::Error> {
-        let law = |throughput: fn(&Throughput) -> f64| {
-            let sample = |taken: &Taken| Sample {
-                rate: taken.rate,
-                throughput: throughput(&taken.throughput),
-            };
-            fit(&samples.iter().map(sample).collect::<Vec<_>>())
-        };
-        let by_second = law(|one| one.per_second)?;
-        let by_cpu = law(|one| one.per_cpu_second)?;
-        Ok(Cost { mechanism, samples: samples.to_vec(), by_second, by_cpu })
-    }
-
-    fn point(&self) -> Point {
-        let mut point = Point::new(self.mechanism.name(), [("cost", self.mechanism.symbol())]);
-        let mut put = |name: String, unit: &str, better, values: Vec<f64>| {
-            point.metrics.insert(name, Metric::new(unit, better, values));
-        };
-        for (by, fit) in [("", &self.by_second), ("_by_cpu", &self.by_cpu)] {
-            put(format!("cost{by}"), "", Better::Lower, vec![fit.cost]);
-            put(format!("cost_ci95{by}"), "", Better::Lower, vec![half95(fit)]);
-            put(format!("r_squared{by}"), "", Better::Higher, vec![fit.r_squared]);
-            put(
-                format!("r_squared_of_samples{by}"),
-                "",
-                Better::Higher,
-                vec![fit.r_squared_of_samples],
-            );
-            put(format!("baseline{by}"), "bit/s", Better::Higher, vec![fit.baseline]);
-        }
-        for rate in self.rates() {
-            let values = |value: fn(&Throughput) -> f64| self.at(rate).map(value).collect();
-            put(
-                format!("throughput_at_{rate:.3}"),
-                "bit/s",
-                Better::Higher,
-                values(|one| one.per_second),
-            );
-            put(
-                format!("throughput_by_cpu_at_{rate:.3}"),
-                "bit/s",
-                Better::Higher,
-                values(|one| one.per_cpu_second),
-            );
-        }
-        point
-    }
-
-    fn rates(&self) -> Vec<f64> {
-        let mut rates: Vec<f64> = self.samples.iter().map(|taken| taken.rate).collect();
-        rates.sort_by(f64::total_cmp);
-        rates.dedup();
-        rates
-    }
-
-    fn at(&self, rate: f64) -> impl Iterator<Item = &Throughput> {
-        self.samples.iter().filter(move |taken| taken.rate == rate).map(|taken| &taken.throughput)
-    }
-}
-
-/// Half the width of the cost's 95 % confidence interval.
-fn half95(fit: &Fit) -> f64 {
-    student_t975(fit.freedom as f64) * fit.cost_error
-}
-/// What was measured and fitted.
-struct Calibration {
-    results: Results,
-    costs: Vec<Cost>,
-    courses: Vec<(String, Vec<(f64, f64)>)>,
-    quick: bool,
-}
-
-impl Calibration {
-    /// Published beside measured.
-    fn table(&self) -> Table {
-        let mut table = Table::new([
-            "mechanism",
-            "cost",
-            "published",
-            "by throughput",
-            "± 95 %",
-            "R²",
-            "by CPU time",
-            "± 95 %",
-            "R²",
-        ]);
-        for cost in &self.costs {
-            let mechanism = cost.mechanism;
-            let mut row = vec![
-                mechanism.name().to_owned(),
-                mechanism.symbol().to_owned(),
-                mechanism.published().map_or_else(|| "–".to_owned(), |cost| format!("{cost:.2}")),
-            ];
-            for fit in [&cost.by_second, &cost.by_cpu] {
-                row.extend([
-                    format!("{:.3}", fit.cost),
-                    format!("{:.3}", half95(fit)),
-                    format!("{:.4}", fit.r_squared),
-                ]);
-            }
-            table.row(row);
-        }
-        table
-    }
-
-    fn remarks(&self) -> String {
-        let cost = |wanted| self.costs.iter().find(|one| one.mechanism == wanted);
-        let mut text = String::new();
-        if let (Some(theirs), Some(ours)) = (cost(Mechanism::OvsSflow), cost(Mechanism::Weir)) {
-            let [by_second, by_cpu] = [
-                ours.by_second.cost / theirs.by_second.cost,
-                ours.by_cpu.cost / theirs.by_cpu.cost,
-            ];
-            text += &format!(
-                "Weir's sampler costs {by_second:.2} times what Open vSwitch's sFlow costs by throughput, {by_cpu:.2} times by CPU time.\n"
-            );
-        }
-        if let Some(first) = self.costs.first() {
-            text += &format!(
-                "Without sampling: {:.2} Gbit/s, {:.2} Gbit per second of CPU time.\n",
-                first.by_second.baseline / 1e9,
-                first.by_cpu.baseline / 1e9
-            );
-        }
-        for finding in &self.results.findings {
-            text += &format!("{}: {}\n", finding.code, finding.text);
-        }
-        text
-    }
-
-    fn samples_table(&self) -> Table {
-        let mut table = Table::new(["mechanism", "rate", "bits_per_s", "bits_per_cpu_s"]);
-        for cost in &self.costs {
-            for taken in &cost.samples {
-                table.row([
-                    cost.mechanism.name().to_owned(),
-                    taken.rate.to_string(),
-                    taken.throughput.per_second.to_string(),
-                    taken.throughput.per_cpu_second.to_string(),
-                ]);
-            }
-        }
-        table
-    }
-
-    fn extras(&self) -> Extras {
-        let by_cpu = self.figure_2b(
-            "Throughput per second of CPU time",
-            |cost| &cost.by_cpu,
-            |one| one.per_cpu_second,
-        );
-        let by_second = self.figure_2b(
-            "Throughput at each sampling rate",
-            |cost| &cost.by_second,
-            |one| one.per_second,
-        );
-        let figures = [("2a", self.figure_2a()), ("2b", by_second), ("2b-by-cpu", by_cpu)];
-        let figure = |(name, lines): (&str, Lines)| {
-            let drawing = lines.draw();
-            let drawing = if self.quick {
-                drawing.with_note("quick run: few short repetitions, for a look only")
-            } else {
-                drawing
-            };
-            let caption = match name {
-                "2a" => {
-                    "As figure 2a of the paper: all packets sampled, TCP throughput second by second."
-                }
-                _ => {
-                    "As figure 2b of the paper: means with 95 % confidence intervals; dashed the fitted law T(0)/(1 + αs)."
-                }
-            };
-            Figure { name: name.to_owned(), drawing, caption: caption.to_owned() }
-        };
-        Extras {
-            figures: figures.into_iter().map(figure).collect(),
-            tables: vec![("Costs, published and measured".to_owned(), self.table())],
-        }
-    }
-
-    fn figure_2a(&self) -> Lines {
-        let line = |(name, points): &(String, Vec<(f64, f64)>)| Line {
-            name: name.clone(),
-            points: points.iter().map(|(second, rate)| (*second, rate / 1e9)).collect(),
-            ..Line::default()
-        };
-        Lines {
-            title: "Throughput over time, all packets sampled".to_owned(),
-            x_label: "seconds".to_owned(),
-            y_label: "Gbit/s".to_owned(),
-            lines: self.courses.iter().map(line).collect(),
-            ..Lines::default()
-        }
-    }
-
-    fn figure_2b(
-        &self,
-        title: &str,
-        law: fn(&Cost) -> &Fit,
-        value: fn(&Throughput) -> f64,
-    ) -> Lines {
-        let mut lines = Vec::new();
-        for cost in &self.costs {
-            let mut measured = Line { name: cost.mechanism.name().to_owned(), ..Line::default() };
-            for rate in cost.rates() {
-                let at: Vec<f64> = cost.at(rate).map(|one| value(one) / 1e9).collect();
-                measured.points.push((rate, report::stats::mean(&at).unwrap_or(0.0)));
-                measured.errors.push(report::stats::confidence95(&at).unwrap_or(0.0));
-            }
-            lines.push(measured);
-            let fit = law(cost);
-            let rates = (0..=20).map(|step| f64::from(step) / 20.0);
-            lines.push(Line {
-                name: format!("{} = {:.2}", cost.mechanism.symbol(), fit.cost),
-                points: rates.map(|rate| (rate, fit.throughput(rate) / 1e9)).collect(),
-                dashed: true,
-                ..Line::default()
-            });
-        }
-        Lines {
-            title: title.to_owned(),
-            x_label: "s: share of packets sampled".to_owned(),
-            y_label: "Gbit/s".to_owned(),
-            lines,
-            ..Lines::default()
         }
     }
 }

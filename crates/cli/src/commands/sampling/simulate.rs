@@ -10,6 +10,9 @@ use sampling::simulate::{Outcome, Setting};
 use std::io::Write;
 use std::time::Duration;
 
+/// Numbers of servers that are simulated where nobody says others: the paper does not say its own.
+pub const SERVERS: [usize; 5] = [5, 10, 20, 50, 100];
+
 /// What the paper states of its figure 3 (section IV-C), in percent.
 const PUBLISHED_MEAN: f64 = 13.0;
 const PUBLISHED_LARGEST: f64 = 200.0;
@@ -25,7 +28,7 @@ const PUBLISHED_LARGEST: f64 = 200.0;
 )]
 pub struct Simulate {
     /// Numbers of servers, 2 to 10000
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "5,10,20,50,100", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_values_t = SERVERS.map(|number| number as u32), value_parser = clap::value_parser!(u32).range(2..=10_000))]
     servers: Vec<u32>,
     /// Steps along each axis of the heat map, 2 to 200
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u8).range(2..=200))]
@@ -65,7 +68,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    fn extras(&self) -> Extras {
+    pub fn extras(&self) -> Extras {
         Extras {
             figures: self.figures.clone(),
             tables: vec![("Gain of collaboration".to_owned(), self.table.clone())],

@@ -1,0 +1,83 @@
+//! `weir reproduce elbouanani2019`: what sampling costs, and what collaboration gains.
+
+use crate::commands::sampling::calibrate::Effort;
+use crate::commands::sampling::simulate::{SERVERS, simulate};
+use crate::exit::Exit;
+use report::results::Extras;
+use report::{Environment, Results};
+use sampling::Costs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Collaborative Traffic Measurement in Virtualized Data Center Networks (2019): costs and gain
+///
+/// Figures 2a and 2b with the fit and the table of α and β are measured through a real Open vSwitch (root and iperf3 are
+/// needed); figure 3 is simulated, as in the paper. A full run takes a quarter of an hour.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir reproduce elbouanani2019 --quick --out results/
+  weir reproduce elbouanani2019 3
+
+See docs/reproduce/elbouanani2019.md.")]
+pub struct Elbouanani2019 {
+    /// Figures: 2 for 2a and 2b with the table of costs, 3 [default: all]
+    #[arg(value_name = "FIGURE")]
+    figures: Vec<Figure>,
+    #[command(flatten)]
+    effort: Effort,
+    /// Write result.json, CSV, report.html and figures/ here
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print result.json instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Figure {
+    #[value(name = "2")]
+    Costs,
+    #[value(name = "3")]
+    Gain,
+}
+
+impl Elbouanani2019 {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let wants = |figure| self.figures.is_empty() || self.figures.contains(&figure);
+        let mut results = Results::new("reproduce elbouanani2019", 0, Environment::capture(&[]));
+        let mut extras = Extras::default();
+        let mut remarks = String::new();
+        let (costs, gain) = (wants(Figure::Costs), wants(Figure::Gain));
+        if costs {
+            let calibration = self.effort.calibrate()?;
+            let Extras { figures, tables } = calibration.extras();
+            extras.figures.extend(figures);
+            extras.tables.extend(tables);
+            remarks = calibration.remarks();
+            results = Results { tool: results.tool, ..calibration.results };
+        }
+        if gain {
+            let simulated = simulate(&SERVERS, 50, Costs::PUBLISHED)?;
+            results.points.extend(simulated.results.points.iter().cloned());
+            let Extras { figures, tables } = simulated.extras();
+            extras.figures.extend(figures);
+            extras.tables.extend(tables);
+        }
+        let mut stdout = std::io::stdout().lock();
+        if self.json {
+            write!(stdout, "{}", results.to_json())?;
+        } else {
+            for (heading, table) in &extras.tables {
+                writeln!(stdout, "{heading}\n{table}")?;
+            }
+            write!(stdout, "{remarks}")?;
+        }
+        if let Some(out) = &self.out {
+            results.write_with(out, &[], Duration::ZERO, &extras)?;
+            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
+        }
+        Ok(if results.findings.is_empty() { Exit::Success } else { Exit::Finding })
+    }
+}
