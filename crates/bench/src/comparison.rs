@@ -4,10 +4,11 @@
 //! Start reading at [`Comparison`] and [`Comparison::run`].
 
 use crate::Error;
-use crate::load::{Kind, Load, Plan};
+use crate::load::{Kind, Load, Plan, Stream};
 use crate::measure::{Collector, Measurement, ceiling};
 use crate::outcome::Outcome;
 use crate::plan::{Setup, Topology};
+use crate::probing::PROBE_EVERY_NS;
 use crate::real::RealSwitches;
 use crate::session::Session;
 use crate::system::System;
@@ -264,6 +265,10 @@ impl Comparison {
             let times = [("duration_ms", load.duration_ms), ("cut_ms", load.cut_ms)];
             let times = times.map(|(name, ms)| (name.to_owned(), Scalar::from(ms)));
             results.settings.extend(times);
+        }
+        if self.cases.iter().flat_map(|case| &case.load.streams).any(Stream::is_probed) {
+            let us = PROBE_EVERY_NS as f64 / 1e3;
+            results.settings.insert("first_packet_probe_every_us".to_owned(), us.into());
         }
         talk("measuring the generator's own ceiling");
         let most = ceiling(&options.setup, self.kind, 1000)?;

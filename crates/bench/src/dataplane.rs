@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::fault::{Fault, Faults};
 use crate::load::Kind;
 use crate::plan::{DataPort, Setup};
+use crate::probing::{AT_ONCE, PROBED};
 use crate::run::{Due, Run, Sides};
 use crate::sender::Next;
 use crate::tag::Tag;
@@ -73,9 +74,10 @@ impl Injector {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         loop {
             match self.wiring.commands.try_recv() {
-                Ok(Command::Run { id, load, start, .. }) => {
+                Ok(Command::Run { id, load, start, forwarded, .. }) => {
                     self.faults = Faults::default();
-                    self.run = Some(Run::new(id, &self.setup, load, INJECTS, start));
+                    let run = Run::new(id, &self.setup, load, INJECTS, start, forwarded);
+                    self.run = Some(run);
                 }
                 Ok(Command::Finish) => {
                     let faults = std::mem::take(&mut self.faults);
@@ -102,12 +104,23 @@ impl Injector {
         let Some(run) = &mut self.run else { return IDLE_NS };
         let clock = self.wiring.clock;
         for _ in 0..256 {
-            let Some(&Reverse((at, Due::Send(place)))) = run.due.peek() else { return IDLE_NS };
+            let Some(&Reverse((at, due))) = run.due.peek() else { return IDLE_NS };
             let now = clock.now();
             if at > now {
                 return (at - now).saturating_sub(self.setup.spin_ns).min(IDLE_NS);
             }
             run.due.pop();
+            let place = match due {
+                Due::Send(place) => place,
+                Due::Probe => {
+                    if let Some(at) = probe_rules(run, &mut self.ports, clock, &mut self.faults) {
+                        run.due.push(Reverse((at, Due::Probe)));
+                    }
+                    continue;
+                }
+                // Real switches take their own time.
+                Due::Service(_) => continue,
+            };
             let Some(sender) = run.senders.get_mut(place) else { continue };
             let intended = match sender.next(now) {
                 Next::At(at) if at <= now => at,
@@ -139,6 +152,32 @@ impl Injector {
         }
         0
     }
+}
+
+/// Sends a packet for each rule that waits for its first one. The answer is when to do so again.
+fn probe_rules(
+    run: &mut Run,
+    ports: &mut [Transmitter],
+    clock: Clock,
+    faults: &mut Faults,
+) -> Option<u64> {
+    let now = clock.now();
+    let count = ports.len();
+    let mut next: Option<u64> = None;
+    for prober in &mut run.probers {
+        prober.forget(&run.forwarded);
+        let tenant = prober.tenant;
+        let port = tenant.checked_rem(count).and_then(|index| ports.get_mut(index))?;
+        prober.probe(now, AT_ONCE, |_, packet| {
+            if !hand_over(port, packet, clock) {
+                faults.count(Fault::Interface { port: tenant });
+            }
+            // Who captures it says whether it came out.
+            false
+        });
+        next = next.into_iter().chain(prober.due(now)).min();
+    }
+    next
 }
 
 /// Hands a frame to the interface; a full queue is waited for, for a millisecond.
@@ -187,10 +226,11 @@ impl Capturer {
     pub(crate) fn work(mut self) {
         loop {
             match self.wiring.commands.try_recv() {
-                Ok(Command::Run { id, load, start, .. }) => {
+                Ok(Command::Run { id, load, start, forwarded, .. }) => {
                     self.faults = Faults::default();
                     self.offset = offset(self.wiring.clock);
-                    self.run = Some(Run::new(id, &self.setup, load, CAPTURES, start));
+                    let run = Run::new(id, &self.setup, load, CAPTURES, start, forwarded);
+                    self.run = Some(run);
                 }
                 Ok(Command::Finish) => {
                     let faults = std::mem::take(&mut self.faults);
@@ -236,13 +276,18 @@ impl Capturer {
                 };
                 let stream = usize::from(tag.stream);
                 let Some(tenant) = run.tenant_of(stream) else { continue };
-                let at = tenant.checked_rem(self.count).unwrap_or(0);
+                let probed = run.is_probed(stream);
+                let at = (tenant + usize::from(probed)).checked_rem(self.count).unwrap_or(0);
                 if at != index {
                     self.faults.count(Fault::Misdelivered { of: tenant, port: index });
                     continue;
                 }
                 let arrival = frame.timestamp.0.saturating_sub(self.offset);
-                run.arrive(stream, Kind::PacketOut, tag.sequence, tag.intended, arrival);
+                let kind = if probed { PROBED } else { Kind::PacketOut };
+                // Of a rule's packets only the first counts.
+                if !probed || run.forwarded.mark(stream, tag.sequence) {
+                    run.arrive(stream, kind, tag.sequence, tag.intended, arrival);
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::fault::{Fault, Faults};
 use crate::load::Kind;
 use crate::plan::{Setup, Topology, Version};
 use crate::run::Run;
-use crate::switch::{Meaning, Served, Service, Switch, hello_body};
+use crate::switch::{Meaning, Served, Service, Switch, Table, hello_body};
 use crate::tag::Tag;
 use crate::template::ask_for_misses;
 use crate::track::{stream_of, xid};
@@ -45,6 +45,7 @@ pub(crate) struct SwitchEnd {
     only_tenant: Option<usize>,
     version: Version,
     switch: Switch,
+    table: Option<Table>,
     service: Option<Service>,
     introduced: bool,
 }
@@ -61,7 +62,9 @@ impl SwitchEnd {
             Topology::Direct | Topology::PerTenant { .. } => Some(index),
         };
         let service = Service::new(setup);
-        Self { index, only_tenant, version: setup.version, switch, service, introduced: false }
+        let table = setup.switch.table.then(|| Table::new(setup, index));
+        let version = setup.version;
+        Self { index, only_tenant, version, switch, table, service, introduced: false }
     }
 
     pub(crate) fn index(&self) -> usize {
@@ -119,10 +122,20 @@ impl SwitchEnd {
                 return Effect::Ready;
             }
             Meaning::Introduced => {}
-            Meaning::FlowMod => _ = self.response_by_buffer(frame, context),
+            Meaning::FlowMod => {
+                if let Some(table) = &mut self.table {
+                    table.modify(context.now, frame, out);
+                }
+                self.response_by_buffer(frame, context);
+            }
             Meaning::PacketOut => self.packet_out(frame, context),
         }
         Effect::None
+    }
+
+    /// Whether its table sends a packet that comes in by the first port out by the second.
+    pub(crate) fn forwards(&mut self, now: u64, ports: [u16; 2], packet: &[u8]) -> bool {
+        self.table.as_mut().is_some_and(|table| table.forwards(now, ports, packet))
     }
 
     /// The controller's answer to a PACKET_IN, by the buffer id that it repeats.
@@ -281,8 +294,12 @@ impl ControllerEnd {
             return context.faults.count(Fault::Truncated);
         };
         if let Some((tag, tenant, run)) = tagged(data, context.run.as_deref_mut(), context.faults) {
+            let stream = usize::from(tag.stream);
             if tenant == self.tenant {
-                let stream = usize::from(tag.stream);
+                if run.is_probed(stream) {
+                    // A rule that is not there yet: the packet is a miss.
+                    return;
+                }
                 run.arrive(stream, Kind::PacketIn, tag.sequence, tag.intended, context.now);
             } else {
                 context.faults.count(Fault::Leak { of: tenant, to: self.tenant });
@@ -353,7 +370,11 @@ impl ControllerEnd {
             Kind::Barrier | Kind::FlowMod => self.types.barrier_reply,
             Kind::Role => ROLE_REPLY,
             // These have no answer.
-            Kind::PacketIn | Kind::PacketOut | Kind::Response | Kind::Malformed => u8::MAX,
+            Kind::PacketIn
+            | Kind::PacketOut
+            | Kind::Response
+            | Kind::Malformed
+            | Kind::FlowModPacket => u8::MAX,
         }
     }
 

@@ -14,7 +14,7 @@
 //! Start reading at [`plan`] and [`load`] (what is connected, what is sent) and [`session`] (how it
 //! is run). Below them, each in its file: when messages leave (`arrivals`, `sender`, `template`),
 //! one thread's event loop (`worker`, `conn`; `dataplane` for real interfaces), what frames mean
-//! (`endpoint`, `switch`, `wire`, `tag`), the accounts (`track`, `run`, `fault`, `outcome`,
+//! (`endpoint`, `switch`, `wire`, `tag`, `probing`), the accounts (`track`, `run`, `fault`, `outcome`,
 //! `measure`) and the system under test seen from outside (`system`, `observe`, `segments`).
 
 pub mod arrivals;
@@ -33,6 +33,7 @@ pub mod observe;
 pub mod outcome;
 pub mod papers;
 pub mod plan;
+mod probing;
 pub mod real;
 pub mod rfc8456;
 mod run;

@@ -2,9 +2,10 @@
 //!
 //! Plain data that can be written in a scenario file; nothing here opens a socket.
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Schedule};
 use crate::error::{Error, setting};
-use crate::plan::{Setup, Topology, Version};
+use crate::plan::{Setup, Slicing, Topology, Version};
+use crate::probing::{MOST_RULES, PROBED};
 use serde::{Deserialize, Serialize};
 
 /// Stream numbers take 11 bits of a request's xid.
@@ -37,11 +38,13 @@ pub enum Kind {
     Response,
     /// A PACKET_IN that ends in the middle of its fields: nothing is expected back.
     Malformed,
+    /// FLOW_MOD, to the first packet that its rule forwards: what the switch does, not what it says.
+    FlowModPacket,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::PacketIn,
         Self::PacketOut,
         Self::Echo,
@@ -53,6 +56,7 @@ impl Kind {
         Self::Role,
         Self::Response,
         Self::Malformed,
+        Self::FlowModPacket,
     ];
 
     /// The name in OpenFlow's spelling.
@@ -70,6 +74,7 @@ impl Kind {
             Self::Role => "ROLE",
             Self::Response => "RESPONSE",
             Self::Malformed => "MALFORMED",
+            Self::FlowModPacket => "FLOW_MOD_PACKET",
         }
     }
 
@@ -82,7 +87,7 @@ impl Kind {
     /// Whether it has a reply, by which its latency is told.
     #[must_use]
     pub const fn has_reply(self) -> bool {
-        !matches!(self, Self::PacketIn | Self::PacketOut | Self::Malformed)
+        !matches!(self, Self::PacketIn | Self::PacketOut | Self::Malformed | Self::FlowModPacket)
     }
 }
 
@@ -126,6 +131,11 @@ impl Stream {
     #[must_use]
     pub fn new(tenant: usize, kind: Kind, arrivals: Arrivals) -> Self {
         Self { tenant, mix: vec![(kind, 1)], arrivals, start_ms: 0, stop_ms: None, subject: true }
+    }
+
+    /// Whether it has rules that the data plane probes.
+    pub(crate) fn is_probed(&self) -> bool {
+        self.mix.iter().any(|&(kind, weight)| kind == PROBED && weight > 0)
     }
 
     /// The same stream as a neighbour whose own latency is not the subject.
@@ -219,6 +229,18 @@ impl Load {
         Self::new((0..tenants).map(stream).collect(), duration_ms)
     }
 
+    /// What stream `number` draws its random numbers from.
+    pub(crate) fn seed_of(&self, number: usize) -> u64 {
+        self.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// When stream `number`'s messages are meant to leave: the same for everybody who asks.
+    pub(crate) fn schedule(&self, number: usize) -> Option<Schedule> {
+        let arrivals = self.streams.get(number)?.arrivals.clone();
+        let phase = number as f64 / self.streams.len() as f64;
+        Some(Schedule::new(arrivals, phase, self.seed_of(number)))
+    }
+
     /// The window of intended times that counts, in ns since the run's start.
     #[must_use]
     pub fn window_ns(&self) -> (u64, u64) {
@@ -250,7 +272,46 @@ impl Load {
             "less than half the duration",
         )?;
         setting(self.records <= 50_000_000, "records", self.records, "0 to 50,000,000")?;
-        self.streams.iter().try_for_each(|stream| check_stream(stream, setup))
+        self.streams.iter().try_for_each(|stream| check_stream(stream, setup))?;
+        self.check_probed(setup)
+    }
+}
+
+impl Load {
+    fn check_probed(&self, setup: &Setup) -> Result<(), Error> {
+        let probed = || self.streams.iter().filter(|stream| stream.is_probed());
+        let seconds = self.duration_ms as f64 / 1e3;
+        for stream in probed() {
+            let alone = stream.mix.iter().all(|&(kind, weight)| kind == PROBED || weight == 0);
+            let once = probed().filter(|other| other.tenant == stream.tenant).count() == 1;
+            setting(alone && once, "mix", PROBED.name(), "alone, in one stream per tenant")?;
+            let rules = stream.arrivals.mean_rate(seconds).map(|rate| rate * seconds);
+            setting(
+                rules.is_some_and(|rules| rules <= MOST_RULES as f64),
+                "rules of a tenant in a run",
+                rules.map_or("without a schedule".to_owned(), |rules| format!("{rules:.0}")),
+                "at most 10,000, at a rate",
+            )?;
+            setting(
+                setup.slicing != Slicing::InPort,
+                "slicing",
+                "in-port",
+                "another one: rules lead from port to port",
+            )?;
+            let real = matches!(&setup.topology, Topology::Interfaces { .. });
+            setting(
+                real || setup.switch.table,
+                "switch.table",
+                "false",
+                "true: rules have to be kept",
+            )?;
+            let two = match &setup.topology {
+                Topology::Interfaces { ports, .. } => ports.len() >= 2,
+                _ => setup.ports() >= 2,
+            };
+            setting(two, "ports", 1, "two at least: rules lead from port to port")?;
+        }
+        Ok(())
     }
 }
 

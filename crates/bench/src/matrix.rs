@@ -119,7 +119,11 @@ impl Matrix {
                 ("rate", rate),
                 ("tenants", tenants.into()),
             ],
-            setup: Setup { tenants, ..options.setup.clone() },
+            setup: Setup {
+                tenants,
+                switch: options.setup.switch.for_kinds(mix.iter().map(|&(kind, _)| kind)),
+                ..options.setup.clone()
+            },
             load,
             afterwards: None,
         }

@@ -133,8 +133,22 @@ pub struct SwitchModel {
     /// Whether each [`crate::Kind::PortStats`] asks for another port, in turn, rather than for all: so that
     /// a hypervisor cannot answer several by asking the switch once.
     pub ports_in_turn: bool,
+    /// Whether it keeps a real flow table, which [`crate::Kind::FlowModPacket`] needs; without one a
+    /// FLOW_MOD is taken and counted.
+    pub table: bool,
+    /// With a table: a FLOW_MOD takes effect only so long after it came, whatever barriers say.
+    pub lies_ns: u64,
     /// How many hosts' addresses the packets of [`crate::Kind::Response`] go through; 0 is 100.
     pub macs: u32,
+}
+
+impl SwitchModel {
+    /// The same with a flow table, if one of these kinds needs it.
+    #[must_use]
+    pub fn for_kinds(&self, kinds: impl IntoIterator<Item = crate::Kind>) -> Self {
+        let needed = kinds.into_iter().any(|kind| kind == crate::Kind::FlowModPacket);
+        Self { table: self.table || needed, ..self.clone() }
+    }
 }
 
 /// A TLS identity: PEM files, as in `ovs-vsctl set-ssl KEY CERT CA`.
@@ -273,6 +287,15 @@ impl Setup {
             Slicing::SourcePrefix | Slicing::Vlan => index % self.ports() + 1,
         };
         u16::try_from(port).unwrap_or(1)
+    }
+
+    /// The port that tenant `index`'s rules send to, where another one than [`Setup::port`] is needed.
+    #[must_use]
+    pub fn other_port(&self, index: usize) -> u16 {
+        match &self.topology {
+            Topology::Interfaces { .. } => self.port(index + 1),
+            _ => self.port(index) % self.ports() as u16 + 1,
+        }
     }
 
     /// # Errors

@@ -1,8 +1,9 @@
 //! One thread's part of one run: its senders, its tracks, and what it counted.
 
 use crate::fault::Faults;
-use crate::load::{Kind, Load, MAX_STREAMS};
+use crate::load::{Kind, Load, MAX_STREAMS, Stream};
 use crate::plan::Setup;
+use crate::probing::{Forwarded, Prober};
 use crate::sender::{Next, Sender};
 use crate::track::{Counts, Pending, Record, Second, Track, Waiting, Window, stream_of};
 use crate::worker::Progress;
@@ -28,6 +29,8 @@ pub(crate) enum Due {
     Send(usize),
     /// The service of this peer's first waiting frame is done.
     Service(usize),
+    /// Rules that wait for their first packet are probed.
+    Probe,
 }
 
 /// One thread's part of one run.
@@ -37,6 +40,9 @@ pub(crate) struct Run {
     pub(crate) load: Arc<Load>,
     pub(crate) window: Window,
     pub(crate) senders: Vec<Sender>,
+    /// Where this thread sends probes into the data plane.
+    pub(crate) probers: Vec<Prober>,
+    pub(crate) forwarded: Arc<Forwarded>,
     /// By stream; only where this thread is a receiver of it.
     pub(crate) tracks: Vec<Option<Track>>,
     pub(crate) pending: Vec<Option<Pending>>,
@@ -57,7 +63,14 @@ pub(crate) struct Run {
 
 impl Run {
     /// Allocates everything; `start` is the schedule's beginning on the session's clock.
-    pub(crate) fn new(id: u16, setup: &Setup, load: Arc<Load>, sides: Sides, start: u64) -> Self {
+    pub(crate) fn new(
+        id: u16,
+        setup: &Setup,
+        load: Arc<Load>,
+        sides: Sides,
+        start: u64,
+        forwarded: Arc<Forwarded>,
+    ) -> Self {
         let ns = |ms: u64| ms * 1_000_000;
         let (from, to) = load.window_ns();
         let window = Window {
@@ -72,6 +85,8 @@ impl Run {
             id,
             window,
             senders: Vec::new(),
+            probers: Vec::new(),
+            forwarded,
             tracks: Vec::new(),
             pending: Vec::new(),
             sender_of: vec![None; load.streams.len()],
@@ -88,6 +103,13 @@ impl Run {
         };
         for number in 0..run.load.streams.len() {
             run.add_stream(setup, number, sides, precision);
+            if sides.switches && sides.sends {
+                let prober = Prober::new(id, setup, &run.load, number, window);
+                run.probers.extend(prober);
+            }
+        }
+        if !run.probers.is_empty() {
+            run.due.push(Reverse((start, Due::Probe)));
         }
         run
     }
@@ -95,8 +117,8 @@ impl Run {
     fn add_stream(&mut self, setup: &Setup, number: usize, sides: Sides, precision: Precision) {
         let Some(stream) = self.load.streams.get(number) else { return };
         let has = |test: fn(Kind) -> bool| stream.mix.iter().any(|&(kind, w)| w > 0 && test(kind));
-        let at_switch =
-            sides.switches && has(|kind| matches!(kind, Kind::PacketOut | Kind::Response));
+        let at_switch = sides.switches
+            && has(|kind| matches!(kind, Kind::PacketOut | Kind::Response | Kind::FlowModPacket));
         // Controllers receive all replies, and the ERRORs to messages that have none.
         let at_controller = sides.controllers;
         let seconds = self.load.duration_ms as f64 / 1e3;
@@ -242,6 +264,11 @@ impl Run {
     pub(crate) fn busy(&mut self, (from, to): (u64, u64)) {
         let (from, to) = (from.max(self.window.from), to.min(self.window.to));
         self.busy_ns += to.saturating_sub(from);
+    }
+
+    /// Whether a stream's packets are probes of its rules: then a miss is no news.
+    pub(crate) fn is_probed(&self, stream: usize) -> bool {
+        self.load.streams.get(stream).is_some_and(Stream::is_probed)
     }
 
     /// Whose stream it is.

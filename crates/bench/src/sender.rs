@@ -3,6 +3,7 @@
 use crate::arrivals::{Arrivals, Random, Schedule};
 use crate::load::{Kind, Load, Stream};
 use crate::plan::Setup;
+use crate::probing::{PROBED, rule_address};
 use crate::tag::{TAG_LEN, Tag};
 use crate::template::Template;
 use crate::track::{self, Counts, Waiting, Window};
@@ -74,10 +75,9 @@ impl Sender {
             (kind, sum, Template::new(kind, setup, stream.tenant))
         });
         let mix = mix.collect();
-        let seed = load.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let seed = load.seed_of(number);
         let start = window.start + stream.start_ms * 1_000_000;
         let stop = stream.stop_ms.map_or(window.end, |ms| window.start + ms * 1_000_000);
-        let phase = number as f64 / load.streams.len() as f64;
         let credit = match stream.arrivals {
             Arrivals::Closed { outstanding } => outstanding,
             _ => 0,
@@ -86,7 +86,7 @@ impl Sender {
             stream: number,
             tenant: stream.tenant,
             from_switch,
-            schedule: Schedule::new(stream.arrivals.clone(), phase, seed),
+            schedule: load.schedule(number)?,
             arrivals: stream.arrivals.clone(),
             mix,
             chooser: Random::new(!seed),
@@ -202,7 +202,12 @@ impl Sender {
                     }
                 }
                 if let Some(at) = template.rule_at {
-                    put32(bytes, at, 0x0b00_0000 | (sequence % RULES));
+                    let address = if kind == PROBED {
+                        rule_address(run, sequence)
+                    } else {
+                        0x0b00_0000 | (sequence % RULES)
+                    };
+                    put32(bytes, at, address);
                 }
                 if let Some(room) = template.tag_at.and_then(|at| bytes.get_mut(at..at + TAG_LEN)) {
                     Tag { run, stream: number as u16, sequence, intended }.write(room);

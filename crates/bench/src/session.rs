@@ -14,6 +14,7 @@ use crate::load::{Kind, Load};
 use crate::observe::Observer;
 use crate::outcome::{Outcome, merge};
 use crate::plan::{DataPort, Setup, Topology};
+use crate::probing::Forwarded;
 use crate::run::{Part, Sides};
 use crate::segments::{self, Segments};
 use crate::worker::{Command, Progress, Wiring, Worker};
@@ -234,14 +235,20 @@ impl Session {
     fn run_once(&mut self, load: &Load, pids: &[u32], keep_faults: bool) -> Result<Outcome, Error> {
         self.runs = self.runs.wrapping_add(1);
         let load = Arc::new(load.clone());
+        let forwarded = Arc::new(Forwarded::new(&load));
         // Everything is allocated before the first message is due.
         let prepare = 20_000_000 + load.streams.len() as u64 * 300_000;
         let start = self.clock.now() + prepare;
         for worker in &self.workers {
             // Until the worker says otherwise.
             worker.progress.unfinished.store(1, Ordering::Relaxed);
-            let command =
-                Command::Run { id: self.runs, load: Arc::clone(&load), start, keep_faults };
+            let command = Command::Run {
+                id: self.runs,
+                load: Arc::clone(&load),
+                start,
+                forwarded: Arc::clone(&forwarded),
+                keep_faults,
+            };
             worker.order(command)?;
         }
         let (from, to) = load.window_ns();

@@ -1,8 +1,8 @@
 //! The emulated switch, made for load: it answers every request at once or, when it is given a
 //! service time, one after the other like a slow switch's processor.
 //!
-//! It keeps no flow table: a FLOW_MOD is taken and counted, flow statistics are empty. A switch
-//! with a real table is in crate `emulate`.
+//! It keeps no flow table unless it is asked to ([`Table`], of crate `emulate`): a FLOW_MOD is taken
+//! and counted, flow statistics are empty.
 
 use crate::plan::{Setup, Version};
 use crate::wire::{
@@ -236,6 +236,44 @@ pub(crate) fn error_body(error_type: u16, code: u16, offending: &[u8]) -> Vec<u8
     body.extend_from_slice(&code.to_be_bytes());
     body.extend_from_slice(offending.get(..64).unwrap_or(offending));
     body
+}
+
+/// A real flow table behind the load's switch: FLOW_MODs go into it, packets through it.
+pub(crate) struct Table(emulate::Switch);
+
+impl Table {
+    pub(crate) fn new(setup: &Setup, index: usize) -> Self {
+        let mut config = emulate::Config::new(index as u64 + 1, setup.ports() as u32);
+        config.n_buffers = 0;
+        if setup.switch.lies_ns > 0 {
+            config.faults.push(emulate::Fault::BarrierLies { by: setup.switch.lies_ns });
+        }
+        let mut table = emulate::Switch::new(config);
+        let (mut hello, mut ignored) = (Vec::new(), Vec::new());
+        table.connect(&mut ignored);
+        message(&mut hello, setup.version, kind::HELLO, 0, hello_body(setup.version));
+        table.handle_message(0, &hello, &mut ignored);
+        Self(table)
+    }
+
+    /// A FLOW_MOD; an ERROR, if there is one, is appended to `out`.
+    pub(crate) fn modify(&mut self, now: u64, frame: &[u8], out: &mut Vec<u8>) {
+        self.0.handle_message(now, frame, out);
+    }
+
+    /// Whether a packet that comes in by the first port goes out by the second.
+    pub(crate) fn forwards(&mut self, now: u64, [from, to]: [u16; 2], packet: &[u8]) -> bool {
+        // What misses is news for a controller; here nobody wants it.
+        let mut ignored = Vec::new();
+        let outcome = self.0.receive_packet(now, u32::from(from), packet, &mut ignored);
+        outcome.sent.iter().any(|sent| sent.port == u32::from(to))
+    }
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("flows", &self.0.flow_count()).finish()
+    }
 }
 
 /// A processor that works on one message at a time, first come first served.

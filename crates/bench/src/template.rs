@@ -3,6 +3,7 @@
 
 use crate::load::Kind;
 use crate::plan::{Setup, Slicing, Topology, Version};
+use crate::probing::PROBED;
 use crate::tag::TAG_LEN;
 use crate::wire::{HEADER_LEN, ROLE_REQUEST, Types, be16, kind, message, put32};
 
@@ -131,8 +132,13 @@ impl Template {
             }
             Kind::FlowStats => simple(types.stats_request, &flow_stats_request(version)),
             Kind::Role => simple(ROLE_REQUEST, &[0; 16]),
+            PROBED => {
+                let (body, rule_at) = flow_mod(setup, index, setup.other_port(index));
+                let template = simple(kind::FLOW_MOD, &body);
+                Self { rule_at: Some(HEADER_LEN + rule_at), ..template }
+            }
             Kind::FlowMod => {
-                let (body, rule_at) = flow_mod(setup, index);
+                let (body, rule_at) = flow_mod(setup, index, setup.port(index));
                 message(&mut bytes, version, kind::FLOW_MOD, 0, &body);
                 let second_at = bytes.len();
                 message(&mut bytes, version, types.barrier_request, 0, &[]);
@@ -204,12 +210,7 @@ pub(crate) fn probe(setup: &Setup, index: usize) -> Vec<u8> {
     ip.extend_from_slice(&[0, 0, 0x40, 0, 64, 17, 0, 0]);
     ip.extend_from_slice(&[a, b, c, 1]);
     ip.extend_from_slice(&[10, 255, 255, 254]);
-    let sum: u32 = ip.chunks_exact(2).map(|pair| u32::from(be16(pair, 0).unwrap_or(0))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
-    if let Some(place) = ip.get_mut(10..12) {
-        place.copy_from_slice(&checksum.to_be_bytes());
-    }
+    write_ipv4_checksum(&mut ip);
     packet.extend_from_slice(&ip);
     // A UDP checksum of 0 is none: the tag changes with every message.
     packet.extend_from_slice(&[0x23, 0x28, 0x23, 0x29]);
@@ -217,6 +218,19 @@ pub(crate) fn probe(setup: &Setup, index: usize) -> Vec<u8> {
     packet.extend_from_slice(&[0, 0]);
     packet.resize(PROBE_LEN, 0);
     packet
+}
+
+/// The checksum (RFC 1071) of an IPv4 header without options, in its place.
+pub(crate) fn write_ipv4_checksum(header: &mut [u8]) {
+    if let Some(place) = header.get_mut(10..12) {
+        place.fill(0);
+    }
+    let sum: u32 = header.chunks_exact(2).map(|pair| u32::from(be16(pair, 0).unwrap_or(0))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
+    if let Some(place) = header.get_mut(10..12) {
+        place.copy_from_slice(&checksum.to_be_bytes());
+    }
 }
 
 const NO_BUFFER: [u8; 4] = [0xff; 4];
@@ -310,7 +324,7 @@ fn flow_stats_request(version: Version) -> Vec<u8> {
 
 /// A rule inside tenant `index`'s space, and where the four bytes are that tell its rules apart
 /// (the IPv4 destination).
-fn flow_mod(setup: &Setup, index: usize) -> (Vec<u8>, usize) {
+fn flow_mod(setup: &Setup, index: usize, out_port: u16) -> (Vec<u8>, usize) {
     let (network, length) = Slicing::source_network(index, setup.tenants);
     let port = setup.port(index);
     let mut body = Vec::new();
@@ -341,7 +355,7 @@ fn flow_mod(setup: &Setup, index: usize) -> (Vec<u8>, usize) {
             body.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 100]);
             body.extend_from_slice(&NO_BUFFER);
             body.extend_from_slice(&[0xff, 0xff, 0, 0]);
-            body.extend_from_slice(&output(setup.version, port));
+            body.extend_from_slice(&output(setup.version, out_port));
             (body, rule_at)
         }
         Version::V1_3 => {
@@ -378,7 +392,7 @@ fn flow_mod(setup: &Setup, index: usize) -> (Vec<u8>, usize) {
             body.resize(body.len() + match_len.next_multiple_of(8) - match_len, 0);
             // APPLY_ACTIONS with one output.
             body.extend_from_slice(&[0, 4, 0, 24, 0, 0, 0, 0]);
-            body.extend_from_slice(&output(setup.version, port));
+            body.extend_from_slice(&output(setup.version, out_port));
             (body, rule_at)
         }
     }

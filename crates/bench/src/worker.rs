@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::fault::Faults;
 use crate::load::Load;
 use crate::plan::{Identity, Setup, Topology};
+use crate::probing::{Forwarded, PROBED};
 use crate::run::{Due, Part, Run, Sides};
 use crate::sender::Next;
 use crate::switch::Served;
@@ -61,6 +62,8 @@ pub(crate) enum Command {
         id: u16,
         load: Arc<Load>,
         start: u64,
+        /// Which rules have forwarded, where the load has such.
+        forwarded: Arc<Forwarded>,
         /// Keep what was wrong before the run, to explain a handshake that failed.
         keep_faults: bool,
     },
@@ -218,12 +221,12 @@ impl Worker {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Run { id, load, start, keep_faults } => {
+            Command::Run { id, load, start, forwarded, keep_faults } => {
                 if !keep_faults {
                     self.faults = Faults::default();
                 }
                 self.homeless.clear();
-                self.run = Some(Run::new(id, &self.setup, load, self.sides, start));
+                self.run = Some(Run::new(id, &self.setup, load, self.sides, start, forwarded));
             }
             Command::Finish => {
                 let faults = std::mem::take(&mut self.faults);
@@ -275,6 +278,7 @@ impl Worker {
             match due {
                 Due::Send(place) => budget = budget.saturating_sub(self.turn(place, now)),
                 Due::Service(token) => self.serve(token, now),
+                Due::Probe => self.probe(true),
             }
         };
         self.flush_dirty();
@@ -338,6 +342,39 @@ impl Worker {
         }
     }
 
+    /// Asks the switches' tables whether rules that wait forward a packet by now.
+    fn probe(&mut self, again: bool) {
+        let Some(run) = self.run.as_mut().filter(|run| !run.probers.is_empty()) else { return };
+        let now = self.clock.now();
+        let mut probers = std::mem::take(&mut run.probers);
+        let mut next: Option<u64> = None;
+        for prober in &mut probers {
+            let tenant = prober.tenant;
+            let ports = [self.setup.port(tenant), self.setup.other_port(tenant)];
+            let switches = match self.setup.topology {
+                Topology::Shared { .. } => self.switches.as_slice(),
+                _ => self.switches.get(tenant..=tenant).unwrap_or_default(),
+            };
+            let peers = &mut self.peers;
+            let done = prober.probe(now, usize::MAX, |_, packet| {
+                switches.iter().flatten().any(|&token| match peers.get_mut(token) {
+                    Some(Some(Peer { end: End::Switch(end), .. })) => {
+                        end.forwards(now, ports, packet)
+                    }
+                    _ => false,
+                })
+            });
+            for (sequence, intended) in done {
+                run.arrive(prober.stream, PROBED, sequence, intended, now);
+            }
+            next = next.into_iter().chain(prober.due(now)).min();
+        }
+        run.probers = probers;
+        if let Some(at) = next.filter(|_| again) {
+            run.due.push(Reverse((at, Due::Probe)));
+        }
+    }
+
     /// The slow switch is done with a message, perhaps with several.
     fn serve(&mut self, token: usize, now: u64) {
         let Some(Some(Peer { end: End::Switch(end), conn, .. })) = self.peers.get_mut(token) else {
@@ -355,6 +392,7 @@ impl Worker {
                 run.due.push(Reverse((at, Due::Service(token))));
             }
         }
+        self.probe(false);
         self.mark_dirty(token);
         self.flush_dirty();
         self.watch(token);

@@ -29,7 +29,11 @@ fn check_whole(outcome: &Outcome, sent: u64) {
 fn every_kind_in_both_versions() {
     for version in [Version::V1_0, Version::V1_3] {
         for threads in [1, 2] {
-            let mut session = open(|setup| (setup.version, setup.threads) = (version, threads), 3);
+            let change = |setup: &mut Setup| {
+                (setup.version, setup.threads) = (version, threads);
+                setup.switch.table = true;
+            };
+            let mut session = open(change, 3);
             for kind in Kind::ALL {
                 if kind == Kind::Malformed || (kind == Kind::Role && version == Version::V1_0) {
                     continue;
@@ -225,5 +229,52 @@ fn a_loss_free_search_is_stricter_than_one_for_the_highest_rate() {
         }
         let failed: Vec<_> = found.trials.iter().filter(|trial| !trial.passed).collect();
         assert!(failed.iter().any(|trial| trial.asked > 20_000.0 && trial.lost > 0), "{failed:?}");
+    }
+}
+
+#[test]
+fn the_first_packet_finds_a_switch_that_lies_about_barriers() {
+    const LIE: u64 = 40_000_000;
+    for slicing in [Slicing::SourcePrefix, Slicing::Vlan] {
+        for (version, threads) in [(Version::V1_0, 1), (Version::V1_3, 2)] {
+            let change = |setup: &mut Setup| {
+                (setup.version, setup.threads, setup.slicing) = (version, threads, slicing);
+                (setup.switch.table, setup.switch.lies_ns) = (true, LIE);
+            };
+            let mut session = open(change, 2);
+            let run = |session: &mut Session, kind| {
+                let outcome = session.run(&Load::constant(kind, 2, 400.0, 100), &[]).unwrap();
+                check_whole(&outcome, 40);
+                outcome.latency().percentile(0.0).unwrap()
+            };
+            // By barrier it looks fast; by its packets it is as slow as it is.
+            let (barrier, packet) =
+                (run(&mut session, Kind::FlowMod), run(&mut session, Kind::FlowModPacket));
+            assert!(barrier < LIE && packet >= LIE, "{barrier} {packet}");
+        }
+    }
+}
+
+#[test]
+fn rules_that_cannot_be_probed_are_refused_with_the_reason() {
+    let mut sessions = [
+        open(|_| {}, 1),
+        open(|setup| (setup.slicing, setup.switch.table) = (Slicing::InPort, true), 2),
+        open(|setup| setup.switch.table = true, 1),
+    ];
+    let load = |rate| Load::constant(Kind::FlowModPacket, 1, rate, 1000);
+    let mut mixed = load(10.0);
+    mixed.streams[0].mix.push((Kind::Echo, 1));
+    let mut unscheduled = load(10.0);
+    unscheduled.streams[0].arrivals = Arrivals::Saturate;
+    for (session, load, words) in [
+        (0, load(10.0), "switch.table"),
+        (1, load(10.0), "slicing"),
+        (2, load(20_000.0), "10,000"),
+        (2, mixed, "alone"),
+        (2, unscheduled, "without a schedule"),
+    ] {
+        let error = sessions[session].run(&load, &[]).unwrap_err().to_string();
+        assert!(error.contains(words), "{error} lacks {words}");
     }
 }

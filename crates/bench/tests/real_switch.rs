@@ -47,8 +47,14 @@ fn root_open_vswitch_over_interfaces() {
     }
     for (name, version) in [("v10", Version::V1_0), ("v13", Version::V1_3)] {
         let (lab, mut session, switch) = open(name, version);
-        for kind in [Kind::PacketIn, Kind::PacketOut, Kind::PortStats, Kind::Barrier, Kind::FlowMod]
-        {
+        for kind in [
+            Kind::PacketIn,
+            Kind::PacketOut,
+            Kind::PortStats,
+            Kind::Barrier,
+            Kind::FlowMod,
+            Kind::FlowModPacket,
+        ] {
             let outcome = session.run(&Load::constant(kind, 1, 500.0, 400), &[switch]).unwrap();
             let counts = outcome.counts();
             assert_eq!(

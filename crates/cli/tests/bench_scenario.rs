@@ -87,3 +87,29 @@ fn what_is_wrong_in_a_file_is_named() {
         }
     }
 }
+
+#[test]
+fn a_flow_mod_through_weir_is_measured_by_barrier_and_by_its_first_packet() {
+    for version in ["1.0", "1.3"] {
+        let out = std::env::temp_dir().join(format!("weir-first-{version}-{}", std::process::id()));
+        let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["bench", "run", "--message", "flow-mod,flow-mod-packet", "--rate", "300"])
+            .args(["--openflow", version, "--tenants", "3", "--runs", "1", "--duration", "0.5"])
+            .args(["--system", "direct,weir", "--out"])
+            .arg(&out)
+            .stdin(Stdio::null())
+            .output()
+            .expect("start weir bench");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{stderr}");
+        let results = Results::read(&out).expect("result.json");
+        let _ = fs::remove_dir_all(out);
+        assert_eq!(results.points.len(), 4);
+        for point in &results.points {
+            let place = format!("{version} {} {}", point.system, point.label());
+            assert_eq!(point.mean("unanswered_percent"), Some(0.0), "{place}");
+            assert_eq!(point.mean("refused_percent"), Some(0.0), "{place}");
+        }
+        assert!(results.settings.contains_key("first_packet_probe_every_us"));
+    }
+}

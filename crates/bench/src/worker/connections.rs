@@ -242,6 +242,9 @@ impl Worker {
         }
         peer.conn.keep(self.scratch.get(at..filled).unwrap_or_default());
         let answers = peer.conn.unsent() > 0 && !peer.conn.blocked;
+        if matches!(peer.end, End::Switch(_)) {
+            self.probe(false);
+        }
         match effect {
             Effect::Ready => self.now_ready(token),
             Effect::Close => return self.close(token),

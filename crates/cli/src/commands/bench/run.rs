@@ -7,8 +7,8 @@ use values::Wanted;
 
 /// Measure every combination of systems, messages, rates and numbers of tenants
 ///
-/// Messages: packet-in, packet-out, echo, features, port-stats, flow-stats, barrier, flow-mod, role (1.3); several with
-/// weights as echo:3+barrier:1. The rate is messages per second of all tenants together.
+/// Messages: packet-in, packet-out, echo, features, port-stats, flow-stats, barrier, flow-mod (until a barrier behind it is
+/// answered), flow-mod-packet (until the rule forwards a packet), role (1.3); several with weights as echo:3+barrier:1. The rate is messages per second of all tenants together.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -53,7 +53,9 @@ impl SearchCommand {
             trial_ms: self.trial,
             goal: if self.loss_free { Goal::LossFree } else { Goal::Highest },
         };
-        let setup = Setup { tenants, ..self.ends.setup() };
+        let setup = self.ends.setup();
+        let switch = setup.switch.for_kinds([self.message]);
+        let setup = Setup { tenants, switch, ..setup };
         let system = self.system.system(&own_serve()?);
         let controllers = system.controllers(tenants, None)?;
         talk(&format!("starting {}", system.name()));
