@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use std::vec;
 
 const KEY: LldpKey = LldpKey([7; 16]);
@@ -204,4 +205,88 @@ fn frames_cut_or_padded_anywhere_are_harmless() {
     padded.resize(128, 0);
     assert_eq!(world.sent[0].port, port(1, 1));
     assert_eq!(world.discovery.handle_frame(port(2, 1), &padded, seconds(0)), Ok(None));
+}
+
+/// What can happen to two wires and two hosts at undeclared ports. Hosts see what is sent out of their ports, keep it,
+/// and send any of it whenever they like.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Run { milliseconds: u64 },
+    Plug { wire: usize, is_in: bool },
+    Port { at: usize, is_up: bool },
+    Inject { at: usize, kept: usize },
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        (0_u64..2_000).prop_map(|milliseconds| Happening::Run { milliseconds }),
+        (0_usize..2, any::<bool>()).prop_map(|(wire, is_in)| Happening::Plug { wire, is_in }),
+        (0_usize..6, any::<bool>()).prop_map(|(at, is_up)| Happening::Port { at, is_up }),
+        (4_usize..6, any::<usize>()).prop_map(|(at, kept)| Happening::Inject { at, kept }),
+    ]
+}
+
+proptest! {
+    /// No port of a wire is ever linked to anything but the wire's other end, and events tell the same as asking.
+    #[test]
+    fn hosts_never_touch_the_links_of_switches(happenings in proptest::collection::vec(happening(), 1..80)) {
+        let ports = [port(1, 1), port(2, 1), port(2, 2), port(3, 1), port(1, 9), port(3, 9)];
+        let wires = [(ports[0], ports[1]), (ports[2], ports[3])];
+        let mut plugged = [true; 2];
+        let mut discovery = Discovery::new(KEY, Settings::default());
+        let mut links = BTreeSet::new();
+        let mut kept: Vec<Vec<u8>> = Vec::new();
+        let mut now = seconds(1);
+        for port in ports {
+            discovery.set_port(port, true, now);
+        }
+        for happening in happenings {
+            let mut events = Vec::new();
+            match happening {
+                Happening::Run { milliseconds } => {
+                    now = now + Duration::from_millis(milliseconds);
+                    while let Some(event) = discovery.poll_event(now) {
+                        events.push(event);
+                    }
+                    while let Some(Probe { port, frame }) = discovery.poll_probe(now) {
+                        let wire = wires.iter().position(|(a, b)| port == *a || port == *b);
+                        match wire {
+                            None => kept.push(frame),
+                            Some(wire) if plugged[wire] => {
+                                let (a, b) = wires[wire];
+                                let far = if port == a { b } else { a };
+                                // A port that is down does not hear it.
+                                events.extend(discovery.handle_frame(far, &frame, now).ok().flatten());
+                            }
+                            Some(_) => {}
+                        }
+                    }
+                }
+                Happening::Plug { wire, is_in } => plugged[wire] = is_in,
+                Happening::Port { at, is_up } => events.extend(discovery.set_port(ports[at], is_up, now)),
+                Happening::Inject { at, kept: which } => {
+                    if let Some(place) = which.checked_rem(kept.len()) {
+                        events.extend(discovery.handle_frame(ports[at], &kept[place], now).ok().flatten());
+                    }
+                }
+            }
+            for event in events {
+                let (told, is_new) = match event {
+                    Event::LinkUp(a, b) => ((a, b), links.insert((a, b))),
+                    Event::LinkDown(a, b) => ((a, b), links.remove(&(a, b))),
+                };
+                prop_assert!(is_new, "told twice: {:?}", told);
+            }
+            for at in ports {
+                let peer = discovery.peer(at);
+                prop_assert_eq!(peer.and_then(|peer| discovery.peer(peer)), peer.map(|_| at));
+                let told = links.iter().find(|(a, b)| *a == at || *b == at);
+                prop_assert_eq!(peer.map(|peer| (at.min(peer), at.max(peer))), told.copied());
+                for (a, b) in wires {
+                    prop_assert!(at != a || peer.is_none_or(|peer| peer == b));
+                    prop_assert!(at != b || peer.is_none_or(|peer| peer == a));
+                }
+            }
+        }
+    }
 }

@@ -1,0 +1,85 @@
+//! The example of *The Price of Virtualization* (2013), sections II and III, figures 1 and 2, at a thousandth of its
+//! rates: red's A to B has interfaces of 8 Mbit/s, blue's E to F of 10 and C to D of 2; all links carry 10.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{builtin, megabits, switch};
+use fabric::hose::{Hose, VnicId};
+use fabric::paths::Distances;
+use fabric::share::{Demand, max_min};
+use fabric::usage::{Flow, FlowId, Usage};
+use fabric::{Bandwidth, Network, Path, TenantId};
+
+const RED: TenantId = TenantId(1);
+const BLUE: TenantId = TenantId(2);
+
+/// In the order in which they begin: whose, and the bandwidth of both its interfaces.
+const FLOWS: [(TenantId, u64); 3] = [(RED, 8), (BLUE, 10), (BLUE, 2)];
+
+/// Nominal rates of the flows, of which none shares an interface with another.
+fn nominal() -> [Bandwidth; 3] {
+    let mut hose = Hose::default();
+    for (flow, (_, bandwidth)) in (0..).zip(FLOWS) {
+        let ends = [VnicId(flow * 2), VnicId(flow * 2 + 1)];
+        ends.iter().for_each(|end| hose.add_vnic(*end, megabits(bandwidth)).unwrap());
+        hose.connect(FlowId(flow), ends[0], ends[1]).unwrap();
+    }
+    [0, 1, 2].map(|flow| hose.rate(FlowId(flow)).unwrap())
+}
+
+/// What each flow gets on these paths, in Mbit/s.
+fn carried(network: &Network, paths: [&Path; 3]) -> [f64; 3] {
+    let capacities = vec![10.0; network.link_slots()];
+    let links = paths.map(|path| path.links().iter().map(|link| link.index()).collect::<Vec<_>>());
+    let nominal = nominal().map(|rate| rate.bits_per_second() as f64 / 1e6);
+    let demands = [0, 1, 2].map(|it| Demand { links: &links[it], weight: 1, most: nominal[it] });
+    max_min(&capacities, &demands).unwrap().try_into().unwrap()
+}
+
+#[test]
+fn labels_lead_each_flow_to_where_there_is_room() {
+    let network = builtin("isolation2013");
+    let (from, to) = (switch(&network, 3), switch(&network, 4));
+    let towards = Distances::to(&network, to);
+    let mut usage = Usage::default();
+    let mut paths = Vec::new();
+    let nominal = nominal();
+    for (id, (tenant, _)) in (0..).zip(FLOWS) {
+        // What others leave, less what this tenant's own flows take: it knows those.
+        let room = |link| {
+            let label = usage.label(&network, link, tenant);
+            label.saturating_sub(usage.of(link, tenant)).bits_per_second()
+        };
+        let (path, _) = towards.widest(&network, from, room).unwrap();
+        let links = path.links().into();
+        let flow = Flow { tenant, rate: nominal[id as usize], links };
+        usage.add(&network, FlowId(id), flow).unwrap();
+        paths.push(path);
+    }
+    let [red, large, small] = [&paths[0], &paths[1], &paths[2]];
+    assert!(red != large && red == small);
+    assert_eq!(carried(&network, [red, large, small]), [8.0, 10.0, 2.0]);
+
+    // Figure 2c: on red's path blue sees the 2 that red leaves, on its own path all; red sees what blue leaves.
+    let label = |path: &Path, tenant| usage.label(&network, path.links()[0], tenant);
+    assert_eq!([label(red, BLUE), label(large, BLUE)], [megabits(2), megabits(10)]);
+    assert_eq!([label(red, RED), label(large, RED)], [megabits(8), megabits(0)]);
+}
+
+#[test]
+fn without_them_chance_decides() {
+    let network = builtin("isolation2013");
+    let (from, to) = (switch(&network, 3), switch(&network, 4));
+    let both = Distances::to(&network, to).paths(&network, from, 9);
+    let [one, other] = [&both[0], &both[1]];
+    let sum = |paths| carried(&network, paths).iter().sum::<f64>();
+    // All on one link is figure 4c's worst case: half of what the network could carry.
+    assert_eq!(sum([one, one, one]), 10.0);
+    assert_eq!(sum([one, one, other]), 12.0);
+    assert_eq!(sum([one, other, other]), 18.0);
+    // Unfair, too: who bought 10 gets no more than who bought 8.
+    assert_eq!(carried(&network, [one, one, other]), [5.0, 5.0, 2.0]);
+}
