@@ -9,7 +9,7 @@
 
 use crate::load::{Kind, MAX_STREAMS};
 use crate::measure::ceiling;
-use crate::plan::{Setup, SwitchModel, Topology, Version};
+use crate::plan::{Identity, Setup, SwitchModel, TlsSides, Topology, Version};
 use crate::rfc8456::{Context, FRAME_BYTES, Helpers, Need, Test};
 use crate::{Error, Verdict};
 use emulate::Layout;
@@ -32,6 +32,8 @@ pub struct ControllerPlan {
     pub backup: Option<SocketAddr>,
     /// The interfaces that denial of service attacks; none: the one at [`address`](Self::address).
     pub attacks: Vec<SocketAddr>,
+    /// The switches' identity towards controllers that speak TLS; absent: plain TCP.
+    pub tls: Option<Identity>,
     /// The OpenFlow version.
     pub version: Version,
     /// The topologies: discovery time is measured with each, everything else with the first.
@@ -84,6 +86,7 @@ impl ControllerPlan {
             pid: None,
             backup: None,
             attacks: Vec::new(),
+            tls: None,
             version,
             layouts: vec![Layout::LeafSpine { leaves: 2, spines: 1 }],
             frame_bytes: 128,
@@ -120,8 +123,9 @@ impl ControllerPlan {
     pub(crate) fn setup(&self, switches: usize) -> Setup {
         let switch = SwitchModel { macs: self.macs, ..SwitchModel::default() };
         let topology = Topology::Controller { address: self.address };
-        let handshake_ms = self.handshake_ms;
-        Setup { version: self.version, switch, handshake_ms, ..Setup::new(topology, switches) }
+        let tls = TlsSides { switches: self.tls.clone(), ..TlsSides::default() };
+        let (version, handshake_ms) = (self.version, self.handshake_ms);
+        Setup { version, switch, handshake_ms, tls, ..Setup::new(topology, switches) }
     }
 
     /// What a test needs and this plan, with these helpers, has not.
@@ -158,7 +162,9 @@ impl ControllerPlan {
             ));
         }
         talk("measuring the generator's own ceiling");
-        let most = ceiling(&self.setup(4), Kind::PacketIn, 500)?;
+        // Between its own two ends there is nobody to speak TLS with.
+        let plain = Setup { tls: TlsSides::default(), ..self.setup(4) };
+        let most = ceiling(&plain, Kind::PacketIn, 500)?;
         results.settings.insert("generator_ceiling_per_s".to_owned(), most.into());
         let mut histograms = Vec::new();
         let mut context = Context::new(self, helpers, talk);
@@ -200,6 +206,7 @@ impl ControllerPlan {
 
     fn settings(&self) -> impl Iterator<Item = (String, Scalar)> + use<> {
         let version = if self.version == Version::V1_0 { "1.0" } else { "1.3" };
+        let transport = if self.tls.is_some() { "TLS" } else { "plain TCP" };
         let texts = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(" ");
         let settings: [(&str, Scalar); 24] = [
             ("controller_name", self.name.clone().into()),
@@ -207,7 +214,7 @@ impl ControllerPlan {
             ("controller", self.address.to_string().into()),
             ("backup", self.backup.map(|backup| backup.to_string()).unwrap_or_default().into()),
             ("openflow", version.into()),
-            ("connection", "plain TCP, one version, TCP_NODELAY".into()),
+            ("connection", format!("{transport}, one version, TCP_NODELAY").into()),
             ("topology", texts(&mut self.layouts.iter().map(ToString::to_string)).into()),
             ("frame_bytes", self.frame_bytes.into()),
             ("timestamps", "where the emulated switches read and write their sockets".into()),

@@ -399,7 +399,8 @@ impl Worker {
     }
 }
 
-fn identity(files: Option<&Identity>) -> Result<Option<Tls>, Error> {
+/// The identity in these files, read.
+pub(crate) fn identity(files: Option<&Identity>) -> Result<Option<Tls>, Error> {
     let load = |files: &Identity| {
         let Identity { private_key, certificate, ca } = files.clone();
         Tls::load(&TlsFiles { private_key, certificate, ca_certificate: ca })

@@ -3,9 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "test code")]
 
+#[path = "../../channel/tests/common/mod.rs"]
+mod pki;
+
 use bench::rfc8456::Helpers;
 use bench::rfc8456::helpers::{NorthboundCommand, OperatorCommands};
-use bench::{ControllerPlan, Test, Verdict, Version};
+use bench::{ControllerPlan, Identity, Test, Verdict, Version};
+use channel::TlsFiles;
+use pki::Pki;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -37,10 +42,16 @@ impl Controller {
     }
 
     fn ovs_testcontroller() -> Self {
+        Self::ovs_testcontroller_as("ptcp", |_| {})
+    }
+
+    /// Listening by this scheme, with more arguments.
+    fn ovs_testcontroller_as(scheme: &str, more: impl FnOnce(&mut Command)) -> Self {
         let socket = |port| std::env::temp_dir().join(format!("weir-bench-controller-{port}.ctl"));
         let mut controller = Self::start(|port| {
             let mut command = Command::new("ovs-testcontroller");
-            command.arg(format!("ptcp:{port}:127.0.0.1")).stdout(Stdio::null());
+            command.arg(format!("{scheme}:{port}:127.0.0.1")).stdout(Stdio::null());
+            more(&mut command);
             command.arg(format!("--unixctl={}", socket(port).display()));
             command
         });
@@ -155,6 +166,28 @@ fn check_findings(verdict: &Verdict, expected: &[&str]) {
     codes.sort_unstable();
     codes.dedup();
     assert_eq!(codes, expected, "{:?}", verdict.results.findings);
+}
+
+#[test]
+fn ovs_testcontroller_over_tls() {
+    let name = "ovs_testcontroller_over_tls";
+    let (true, Some(pki)) = (has_ovs_testcontroller(name), Pki::new(name)) else { return };
+    let own = pki.controller();
+    let controller = Controller::ovs_testcontroller_as("pssl", |command| {
+        let files = [&own.private_key, &own.certificate, &own.ca_certificate];
+        for (option, file) in ["--private-key", "--certificate", "--ca-cert"].iter().zip(files) {
+            command.arg(format!("{option}={}", file.display()));
+        }
+    });
+    let mut plan = controller.plan("ovs-testcontroller", Version::V1_3);
+    let TlsFiles { private_key, certificate, ca_certificate } = pki.switch();
+    plan.tls = Some(Identity { private_key, certificate, ca: ca_certificate });
+    let verdict = run(&plan, &["latency", "reactive-path-time"], &mut Helpers::default());
+    check(&verdict, "latency", &["p50_us"]);
+    check(&verdict, "reactive-path-time", &["path_ms", "first_packet_ms"]);
+    check_findings(&verdict, &[]);
+    let connection = verdict.results.settings["connection"].to_string();
+    assert!(connection.starts_with("TLS"), "{connection}");
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn wrong_arguments_are_named_with_their_range() {
         (&["bench", "run", "--tenants", "0"], &["--tenants", "1..=2046"]),
         (&["bench", "run", "--system", "x"], &["--system", "NAME=IP:PORT"]),
         (&["bench", "run", "--duration", "1", "--cut", "1"], &["cut", "half"]),
-        (&["bench", "controller", "ssl:127.0.0.1:1"], &["tcp:"]),
+        (&["bench", "controller", "ssl:127.0.0.1:1"], &["--switch-tls", "KEY,CERT,CA"]),
+        (&["bench", "controller", HERE, "--switch-tls", "a,b,c"], &["--switch-tls", "ssl:"]),
+        (&["bench", "controller", HERE, "--attack", "ssl:127.0.0.1:9"], &["--attack", "tcp:"]),
         (&["bench", "scenario", "/no/such.toml"], &["/no/such.toml", "No such file"]),
         (&["bench", "run", "--switch-tls", "a,b"], &["--switch-tls", "KEY,CERT,CA"]),
         (

@@ -15,6 +15,7 @@ use super::event::{Event, Log, Overflown, Reader, What, delivered};
 use crate::controller::ControllerPlan;
 use crate::error::Error;
 use crate::plan::Version;
+use crate::worker::identity;
 use channel::Address;
 use emulate::{
     HostIndex, Layout, Network, Point, Runner, Running, SessionId, SwitchIndex, port_config,
@@ -82,7 +83,10 @@ impl Fabric {
                 written.push(event);
             }
         });
-        let dial = |runner: Runner, address: &SocketAddr| runner.dial_all(Address::tcp(*address));
+        let tls = identity(plan.tls.as_ref())?;
+        let scheme = if tls.is_some() { Address::ssl } else { Address::tcp };
+        let runner = tls.into_iter().fold(runner, Runner::tls);
+        let dial = |runner: Runner, address: &SocketAddr| runner.dial_all(scheme(*address));
         let runner = controllers.iter().fold(runner, dial);
         let running = Arc::new(runner.start().map_err(|error| emulated(&error))?);
         let handshake = Duration::from_millis(plan.handshake_ms);

@@ -4,14 +4,14 @@
 
 mod settings;
 
-use super::values::OpenFlow;
+use super::values::{self, OpenFlow};
 use super::{Output, talk};
 use crate::exit::Exit;
 use crate::signals;
 use anyhow::Context;
 use bench::rfc8456::helpers::{NorthboundCommand, OperatorCommands};
 use bench::rfc8456::{Helpers, Need, table};
-use bench::{ControllerPlan, Test};
+use bench::{ControllerPlan, Identity, Test};
 use channel::{Address, Scheme};
 use settings::Settings;
 use std::net::SocketAddr;
@@ -30,8 +30,11 @@ Example:
 See docs/bench-controller.md.")]
 pub struct Controller {
     /// Where it listens
-    #[arg(value_name = "tcp:IP:PORT", required_unless_present = "list", value_parser = tcp)]
-    address: Option<SocketAddr>,
+    #[arg(value_name = "tcp:IP:PORT", required_unless_present = "list")]
+    address: Option<Address>,
+    /// The switches' identity for ssl:IP:PORT as PEM files, as for `ovs-vsctl set-ssl`
+    #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
+    switch_tls: Option<Identity>,
     /// Print which tests there are, and what each needs
     #[arg(long, exclusive = true)]
     list: bool,
@@ -54,8 +57,8 @@ pub struct Controller {
     #[arg(long, value_name = "COMMAND")]
     northbound: Option<String>,
     /// Where a second controller of the same network listens
-    #[arg(long, value_name = "tcp:IP:PORT", requires = "fail", requires = "restore", value_parser = tcp)]
-    backup: Option<SocketAddr>,
+    #[arg(long, value_name = "tcp:IP:PORT", requires = "fail", requires = "restore")]
+    backup: Option<Address>,
     /// A command that ends the first one
     #[arg(long, value_name = "COMMAND", requires = "backup")]
     fail: Option<String>,
@@ -74,10 +77,14 @@ pub struct Controller {
 impl Controller {
     pub fn run(self) -> anyhow::Result<Exit> {
         let Some(address) = self.address else { return list() };
-        let mut plan = ControllerPlan::new(&self.name, address, self.openflow.version());
+        if let Some(wrong) = wrong_scheme(address, self.backup, self.switch_tls.is_some()) {
+            return Ok(Exit::usage(&wrong));
+        }
+        let mut plan = ControllerPlan::new(&self.name, address.addr, self.openflow.version());
+        plan.tls = self.switch_tls;
         plan.controller_version = self.controller_version;
         plan.pid = self.pid;
-        plan.backup = self.backup;
+        plan.backup = self.backup.map(|backup| backup.addr);
         plan.attacks = self.attacks;
         self.settings.apply(&mut plan);
         // A northbound command and what it started end with this process, however that ends.
@@ -98,7 +105,7 @@ impl Controller {
         }
         let mut verdict = plan
             .run(&tests, &mut helpers, &mut talk)
-            .with_context(|| format!("is a controller listening on tcp:{address}?"))?;
+            .with_context(|| format!("is a controller listening on {address}?"))?;
         verdict.results.settings.insert("left_out".to_owned(), left_out.join("; ").into());
         let shown = table(&verdict.results).to_string();
         self.output.give_as(&verdict, &shown, |out| verdict.write(out))
@@ -171,12 +178,24 @@ fn list() -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// An address of the only scheme that is measured.
+/// What is wrong with addresses of this scheme: TLS needs an identity, and both controllers the same.
+fn wrong_scheme(address: Address, backup: Option<Address>, has_identity: bool) -> Option<String> {
+    match (address.scheme, has_identity) {
+        (Scheme::Ssl, false) => Some(format!("{address} needs --switch-tls KEY,CERT,CA")),
+        (Scheme::Tcp, true) => Some(format!("--switch-tls needs ssl:IP:PORT, not {address}")),
+        _ if backup.is_some_and(|backup| backup.scheme != address.scheme) => {
+            Some("--backup: both controllers must be tcp: or both ssl:".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// An address that is attacked: strangers have no certificates.
 fn tcp(text: &str) -> Result<SocketAddr, String> {
     let address: Address = text.parse().map_err(|error: channel::Error| error.to_string())?;
     match address.scheme {
         Scheme::Tcp => Ok(address.addr),
-        Scheme::Ssl => Err("a controller is measured over tcp: only".to_owned()),
+        Scheme::Ssl => Err("strangers connect to tcp: only".to_owned()),
     }
 }
 
