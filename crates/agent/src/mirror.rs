@@ -43,10 +43,13 @@ pub fn of_plan(
     own.map(|flow| Destination { share: flow.rate, interface: interface(flow.processor) }).collect()
 }
 
-/// What takes an earlier script's filters away; fails where there are none.
-#[must_use]
-pub fn clear(interface: &str) -> String {
-    format!("qdisc del dev {interface} clsact\n")
+/// What takes an earlier script's filters away; `tc` fails where there are none.
+///
+/// # Errors
+/// [`Error::Option`] when that is no name of an interface.
+pub fn clear(interface: &str) -> Result<String> {
+    check_name(interface)?;
+    Ok(format!("qdisc del dev {interface} clsact\n"))
 }
 
 /// Puts filters at the ingress of `interface`, which has no `clsact` yet.

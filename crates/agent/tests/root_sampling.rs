@@ -190,7 +190,7 @@ fn root_each_frame_goes_to_one_place() {
     assert_eq!(twice, 0, "of {PROBES} frames");
     // The shares sum to one: so each frame is somewhere.
     assert_eq!(seen.len(), PROBES as usize);
-    network.tc("h2", &agent::mirror::clear("eth0"));
+    network.tc("h2", &agent::mirror::clear("eth0").unwrap());
     network.send(10);
     assert_eq!(sequences(&mut places[0]).len(), 0);
 }

@@ -64,6 +64,9 @@ fn is_usage(error: &anyhow::Error) -> bool {
     if let Some(error) = error.downcast_ref::<lab::Error>() {
         return is_lab_usage(error);
     }
+    if let Some(agent::Error::Option(_)) = error.downcast_ref() {
+        return true;
+    }
     if let Some(error) = error.downcast_ref::<sampling::Error>() {
         use sampling::Error::{Input, Unsupported};
         return matches!(error, Input { .. } | Unsupported { .. });

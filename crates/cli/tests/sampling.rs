@@ -199,12 +199,60 @@ fn the_collector_adds_up() {
 /// From an interface through sFlow to an estimate that has the truth within its bounds.
 #[test]
 fn root_what_is_sampled_is_estimated() {
+    check_estimate("root_what_is_sampled_is_estimated", |_| (), "eth0", &["--one-in", "2.5"]);
+}
+
+/// A plan as tc's filters, which clone to where the sampler is: the estimate is the same.
+#[test]
+fn root_a_plan_as_filters_is_estimated() {
+    let folder = Folder::new("filters");
+    let plan =
+        r#"{"flows":[{"from":"h2","at":"h2","rate":0.4},{"from":"h1","at":"h2","rate":1.0}]}"#;
+    let plan = folder.file("plan.json", plan);
+    let script = |arguments: &[&str]| {
+        let (code, stdout, stderr) = weir(&[&["filters"], arguments].concat());
+        assert_eq!(code, Some(0), "{stderr}");
+        format!("tc -batch - <<'END'\n{stdout}END")
+    };
+    let filters = script(&[&plan, "--server", "h2", "--interface", "eth0", "--way", "h2=to0"]);
+    assert_eq!(
+        filters.lines().filter(|line| line.contains("mirror dev to0")).count(),
+        1,
+        "{filters}"
+    );
+    let prepare = |network: &lab::Lab| {
+        let links =
+            "ip link add to0 type veth peer name at0 && ip link set to0 up && ip link set at0 up";
+        for line in [links, &filters] {
+            let output = network.exec("h2", &["sh", "-c", line]).expect("sh");
+            assert!(output.status.success(), "{output:?}");
+        }
+    };
+    check_estimate("root_a_plan_as_filters_is_estimated", prepare, "at0", &["--stands-for", "2.5"]);
+    assert!(script(&["--clear", "--interface", "eth0"]).contains("qdisc del dev eth0 clsact"));
+
+    for (arguments, words) in [
+        (["--server", "h2", "--interface", "eth0", "--way", "h3=to0"], "to which none leads"),
+        (["--server", "h2", "--interface", "eth0", "--way", "h2=eth0"], "would be a loop"),
+        (
+            ["--server", "h2", "--interface", "eth0;id", "--way", "h2=to0"],
+            "no name of an interface",
+        ),
+    ] {
+        let (code, stdout, stderr) = weir(&[&["filters", &plan], &arguments[..]].concat());
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains(words) && stdout.is_empty(), "{stderr}");
+    }
+}
+
+/// Pings h2 20,000 times, samples there, and looks whether the collector's bounds have the number.
+fn check_estimate(test: &str, prepare: impl Fn(&lab::Lab), interface: &str, rate: &[&str]) {
     let needs = lab::Requirements { switches: false, rates: false };
-    if lab::testing::skip("root_what_is_sampled_is_estimated", needs) {
+    if lab::testing::skip(test, needs) {
         return;
     }
     const SENT: f64 = 20_000.0;
-    let name = format!("c{}-estimate", std::process::id());
+    let name = format!("c{}-{interface}", std::process::id());
     let state = lab::StateDirectory::at(std::env::temp_dir().join(format!("weir-{name}")));
     let mut topology = lab::Topology::builder();
     topology
@@ -223,6 +271,7 @@ fn root_what_is_sampled_is_estimated() {
     };
     let up = lab::Lab::up(&topology.build().expect("a topology"), &options).expect("a lab");
     let network = lab::LabGuard::new(up);
+    prepare(&network);
     let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     let collector = free.expect("a free port").to_string();
     let namespace = network.namespace("h2").expect("its namespace");
@@ -243,21 +292,9 @@ fn root_what_is_sampled_is_estimated() {
         child
     };
     let collect = spawn(&["collect", "--json", "--seconds", "12", "--listen", &collector]);
-    let sample = spawn(&[
-        "sample",
-        "eth0",
-        "--namespace",
-        &namespace,
-        "--one-in",
-        "2.5",
-        "--collector",
-        &collector,
-        "--seconds",
-        "9",
-        "--json",
-        "--sub-agent",
-        "3",
-    ]);
+    let options = ["--collector", &collector, "--seconds", "9", "--json", "--sub-agent", "3"];
+    let place = ["sample", interface, "--namespace", &namespace];
+    let sample = spawn(&[&place, rate, &options].concat());
     let ping = ["ping", "-q", "-f", "-c", "20000", "10.0.0.2"];
     let output = network.exec("h1", &ping).expect("ping");
     assert!(output.status.success(), "{output:?}");

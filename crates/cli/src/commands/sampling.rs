@@ -1,10 +1,11 @@
 //! `weir sampling`: who samples how much of whose traffic.
 //!
 //! One file per subcommand: [`calibrate`] (what sampling costs here), [`plan`] (an optimal plan for a traffic matrix),
-//! [`simulate`] (what collaboration gains, after the 2019 paper), [`sample`] (one interface, sFlow out) and [`collect`] (what samples say). Here is what they share.
+//! [`simulate`] (what collaboration gains, after the 2019 paper), [`filters`] (a plan as `tc` is told it), [`sample`] (one interface, sFlow out) and [`collect`] (what samples say). Here is what they share.
 
 pub mod calibrate;
 mod collect;
+mod filters;
 mod plan;
 mod sample;
 pub mod simulate;
@@ -35,6 +36,7 @@ pub struct Sampling {
 enum Command {
     Calibrate(calibrate::Calibrate),
     Plan(plan::Plan),
+    Filters(filters::Filters),
     Sample(sample::Sample),
     Collect(collect::Collect),
     Simulate(simulate::Simulate),
@@ -45,6 +47,7 @@ impl Sampling {
         let result = match self.command {
             Command::Calibrate(calibrate) => calibrate.run(),
             Command::Plan(plan) => plan.run(),
+            Command::Filters(filters) => filters.run(),
             Command::Sample(sample) => sample.run(),
             Command::Collect(collect) => collect.run(),
             Command::Simulate(simulate) => simulate.run(),

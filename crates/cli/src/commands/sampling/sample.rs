@@ -18,13 +18,17 @@ use std::time::{Duration, Instant};
 #[command(after_help = "\
 Example:
   weir sampling sample eth0 --one-in 100 --collector 192.0.2.1
+  weir sampling sample vxlan1 --stands-for 4.9 --sub-agent 1 --collector 192.0.2.1
   weir sampling sample eth0 --namespace weir-lab1.h1 --one-in 2.5 --collector 127.0.0.1:6343 --seconds 10")]
 pub struct Sample {
     /// The interface
     interface: String,
     /// One of so many packets, 1 to 10^9; need not be a whole number
-    #[arg(long, value_name = "N", value_parser = one_in)]
-    one_in: f64,
+    #[arg(long, value_name = "N", value_parser = one_in, required_unless_present = "stands_for")]
+    one_in: Option<f64>,
+    /// Take every packet, each of which stands for so many: it was sampled where it was mirrored
+    #[arg(long, value_name = "N", value_parser = one_in, conflicts_with = "one_in")]
+    stands_for: Option<f64>,
     /// Where samples go; port 6343 if none is given
     #[arg(long, value_name = "IP[:PORT]", value_parser = collector)]
     collector: SocketAddr,
@@ -54,8 +58,10 @@ impl Sample {
         let (mut sampler, interface) = self.open()?;
         let agent = self.agent.map_or_else(|| self.own_address(), Ok)?;
         let origin = Origin { agent, sub_agent: self.sub_agent, interface };
-        let mut exporter = Exporter::new(self.collector, origin, self.one_in)?;
-        writeln!(std::io::stderr(), "sampling one of {} on {}", self.one_in, self.interface)?;
+        let one_in = self.one_in.unwrap_or(1.0);
+        let mut exporter =
+            Exporter::new(self.collector, origin, self.stands_for.unwrap_or(one_in))?;
+        writeln!(std::io::stderr(), "sampling one of {one_in} on {}", self.interface)?;
         let end = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
         while !interrupt.is_asked() && end.is_none_or(|end| Instant::now() < end) {
             sampler
@@ -69,7 +75,7 @@ impl Sample {
 
     fn open(&self) -> anyhow::Result<(Sampler, u32)> {
         let options = SamplerOptions {
-            rate: 1.0 / self.one_in,
+            rate: 1.0 / self.one_in.unwrap_or(1.0),
             header: self.header,
             ..SamplerOptions::default()
         };

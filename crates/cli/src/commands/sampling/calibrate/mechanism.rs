@@ -97,7 +97,10 @@ impl Running<'_> {
         }
         match self.mechanism {
             Mechanism::OvsSflow => self.bridge.database()?.clear_sampling(SWITCH)?,
-            Mechanism::Mirror => self.bridge.tc(&PORTS.map(mirror::clear).concat())?,
+            Mechanism::Mirror => {
+                let scripts = PORTS.iter().map(|port| mirror::clear(port));
+                self.bridge.tc(&scripts.collect::<Result<String, _>>()?)?;
+            }
             _ => self.workers.drain(..).try_for_each(Worker::stop)?,
         }
         Ok(())

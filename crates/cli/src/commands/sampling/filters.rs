@@ -1,0 +1,108 @@
+//! `weir sampling filters`: a plan as what one server's `tc` is told.
+
+use super::read;
+use crate::exit::Exit;
+use agent::mirror::{self, Destination};
+use anyhow::Context;
+use sampling::Error;
+use serde::Deserialize;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Print what one server has to tell `tc` so that a plan is carried out there
+///
+/// Each packet that comes in on the interface is cloned to at most one way: to the interface behind which this server's
+/// own sampler is, to the VXLAN interface of another server, or to none. Filters never take VXLAN datagrams and refuse
+/// to lead to an interface that is itself sampled, so that nothing is mirrored twice.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir sampling filters plan/plan.json --server rack1 --interface vnet0 \\
+      --way rack1=capture0 --way rack2=vxlan2 | tc -batch -
+  weir sampling sample vxlan1 --stands-for 4.9 --sub-agent 1 --collector 192.0.2.1
+  weir sampling filters --clear --interface vnet0 | tc -batch -")]
+pub struct Filters {
+    /// The plan, as `weir sampling plan --json` prints it
+    #[arg(value_name = "PLAN", required_unless_present = "clear")]
+    plan: Option<PathBuf>,
+    /// The server whose packets come in
+    #[arg(long, value_name = "NAME", required_unless_present = "clear")]
+    server: Option<String>,
+    /// The interface on which they come in
+    #[arg(long, value_name = "DEVICE")]
+    interface: String,
+    /// The interface that leads to a server that processes samples, its own included; several times for several
+    #[arg(long = "way", value_name = "SERVER=DEVICE", value_parser = way)]
+    ways: Vec<(String, String)>,
+    /// Another interface of this server that is sampled, to which no way may lead
+    #[arg(long = "sampled", value_name = "DEVICE")]
+    sampled: Vec<String>,
+    /// Print what takes the filters away again
+    #[arg(long, conflicts_with_all = ["plan", "server", "ways", "sampled"])]
+    clear: bool,
+}
+
+/// What of a plan matters here.
+#[derive(Deserialize)]
+struct Plan {
+    flows: Vec<Flow>,
+}
+
+#[derive(Deserialize)]
+struct Flow {
+    from: String,
+    at: String,
+    rate: f64,
+    tenant: Option<String>,
+}
+
+impl Filters {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let script = if self.clear { mirror::clear(&self.interface)? } else { self.script()? };
+        write!(std::io::stdout().lock(), "{script}")?;
+        Ok(Exit::Success)
+    }
+
+    fn script(&self) -> anyhow::Result<String> {
+        let (Some(path), Some(server)) = (&self.plan, &self.server) else {
+            anyhow::bail!("no plan is given");
+        };
+        let shown = || path.display().to_string();
+        let plan: Plan = serde_json::from_str(&read(path)?)
+            .map_err(|error| wrong(shown(), format!("no plan: {error}")))?;
+        let mut destinations = Vec::new();
+        for flow in plan.flows.iter().filter(|flow| flow.from == *server) {
+            if let Some(tenant) = &flow.tenant {
+                let message = format!(
+                    "it samples {tenant:?} at a rate of its own, and filters do not know tenants"
+                );
+                return Err(wrong(shown(), message).into());
+            }
+            let way = self.ways.iter().find(|(at, _)| *at == flow.at);
+            let (_, interface) = way.ok_or_else(|| {
+                wrong(
+                    "--way".to_owned(),
+                    format!(
+                        "the plan has {server:?} sampled at {:?}, to which none leads",
+                        flow.at
+                    ),
+                )
+            })?;
+            destinations.push(Destination { share: flow.rate, interface: interface.clone() });
+        }
+        let mut sampled: Vec<&str> = self.sampled.iter().map(String::as_str).collect();
+        sampled.push(&self.interface);
+        mirror::script(&self.interface, &destinations, &sampled).with_context(shown)
+    }
+}
+
+fn wrong(place: String, message: String) -> Error {
+    Error::Input { place, message }
+}
+
+fn way(text: &str) -> Result<(String, String), String> {
+    let way =
+        text.split_once('=').filter(|(server, device)| !server.is_empty() && !device.is_empty());
+    way.map(|(server, device)| (server.to_owned(), device.to_owned()))
+        .ok_or_else(|| "not a way such as rack2=vxlan2".to_owned())
+}
