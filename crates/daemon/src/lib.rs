@@ -16,11 +16,12 @@
 //! Deliberately without rewriting logic: what a message becomes is decided in `hypervisor`. Start reading at [`serve`],
 //! then [`shard`] (the forwarding path); [`config`] and [`store`] stand for themselves.
 
+pub use fabric::dpid;
+
 pub mod api;
 pub mod check;
 pub mod config;
 pub mod control;
-pub mod dpid;
 pub mod logging;
 pub mod metrics;
 pub mod reload;

@@ -15,6 +15,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod discovery;
+pub mod dpid;
 pub mod error;
 pub mod hose;
 pub mod labels;

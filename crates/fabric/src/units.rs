@@ -1,21 +1,14 @@
 //! What things are called and measured in: tenants, switches, ports, hosts, bandwidth.
 
+use crate::dpid::write_octets;
 use crate::error::Error;
 use core::fmt;
+
+pub use crate::dpid::Dpid;
 
 /// A tenant's number: non-zero, and stable across restarts, because it is a part of the cookies on the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(pub u16);
-
-/// A datapath id; prints as `00:00:00:00:00:00:00:01`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Dpid(pub u64);
-
-impl fmt::Display for Dpid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_octets(f, &self.0.to_be_bytes())
-    }
-}
 
 /// The number of a port that a wire can be put into: 1 to 0xffffff00 (`OFPP_MAX`, OpenFlow 1.3.5 section A.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,13 +143,6 @@ impl fmt::Display for Bandwidth {
         let (unit, factor) = exact.copied().unwrap_or(("bit", 1));
         write!(f, "{}{unit}", self.0 / factor)
     }
-}
-
-fn write_octets(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
-    for (index, octet) in octets.iter().enumerate() {
-        write!(f, "{}{octet:02x}", if index == 0 { "" } else { ":" })?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

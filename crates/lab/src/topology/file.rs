@@ -21,6 +21,7 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
+use fabric::Dpid;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -173,12 +174,7 @@ impl Source<'_> {
 
 /// Sixteen hexadecimal digits, with or without colons, or `0x` and fewer.
 fn parse_dpid(text: &str) -> Result<u64> {
-    let digits: String =
-        text.strip_prefix("0x").unwrap_or(text).chars().filter(|c| *c != ':').collect();
-    let right =
-        (1..=16).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let dpid = if right { u64::from_str_radix(&digits, 16).ok() } else { None };
-    dpid.ok_or_else(|| {
+    text.parse().map(|Dpid(dpid)| dpid).map_err(|_| {
         Error::topology(format!("{text:?} is not a dpid such as 00:00:00:00:00:00:00:01"))
     })
 }

@@ -1,7 +1,9 @@
 //! Datapath ids as people write them.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 /// A datapath id; prints as `00:00:00:00:00:00:00:01`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,11 +11,16 @@ pub struct Dpid(pub u64);
 
 impl fmt::Display for Dpid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, byte) in self.0.to_be_bytes().into_iter().enumerate() {
-            write!(f, "{}{byte:02x}", if i == 0 { "" } else { ":" })?;
-        }
-        Ok(())
+        write_octets(f, &self.0.to_be_bytes())
     }
+}
+
+/// Octets as hexadecimal numbers with colons between them.
+pub(crate) fn write_octets(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
+    for (index, octet) in octets.iter().enumerate() {
+        write!(f, "{}{octet:02x}", if index == 0 { "" } else { ":" })?;
+    }
+    Ok(())
 }
 
 /// Not a datapath id.
@@ -26,7 +33,7 @@ impl fmt::Display for DpidError {
     }
 }
 
-impl std::error::Error for DpidError {}
+impl core::error::Error for DpidError {}
 
 impl FromStr for Dpid {
     type Err = DpidError;
@@ -53,6 +60,7 @@ impl FromStr for Dpid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::string::ToString;
 
     #[test]
     fn both_forms_are_read() {
