@@ -1,13 +1,13 @@
 //! The benchmarks of RFC 8456 for a controller seen from its switches, each in its own file, and all
 //! of them in one table: [`Test::ALL`].
 //!
-//! Most stand on a [`fabric`]: an emulated network with links, so that the controller's discovery
+//! Most stand on a `fabric`: an emulated network with links, so that the controller's discovery
 //! finds a topology, and hosts at its two ends. What is measured at the southbound interface is taken
-//! from one thread's [`event`] log, so that all times are of one clock. What a controller is told or
+//! from one thread's `event` log, so that all times are of one clock. What a controller is told or
 //! asked otherwise than by OpenFlow is behind the traits of [`helpers`].
 //!
 //! Deliberately not here: how a message's own latency is measured (that is the load generator's,
-//! [`messages`] only asks for it), and any knowledge of a particular controller.
+//! `messages` only asks for it), and any knowledge of a particular controller.
 
 mod change_detection;
 mod context;
