@@ -107,8 +107,12 @@ impl Controller {
             .run(&tests, &mut helpers, &mut talk)
             .with_context(|| format!("is a controller listening on {address}?"))?;
         verdict.results.settings.insert("left_out".to_owned(), left_out.join("; ").into());
-        let shown = table(&verdict.results).to_string();
-        self.output.give_as(&verdict, &shown, |out| verdict.write(out))
+        let shown = table(&verdict.results);
+        self.output.give_as(&verdict, &shown.to_string(), |out| {
+            let tables = vec![("By trial, mean and sample variance".to_owned(), shown.clone())];
+            let extras = report::Extras { tables, ..report::Extras::default() };
+            Ok(verdict.results.write_with(out, &verdict.histograms, verdict.window, &extras)?)
+        })
     }
 }
 
