@@ -135,6 +135,7 @@ impl Verdict {
             "CPU %",
             "MB",
             "busy %",
+            "lag p99 µs",
         ]);
         for point in &self.results.points {
             let cell = |metric: &str| point.mean(metric).map_or_else(|| "–".to_owned(), number);
@@ -152,6 +153,7 @@ impl Verdict {
                 cell("cpu_percent"),
                 megabytes.map_or_else(|| "–".to_owned(), number),
                 cell("switch_busy_percent"),
+                cell("lag_p99_us"),
             ]);
         }
         table
@@ -273,6 +275,7 @@ impl Comparison {
         talk("measuring the generator's own ceiling");
         let most = ceiling(&options.setup, self.kind, 1000)?;
         results.settings.insert("generator_ceiling_per_s".to_owned(), most.into());
+        talk(&format!("the generator itself can do {}/s of {}", number(most), self.kind.name()));
         let measured = interleave(&self.cases, options, talk)?;
         let mut histograms = Vec::new();
         for measurement in measured {

@@ -7,10 +7,8 @@ use crate::comparison::{Case, Comparison, Options};
 use crate::load::{Kind, Load, Stream};
 use crate::plan::Setup;
 use crate::system::System;
-use report::figure::{Line, Lines, Scale};
-use report::{Results, Scalar};
+use report::Scalar;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// How the messages of a given rate are spaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -130,40 +128,9 @@ impl Matrix {
     }
 }
 
-/// A metric against a parameter that is a number, one line per system and rest of parameters, with
-/// 95 % confidence intervals: latency against rate, or against tenants.
-#[must_use]
-pub fn sweep_figure(results: &Results, parameter: &str, metric: &str, y_scale: Scale) -> String {
-    let mut lines: BTreeMap<String, Line> = BTreeMap::new();
-    let mut unit = String::new();
-    for point in &results.points {
-        let Some(&Scalar::Number(x)) = point.parameters.get(parameter) else { continue };
-        let Some(found) = point.metrics.get(metric) else { continue };
-        let Some(mean) = found.mean else { continue };
-        unit.clone_from(&found.unit);
-        let rest = point.parameters.iter().filter(|(name, _)| *name != parameter);
-        let rest: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
-        let name = format!("{} {}", point.system, rest.join(" ")).trim_end().to_owned();
-        let line = lines.entry(name.clone()).or_insert_with(|| Line { name, ..Line::default() });
-        let at = line.points.partition_point(|point| point.0 < x);
-        line.points.insert(at, (x, mean));
-        line.errors.insert(at, found.ci95.unwrap_or(0.0));
-    }
-    Lines {
-        title: format!("{metric} against {parameter}"),
-        x_label: parameter.to_owned(),
-        y_label: unit,
-        y_scale,
-        lines: lines.into_values().collect(),
-        ..Lines::default()
-    }
-    .svg()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use report::{Better, Environment, Metric, Point};
     use std::path::PathBuf;
 
     #[test]
@@ -187,19 +154,5 @@ mod tests {
         assert!(Matrix { rates: vec![], ..matrix.clone() }.comparison(&options).is_err());
         assert!(Matrix { tenants: vec![0], ..matrix.clone() }.comparison(&options).is_err());
         assert!(Matrix { rates: vec![-1.0], ..matrix }.comparison(&options).is_err());
-    }
-
-    #[test]
-    fn a_sweep_is_drawn_in_order_with_its_intervals() {
-        let mut results = Results::new("bench", 1, Environment::default());
-        for rate in [40_000.0, 10_000.0] {
-            let mut point = Point::new("weir", [("rate", rate)]);
-            let metric = Metric::new("µs", Better::Lower, vec![rate / 1000.0, rate / 500.0]);
-            point.metrics.insert("p50_us".into(), metric);
-            results.points.push(point);
-        }
-        let svg = sweep_figure(&results, "rate", "p50_us", Scale::Linear);
-        assert!(svg.contains("p50_us against rate") && svg.contains(">weir<"));
-        assert_eq!(svg.matches("<circle").count(), 2);
     }
 }

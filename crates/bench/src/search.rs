@@ -1,12 +1,14 @@
 //! The highest rate that a system under test stands, by bisection (RFC 8456, section 5.1.3).
 
 use crate::Error;
+use crate::Verdict;
 use crate::arrivals::Arrivals;
 use crate::load::{Kind, Load, Stream};
 use crate::measure::LAG_LIMIT_NS;
 use crate::session::Session;
 use report::table::number;
-use report::{LatencySummary, Table};
+use report::{Better, Environment, Finding, LatencySummary, Metric, Point, Results, Scalar, Table};
+use std::time::Duration;
 
 /// What a rate has to fulfil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct Trial {
     pub late: u64,
     /// The latency.
     pub latency: LatencySummary,
+    /// The 99th percentile of the generator's own lag behind its schedule, in µs.
+    pub lag_p99_us: f64,
     /// Whether the generator kept its own schedule; if not, the trial says nothing about the system.
     pub generator_kept_up: bool,
     /// Whether the goal was met.
@@ -78,6 +82,41 @@ impl Found {
         lowest_failed.is_some_and(|trial| !trial.generator_kept_up)
     }
 
+    /// As a result: the rate that was found, and every trial.
+    #[must_use]
+    pub fn verdict(&self, search: &Search, system: &str, settings: &[(&str, Scalar)]) -> Verdict {
+        let mut results = Results::new("bench search", 1, Environment::capture(&[]));
+        let loss_free = search.goal == Goal::LossFree;
+        let own: [(&str, Scalar); 6] = [
+            ("message", search.kind.name().into()),
+            ("tenants", search.tenants.into()),
+            ("goal", if loss_free { "loss-free" } else { "highest" }.into()),
+            ("low", search.low.into()),
+            ("high", search.high.into()),
+            ("trial_ms", search.trial_ms.into()),
+        ];
+        let settings = own.iter().chain(settings).cloned();
+        results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
+        let name = if loss_free { "loss_free_rate_per_s" } else { "highest_rate_per_s" };
+        let mut found = Point::new(system, [("message", search.kind.name())]);
+        let rate = self.rate.into_iter().collect();
+        found.metrics.insert(name.to_owned(), Metric::new("1/s", Better::Higher, rate));
+        results.points.push(found);
+        results.points.extend(self.trials.iter().map(|trial| trial.point(system)));
+        if self.limited_by_generator() {
+            results.findings.push(Finding {
+                code: "generator-behind".to_owned(),
+                text: "the generator was the limit, not the system under test".to_owned(),
+            });
+        }
+        if self.rate.is_none() {
+            let text = format!("not even {}/s passed", number(search.low));
+            results.findings.push(Finding { code: "no-rate".to_owned(), text });
+        }
+        let window = Duration::from_millis(search.trial_ms);
+        Verdict { results, histograms: Vec::new(), criteria: Vec::new(), window }
+    }
+
     /// The trials, for stdout.
     #[must_use]
     pub fn table(&self) -> Table {
@@ -89,6 +128,7 @@ impl Found {
             "p50 µs",
             "p99 µs",
             "generator",
+            "lag p99 µs",
             "",
         ]);
         for trial in &self.trials {
@@ -100,10 +140,30 @@ impl Found {
                 number(trial.latency.p50_us),
                 number(trial.latency.p99_us),
                 if trial.generator_kept_up { "on time" } else { "behind" }.to_owned(),
+                number(trial.lag_p99_us),
                 if trial.passed { "passed" } else { "failed" }.to_owned(),
             ]);
         }
         table
+    }
+}
+
+impl Trial {
+    fn point(&self, system: &str) -> Point {
+        let mut point = Point::new(system, [("asked", self.asked)]);
+        for (name, unit, better, value) in [
+            ("rate_per_s", "1/s", Better::Higher, self.served),
+            ("lost", "", Better::Lower, self.lost as f64),
+            ("late", "", Better::Lower, self.late as f64),
+            ("p50_us", "µs", Better::Lower, self.latency.p50_us),
+            ("p99_us", "µs", Better::Lower, self.latency.p99_us),
+            ("lag_p99_us", "µs", Better::Neither, self.lag_p99_us),
+            ("passed", "", Better::Higher, f64::from(u8::from(self.passed))),
+        ] {
+            point.metrics.insert(name.to_owned(), Metric::new(unit, better, vec![value]));
+        }
+        point.latency.insert("latency".to_owned(), self.latency.clone());
+        point
     }
 }
 
@@ -151,7 +211,8 @@ impl Search {
         let outcome = session.run(&load, &[])?;
         let counts = outcome.counts();
         let lost = counts.unanswered() + counts.blocked + counts.refused;
-        let generator_kept_up = outcome.lag.percentile(99.0).is_none_or(|lag| lag <= LAG_LIMIT_NS);
+        let lag = outcome.lag.percentile(99.0).unwrap_or(0);
+        let generator_kept_up = lag <= LAG_LIMIT_NS;
         let due = counts.sent + counts.blocked;
         let in_time = counts.received - counts.late;
         let passed = match self.goal {
@@ -164,6 +225,7 @@ impl Search {
             lost,
             late: counts.late,
             latency: outcome.latency().summary(),
+            lag_p99_us: lag as f64 / 1e3,
             generator_kept_up,
             passed,
         })

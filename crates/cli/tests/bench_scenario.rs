@@ -113,3 +113,55 @@ fn a_flow_mod_through_weir_is_measured_by_barrier_and_by_its_first_packet() {
         assert!(results.settings.contains_key("first_packet_probe_every_us"));
     }
 }
+
+#[test]
+fn a_search_and_a_sweep_are_results_like_others() {
+    let dir = std::env::temp_dir().join(format!("weir-search-{}", std::process::id()));
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .arg("bench")
+            .args(arguments)
+            .args(["--json", "--out"])
+            .arg(&dir)
+            .stdin(Stdio::null())
+            .output()
+            .expect("start weir bench");
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+        let printed: Results = serde_json::from_slice(&output.stdout).expect("JSON on stdout");
+        assert_eq!(printed, Results::read(&dir).expect("result.json"));
+        let page = fs::read_to_string(dir.join("report.html")).expect("the page");
+        let _ = fs::remove_dir_all(&dir);
+        (printed, page)
+    };
+    let (found, _) = run(&[
+        "search",
+        "--system",
+        "direct",
+        "--message",
+        "echo",
+        "--low",
+        "200",
+        "--high",
+        "400",
+        "--trial",
+        "0.2",
+        "--loss-free",
+    ]);
+    let names: Vec<&String> = found.points.iter().flat_map(|point| point.metrics.keys()).collect();
+    for name in ["loss_free_rate_per_s", "rate_per_s", "lag_p99_us", "passed"] {
+        assert!(names.iter().any(|it| *it == name), "{name} of {names:?}");
+    }
+    let (_, page) = run(&[
+        "run",
+        "--system",
+        "direct",
+        "--rate",
+        "500,1000",
+        "--runs",
+        "1",
+        "--duration",
+        "0.2",
+    ]);
+    assert!(page.contains("p50_us against rate") && page.contains("p99_us against rate"));
+    assert!(page.contains("generator_ceiling_per_s") && page.contains("lag p99"));
+}

@@ -15,6 +15,7 @@ pub mod histogram;
 pub mod page;
 pub mod results;
 pub mod stats;
+mod sweep;
 pub mod table;
 
 pub use compare::{Comparison, Verdict, compare};

@@ -3,6 +3,7 @@
 use crate::figure::{BoxPlot, Line, Lines, Scale, bars, boxes, escape, strips};
 use crate::histogram::LatencySummary;
 use crate::results::{Extras, Interval, Point, Results};
+use crate::sweep::sweep_figures;
 use crate::table::{Table, number};
 use std::fmt::Write as _;
 
@@ -109,6 +110,7 @@ fn summary(points: &[Point]) -> Table {
         "max µs",
         "unanswered %",
         "CPU %",
+        "generator's lag p99 µs",
     ]);
     for point in points {
         let mean = |name: &str| point.mean(name).map_or_else(|| "–".to_owned(), number);
@@ -131,6 +133,7 @@ fn summary(points: &[Point]) -> Table {
             mean("max_us"),
             mean("unanswered_percent"),
             mean("cpu_percent"),
+            mean("lag_p99_us"),
         ]);
     }
     table
@@ -160,6 +163,9 @@ fn figures(page: &mut String, points: &[Point]) {
     if !latencies.is_empty() {
         page.push_str(&distribution("Latency, cumulative", &latencies));
         page.push_str(&latency_boxes(&latencies));
+    }
+    for drawing in sweep_figures(points) {
+        page.push_str(&drawing.svg());
     }
     let strips_of: Vec<(String, Vec<f64>)> = points
         .iter()

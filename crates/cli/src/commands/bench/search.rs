@@ -1,9 +1,8 @@
 //! `weir bench search`: the highest rate that a system stands.
 
-use super::{Ends, Work, own_serve, quiet, talk, values};
+use super::{Ends, Output, Work, own_serve, talk, values};
 use crate::exit::Exit;
-use bench::{Goal, Kind, Search, Session, Setup};
-use std::io::Write;
+use bench::{Goal, Kind, Search, Session, Setup, Version};
 use values::Wanted;
 
 /// Find the highest rate that a system stands, by bisection
@@ -38,6 +37,8 @@ pub struct SearchCommand {
     loss_free: bool,
     #[command(flatten)]
     ends: Ends,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl SearchCommand {
@@ -60,25 +61,22 @@ impl SearchCommand {
         let controllers = system.controllers(tenants, None)?;
         talk(&format!("starting {}", system.name()));
         let target = system.start(&setup, &controllers, &work.0, None)?;
+        let setup_version = setup.version;
         let setup = Setup { topology: target.topology.clone(), ..setup };
         let mut session = Session::open(setup, &controllers)?;
         talk("searching");
         let found = search.run(&mut session)?;
-        quiet();
-        let mut stdout = std::io::stdout().lock();
-        write!(stdout, "{}", found.table())?;
         let number = report::table::number;
-        let (what, exit) = match found.rate {
-            None => (format!("not even {}/s", number(self.low)), Exit::Finding),
+        let what = match found.rate {
+            None => format!("not even {}/s", number(self.low)),
             Some(rate) if found.at_upper_bound => {
-                (format!("at least {}/s: look higher with --high", number(rate)), Exit::Success)
+                format!("at least {}/s: look higher with --high", number(rate))
             }
-            Some(rate) => (format!("{}/s", number(rate)), Exit::Success),
+            Some(rate) => format!("{}/s", number(rate)),
         };
-        writeln!(stdout, "{}: {what}", system.name())?;
-        if found.limited_by_generator() {
-            writeln!(stdout, "the generator was the limit, not the system under test")?;
-        }
-        Ok(exit)
+        let text = format!("{}{}: {what}\n", found.table(), system.name());
+        let version = if setup_version == Version::V1_0 { "1.0" } else { "1.3" };
+        let verdict = found.verdict(&search, system.name(), &[("openflow", version.into())]);
+        self.output.give_as(&verdict, &text, |out| verdict.write(out))
     }
 }

@@ -1,0 +1,89 @@
+//! Beside cbench, where it is installed (it is no Debian package): both in throughput mode against the
+//! same controller, in turn within one run. What both reached is printed; which is faster depends on
+//! the controller, so only that both measured something is asserted.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+
+use bench::rfc8456::Helpers;
+use bench::{ControllerPlan, Test, Version};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SWITCHES: usize = 4;
+const MACS: u32 = 100;
+
+/// The average of cbench's last line: `RESULT: 4 switches 3 tests min/max/avg/stdev = 1/2/3/4 responses/s`.
+fn cbench_average(output: &str) -> Option<f64> {
+    let line = output.lines().rfind(|line| line.starts_with("RESULT:"))?;
+    let figures = line.split(" = ").nth(1)?.split_whitespace().next()?;
+    figures.split('/').nth(2)?.parse().ok()
+}
+
+struct Controller(Child);
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn cbench_says_its_average_third() {
+    let output = "16 switches: flows/sec: 5  7\nRESULT: 16 switches 9 tests \
+                  min/max/avg/stdev = 200.5/300.0/250.25/12.0 responses/s\n";
+    assert_eq!(cbench_average(output), Some(250.25));
+    assert_eq!(cbench_average("cbench: controller is not there"), None);
+}
+
+#[test]
+fn throughput_beside_cbench() {
+    if Command::new("cbench").arg("-h").output().is_err() {
+        // Nobody packages it, so that it is missing is no fault of a machine that has to have everything.
+        let word = if std::env::var_os("CI").is_some() { "not compared:" } else { "SKIPPED" };
+        eprintln!(
+            "{word} throughput_beside_cbench: cbench is not installed, and is no Debian package"
+        );
+        return;
+    }
+    let controller = ("ovs-testcontroller", "openvswitch-testcontroller");
+    if lab::testing::skip_without("throughput_beside_cbench", &[controller]) {
+        return;
+    }
+    let address: SocketAddr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let socket = std::env::temp_dir().join(format!("weir-cbench-{}.ctl", std::process::id()));
+    let child = Command::new("ovs-testcontroller")
+        .arg(format!("ptcp:{}:127.0.0.1", address.port()))
+        .arg(format!("--unixctl={}", socket.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let controller = Controller(child);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while TcpStream::connect(address).is_err() {
+        assert!(Instant::now() < deadline, "the controller does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = Command::new("cbench")
+        .args(["-c", "127.0.0.1", "-p", &address.port().to_string(), "-t"])
+        .args(["-s", &SWITCHES.to_string(), "-M", &MACS.to_string(), "-m", "1000", "-l", "3"])
+        .output()
+        .unwrap();
+    let theirs = cbench_average(&String::from_utf8_lossy(&output.stdout));
+    let plan = ControllerPlan {
+        switches: SWITCHES,
+        macs: MACS,
+        trials: 3,
+        trial_ms: 1_000,
+        ..ControllerPlan::new("ovs-testcontroller", address, Version::V1_0)
+    };
+    let throughput: Test = "throughput".parse().unwrap();
+    let verdict = plan.run(&[throughput], &mut Helpers::default(), &mut |_| {}).unwrap();
+    let ours = verdict.results.points[0].mean("rate_per_s");
+    drop(controller);
+    let _ = std::fs::remove_file(socket);
+    eprintln!("answers per second: cbench {theirs:?}, weir {ours:?}");
+    assert!(theirs.is_some_and(|rate| rate > 0.0) && ours.is_some_and(|rate| rate > 0.0));
+}
