@@ -123,7 +123,7 @@ impl Collector {
     /// Adds a datagram. What precedes a fault in it is counted.
     ///
     /// # Errors
-    /// [`crate::Error::Datagram`] says what is wrong; [`Collector::rejected`] counts it.
+    /// [`crate::Error::Datagram`] says what is wrong; [`Collector::datagrams`] counts it.
     pub fn add(&mut self, bytes: &[u8]) -> Result<()> {
         let result = self.add_samples(bytes);
         self.datagrams += 1;

@@ -239,7 +239,7 @@ impl Calibration {
                     "As figure 2a of the paper: all packets sampled, TCP throughput second by second."
                 }
                 _ => {
-                    "As figure 2b of the paper: means with 95 % confidence intervals; dashed the fitted law T(0)/(1 + αs)."
+                    "As figure 2b of the paper: means with 95 % confidence intervals; beside the names the costs of the fitted laws T(0)/(1 + αs)."
                 }
             };
             Figure { name: name.to_owned(), drawing, caption: caption.to_owned() }
@@ -306,21 +306,15 @@ impl Calibration {
     ) -> Lines {
         let mut lines = Vec::new();
         for cost in &self.costs {
-            let mut measured = Line { name: cost.mechanism.name().to_owned(), ..Line::default() };
+            let symbol = cost.mechanism.symbol();
+            let name = format!("{}: {symbol} = {:.2}", cost.mechanism.name(), law(cost).cost);
+            let mut measured = Line { name, ..Line::default() };
             for rate in cost.rates() {
                 let at: Vec<f64> = cost.at(rate).map(|one| value(one) / 1e9).collect();
                 measured.points.push((rate, report::stats::mean(&at).unwrap_or(0.0)));
                 measured.errors.push(report::stats::confidence95(&at).unwrap_or(0.0));
             }
             lines.push(measured);
-            let fit = law(cost);
-            let rates = (0..=20).map(|step| f64::from(step) / 20.0);
-            lines.push(Line {
-                name: format!("{} = {:.2}", cost.mechanism.symbol(), fit.cost),
-                points: rates.map(|rate| (rate, fit.throughput(rate) / 1e9)).collect(),
-                dashed: true,
-                ..Line::default()
-            });
         }
         Lines {
             title: title.to_owned(),
