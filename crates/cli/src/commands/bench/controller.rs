@@ -109,7 +109,7 @@ impl Controller {
         verdict.results.settings.insert("left_out".to_owned(), left_out.join("; ").into());
         let shown = table(&verdict.results);
         self.output.give_as(&verdict, &shown.to_string(), |out| {
-            let tables = vec![("By trial, mean and sample variance".to_owned(), shown.clone())];
+            let tables = vec![("Mean and sample variance over trials".to_owned(), shown.clone())];
             let extras = report::Extras { tables, ..report::Extras::default() };
             Ok(verdict.results.write_with(out, &verdict.histograms, verdict.window, &extras)?)
         })
