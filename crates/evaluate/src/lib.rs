@@ -33,6 +33,8 @@ mod record;
 mod request;
 mod rule;
 mod runtime;
+#[cfg(feature = "scripts")]
+pub mod script;
 mod tables;
 pub mod testbed;
 mod trace;
@@ -48,6 +50,8 @@ pub use record::{Case, Measure, Record};
 pub use request::Request;
 pub use rule::{Action, Mac, Match, Rule, Vlan};
 pub use runtime::{Outcome, RunOptions, run};
+#[cfg(feature = "scripts")]
+pub use script::Script;
 pub use tables::Tables;
 pub use testbed::{
     DataPort, Emulated, Hardware, Looped, Real, RealOptions, SwitchAddress, Testbed,

@@ -5,6 +5,8 @@
 
 mod all;
 mod modules;
+#[cfg(feature = "scripts")]
+mod own;
 mod target;
 
 use crate::exit::Exit;
@@ -67,6 +69,8 @@ enum Command {
     /// How precise the tool's own capture is
     Timestamp(One<modules::Timestamp>),
     All(all::All),
+    #[cfg(feature = "scripts")]
+    Run(own::Run),
 }
 
 impl Evaluate {
@@ -88,6 +92,8 @@ impl Evaluate {
             Command::Queue(it) => it.run(),
             Command::Timestamp(it) => it.run(),
             Command::All(all) => all.run(),
+            #[cfg(feature = "scripts")]
+            Command::Run(own) => own.run(),
         }
     }
 }

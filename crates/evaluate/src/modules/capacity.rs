@@ -34,7 +34,7 @@ impl Capacity {
 }
 
 impl Experiment for Capacity {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "capacity"
     }
 

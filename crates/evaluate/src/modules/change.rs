@@ -11,7 +11,7 @@ use crate::modules::{Experiment, Insert};
 pub struct Change(pub Insert);
 
 impl Experiment for Change {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "change"
     }
 

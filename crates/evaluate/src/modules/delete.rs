@@ -11,7 +11,7 @@ use crate::modules::{Experiment, Insert};
 pub struct Delete(pub Insert);
 
 impl Experiment for Delete {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "delete"
     }
 

@@ -52,7 +52,7 @@ impl Insert {
 }
 
 impl Experiment for Insert {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "insert"
     }
 

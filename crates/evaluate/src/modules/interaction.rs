@@ -25,7 +25,7 @@ impl Interaction {
 }
 
 impl Experiment for Interaction {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "interaction"
     }
 

@@ -37,7 +37,7 @@ use crate::module::Module;
 /// What to measure.
 pub trait Experiment {
     /// The command that asks for it.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// The module that does it, at its beginning.
     fn module(&self) -> Box<dyn Module>;

@@ -148,7 +148,7 @@ impl Modify {
 }
 
 impl Experiment for Modify {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "modify"
     }
 

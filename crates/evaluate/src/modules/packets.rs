@@ -59,7 +59,7 @@ impl Packets {
 }
 
 impl Experiment for Packets {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         match self.way {
             Way::In => "packet-in",
             Way::Out => "packet-out",

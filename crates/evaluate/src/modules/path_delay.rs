@@ -33,7 +33,7 @@ impl PathDelay {
 }
 
 impl Experiment for PathDelay {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "path-delay"
     }
 

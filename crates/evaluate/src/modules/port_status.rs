@@ -15,7 +15,7 @@ pub struct PortStatus {
 }
 
 impl Experiment for PortStatus {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "port-status"
     }
 

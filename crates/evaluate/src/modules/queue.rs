@@ -35,7 +35,7 @@ impl Queue {
 }
 
 impl Experiment for Queue {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "queue"
     }
 

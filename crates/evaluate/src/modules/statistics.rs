@@ -67,7 +67,7 @@ impl Statistics {
 }
 
 impl Experiment for Statistics {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "statistics"
     }
 

@@ -26,7 +26,7 @@ pub struct Timestamp {
 }
 
 impl Experiment for Timestamp {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "timestamp"
     }
 

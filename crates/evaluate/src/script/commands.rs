@@ -1,0 +1,266 @@
+//! What a script may call.
+//!
+//! | call | does |
+//! |---|---|
+//! | `add(flow, priority, out)`, `modify(…)`, `remove(…)` | FLOW_MOD of flow number `flow` (exact match); `out` is a channel, or -1 to drop |
+//! | `guard()` | an entry of low priority that drops probes which nothing else takes |
+//! | `to_controller()` | an entry that sends all probes to the controller |
+//! | `delete_own()` | deletes all of the experiment's entries |
+//! | `barrier()`, `echo()`, `flow_statistics()`, `aggregate_statistics()` | requests; they return the transaction id |
+//! | `packet_out(channel, sequence)` | PACKET_OUT of a probe |
+//! | `send(mark)` | sends what was ordered before it in one go; `sent(at, mark)` tells when it is gone |
+//! | `generate(generator, channel, flows, rate, count, length)`, `stop(generator)` | probes of flows 0 to `flows` - 1 in turn |
+//! | `after(ns, timer)`, `now()` | time |
+//! | `read_cpu()`, `snmp(oid)` | readings |
+//! | `set_link(channel, up)` | takes a link down or up |
+//! | `record(case, metric, unit, value)`, `delay(case, name, ns)`, `finding(code, text)` | results; `case` is a map such as `#{rules: 10}` |
+//! | `end()`, `give_up(text)` | ends this repetition, or the experiment |
+//!
+//! What was ordered is sent at the end of the event at the latest.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use packet::ProbeTemplate;
+use report::{Better, Scalar};
+use rhai::{Dynamic, Engine, EvalAltResult, INT, Map};
+
+use crate::module::{Gauge, Orders, Traffic};
+use crate::modules::GUARD;
+use crate::probe::{MAX_FLOWS, MatchKind, flow_match, headers, own_match};
+use crate::record::Case;
+use crate::request::Request;
+use crate::rule::{Action, Rule};
+
+/// What a script orders during one event.
+#[derive(Default)]
+pub(crate) struct Desk {
+    now: u64,
+    next_xid: u32,
+    ports: Vec<u32>,
+    /// Requests that are not sent yet.
+    requests: Vec<Request>,
+    todo: Vec<Todo>,
+    tag: u64,
+    day_ahead: u64,
+}
+
+enum Todo {
+    Send(Vec<Request>, Option<u32>),
+    Generate(u32, Traffic),
+    Stop(u32),
+    After(u64, u32),
+    Read(Gauge),
+    SetLink(usize, bool),
+    Sample(Case, String, String, f64),
+    Delay(Case, String, u64),
+    Finding(String, String),
+    End,
+    GiveUp(String),
+}
+
+/// Orders in one event.
+const MAX_TODO: usize = 1_000_000;
+
+type Outcome<T> = Result<T, Box<EvalAltResult>>;
+
+impl Desk {
+    pub(crate) fn open(&mut self, orders: &Orders<'_>) {
+        let bench = orders.bench();
+        *self = Desk {
+            now: orders.now(),
+            next_xid: *orders.next_xid,
+            ports: bench.channels.iter().map(|channel| channel.port).collect(),
+            tag: bench.tag,
+            day_ahead: bench.day_ahead,
+            ..Desk::default()
+        };
+    }
+
+    /// Passes the orders on; the answer is whether the repetition is over.
+    pub(crate) fn close(&mut self, orders: &mut Orders<'_>) -> bool {
+        let rest = std::mem::take(&mut self.requests);
+        if !rest.is_empty() {
+            self.todo.push(Todo::Send(rest, None));
+        }
+        let mut is_over = false;
+        for todo in self.todo.drain(..) {
+            match todo {
+                Todo::Send(requests, mark) => drop(orders.send_all(&requests, mark)),
+                Todo::Generate(generator, traffic) => orders.generate(generator, traffic),
+                Todo::Stop(generator) => orders.stop(generator),
+                Todo::After(ns, timer) => orders.after(ns, timer),
+                Todo::Read(gauge) => orders.read(gauge),
+                Todo::SetLink(channel, up) => orders.set_link(channel, up),
+                Todo::Sample(case, name, unit, value) => {
+                    orders.record.sample_named(&case, &name, &unit, Better::Neither, value);
+                }
+                Todo::Delay(case, name, ns) => orders.record.delay(&case, &name, ns),
+                Todo::Finding(code, text) => orders.record.finding(&code, text),
+                Todo::End => is_over = true,
+                Todo::GiveUp(why) => orders.give_up(why),
+            }
+        }
+        is_over
+    }
+
+    fn push(&mut self, todo: Todo) -> Outcome<()> {
+        if self.todo.len() >= MAX_TODO {
+            return Err(format!("more than {MAX_TODO} orders in one event").into());
+        }
+        self.todo.push(todo);
+        Ok(())
+    }
+
+    fn request(&mut self, request: Request) -> Outcome<INT> {
+        if self.requests.len() >= MAX_TODO {
+            return Err(format!("more than {MAX_TODO} requests in one event").into());
+        }
+        self.requests.push(request);
+        self.next_xid = self.next_xid.wrapping_add(1);
+        Ok(self.next_xid.into())
+    }
+
+    fn port(&self, channel: INT) -> Outcome<u32> {
+        let port = usize::try_from(channel).ok().and_then(|channel| self.ports.get(channel));
+        port.copied().ok_or_else(|| format!("there is no channel {channel}").into())
+    }
+
+    fn rule(&self, flow: INT, priority: INT, out: INT) -> Outcome<Rule> {
+        let actions = match out {
+            -1 => Vec::new(),
+            out => vec![Action::Output(self.port(out)?)],
+        };
+        let flow = within(flow, "flow", 0, (MAX_FLOWS - 1).into())? as u32;
+        let priority = within(priority, "priority", 1, 0xffff)? as u16;
+        let match_ = flow_match(flow, MatchKind::Exact, self.port(0)?);
+        Ok(Rule { match_, priority, actions })
+    }
+}
+
+/// Gives the engine every command.
+pub(crate) fn register(engine: &mut Engine, desk: &Rc<RefCell<Desk>>) {
+    /// A command: its name, arguments and what it does with the desk.
+    macro_rules! command {
+        ($name:literal, |$desk:ident $(, $argument:ident: $type:ty)*| -> $result:ty $body:block) => {
+            let shared = Rc::clone(desk);
+            engine.register_fn($name, move |$($argument: $type),*| -> Outcome<$result> {
+                let $desk = &mut *shared.borrow_mut();
+                $body
+            });
+        };
+    }
+    command!("now", |desk| -> INT { Ok(desk.now as INT) });
+    command!("add", |desk, flow: INT, priority: INT, out: INT| -> INT {
+        let rule = desk.rule(flow, priority, out)?;
+        desk.request(Request::Add(rule))
+    });
+    command!("modify", |desk, flow: INT, priority: INT, out: INT| -> INT {
+        let rule = desk.rule(flow, priority, out)?;
+        desk.request(Request::Modify(rule))
+    });
+    command!("remove", |desk, flow: INT, priority: INT, out: INT| -> INT {
+        let rule = desk.rule(flow, priority, out)?;
+        desk.request(Request::Delete(rule))
+    });
+    command!("guard", |desk| -> INT { desk.request(for_all(Vec::new())) });
+    command!("to_controller", |desk| -> INT { desk.request(for_all(vec![Action::Controller])) });
+    command!("delete_own", |desk| -> INT { desk.request(Request::DeleteOwn) });
+    command!("barrier", |desk| -> INT { desk.request(Request::Barrier) });
+    command!("echo", |desk| -> INT { desk.request(Request::Echo(Vec::new())) });
+    command!("flow_statistics", |desk| -> INT {
+        desk.request(Request::FlowStatistics { own: true })
+    });
+    command!("aggregate_statistics", |desk| -> INT { desk.request(Request::AggregateStatistics) });
+    command!("packet_out", |desk, channel: INT, sequence: INT| -> INT {
+        let port = desk.port(channel)?;
+        let sequence = within(sequence, "sequence", 0, u32::MAX.into())? as u32;
+        let template = ProbeTemplate::new(&headers(0), desk.tag, LENGTH);
+        let mut template = template.map_err(|error| error.to_string())?;
+        let time = packet::Timestamp(desk.now.saturating_add(desk.day_ahead));
+        desk.request(Request::PacketOut { port, frame: template.stamp(sequence, time).to_vec() })
+    });
+    command!("send", |desk, mark: INT| -> () {
+        let mark = within(mark, "mark", 0, u32::MAX.into())? as u32;
+        let requests = std::mem::take(&mut desk.requests);
+        desk.push(Todo::Send(requests, Some(mark)))
+    });
+    command!("generate", |desk,
+                          generator: INT,
+                          channel: INT,
+                          flows: INT,
+                          rate: Dynamic,
+                          count: INT,
+                          length: INT|
+     -> () {
+        desk.port(channel)?;
+        let flows = within(flows, "flows", 1, MAX_FLOWS.into())? as u32;
+        let traffic = Traffic {
+            channel: channel as usize,
+            headers: (0..flows).map(headers).collect(),
+            length: within(length, "length", 60, 9_000)? as usize,
+            rate: number(&rate)?,
+            count: within(count, "count", 1, u32::MAX.into())? as u32,
+            first: 0,
+        };
+        desk.push(Todo::Generate(within(generator, "generator", 0, 0xffff)? as u32, traffic))
+    });
+    command!("stop", |desk, generator: INT| -> () {
+        desk.push(Todo::Stop(within(generator, "generator", 0, 0xffff)? as u32))
+    });
+    command!("after", |desk, ns: INT, timer: INT| -> () {
+        let ns = within(ns, "ns", 0, INT::MAX)? as u64;
+        desk.push(Todo::After(ns, within(timer, "timer", 0, u32::MAX.into())? as u32))
+    });
+    command!("read_cpu", |desk| -> () { desk.push(Todo::Read(Gauge::Cpu)) });
+    command!("snmp", |desk, oid: &str| -> () {
+        desk.push(Todo::Read(Gauge::Snmp(oid.to_owned())))
+    });
+    command!("set_link", |desk, channel: INT, up: bool| -> () {
+        desk.port(channel)?;
+        desk.push(Todo::SetLink(channel as usize, up))
+    });
+    command!("record", |desk, in_case: Map, metric: &str, unit: &str, value: Dynamic| -> () {
+        let value = number(&value)?;
+        desk.push(Todo::Sample(case(&in_case), metric.to_owned(), unit.to_owned(), value))
+    });
+    command!("delay", |desk, in_case: Map, name: &str, ns: INT| -> () {
+        let ns = within(ns, "ns", 0, INT::MAX)? as u64;
+        desk.push(Todo::Delay(case(&in_case), name.to_owned(), ns))
+    });
+    command!("finding", |desk, code: &str, text: &str| -> () {
+        desk.push(Todo::Finding(code.to_owned(), text.to_owned()))
+    });
+    command!("end", |desk| -> () { desk.push(Todo::End) });
+    command!("give_up", |desk, text: &str| -> () { desk.push(Todo::GiveUp(text.to_owned())) });
+}
+
+/// Bytes of a probe in a PACKET_OUT.
+const LENGTH: usize = 100;
+
+fn for_all(actions: Vec<Action>) -> Request {
+    Request::Add(Rule { match_: own_match(), priority: GUARD, actions })
+}
+
+fn within(value: INT, name: &str, least: INT, most: INT) -> Outcome<INT> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(format!("{name} {value} is not within {least} to {most}").into())
+}
+
+fn number(value: &Dynamic) -> Outcome<f64> {
+    let number = value.as_float().or_else(|_| value.as_int().map(|value| value as f64));
+    number.map_err(|type_| format!("{type_} is no number").into())
+}
+
+fn case(map: &Map) -> Case {
+    map.iter().fold(Case::new(), |case, (name, value)| {
+        let value = match (value.as_bool(), number(value)) {
+            (Ok(flag), _) => Scalar::Flag(flag),
+            (_, Ok(number)) => Scalar::Number(number),
+            _ => Scalar::Text(value.to_string()),
+        };
+        case.with(name, value)
+    })
+}
