@@ -11,12 +11,13 @@ mod target;
 
 use crate::exit::Exit;
 use crate::signals::{Interrupt, Interrupted};
+use evaluate::modules::Timestamp;
 use evaluate::{Common, Evaluation, Experiment, RunOptions};
 use modules::Build;
 use report::{Environment, Extras};
 use std::io::Write;
 use std::path::PathBuf;
-use target::Target;
+pub use target::Target;
 
 /// Measure what a switch really does, from outside
 ///
@@ -119,14 +120,15 @@ impl<T: clap::Args + Build> One<T> {
             Err(error) => return Ok(Exit::usage(&error)),
         };
         let tool = format!("evaluate {}", experiment.name());
-        let evaluation = measure(&tool, &self.target, &self.effort, &[experiment])?;
+        let evaluation =
+            measure(&tool, &self.target, &self.effort, &self.effort.floor(), &[experiment])?;
         self.output.give(&evaluation)
     }
 }
 
 /// How much of it.
 #[derive(clap::Args)]
-struct Effort {
+pub struct Effort {
     /// How often each case is measured, 1 to 10000 [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repetitions: Option<u32>,
@@ -145,13 +147,25 @@ struct Effort {
 }
 
 impl Effort {
-    fn common(&self) -> Common {
+    pub fn common(&self) -> Common {
         Common {
             repetitions: self.repetitions.unwrap_or(if self.quick { 3 } else { 10 }),
             rate: self.rate,
             length: self.length.into(),
             patience: u64::from(self.patience) * 1_000_000_000,
         }
+    }
+}
+
+impl Effort {
+    /// Whether it is for a look only.
+    pub fn is_quick(&self) -> bool {
+        self.quick
+    }
+
+    /// A second of probes on looped interfaces.
+    pub fn floor(&self) -> Timestamp {
+        Timestamp { common: self.common(), duration: 1_000_000_000 }
     }
 }
 
@@ -163,7 +177,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// What becomes of the results.
 #[derive(clap::Args)]
-struct Output {
+pub struct Output {
     /// Write result.json, raw histograms, CSV and report.html here
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -175,23 +189,31 @@ struct Output {
 impl Output {
     /// Prints and writes what was found.
     fn give(&self, evaluation: &Evaluation) -> anyhow::Result<Exit> {
+        self.give_with(evaluation, Extras::default())
+    }
+
+    /// The same with tables and figures of its own.
+    pub fn give_with(&self, evaluation: &Evaluation, extras: Extras) -> anyhow::Result<Exit> {
         let mut stdout = std::io::stdout().lock();
         if self.json {
             write!(stdout, "{}", evaluation.results.to_json())?;
         } else {
+            for (heading, table) in &extras.tables {
+                writeln!(stdout, "{heading}\n{table}")?;
+            }
             write!(stdout, "{}", evaluation.table())?;
             for finding in &evaluation.results.findings {
                 writeln!(stdout, "\n{}: {}", finding.code, finding.text)?;
             }
         }
-        self.write(evaluation)?;
+        self.write(evaluation, extras)?;
         Ok(if evaluation.is_clean() { Exit::Success } else { Exit::Finding })
     }
 
     /// Writes the results directory, if one was asked for.
-    fn write(&self, evaluation: &Evaluation) -> anyhow::Result<()> {
+    fn write(&self, evaluation: &Evaluation, extras: Extras) -> anyhow::Result<()> {
         if let Some(out) = &self.out {
-            evaluation.write(out, Extras::default())?;
+            evaluation.write(out, extras)?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
         Ok(())
@@ -199,10 +221,11 @@ impl Output {
 }
 
 /// Runs experiments one after another on one switch; first of all the tool's own floor, where it can be measured.
-fn measure(
+pub fn measure(
     tool: &str,
     target: &Target,
     effort: &Effort,
+    floor: &Timestamp,
     experiments: &[Box<dyn Experiment>],
 ) -> anyhow::Result<Evaluation> {
     let interrupt = Interrupt::catch()?;
@@ -216,8 +239,6 @@ fn measure(
     let mut bed = target.open()?;
     if let Some(looped) = &mut bed.looped {
         talk("floor: two looped interfaces");
-        let floor =
-            evaluate::modules::Timestamp { common: effort.common(), duration: 1_000_000_000 };
         let outcome = step(evaluate::run(looped.as_mut(), floor.module().as_mut(), &options))?;
         evaluation.add("tool", "floor", &outcome);
     }

@@ -3,6 +3,7 @@
 
 mod basta2017;
 mod elbouanani2019;
+mod oflops2012;
 mod switches;
 
 use crate::exit::Exit;
@@ -16,6 +17,7 @@ use crate::exit::Exit;
 Example:
   weir reproduce basta2017 --quick --out results/
   weir reproduce elbouanani2019 --quick --out results/
+  weir reproduce oflops2012 --quick --out results/
 
 See docs/reproduce/.")]
 pub struct Reproduce {
@@ -27,6 +29,7 @@ pub struct Reproduce {
 enum Paper {
     Basta2017(basta2017::Basta2017),
     Elbouanani2019(elbouanani2019::Elbouanani2019),
+    Oflops2012(oflops2012::Oflops2012),
 }
 
 impl Reproduce {
@@ -34,6 +37,7 @@ impl Reproduce {
         match self.paper {
             Paper::Basta2017(paper) => paper.run(),
             Paper::Elbouanani2019(paper) => paper.run(),
+            Paper::Oflops2012(paper) => paper.run(),
         }
     }
 }

@@ -30,7 +30,13 @@ pub struct All {
 
 impl All {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let evaluation = measure("evaluate all", &self.target, &self.effort, &self.experiments())?;
+        let evaluation = measure(
+            "evaluate all",
+            &self.target,
+            &self.effort,
+            &self.effort.floor(),
+            &self.experiments(),
+        )?;
         let sheet = DataSheet::of(&evaluation.results);
         if let Some(out) = &self.output.out {
             fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
@@ -55,7 +61,7 @@ impl All {
         }
         if self.output.json {
             write!(std::io::stdout(), "{}", sheet.to_json())?;
-            self.output.write(&evaluation)?;
+            self.output.write(&evaluation, report::Extras::default())?;
         } else {
             let mut stdout = std::io::stdout().lock();
             for (heading, table) in sheet.tables() {
@@ -64,7 +70,7 @@ impl All {
             for finding in &sheet.findings {
                 writeln!(stdout, "{}: {}", finding.code, finding.text)?;
             }
-            self.output.write(&evaluation)?;
+            self.output.write(&evaluation, report::Extras::default())?;
         }
         Ok(if evaluation.is_clean() { Exit::Success } else { Exit::Finding })
     }

@@ -37,7 +37,8 @@ impl Run {
             Err(error) => return Ok(Exit::usage(&error)),
         };
         let tool = format!("evaluate {}", script.name());
-        let evaluation = measure(&tool, &self.target, &self.effort, &[Box::new(script)])?;
+        let evaluation =
+            measure(&tool, &self.target, &self.effort, &self.effort.floor(), &[Box::new(script)])?;
         self.output.give(&evaluation)
     }
 
