@@ -9,7 +9,7 @@
 //!
 //! * [`cost`]: what forwarding, sampling and mirroring cost a server; [`fit`]: α and β from measured throughput.
 //! * [`Problem`] is valid by construction; [`input`] reads it from JSON or CSV and says where a value is wrong.
-//! * [`solve`]: three solvers that find the same optimum: the linear program as printed, the reduced one, and an exact
+//! * [`mod@solve`]: three solvers that find the same optimum: the linear program as printed, the reduced one, and an exact
 //!   combinatorial one. The derivation and its proof are in `docs/sampling.md`.
 //! * [`Plan`] says what each server samples where, and checks itself against the constraints.
 //! * [`simulate`]: the paper's numerical evaluation. [`ranges`]: a plan as disjoint ranges of a random number.
@@ -18,7 +18,7 @@
 //! It deliberately has no sockets, files, clocks or randomness: numbers come in, numbers go out. `clippy.toml` and the
 //! architecture test hold that.
 //!
-//! Start reading at [`Problem`] and [`solve`].
+//! Start reading at [`Problem`] and [`mod@solve`].
 
 pub mod cost;
 mod error;

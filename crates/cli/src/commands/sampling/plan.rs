@@ -26,7 +26,7 @@ pub struct Plan {
     /// Servers as CSV: server,capacity and, if they differ, alpha,beta,minimum,weight
     #[arg(long, value_name = "FILE", requires = "traffic")]
     servers: Option<PathBuf>,
-    /// Packets per second between servers as CSV: a matrix, or a list from,to,volume[,tenant]
+    /// Packets per second between servers as CSV: a matrix, or a list from,to,volume and, if given, tenant
     #[arg(long, value_name = "FILE", requires = "servers")]
     traffic: Option<PathBuf>,
     /// How to solve
