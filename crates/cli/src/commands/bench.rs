@@ -18,6 +18,7 @@ use report::Finding;
 use std::fs;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use values::OpenFlow;
 
 /// Measure load and latency of a hypervisor, a switch or a controller, from outside
@@ -255,8 +256,15 @@ impl Drop for Work {
 }
 
 fn remove(path: &Path) {
-    // Nobody is left to be told about a folder that cannot be removed.
-    let _ = fs::remove_dir_all(path);
+    // When a signal ends the command, the measurement may just be writing into it: it goes no further than its next
+    // word ([`talk`]). Nobody is left to be told about a folder that cannot be removed.
+    for _ in 0..50 {
+        let _ = fs::remove_dir_all(path);
+        if !path.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// This program's own `serve`, as a command.
@@ -267,6 +275,7 @@ pub fn own_serve() -> anyhow::Result<Vec<String>> {
 
 /// Says on stderr what is being done: on one line of a terminal, else line by line.
 pub fn talk(text: &str) {
+    signals::let_end();
     let mut stderr = std::io::stderr();
     // If stderr is gone there is nobody to tell.
     let _ = if stderr.is_terminal() {
