@@ -49,8 +49,6 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// SNMP cannot be used as it was asked for.
-    Snmp(String),
     /// The user asked for the end.
     Interrupted,
 }
@@ -80,7 +78,6 @@ impl fmt::Display for Error {
             }
             Error::Thread(why) => f.write_str(why),
             Error::File { path, source } => write!(f, "{}: {source}", path.display()),
-            Error::Snmp(why) => write!(f, "SNMP: {why}"),
             Error::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -16,7 +16,6 @@ impl Gauges {
     pub(crate) fn read(&mut self, gauge: &Gauge) -> Option<f64> {
         match gauge {
             Gauge::Cpu => process_cpu(self.process?),
-            Gauge::Snmp(_) => None,
         }
     }
 }

@@ -74,13 +74,10 @@ pub enum Event<'a> {
 }
 
 /// Something to read beside the control channel.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gauge {
-    /// Time that the switch's CPU was busy so far, ns: the process's of a local switch, or what SNMP
-    /// tells (UCD-SNMP-MIB `ssCpuRawUser` + `ssCpuRawSystem`).
+    /// Time that the process of a local switch had the CPU so far, ns.
     Cpu,
-    /// A number by its SNMP object identifier, such as `1.3.6.1.2.1.1.3.0`.
-    Snmp(String),
 }
 
 /// Probes to send at a rate.

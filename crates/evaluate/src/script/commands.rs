@@ -11,7 +11,7 @@
 //! | `send(mark)` | sends what was ordered before it in one go; `sent(at, mark)` tells when it is gone |
 //! | `generate(generator, channel, flows, rate, count, length)`, `stop(generator)` | probes of flows 0 to `flows` - 1 in turn |
 //! | `after(ns, timer)`, `now()` | time |
-//! | `read_cpu()`, `snmp(oid)` | readings |
+//! | `read_cpu()` | a reading |
 //! | `set_link(channel, up)` | takes a link down or up |
 //! | `record(case, metric, unit, value)`, `delay(case, name, ns)`, `finding(code, text)` | results; `case` is a map such as `#{rules: 10}` |
 //! | `end()`, `give_up(text)` | ends this repetition, or the experiment |
@@ -213,9 +213,6 @@ pub(crate) fn register(engine: &mut Engine, desk: &Rc<RefCell<Desk>>) {
         desk.push(Todo::After(ns, within(timer, "timer", 0, u32::MAX.into())? as u32))
     });
     command!("read_cpu", |desk| -> () { desk.push(Todo::Read(Gauge::Cpu)) });
-    command!("snmp", |desk, oid: &str| -> () {
-        desk.push(Todo::Read(Gauge::Snmp(oid.to_owned())))
-    });
     command!("set_link", |desk, channel: INT, up: bool| -> () {
         desk.port(channel)?;
         desk.push(Todo::SetLink(channel as usize, up))

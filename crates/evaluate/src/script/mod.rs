@@ -250,8 +250,7 @@ impl Module for Running {
             }
             Event::Reading { gauge, value } => {
                 let name = match gauge {
-                    Gauge::Cpu => "cpu".to_owned(),
-                    Gauge::Snmp(oid) => oid.clone(),
+                    Gauge::Cpu => "cpu",
                 };
                 let value = value.map_or(Dynamic::UNIT, Dynamic::from_float);
                 ("reading", vec![at_, name.into(), value])

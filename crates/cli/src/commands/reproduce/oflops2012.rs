@@ -56,11 +56,15 @@ enum Part {
     Interaction,
 }
 
+/// Median and standard deviation.
+type Cell = Option<(u32, u32)>;
+/// A row of table 2: its name, what is modified, and each switch's cell and loss.
+type Row = (&'static str, &'static [Modification], [Cell; 5], [u32; 5]);
+
 /// Table 2: median and standard deviation in µs, loss in percent, of Switch1, Open vSwitch, Switch2, Switch3, NetFPGA.
 /// A dash of the paper, where everything was lost, is `None`.
-const TABLE_2: [(&str, &[Modification], [Option<(u32, u32)>; 5], [u32; 5]); 8] = {
+const TABLE_2: [Row; 8] = {
     use Modification as M;
-    type Cell = Option<(u32, u32)>;
     const fn of(median: u32, deviation: u32) -> Cell {
         Some((median, deviation))
     }
