@@ -60,7 +60,7 @@ enum Todo {
 }
 
 /// Orders in one event.
-const MAX_TODO: usize = 1_000_000;
+const MAX_ORDERS: usize = 1_000_000;
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
@@ -105,16 +105,16 @@ impl Desk {
     }
 
     fn push(&mut self, todo: Todo) -> Outcome<()> {
-        if self.todo.len() >= MAX_TODO {
-            return Err(format!("more than {MAX_TODO} orders in one event").into());
+        if self.todo.len() >= MAX_ORDERS {
+            return Err(format!("more than {MAX_ORDERS} orders in one event").into());
         }
         self.todo.push(todo);
         Ok(())
     }
 
     fn request(&mut self, request: Request) -> Outcome<INT> {
-        if self.requests.len() >= MAX_TODO {
-            return Err(format!("more than {MAX_TODO} requests in one event").into());
+        if self.requests.len() >= MAX_ORDERS {
+            return Err(format!("more than {MAX_ORDERS} requests in one event").into());
         }
         self.requests.push(request);
         self.next_xid = self.next_xid.wrapping_add(1);
