@@ -3,6 +3,8 @@
 //! Deliberately without work of its own: what a command does is in the crate that it is named after. stdout is data,
 //! stderr is talk. Start reading at [`commands`].
 
+// Doc comments are help texts here: brackets mean what may be left out, or a section of a file.
+#![allow(rustdoc::broken_intra_doc_links)]
 #![forbid(unsafe_code)]
 #![allow(unreachable_pub, reason = "nothing of a program can be reached from outside")]
 
