@@ -100,8 +100,8 @@ impl Session {
     /// [`Error::Setting`] for a bad setup, [`Error::Io`] when a thread or socket cannot be made,
     /// [`Error::Handshake`] when the system under test does not bring all together in time.
     pub fn open(setup: Setup, controllers: &Controllers) -> Result<Self, Error> {
-        setup.check()?;
         setup.check_tls_sides(&setup.topology)?;
+        setup.check()?;
         let dials = match &setup.topology {
             Topology::Direct => controllers.addresses.clone(),
             Topology::PerTenant { switch_addresses } => switch_addresses.clone(),

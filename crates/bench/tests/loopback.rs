@@ -250,7 +250,8 @@ fn the_first_packet_finds_a_switch_that_lies_about_barriers() {
             // By barrier it looks fast; by its packets it is as slow as it is.
             let (barrier, packet) =
                 (run(&mut session, Kind::FlowMod), run(&mut session, Kind::FlowModPacket));
-            assert!(barrier < LIE && packet >= LIE, "{barrier} {packet}");
+            // Histograms tell values to three digits, rounded down.
+            assert!(barrier < LIE && packet >= LIE - LIE / 1000, "{barrier} {packet}");
         }
     }
 }
