@@ -28,11 +28,13 @@ impl Key {
     /// (`vlan-limit`): the Ethernet type is then that of the second tag. `None` if there is none.
     #[inline]
     pub fn extract_behind_one_tag(in_port: u32, frame: &[u8]) -> Option<Key> {
-        let key = extract(in_port, frame, 1);
-        let second = key.get(Field::DlType) as u16;
-        let is_tag = key.get(Field::VlanVid) != 0
-            && matches!(second, ethertype::VLAN | ethertype::SERVICE_VLAN);
-        is_tag.then_some(key)
+        // Almost no packet has a second tag: the others are not walked through again.
+        let is_tag = |at: usize| {
+            let type_ =
+                frame.get(at..).and_then(<[u8]>::first_chunk).copied().map(u16::from_be_bytes);
+            matches!(type_, Some(ethertype::VLAN | ethertype::SERVICE_VLAN))
+        };
+        (is_tag(12) && is_tag(16)).then(|| extract(in_port, frame, 1))
     }
 }
 

@@ -378,8 +378,7 @@ impl Switch {
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let is_open = self.unacknowledged > 0 || self.unbarriered;
-        let quiet = is_open.then(|| self.last_sent + forward::QUIET);
+        let quiet = self.has_open_work().then(|| self.last_sent + forward::QUIET);
         let tokens = self.waiting.iter().map(|(at, _)| *at).min();
         let silent = (self.answers_due > 0).then_some(self.next_settle);
         [quiet, tokens, silent].into_iter().flatten().min()
@@ -398,11 +397,15 @@ impl Switch {
         for tenant in ready {
             self.line.activate(tenant.0);
         }
-        let is_open = self.unacknowledged > 0 || self.unbarriered;
-        if is_open && now - self.last_sent >= forward::QUIET {
+        if self.has_open_work() && now - self.last_sent >= forward::QUIET {
             self.send_own_barrier(now);
         }
         self.run(now);
+    }
+
+    /// Whether something has been sent of which only a barrier will tell that it is done.
+    fn has_open_work(&self) -> bool {
+        self.unacknowledged > 0 || self.unbarriered
     }
 
     /// Counts of the switch.

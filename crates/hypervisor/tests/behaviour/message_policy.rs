@@ -1,5 +1,5 @@
-//! What becomes of every message, in each direction: one table per version, each row of it exercised, and the last section of
-//! ARCHITECTURE.md made of it.
+//! What becomes of every message, in each direction: one table per version, each row of it exercised, and the last
+//! section of ARCHITECTURE.md made of it.
 //!
 //! A row is `from | type name | policy | remark`; the lines below it, indented, are the scenario that shows it. The
 //! policies: `forward` (as it is, but for the xid), `translate`, `answer` (the hypervisor itself), `reject` with an
