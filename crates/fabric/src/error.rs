@@ -17,6 +17,8 @@ pub enum Error {
         /// What was given.
         octets: [u8; 6],
     },
+    /// Not a VLAN id that can mark packets.
+    NotATag(u16),
     /// The switch is there already.
     DuplicateSwitch(Dpid),
     /// There is no such switch.
@@ -76,6 +78,7 @@ impl fmt::Display for Error {
             Error::NotAHostAddress { octets } => {
                 write!(f, "{octets:02x?} cannot be a host's hardware address")
             }
+            Error::NotATag(number) => write!(f, "{number} is not a VLAN id: 1 to 4094"),
             Error::DuplicateSwitch(dpid) => write!(f, "switch {dpid} is there already"),
             Error::UnknownSwitch(dpid) => write!(f, "there is no switch {dpid}"),
             Error::DuplicatePort(port) => write!(f, "{port} is there already"),
