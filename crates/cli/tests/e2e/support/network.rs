@@ -9,6 +9,8 @@ use lab::{
     StateDirectory, Topology,
 };
 
+use super::program::{GUARDED, Program};
+
 /// OpenFlow versions that a switch may be told to offer.
 pub use lab::Protocol as Version;
 
@@ -49,6 +51,11 @@ impl Network {
         Network::up(&Topology::builtin(&format!("linear,{switches}")).expect("a topology"), version)
     }
 
+    /// A private Open vSwitch for somebody else's switches, as a topology file describes it.
+    pub fn of_file(path: &Path) -> Network {
+        Network::up(&Topology::load(&path.display().to_string()).expect("a topology"), V13)
+    }
+
     fn up(topology: &Topology, version: Version) -> Network {
         // What a killed test run left.
         Lab::down_abandoned(&StateDirectory::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -66,6 +73,20 @@ impl Network {
     /// Where a controller must listen for the switches to reach it.
     pub fn controller_host(&self) -> IpAddr {
         IpAddr::V4(self.lab.controller_address().expect("a lab with switches"))
+    }
+
+    /// A program among the switches, which lives no longer than its value.
+    pub fn program(&self, switch: &str, words: &[&str]) -> Program {
+        let command = self.lab.command(switch, GUARDED[0]);
+        let mut command = command.unwrap_or_else(|error| panic!("{error}"));
+        command.args(&GUARDED[1..]).args(words);
+        Program::of(words.first().copied().unwrap_or_default(), command)
+    }
+
+    pub fn bridges(&self) -> Vec<String> {
+        let listing = self.open_vswitch().vsctl(["list-br"]);
+        let listing = listing.unwrap_or_else(|error| panic!("{error}"));
+        listing.lines().map(str::to_owned).collect()
     }
 
     fn open_vswitch(&self) -> OpenVSwitch {

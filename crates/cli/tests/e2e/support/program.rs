@@ -19,18 +19,24 @@ pub struct Program {
     pub stderr: Lines,
 }
 
+/// What goes before a program and its arguments: the kernel then ends it even when the test itself is killed, whose
+/// Drop would not run.
+pub const GUARDED: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--"];
+
 impl Program {
     pub fn start(name: &str, program: &str, arguments: &[&str]) -> Program {
-        // The kernel ends it even when the test itself is killed: Drop would not run then.
-        let mut child = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "--", program])
-            .args(arguments)
-            .env("RUST_BACKTRACE", "1")
+        let mut command = Command::new(GUARDED[0]);
+        command.args(&GUARDED[1..]).arg(program).args(arguments).env("RUST_BACKTRACE", "1");
+        Program::of(name, command)
+    }
+
+    pub fn of(name: &str, mut command: Command) -> Program {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{name}: cannot start {program}: {error}"));
+            .unwrap_or_else(|error| panic!("{name}: cannot start {command:?}: {error}"));
         let stdout = Lines::gather(child.stdout.take().expect("a piped stdout"));
         let stderr = Lines::gather(child.stderr.take().expect("a piped stderr"));
         Program { name: name.to_owned(), stdin: child.stdin.take(), child, stdout, stderr }
