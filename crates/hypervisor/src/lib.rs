@@ -28,6 +28,7 @@ pub mod cookie;
 pub mod counters;
 pub mod flows;
 pub mod ids;
+mod network;
 pub mod outbox;
 pub mod pending;
 pub mod policy;

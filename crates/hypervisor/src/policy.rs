@@ -3,8 +3,12 @@
 //! A [`Policy`] is parsed elsewhere (the daemon's configuration), shared by reference between shards, and swapped
 //! whole. Nothing here knows about a particular switch: [`crate::view`] compiles a policy for one.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+use fabric::embedding::SwitchMap;
 use flowspace::Match;
 
 pub use fabric::TenantId;
@@ -14,6 +18,11 @@ pub use fabric::TenantId;
 pub struct Policy {
     /// In the order of the configuration, which breaks ties between entries of equal priority.
     pub tenants: Vec<Tenant>,
+    /// What the tenants' virtual networks need on each switch, by datapath id. A tenant that is named here on a switch
+    /// has a network there and no slice.
+    pub maps: BTreeMap<u64, Arc<SwitchMap>>,
+    /// VLAN ids that mark packets of virtual links between switches; nobody's packets may bear them elsewhere.
+    pub tags: Option<RangeInclusive<u16>>,
 }
 
 /// One tenant: its space, its share and its limits.

@@ -4,6 +4,7 @@ mod collect;
 mod follow;
 mod forward;
 mod north;
+mod own;
 mod reconcile;
 mod start;
 mod tables;
@@ -21,7 +22,6 @@ use crate::store::{Journal, StoreKey, StoreOp};
 use crate::tenant::{Controller, Tenant};
 use crate::time::{Duration, Instant};
 use crate::v13::numbers::Used;
-use crate::v13::own::Own;
 use crate::view::View;
 use crate::window::Window;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -36,6 +36,7 @@ use hashbrown::HashMap;
 pub(crate) use north::Asynchronous;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
+pub(crate) use own::Own;
 pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
 use tables::Operation;
@@ -89,7 +90,7 @@ pub struct Switch {
     pub(crate) scratch: Vec<u8>,
     /// Groups and meters in use (1.3).
     pub(crate) used: Used,
-    /// What table 0 holds (1.3).
+    /// What the switch holds for the hypervisor itself.
     pub(crate) own: Vec<Own>,
     pub(crate) fields: MatchBuf,
 }

@@ -4,12 +4,15 @@ use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable, Piece};
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::policy::{Limits, Rate, Statistics, TenantId};
 use crate::queue::{Class, Item, Queue};
 use crate::time::{Duration, Instant};
 use crate::v13::numbers::Numbers;
+use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
@@ -24,6 +27,8 @@ pub(crate) struct Tenant {
     pub experimenters: Vec<u32>,
     pub statistics: Statistics,
     pub weight: u32,
+    /// Its own network on this switch, if it has one and no slice.
+    pub network: Option<Arc<Network>>,
     pub controllers: Vec<ControllerIndex>,
     pub queue: Queue,
     /// Requests that were accepted and have not been answered.
@@ -35,6 +40,8 @@ pub(crate) struct Tenant {
     pub leaving: HashMap<u32, Leaving>,
     /// Pieces of entries that timed out on the switch while others of the same entry live (1.0).
     pub dormant: Vec<(u32, Piece)>,
+    /// Which pieces of entries with several have been idle, and since when that is looked at (1.3).
+    pub idle: HashMap<u32, (Instant, Vec<Box<[u8]>>)>,
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
     pub changes: u64,
     pub buffers: Buffers,

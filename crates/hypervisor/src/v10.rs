@@ -3,6 +3,8 @@
 pub(crate) mod actions;
 pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
+mod network;
+pub(crate) mod own;
 pub(crate) mod packet;
 pub(crate) mod ports;
 pub(crate) mod statistics;

@@ -8,12 +8,14 @@ pub(crate) mod actions;
 mod features;
 pub(crate) mod flow_mod;
 mod flow_removed;
+pub(crate) mod network;
 pub(crate) mod numbers;
 pub(crate) mod own;
 mod packet;
 pub(crate) mod statistics;
 mod switch;
 
+use crate::ids::TenantIndex;
 use crate::pending::{Awaits, Purpose};
 use crate::policy::TenantId;
 use crate::queue::Class;
@@ -33,6 +35,14 @@ use openflow::{ErrorCode, Header, Version, frame};
 /// The bits of the metadata that name the tenant; the rest is the tenant's own.
 pub(crate) const METADATA_TENANT: u64 = 0xffff << 48;
 
+/// The bits of the metadata that are not a network's own: the tenant's number and the virtual port.
+pub(crate) const METADATA_NETWORK: u64 = 0xffff_ffff << 32;
+
+/// A tenant's number and its virtual port in the metadata.
+pub(crate) fn metadata_at(tenant: TenantId, port: u32) -> u64 {
+    metadata_of(tenant) | u64::from(port & 0xffff) << 32
+}
+
 /// A tenant's number in the metadata.
 pub(crate) fn metadata_of(tenant: TenantId) -> u64 {
     u64::from(tenant.0) << 48
@@ -45,7 +55,7 @@ impl Switch {
         if self.is_slave(request.controller) && changes_the_switch(type_) {
             return Err(code::BAD_REQUEST_IS_SLAVE);
         }
-        if changes_the_switch(type_) && !self.view.may_write(request.tenant) {
+        if changes_the_switch(type_) && !self.may_write(request.tenant) {
             return Err(code::BAD_REQUEST_EPERM);
         }
         match type_ {
@@ -99,7 +109,7 @@ impl Switch {
             }
             MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, frame, now),
             MessageType::MULTIPART_REPLY => self.statistics_reply_v13(header.xid, body, now),
-            MessageType::FLOW_REMOVED => self.flow_removed_v13(body),
+            MessageType::FLOW_REMOVED => self.flow_removed_v13(body, now),
             MessageType::PORT_STATUS => self.port_status_v13(body, now),
             MessageType::ERROR => {
                 let error = openflow::error::Error::parse(body).map_err(unreadable)?;
@@ -116,6 +126,14 @@ impl Switch {
             | MessageType::GET_CONFIG_REPLY
             | MessageType::ROLE_REPLY => Ok(()),
             _ => Err(code::BAD_REQUEST_BAD_TYPE),
+        }
+    }
+
+    /// The bits of the metadata that are not the tenant's own.
+    pub(crate) fn metadata_kept(&self, tenant: TenantIndex) -> u64 {
+        match self.tenants[tenant.0 as usize].network {
+            Some(_) => METADATA_NETWORK,
+            None => METADATA_TENANT,
         }
     }
 

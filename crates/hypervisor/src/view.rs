@@ -5,9 +5,12 @@
 //! observe, and take nothing away from anyone.
 
 use crate::ids::TenantIndex;
+use crate::network::{at_hop, at_port, number_of};
 use crate::policy::{Permission, Policy, TenantId};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use fabric::embedding::{PortKind, VirtualPort};
+use flowspace::field::VLAN_PRESENT;
 use flowspace::{Classifier, Field, Key, Match, wins_everywhere};
 
 /// Pieces that a containment check may split a region into before it gives up and answers "no".
@@ -17,10 +20,19 @@ const PIECE_LIMIT: usize = 1024;
 pub struct View {
     owners: Classifier<TenantIndex>,
     readers: Classifier<TenantIndex>,
-    /// Write entries in decreasing rank.
+    /// What belongs to networks, then write entries of slices, in decreasing rank.
     ranked: Vec<(Match, TenantIndex)>,
+    /// How many of those are of networks.
+    above: usize,
     spaces: Vec<Space>,
+    /// Ports at the edge of networks, where slices have nothing to seek.
+    taken: BTreeSet<u32>,
 }
+
+/// Who owns what passes through for networks, and what bears a tag where none should be.
+const FABRIC: TenantIndex = TenantIndex(u32::MAX);
+/// Networks rank above all priorities of slices.
+const NETWORKS: u32 = 1 << 16;
 
 /// What one tenant has on the switch.
 #[derive(Debug, Default)]
@@ -85,6 +97,8 @@ impl View {
         tenants: usize,
         mut index: impl FnMut(TenantId) -> Option<TenantIndex>,
     ) -> View {
+        let mut networks: Vec<(u32, Match, TenantIndex)> = Vec::new();
+        let mut taken = BTreeSet::new();
         let mut owners = Classifier::new();
         let mut readers = Classifier::new();
         let mut ranked: Vec<(u16, Match, TenantIndex)> = Vec::new();
@@ -108,21 +122,40 @@ impl View {
                 }
             }
         }
+        if let Some(map) = policy.maps.get(&dpid) {
+            for (id, member) in &map.members {
+                let Some(at) = index(*id) else { continue };
+                for number in member.ports.values() {
+                    add_network_port(number, at, &mut networks, &mut taken);
+                }
+            }
+            let at_sea = map.transit.iter().map(|transit| at_hop(&transit.from));
+            networks.extend(at_sea.map(|match_| (NETWORKS + 3, match_, FABRIC)));
+        }
+        networks.extend(reserved(policy).into_iter().map(|match_| (NETWORKS, match_, FABRIC)));
+        networks.sort_by_key(|(rank, ..)| core::cmp::Reverse(*rank));
+        for (rank, match_, at) in &networks {
+            owners.insert(*match_, *rank, *at);
+        }
         // Stable: among equals the order of the configuration decides, as it does in the classifier.
         ranked.sort_by_key(|(priority, _, _)| core::cmp::Reverse(*priority));
         for (rank, (priority, match_, at)) in ranked.iter().enumerate() {
-            let contested =
-                ranked[..rank].iter().any(|(_, other, by)| by != at && other.overlaps(match_));
+            let contested = networks.iter().any(|(_, other, _)| other.overlaps(match_))
+                || ranked[..rank].iter().any(|(_, other, by)| by != at && other.overlaps(match_));
             let own = Own { match_: *match_, priority: *priority, contested };
             spaces[at.0 as usize].write.push(own);
         }
-        let ranked = ranked.into_iter().map(|(_, match_, at)| (match_, at)).collect();
-        View { owners, readers, ranked, spaces }
+        let networks: Vec<(Match, TenantIndex)> =
+            networks.into_iter().map(|(_, match_, at)| (match_, at)).collect();
+        let above = networks.len();
+        let slices = ranked.into_iter().map(|(_, match_, at)| (match_, at));
+        let ranked = networks.into_iter().chain(slices).collect();
+        View { owners, readers, ranked, above, spaces, taken }
     }
 
     /// The tenant that owns a packet.
     pub fn owner(&self, key: &Key) -> Option<TenantIndex> {
-        self.owners.lookup(key).map(|entry| *entry.value)
+        self.owners.lookup(key).map(|entry| *entry.value).filter(|owner| *owner != FABRIC)
     }
 
     /// Whether any tenant only observes.
@@ -140,24 +173,27 @@ impl View {
         self.spaces.get(tenant.0 as usize)
     }
 
-    /// All write entries, in decreasing rank, with their owners.
-    pub fn ranked(&self) -> &[(Match, TenantIndex)] {
-        &self.ranked
+    /// The write entries of slices, in decreasing rank, with their owners.
+    pub fn slices(&self) -> &[(Match, TenantIndex)] {
+        self.ranked.get(self.above..).unwrap_or_default()
     }
 
     /// Whether the tenant sees the port at all.
     pub fn sees_port(&self, tenant: TenantIndex, port: u32) -> bool {
-        self.space(tenant).is_some_and(|space| space.ports.contains(port))
+        !self.taken.contains(&port)
+            && self.space(tenant).is_some_and(|space| space.ports.contains(port))
     }
 
     /// Whether the tenant may send packets out of the port.
     pub fn may_output(&self, tenant: TenantIndex, port: u32) -> bool {
-        self.space(tenant).is_some_and(|space| space.write_ports.contains(port))
+        !self.taken.contains(&port)
+            && self.space(tenant).is_some_and(|space| space.write_ports.contains(port))
     }
 
     /// Whether every port of the switch, present or future, is the tenant's to send to.
     pub fn may_output_everywhere(&self, tenant: TenantIndex) -> bool {
-        self.space(tenant).is_some_and(|space| space.write_ports == Ports::All)
+        self.taken.is_empty()
+            && self.space(tenant).is_some_and(|space| space.write_ports == Ports::All)
     }
 
     /// Whether the tenant may change anything at all.
@@ -221,6 +257,49 @@ impl View {
             && Key::extract_behind_one_tag(port, frame)
                 .is_none_or(|key| self.owns_packet(tenant, &key, in_port))
     }
+}
+
+/// What comes in at a virtual port is its tenant's.
+fn add_network_port(
+    port: &VirtualPort,
+    tenant: TenantIndex,
+    networks: &mut Vec<(u32, Match, TenantIndex)>,
+    taken: &mut BTreeSet<u32>,
+) {
+    match &port.kind {
+        PortKind::Edge { port, hosts } => {
+            taken.insert(port.get());
+            let whole = at_port(port.get());
+            for host in hosts {
+                networks.push((NETWORKS + 2, whole.with(Field::DlSrc, number_of(*host)), tenant));
+            }
+            // Of a shared port, what no known host has sent is nobody's.
+            let owner = if hosts.is_empty() { tenant } else { FABRIC };
+            networks.push((NETWORKS + 1, whole, owner));
+        }
+        PortKind::Link { receives, .. } => {
+            networks.extend(receives.iter().map(|hop| (NETWORKS + 3, at_hop(hop), tenant)));
+        }
+        PortKind::Remote { .. } => {}
+    }
+}
+
+/// The packets that bear a VLAN id which is reserved for virtual links, as few matches as say it.
+pub(crate) fn reserved(policy: &Policy) -> Vec<Match> {
+    let Some(tags) = &policy.tags else { return Vec::new() };
+    let mut matches = Vec::new();
+    let mut from = *tags.start();
+    while from <= *tags.end() && from <= 0xfff {
+        let aligned = 1u16 << from.trailing_zeros().min(12);
+        let mut size = aligned;
+        while u32::from(from) + u32::from(size) - 1 > u32::from(*tags.end()) {
+            size /= 2;
+        }
+        let mask = VLAN_PRESENT | u128::from(0xfff & !(size - 1));
+        matches.push(Match::ANY.with_masked(Field::VlanVid, VLAN_PRESENT | u128::from(from), mask));
+        from += size;
+    }
+    matches
 }
 
 /// The set of just this packet.

@@ -194,6 +194,7 @@ impl Config {
         debug_assert_eq!(ids.len(), self.tenants.len());
         Policy {
             tenants: self.tenants.iter().zip(ids).map(|(tenant, &id)| tenant.policy(id)).collect(),
+            ..Policy::default()
         }
     }
 }

@@ -15,13 +15,16 @@ use super::{Event, Port, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::Policy;
 use crate::time::Instant;
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// OFPPR_ADD and OFPPR_DELETE, in both versions.
+/// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
 const PORT_ADD: u8 = 0;
 const PORT_DELETE: u8 = 1;
+const PORT_MODIFY: u8 = 2;
+/// No ports.
+static NOTHING: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
 
 /// What is to be followed.
 #[derive(Debug, Default)]
@@ -85,8 +88,11 @@ impl Switch {
     }
 
     fn follow_policy(&mut self, policy: Arc<Policy>, now: Instant) {
-        let seen_before: Vec<BTreeSet<u32>> =
-            (0..self.tenants.len()).map(|at| self.visible_ports(TenantIndex(at as u32))).collect();
+        let each = |switch: &Switch| (0..switch.tenants.len()).map(|at| TenantIndex(at as u32));
+        let seen_before: Vec<BTreeMap<u32, Vec<u8>>> =
+            each(self).map(|tenant| self.described_ports(tenant)).collect();
+        let datapaths_before: Vec<u64> =
+            each(self).map(|tenant| self.datapath_of(tenant)).collect();
         let served_before = self.served();
         self.adopt(policy);
         let served = self.served();
@@ -98,15 +104,14 @@ impl Switch {
             match (was, *served) {
                 (false, true) => self.events.push_back(Event::Serve(id)),
                 (true, false) => self.events.push_back(Event::Withdraw(id)),
+                (true, true) if datapaths_before.get(at) != Some(&self.datapath_of(tenant)) => {
+                    // To its controllers it is another switch.
+                    self.events.push_back(Event::Withdraw(id));
+                    self.events.push_back(Event::Serve(id));
+                }
                 (true, true) => {
-                    let before = seen_before.get(at).cloned().unwrap_or_default();
-                    let after = self.visible_ports(tenant);
-                    for port in before.difference(&after) {
-                        self.tell_port(tenant, *port, PORT_DELETE);
-                    }
-                    for port in after.difference(&before) {
-                        self.tell_port(tenant, *port, PORT_ADD);
-                    }
+                    let before = seen_before.get(at).unwrap_or(&NOTHING);
+                    self.tell_ports(tenant, before);
                 }
                 (false, false) => {}
             }
@@ -117,21 +122,39 @@ impl Switch {
     pub(super) fn served(&self) -> Vec<bool> {
         (0..self.tenants.len())
             .map(|at| {
-                self.tenants[at].present
-                    && self
-                        .view
-                        .space(TenantIndex(at as u32))
-                        .is_some_and(|space| !space.write.is_empty() || !space.read.is_empty())
+                let space = self.view.space(TenantIndex(at as u32));
+                let has_slice =
+                    space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());
+                self.tenants[at].present && (has_slice || self.tenants[at].network.is_some())
             })
             .collect()
     }
 
-    fn tell_port(&mut self, tenant: TenantIndex, port: u32, reason: u8) {
-        let Some(Port { wire, .. }) = self.ports.get(&port) else { return };
-        let wire = wire.clone();
+    /// Tells a tenant how its ports differ from what they were. What the switch itself has changed in its ports, it
+    /// has told; so of a slice's ports only those are named that came or went.
+    fn tell_ports(&mut self, tenant: TenantIndex, before: &BTreeMap<u32, Vec<u8>>) {
+        let is_network = self.tenants[tenant.0 as usize].network.is_some();
+        let after = self.described_ports(tenant);
+        for (number, wire) in before {
+            if !after.contains_key(number) {
+                self.tell_port(tenant, wire, PORT_DELETE);
+            }
+        }
+        for (number, wire) in &after {
+            match before.get(number) {
+                None => self.tell_port(tenant, wire, PORT_ADD),
+                Some(known) if is_network && known != wire => {
+                    self.tell_port(tenant, wire, PORT_MODIFY);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn tell_port(&mut self, tenant: TenantIndex, wire: &[u8], reason: u8) {
         let version = self.version;
         self.notify(tenant, Asynchronous::PortStatus(reason), |out| {
-            write_port_status(version, reason, &wire, out)
+            write_port_status(version, reason, wire, out)
         });
     }
 }

@@ -80,10 +80,8 @@ impl Switch {
                 }
             }
         }
-        if self.version != Version::V1_0 {
-            let (k, i, r) = self.reconcile_own(&own_seen, now);
-            (kept, installed, removed) = (kept + k, installed + i, removed + r);
-        }
+        let (k, i, r) = self.reconcile_own(&own_seen, now);
+        (kept, installed, removed) = (kept + k, installed + i, removed + r);
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
             let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
@@ -103,9 +101,11 @@ impl Switch {
                         self.submit_piece(&cause, number, &flow, piece, Change::Add, NO_BUFFER);
                         installed += 1;
                     }
+                } else if missing.is_empty() {
+                    continue;
                 } else if missing.len() == flow.pieces.len() {
                     self.take_flow(&cause, number);
-                } else if !missing.is_empty() {
+                } else {
                     let mut left = flow;
                     for piece in missing.into_iter().rev() {
                         left.pieces.remove(piece);
@@ -119,9 +119,7 @@ impl Switch {
 
     /// The policy or the ports have changed: each entry's pieces follow.
     pub(crate) fn resync(&mut self, now: Instant) {
-        if self.version != Version::V1_0 {
-            self.resync_own(now);
-        }
+        self.resync_own(now);
         // Removals first, over all tenants: what one tenant loses another may gain.
         let mut additions = Vec::new();
         for at in 0..self.tenants.len() {
@@ -130,17 +128,15 @@ impl Switch {
             let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
             for number in numbers {
                 let Some(mut flow) = self.tenants[at].flows.get(number).cloned() else { continue };
-                let mut wanted = if self.tenants[at].present {
-                    self.plan(tenant, &flow).unwrap_or_default()
-                } else {
-                    Vec::new()
+                let planned = match self.tenants[at].present {
+                    true => self.plan(tenant, &flow).ok(),
+                    false => None,
                 };
-                let as_wanted = Flow { pieces: wanted, ..flow.clone() };
-                wanted = match self.tenants[at].flows.collides(number, &as_wanted) {
-                    true => Vec::new(),
-                    false => as_wanted.pieces,
-                };
-                if wanted == flow.pieces {
+                let as_wanted = planned.map(|pieces| Flow { pieces, ..flow.clone() });
+                let stays = as_wanted.filter(|flow| !self.tenants[at].flows.collides(number, flow));
+                let gone = stays.is_none();
+                let wanted = stays.map_or_else(Vec::new, |flow| flow.pieces);
+                if wanted == flow.pieces && !gone {
                     continue;
                 }
                 for piece in &flow.pieces {
@@ -148,7 +144,7 @@ impl Switch {
                         self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
                     }
                 }
-                if wanted.is_empty() {
+                if gone {
                     self.take_flow(&cause, number);
                     self.await_removal(&cause, number, flow);
                     continue;
@@ -176,11 +172,15 @@ impl Switch {
         }
     }
 
-    /// What has to stand on the switch for an entry of a tenant.
+    /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
+    /// come in elsewhere, or its link has no path.
     pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Piece>, ErrorCode> {
-        match self.version {
-            Version::V1_0 => self.plan_v10(tenant, flow),
-            _ => self.plan_v13(tenant, flow),
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        match (self.version, network) {
+            (Version::V1_0, None) => self.plan_v10(tenant, flow),
+            (Version::V1_0, Some(network)) => self.plan_network_v10(tenant, network, flow),
+            (_, None) => self.plan_v13(tenant, flow),
+            (_, Some(network)) => self.plan_network_v13(tenant, network, flow),
         }
     }
 
@@ -202,7 +202,7 @@ impl Switch {
             });
             let tenant = self.tenant_of(key.tenant);
             let kept = tenant.zip(flow).and_then(|(tenant, mut flow)| {
-                flow.pieces = self.plan(tenant, &flow).ok().filter(|pieces| !pieces.is_empty())?;
+                flow.pieces = self.plan(tenant, &flow).ok()?;
                 if self.tenants[tenant.0 as usize].flows.collides(number, &flow) {
                     return None;
                 }
@@ -228,7 +228,7 @@ impl Switch {
         wire == Some(entry.match_) && flow.priority == entry.priority && table == entry.table
     }
 
-    fn same_actions(&self, a: &[u8], b: &[u8]) -> bool {
+    pub(super) fn same_actions(&self, a: &[u8], b: &[u8]) -> bool {
         match self.version {
             Version::V1_0 => crate::v10::actions::same(a, b),
             _ => crate::v13::actions::same(a, b),

@@ -5,6 +5,7 @@ use super::{Event, Features, Settings, StartError, Switch};
 use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
+use crate::network::Network;
 use crate::pending::{Awaits, Entry, Pending, Purpose};
 use crate::policy::{self, Policy};
 use crate::queue::Class;
@@ -161,7 +162,30 @@ impl Switch {
         }
     }
 
-    /// The ports that a tenant sees.
+    /// Whether a tenant may change anything at all.
+    pub(crate) fn may_write(&self, tenant: TenantIndex) -> bool {
+        self.tenants[tenant.0 as usize].network.is_some() || self.view.may_write(tenant)
+    }
+
+    /// The datapath id that a tenant is told.
+    pub(crate) fn datapath_of(&self, tenant: TenantIndex) -> u64 {
+        let network = &self.tenants[tenant.0 as usize].network;
+        network.as_ref().map_or(self.dpid, |network| network.datapath)
+    }
+
+    /// Descriptions of the ports that a tenant sees, by their numbers.
+    pub(crate) fn described_ports(&self, tenant: TenantIndex) -> BTreeMap<u32, Vec<u8>> {
+        match &self.tenants[tenant.0 as usize].network {
+            Some(network) => network.wires.clone(),
+            None => {
+                let seen = |port: &&u32| self.view.sees_port(tenant, **port);
+                let described = |port: &u32| Some((*port, self.ports.get(port)?.wire.clone()));
+                self.ports.keys().filter(seen).filter_map(described).collect()
+            }
+        }
+    }
+
+    /// The switch's ports that a tenant with a slice sees.
     pub(crate) fn visible_ports(&self, tenant: TenantIndex) -> BTreeSet<u32> {
         self.ports.keys().copied().filter(|port| self.view.sees_port(tenant, *port)).collect()
     }
@@ -260,6 +284,12 @@ impl Switch {
         for (at, tenant) in self.tenants.iter().enumerate() {
             self.line.set_weight(at as u32, tenant.weight);
         }
+        let map = policy.maps.get(&self.dpid);
+        for tenant in &mut self.tenants {
+            let member = map.and_then(|map| map.members.get(&tenant.id));
+            let member = member.filter(|_| tenant.present);
+            tenant.network = member.map(|member| Arc::new(Network::new(member, self.version)));
+        }
         let by_id = &self.by_id;
         self.view =
             View::compile(&policy, self.dpid, self.tenants.len(), |id| by_id.get(&id).copied());
@@ -294,6 +324,7 @@ impl Tenant {
             experimenters: Vec::new(),
             statistics: tenant.statistics,
             weight: tenant.weight,
+            network: None,
             controllers: Vec::new(),
             queue: Default::default(),
             unanswered: 0,
@@ -301,6 +332,7 @@ impl Tenant {
             flows: Default::default(),
             leaving: Default::default(),
             dormant: Vec::new(),
+            idle: Default::default(),
             changes: 0,
             buffers: Default::default(),
             groups: Default::default(),

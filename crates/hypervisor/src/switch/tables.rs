@@ -15,7 +15,7 @@ use crate::tenant::Leaving;
 use crate::time::Instant;
 use crate::v13::numbers::Numbered;
 use alloc::vec::Vec;
-use openflow::Version;
+use openflow::{NO_BUFFER, Version};
 
 /// A change that is on its way.
 pub(crate) struct Operation {
@@ -127,6 +127,7 @@ impl Switch {
         let flow = state.flows.remove(number)?;
         state.forget_dormant(number, flow.priority);
         state.changes += 1;
+        state.idle.remove(&number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
@@ -148,6 +149,11 @@ impl Switch {
         const SEND_FLOW_REM: u16 = 1;
         if flow.flags & SEND_FLOW_REM != 0 {
             let pieces = flow.pieces.len();
+            if pieces == 0 {
+                // Nothing stands for it on the switch, which therefore will not tell of its end.
+                self.tell_lost(cause.tenant, &flow);
+                return;
+            }
             let leaving = Leaving { flow, pieces, since: cause.now };
             self.tenants[cause.tenant.0 as usize].leaving.insert(number, leaving);
         }
@@ -230,6 +236,35 @@ impl Switch {
             self.submit_change(cause, &message);
         }
         self.scratch = message;
+    }
+
+    /// Queues what brings an entry to the switch that was another before; what stood for that and no longer stands for
+    /// it is taken away first.
+    pub(crate) fn submit_pieces(
+        &mut self,
+        cause: &Cause,
+        number: u32,
+        before: Option<&Flow>,
+        flow: &Flow,
+        change: Change,
+        mut buffer_for: impl FnMut(&Piece) -> u32,
+    ) {
+        let has = |flow: &Flow, piece: &Piece| {
+            flow.pieces.iter().any(|other| other.match_wire == piece.match_wire)
+        };
+        if let Some(before) = before {
+            for stale in before.pieces.iter().filter(|piece| !has(flow, piece)) {
+                self.submit_piece(cause, number, before, stale, Change::Delete, NO_BUFFER);
+            }
+        }
+        for piece in &flow.pieces {
+            let change = match before {
+                Some(before) if has(before, piece) => change,
+                // A modification does not bring what is not there (1.3).
+                _ => Change::Add,
+            };
+            self.submit_piece(cause, number, flow, piece, change, buffer_for(piece));
+        }
     }
 
     /// Takes an entry that is no longer on the switch out of the tenant's table.

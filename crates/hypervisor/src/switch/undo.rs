@@ -126,10 +126,13 @@ impl Switch {
                 self.put_flow(&cause, number, before.clone());
                 // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
                 // that had been replaced.
-                let modified = current.is_some_and(|current| times(&current) == times(&before));
-                let change = if modified { Change::Modify } else { Change::Add };
+                let modified = current.filter(|current| times(current) == times(&before));
                 let cause = self.begin_own(&cause, number);
                 for piece in &before.pieces {
+                    let is_there = modified.as_ref().is_some_and(|current| {
+                        current.pieces.iter().any(|other| other.match_wire == piece.match_wire)
+                    });
+                    let change = if is_there { Change::Modify } else { Change::Add };
                     self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
                 }
             } else if let Some(lost) = current.filter(|_| own) {
@@ -243,7 +246,7 @@ impl Switch {
     }
 
     /// Tells a tenant that an entry is gone, with the counts that are known.
-    pub(super) fn tell_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
+    pub(crate) fn tell_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
         match self.version {
             Version::V1_0 => self.tell_lost_v10(tenant, flow),
             _ => self.tell_lost_v13(tenant, flow),

@@ -18,7 +18,7 @@ impl Switch {
     pub(crate) fn flow_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
-        if !self.view.may_write(tenant) {
+        if !self.may_write(tenant) {
             return Err(code::FLOW_MOD_FAILED_EPERM);
         }
         if flow_mod.flags.contains(FlowModFlags::EMERG) {
@@ -100,7 +100,7 @@ impl Switch {
         buffered: &mut Option<Buffered>,
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_);
-        flow.pieces = self.plan_v10(cause.tenant, &flow)?;
+        flow.pieces = self.plan(cause.tenant, &flow)?;
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(0, &match_, flow_mod.priority) {
@@ -117,11 +117,11 @@ impl Switch {
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
+        let before = state.flows.get(number).cloned();
         self.put_flow(cause, number, flow.clone());
-        for piece in &flow.pieces {
-            let buffer_id = buffer_for(piece, buffered);
-            self.submit_piece(cause, number, &flow, piece, Change::Add, buffer_id);
-        }
+        self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |piece| {
+            buffer_for(piece, buffered)
+        });
         Ok(())
     }
 
@@ -143,15 +143,15 @@ impl Switch {
             let Some(mut flow) = state.flows.get(number).cloned() else { continue };
             flow.cookie = flow_mod.cookie;
             flow.actions = flow_mod.actions.as_bytes().into();
-            flow.pieces = self.plan_v10(cause.tenant, &flow)?;
+            flow.pieces = self.plan(cause.tenant, &flow)?;
             changed.push((number, flow));
         }
         for (number, flow) in changed {
+            let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
             self.put_flow(cause, number, flow.clone());
-            for piece in &flow.pieces {
-                let buffer_id = buffer_for(piece, buffered);
-                self.submit_piece(cause, number, &flow, piece, Change::Modify, buffer_id);
-            }
+            self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Modify, |piece| {
+                buffer_for(piece, buffered)
+            });
         }
         Ok(())
     }

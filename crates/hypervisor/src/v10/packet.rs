@@ -5,6 +5,7 @@ use super::unreadable;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::lldp;
+use crate::network::Entered;
 use crate::pending::Awaits;
 use crate::queue::{Class, Item};
 use crate::switch::{Asynchronous, Request, Switch, set_length};
@@ -35,15 +36,19 @@ impl Switch {
             return Ok(());
         }
         let owner = self.view.owner(&key);
+        let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
         match owner {
             Some(tenant)
                 if !self.tenants[tenant.0 as usize].dormant.is_empty()
                     && packet.reason == PacketInReason::NO_MATCH
                     && self.revive_v10(tenant, &packet, &key, now) => {}
-            Some(tenant) => self.deliver_v10(tenant, &packet, &key, frame, true, now),
+            Some(tenant) => match &network {
+                Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),
+                None => self.deliver_v10(tenant, &packet, &key, frame, true, now),
+            },
             None => self.counters.nobody += 1,
         }
-        if self.view.has_readers() {
+        if network.is_none() && self.view.has_readers() {
             self.deliver_to_readers(owner, &key, |switch, tenant| {
                 switch.deliver_v10(tenant, &packet, &key, frame, false, now);
             });
@@ -137,14 +142,19 @@ impl Switch {
     pub(crate) fn packet_out_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
-        if !self.view.may_write(tenant) {
+        if !self.may_write(tenant) {
             return Err(code::BAD_REQUEST_EPERM);
         }
+        let network = self.tenants[tenant.0 as usize].network.clone();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
                 return Err(code::BAD_REQUEST_BAD_LEN);
             }
-            let in_port = self.entry_port_v10(tenant, packet.in_port)?;
+            let in_port = match packet.in_port {
+                PortNo::NONE | PortNo::CONTROLLER => None,
+                port if self.has_port(tenant, port_from_v10(port.0)) => Some(port_from_v10(port.0)),
+                _ => return Err(code::BAD_REQUEST_EPERM),
+            };
             (Key::extract(port_from_v10(packet.in_port.0), packet.data), in_port, NO_BUFFER)
         } else {
             let state = &mut self.tenants[tenant.0 as usize];
@@ -155,7 +165,18 @@ impl Switch {
         };
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
-        let built = self.build_packet_out(request, &packet, &key, in_port, physical, &mut message);
+        let built = match &network {
+            None => self.build_packet_out(request, &packet, &key, in_port, physical, &mut message),
+            Some(network) => {
+                // Of a kept packet it is known where it came in, of another it was said.
+                let entry = if physical == NO_BUFFER { in_port } else { network.entry_of(&key) };
+                let entered = entry.map_or(Entered::Nowhere, Entered::Port);
+                let out = &mut message;
+                self.build_network_packet_out_v10(
+                    request, network, &packet, &key, entered, physical, out,
+                )
+            }
+        };
         if built.is_ok() {
             if physical != NO_BUFFER {
                 self.tenants[tenant.0 as usize].buffers.take(packet.buffer_id);
@@ -173,17 +194,6 @@ impl Switch {
         }
         self.scratch = message;
         built
-    }
-
-    /// The port that a packet is said to have entered by: one of the slice's, or none.
-    fn entry_port_v10(&self, tenant: TenantIndex, port: PortNo) -> Result<Option<u32>, ErrorCode> {
-        match port {
-            PortNo::NONE | PortNo::CONTROLLER => Ok(None),
-            port if self.view.sees_port(tenant, port_from_v10(port.0)) => {
-                Ok(Some(port_from_v10(port.0)))
-            }
-            _ => Err(code::BAD_REQUEST_EPERM),
-        }
     }
 
     fn build_packet_out(

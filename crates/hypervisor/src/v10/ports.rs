@@ -27,7 +27,8 @@ impl Switch {
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
-            if self.view.sees_port(tenant, number) {
+            let is_slice = self.tenants[at].network.is_none();
+            if is_slice && self.view.sees_port(tenant, number) {
                 self.notify(tenant, Asynchronous::PortStatus(status.reason.0), |out| {
                     status.write_message(0, out)
                 });
@@ -40,6 +41,13 @@ impl Switch {
     pub(crate) fn port_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
         let number = port_from_v10(port_mod.port_no.0);
+        if let Some(network) = &self.tenants[request.tenant.0 as usize].network {
+            // What a virtual port stands on is the operator's to configure.
+            return Err(match network.ports.contains_key(&number) {
+                true => code::BAD_REQUEST_EPERM,
+                false => code::PORT_MOD_FAILED_BAD_PORT,
+            });
+        }
         if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
             return Err(code::PORT_MOD_FAILED_BAD_PORT);
         }

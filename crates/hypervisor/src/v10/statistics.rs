@@ -1,6 +1,7 @@
 //! STATS: every question answered for the tenant, from its own tables and the switch's counts.
 
 use super::flow_mod::outputs_to;
+use super::network::statistics::{port_statistics, questions};
 use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
@@ -43,6 +44,8 @@ impl Switch {
             }
             StatsRequestBody::Port { port_no } => {
                 self.check_port_v10(tenant, port_no)?;
+                let is_network = self.tenants[tenant.0 as usize].network.is_some();
+                let port_no = if is_network { PortNo::NONE } else { port_no };
                 let question = question(StatsRequestBody::Port { port_no });
                 self.collect(request, StatsType::PORT.0, Share::Anybody, &question, 1);
                 Ok(())
@@ -51,8 +54,14 @@ impl Switch {
                 let port = if port_no == PortNo::ALL { PortNo::NONE } else { port_no };
                 self.check_port_v10(tenant, port).map_err(|_| code::QUEUE_OP_FAILED_BAD_PORT)?;
                 let state = &self.tenants[tenant.0 as usize];
-                if queue_id != QUEUE_ALL && !state.queues.contains(&queue_id) {
+                let is_network = state.network.is_some();
+                if queue_id != QUEUE_ALL && (is_network || !state.queues.contains(&queue_id)) {
                     return Err(code::QUEUE_OP_FAILED_BAD_QUEUE);
+                }
+                if is_network {
+                    // Virtual ports have no queues.
+                    self.collect(request, StatsType::QUEUE.0, Share::Tenant, &[], 1);
+                    return Ok(());
                 }
                 let question = question(StatsRequestBody::Queue { port_no, queue_id });
                 self.collect(request, StatsType::QUEUE.0, Share::Anybody, &question, 1);
@@ -125,6 +134,13 @@ impl Switch {
                 }
                 StatsReply::from(StatsReplyBody::Aggregate(sum))
                     .write_message(waiter.origin.xid, &mut out)
+            }
+            StatsRequestBody::Port { port_no }
+                if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() =>
+            {
+                let counted = port_statistics(network, port_no, answers);
+                let (type_, xid) = (StatsType::PORT.0, waiter.origin.xid);
+                write_parts(Version::V1_0, type_, xid, counted.into_iter(), &mut out)
             }
             StatsRequestBody::Port { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
@@ -207,6 +223,13 @@ impl Switch {
     /// One question for each of the tenant's flowspace entries that the filter meets.
     fn flow_questions_v10(&self, tenant: TenantIndex, filter: &FlowStatsRequest) -> Vec<u8> {
         let mut out = Vec::new();
+        if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
+            for match_ in questions(network) {
+                let filter = FlowStatsRequest { match_, ..FlowStatsRequest::default() };
+                out.extend_from_slice(&question(StatsRequestBody::Flow(filter)));
+            }
+            return out;
+        }
         let wanted = Match::from_v10(&filter.match_);
         let Some(space) = self.view.space(tenant) else { return out };
         let mut asked: Vec<v10::Match> = Vec::new();
@@ -224,7 +247,7 @@ impl Switch {
     }
 
     fn check_port_v10(&self, tenant: TenantIndex, port: PortNo) -> Result<(), ErrorCode> {
-        if port == PortNo::NONE || self.view.sees_port(tenant, port_from_v10(port.0)) {
+        if port == PortNo::NONE || self.has_port(tenant, port_from_v10(port.0)) {
             Ok(())
         } else {
             Err(code::BAD_REQUEST_EPERM)
@@ -233,11 +256,13 @@ impl Switch {
 
     fn describe_v10(&mut self, request: &Request<'_>) {
         let name = self.tenants[request.tenant.0 as usize].name.clone();
-        let serial = alloc::format!("{:016x}", self.dpid);
+        let serial = alloc::format!("{:016x}", self.datapath_of(request.tenant));
+        let is_network = self.tenants[request.tenant.0 as usize].network.is_some();
+        let hw_desc = if is_network { "virtual switch" } else { "slice of an OpenFlow switch" };
         self.reply(request, |_, out| {
             StatsReply::from(StatsReplyBody::Desc(DescStats {
                 mfr_desc: Text::new("Weir"),
-                hw_desc: Text::new("slice of an OpenFlow switch"),
+                hw_desc: Text::new(hw_desc),
                 sw_desc: Text::new(concat!("weir ", env!("CARGO_PKG_VERSION"))),
                 serial_num: Text::new(serial.as_str()),
                 dp_desc: Text::new(name.as_str()),

@@ -11,28 +11,26 @@ use openflow::v10::{
     Capabilities, ConfigFlags, FeaturesReply, Message, PacketQueue, PhyPort, QueueGetConfigReply,
     QueueGetConfigRequest, SupportedActions, SwitchConfig, Vendor,
 };
-use openflow::{ErrorCode, Header, ListBuf};
+use openflow::{ErrorCode, Header, List, ListBuf};
 
 impl Switch {
     /// The switch with the tenant's ports, one table, and without what the tenant may not do.
     pub(crate) fn features_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let mut ports = ListBuf::<PhyPort>::new();
-        for number in self.visible_ports(request.tenant) {
-            if let Some(port) = self.ports.get(&number)
-                && let Ok(port) = PhyPort::parse(&port.wire)
-            {
+        for wire in self.described_ports(request.tenant).values() {
+            if let Ok(port) = PhyPort::parse(wire) {
                 ports.push(port);
             }
         }
         let tenant = &self.tenants[request.tenant.0 as usize];
         let mut actions = SupportedActions(self.features.actions);
-        if tenant.queues.is_empty() {
+        if tenant.queues.is_empty() || tenant.network.is_some() {
             actions = actions.without(SupportedActions::ENQUEUE);
         }
         let n_buffers = self.features.n_buffers.min(crate::buffers::CAPACITY as u32);
         self.reply(request, |switch, out| {
             FeaturesReply {
-                datapath_id: switch.dpid,
+                datapath_id: switch.datapath_of(request.tenant),
                 n_buffers,
                 n_tables: 1,
                 capabilities: Capabilities(switch.features.capabilities)
@@ -68,8 +66,16 @@ impl Switch {
     /// The queues of a port that the tenant sees.
     pub(crate) fn queue_config_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let asked = QueueGetConfigRequest::parse(request.body()).map_err(unreadable)?;
-        if !self.view.sees_port(request.tenant, port_from_v10(asked.port.0)) {
+        if !self.has_port(request.tenant, port_from_v10(asked.port.0)) {
             return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+        }
+        if self.tenants[request.tenant.0 as usize].network.is_some() {
+            // Virtual ports have no queues.
+            self.reply(request, |_, out| {
+                QueueGetConfigReply { port: asked.port, queues: List::EMPTY }
+                    .write_message(request.header.xid, out)
+            });
+            return Ok(());
         }
         self.forward_request(request, Awaits::Reply, Class::Other, request.frame);
         Ok(())
@@ -109,7 +115,7 @@ impl Switch {
         if !tenant.experimenters.contains(&vendor.vendor) {
             return Err(code::BAD_REQUEST_BAD_VENDOR);
         }
-        if !self.view.may_write(request.tenant) {
+        if !self.may_write(request.tenant) {
             return Err(code::BAD_REQUEST_EPERM);
         }
         self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);

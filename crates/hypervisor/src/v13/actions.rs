@@ -7,7 +7,6 @@
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::Switch;
-use crate::v13::METADATA_TENANT;
 use alloc::vec::Vec;
 use flowspace::{Field, Key, Match};
 use openflow::error::v13 as code;
@@ -45,18 +44,6 @@ impl Switch {
         let regions = self.regions(tenant, match_);
         for instruction in instructions {
             match instruction {
-                Instruction::GotoTable(next) => {
-                    if next <= table || next >= self.tenant_tables() {
-                        return Err(code::BAD_INSTRUCTION_BAD_TABLE_ID);
-                    }
-                    Instruction::GotoTable(next + 1).write(out);
-                }
-                Instruction::WriteMetadata { mask, .. } if mask & METADATA_TENANT != 0 => {
-                    return Err(code::BAD_INSTRUCTION_UNSUP_METADATA_MASK);
-                }
-                Instruction::WriteMetadata { .. } | Instruction::ClearActions => {
-                    instruction.write(out);
-                }
                 Instruction::ApplyActions(list) => {
                     let mut actions = Vec::new();
                     let packets = Packets::Regions(&regions);
@@ -70,18 +57,46 @@ impl Switch {
                     let list = List::parse(&actions).map_err(super::unreadable)?;
                     Instruction::WriteActions(list).write(out);
                 }
-                Instruction::Meter(number) => {
-                    let known = self.numbers(tenant, Kind::Meter).get(number);
-                    let known = known.ok_or(code::METER_MOD_FAILED_UNKNOWN_METER)?;
-                    Instruction::Meter(known.physical).write(out);
+                other => self.plain_instruction_v13(tenant, table, other, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// An instruction without actions: the same for slices and networks.
+    pub(crate) fn plain_instruction_v13(
+        &self,
+        tenant: TenantIndex,
+        table: u8,
+        instruction: Instruction<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        match instruction {
+            Instruction::GotoTable(next) => {
+                if next <= table || next >= self.tenant_tables() {
+                    return Err(code::BAD_INSTRUCTION_BAD_TABLE_ID);
                 }
-                Instruction::Experimenter { experimenter, .. } => {
-                    if !self.tenants[tenant.0 as usize].experimenters.contains(&experimenter) {
-                        return Err(code::BAD_INSTRUCTION_BAD_EXPERIMENTER);
-                    }
-                    instruction.write(out);
+                Instruction::GotoTable(next + 1).write(out);
+            }
+            Instruction::WriteMetadata { mask, .. } if mask & self.metadata_kept(tenant) != 0 => {
+                return Err(code::BAD_INSTRUCTION_UNSUP_METADATA_MASK);
+            }
+            Instruction::WriteMetadata { .. } | Instruction::ClearActions => instruction.write(out),
+            Instruction::Meter(number) => {
+                let known = self.numbers(tenant, Kind::Meter).get(number);
+                let known = known.ok_or(code::METER_MOD_FAILED_UNKNOWN_METER)?;
+                Instruction::Meter(known.physical).write(out);
+            }
+            Instruction::Experimenter { experimenter, .. } => {
+                if !self.tenants[tenant.0 as usize].experimenters.contains(&experimenter) {
+                    return Err(code::BAD_INSTRUCTION_BAD_EXPERIMENTER);
                 }
-                Instruction::Unknown { .. } => return Err(code::BAD_INSTRUCTION_UNKNOWN_INST),
+                instruction.write(out);
+            }
+            Instruction::ApplyActions(_)
+            | Instruction::WriteActions(_)
+            | Instruction::Unknown { .. } => {
+                return Err(code::BAD_INSTRUCTION_UNKNOWN_INST);
             }
         }
         Ok(())
@@ -241,7 +256,11 @@ impl Switch {
         }
     }
 
-    fn check_action(&self, tenant: TenantIndex, action: &Action<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn check_action(
+        &self,
+        tenant: TenantIndex,
+        action: &Action<'_>,
+    ) -> Result<(), ErrorCode> {
         let state = &self.tenants[tenant.0 as usize];
         match action {
             Action::SetQueue(queue) if !state.queues.contains(queue) => {

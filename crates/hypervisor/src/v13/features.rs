@@ -1,17 +1,16 @@
 //! TABLE_FEATURES: the tables behind the hypervisor's, with the metadata that is left.
 
-use super::METADATA_TENANT;
 use alloc::vec::Vec;
 use openflow::v13::{TableFeatures, TableFeaturesProperty};
 use openflow::{List, ListBuf};
 
-/// The switch's tables as a tenant sees them, each on the wire.
-pub(crate) fn of_tenant(answers: &[u8]) -> Vec<Vec<u8>> {
+/// The switch's tables as a tenant sees them, each on the wire; `kept` are the bits of the metadata that are not its own.
+pub(crate) fn of_tenant(answers: &[u8], kept: u64) -> Vec<Vec<u8>> {
     let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
-    tables.iter().filter_map(|table| seen(&table)).collect()
+    tables.iter().filter_map(|table| seen(&table, kept)).collect()
 }
 
-fn seen(table: &TableFeatures<'_>) -> Option<Vec<u8>> {
+fn seen(table: &TableFeatures<'_>, kept: u64) -> Option<Vec<u8>> {
     let table_id = table.table_id.checked_sub(1)?;
     let mut properties = ListBuf::<TableFeaturesProperty<'static>>::new();
     for property in table.properties {
@@ -34,8 +33,8 @@ fn seen(table: &TableFeatures<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     TableFeatures {
         table_id,
-        metadata_match: table.metadata_match & !METADATA_TENANT,
-        metadata_write: table.metadata_write & !METADATA_TENANT,
+        metadata_match: table.metadata_match & !kept,
+        metadata_write: table.metadata_write & !kept,
         properties: properties.as_list(),
         ..*table
     }

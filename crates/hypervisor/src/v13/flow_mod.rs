@@ -24,7 +24,7 @@ impl Switch {
         let flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
         let match_ = Match::from_v13(&flow_mod.match_).map_err(|error| error.error_code())?;
-        if match_.get(Field::Metadata).1 & u128::from(METADATA_TENANT) != 0 {
+        if match_.get(Field::Metadata).1 & u128::from(self.metadata_kept(tenant)) != 0 {
             return Err(code::BAD_MATCH_BAD_MASK);
         }
         let deletes =
@@ -97,7 +97,7 @@ impl Switch {
         buffered: Option<Buffered>,
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_);
-        flow.pieces = self.plan_v13(cause.tenant, &flow)?;
+        flow.pieces = self.plan(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
@@ -109,11 +109,17 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
         let number = old.unwrap_or_else(|| state.flows.number());
+        let before = state.flows.get(number).cloned();
         self.put_flow(cause, number, flow.clone());
-        let buffer_id = buffered.map_or(NO_BUFFER, |buffered| buffered.physical);
-        for piece in &flow.pieces {
-            self.submit_piece(cause, number, &flow, piece, Change::Add, buffer_id);
+        // The switch knows the packet's number once, and one piece has it.
+        let mut buffer_id = buffered.map_or(NO_BUFFER, |buffered| buffered.physical);
+        if flow.pieces.len() > 1
+            && let Some(buffered) = &buffered
+        {
+            self.release_through_table_v13(cause, buffered);
+            buffer_id = NO_BUFFER;
         }
+        self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |_| buffer_id);
         Ok(())
     }
 
@@ -125,24 +131,24 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         // Checked even if nothing is meant: the tenant learns of its mistake now.
         let pattern = new_flow(flow_mod, match_);
-        self.plan_v13(cause.tenant, &pattern)?;
+        self.plan(cause.tenant, &pattern)?;
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
         for number in found {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
             let Some(mut flow) = flows.get(number).cloned() else { continue };
             flow.actions = flow_mod.instructions.as_bytes().into();
-            flow.pieces = self.plan_v13(cause.tenant, &flow)?;
+            flow.pieces = self.plan(cause.tenant, &flow)?;
             changed.push((number, flow));
         }
-        let one_for_one = flow_mod.cookie_mask == 0;
+        let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let any = !changed.is_empty();
         for (number, flow) in changed {
+            let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
             self.put_flow(cause, number, flow.clone());
             if !one_for_one {
-                for piece in &flow.pieces {
-                    self.submit_piece(cause, number, &flow, piece, Change::Modify, NO_BUFFER);
-                }
+                let change = Change::Modify;
+                self.submit_pieces(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
             }
         }
         if any && one_for_one {
@@ -158,7 +164,7 @@ impl Switch {
         match_: Match,
     ) -> Result<(), ErrorCode> {
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
-        let one_for_one = flow_mod.cookie_mask == 0;
+        let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let mut any = false;
         for number in found {
             let state = &self.tenants[cause.tenant.0 as usize];
@@ -232,6 +238,12 @@ impl Switch {
         .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
         self.submit_change(cause, &message);
         Ok(())
+    }
+
+    /// Whether a change of several entries can go to the switch as the one FLOW_MOD that it is. In a network the number
+    /// of pieces may change with the actions, and a match on a port is another there.
+    fn is_one_for_one(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> bool {
+        flow_mod.cookie_mask == 0 && self.tenants[tenant.0 as usize].network.is_none()
     }
 
     fn meant_by_v13(

@@ -2,21 +2,32 @@
 
 use super::flow_mod::owner_of;
 use super::unreadable;
-use crate::flows::Flow;
+use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::switch::{Asynchronous, Switch};
-use openflow::ErrorCode;
+use crate::switch::{Asynchronous, Cause, Change, Switch};
+use crate::time::{Duration, Instant};
+use alloc::vec::Vec;
+use flowspace::Match as Space;
 use openflow::v13::{FlowModFlags, FlowRemoved, FlowRemovedReason, Match};
+use openflow::{ErrorCode, NO_BUFFER};
 
 impl Switch {
     /// The switch has removed an entry.
-    pub(crate) fn flow_removed_v13(&mut self, body: &[u8]) -> Result<(), ErrorCode> {
+    pub(crate) fn flow_removed_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = FlowRemoved::parse(body).map_err(unreadable)?;
         let Some(cookie) = owner_of(removed.cookie) else { return Ok(()) };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
-        if let Some(leaving) = state.leaving.remove(&cookie.number) {
-            self.tell_removed_v13(tenant, &leaving.flow, &removed);
+        if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
+            leaving.pieces = leaving.pieces.saturating_sub(1);
+            if leaving.pieces > 0 {
+                count_past(&mut leaving.flow, &removed);
+            } else if let Some(leaving) = state.leaving.remove(&cookie.number) {
+                self.tell_removed_v13(tenant, &leaving.flow, &removed);
+            }
+            return Ok(());
+        }
+        if self.expire_piece_v13(tenant, cookie.number, &removed, now) {
             return Ok(());
         }
         let timed_out = matches!(
@@ -33,6 +44,59 @@ impl Switch {
         Ok(())
     }
 
+    /// One of several pieces of an entry is gone. Says whether the entry stays.
+    ///
+    /// An entry is idle when all its pieces are. One that is idle by itself is installed again at once; when each has
+    /// been idle within one idle time, the entry ends.
+    fn expire_piece_v13(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        removed: &FlowRemoved<'_>,
+        now: Instant,
+    ) -> bool {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let Some(flow) = state.flows.get_mut(number) else { return false };
+        if flow.pieces.len() < 2 {
+            return false;
+        }
+        let wanted = Space::from_v13(&removed.match_).ok();
+        let is_meant = |piece: &Piece| super::read_match(&piece.match_wire) == wanted;
+        let Some(at) = flow.pieces.iter().position(is_meant) else { return true };
+        count_past(flow, removed);
+        let (idle_timeout, priority, table) = (flow.idle_timeout, flow.priority, flow.table);
+        if removed.reason != FlowRemovedReason::IDLE_TIMEOUT {
+            let piece = flow.pieces.remove(at);
+            state.flows.forget_piece(table, priority, &piece);
+            return true;
+        }
+        let (piece, pieces) = (flow.pieces[at].clone(), flow.pieces.len());
+        let flow = flow.clone();
+        let (since, idle) = state.idle.entry(number).or_insert((now, Vec::new()));
+        if now - *since > Duration::from_secs(u64::from(idle_timeout) + 1) {
+            *since = now;
+            idle.clear();
+        }
+        if !idle.contains(&piece.match_wire) {
+            idle.push(piece.match_wire.clone());
+        }
+        let cause = Cause::own(tenant, now);
+        if idle.len() < pieces {
+            self.submit_piece(&cause, number, &flow, &piece, Change::Add, NO_BUFFER);
+            return true;
+        }
+        state.idle.remove(&number);
+        for other in flow.pieces.iter().filter(|other| **other != piece) {
+            self.submit_piece(&cause, number, &flow, other, Change::Delete, NO_BUFFER);
+        }
+        if let Some(flow) = self.drop_flow(tenant, number) {
+            // What this piece has counted is in already.
+            let last = FlowRemoved { packet_count: 0, byte_count: 0, ..*removed };
+            self.tell_removed_v13(tenant, &flow, &last);
+        }
+        true
+    }
+
     fn tell_removed_v13(&mut self, tenant: TenantIndex, flow: &Flow, last: &FlowRemoved<'_>) {
         if !FlowModFlags(flow.flags).contains(FlowModFlags::SEND_FLOW_REM) {
             return;
@@ -44,6 +108,8 @@ impl Switch {
             table_id: flow.table,
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,
+            packet_count: last.packet_count.saturating_add(flow.past_packets),
+            byte_count: last.byte_count.saturating_add(flow.past_bytes),
             ..*last
         };
         self.notify(tenant, Asynchronous::FlowRemoved(last.reason.0), |out| {
@@ -68,4 +134,9 @@ impl Switch {
         };
         self.tell_removed_v13(tenant, flow, &last);
     }
+}
+
+fn count_past(flow: &mut Flow, removed: &FlowRemoved<'_>) {
+    flow.past_packets = flow.past_packets.saturating_add(removed.packet_count);
+    flow.past_bytes = flow.past_bytes.saturating_add(removed.byte_count);
 }

@@ -166,11 +166,17 @@ impl Switch {
         buckets: List<'_, Bucket<'_>>,
     ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
         let mut out = ListBuf::<Bucket<'static>>::new();
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
         for bucket in buckets {
-            let watched = bucket.watch_port;
-            if watched != PortNo::ANY && !self.view.sees_port(tenant, watched.0) {
-                return Err(code::GROUP_MOD_FAILED_BAD_WATCH);
-            }
+            let watch_port = match (bucket.watch_port, network) {
+                (PortNo::ANY, _) => PortNo::ANY,
+                (watched, Some(network)) => {
+                    let physical = network.physical(watched.0);
+                    PortNo(physical.ok_or(code::GROUP_MOD_FAILED_BAD_WATCH)?)
+                }
+                (watched, None) if self.view.sees_port(tenant, watched.0) => watched,
+                _ => return Err(code::GROUP_MOD_FAILED_BAD_WATCH),
+            };
             let watch_group = match bucket.watch_group {
                 GROUP_ANY => GROUP_ANY,
                 number => {
@@ -179,9 +185,14 @@ impl Switch {
                 }
             };
             let mut actions = Vec::new();
-            self.translate_bucket_v13(tenant, group, bucket.actions, &mut actions)?;
+            match network {
+                Some(network) => {
+                    self.network_bucket_v13(tenant, network, group, bucket.actions, &mut actions)?;
+                }
+                None => self.translate_bucket_v13(tenant, group, bucket.actions, &mut actions)?,
+            }
             let actions = List::parse(&actions).map_err(super::unreadable)?;
-            out.push(Bucket { watch_group, actions, ..bucket });
+            out.push(Bucket { watch_port, watch_group, actions, ..bucket });
         }
         Ok(out)
     }

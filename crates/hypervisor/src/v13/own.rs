@@ -1,44 +1,47 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
-use super::{METADATA_TENANT, metadata_of};
+use super::{METADATA_NETWORK, METADATA_TENANT, metadata_at, metadata_of};
 use crate::cookie::Cookie;
 use crate::lldp;
-use crate::pending::Awaits;
-use crate::queue::Class;
-use crate::switch::{Held, Switch};
-use crate::time::Instant;
+use crate::network::{at_hop, at_port, number_of};
+use crate::switch::{Own, Switch};
 use alloc::vec::Vec;
+use fabric::MacAddress;
+use fabric::embedding::{Exit, PortKind};
+use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::v13::{
-    Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, Instruction, MatchBuf, PortNo,
+    Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, Instruction, MatchBuf, OxmField, PortNo,
 };
 use openflow::{List, ListBuf};
 
-/// Above all entries for tenants: link probes come to the hypervisor first.
-const PROBES: u16 = u16::MAX;
+/// What bears a tag of a virtual link, above all: also a tenant's own link probes.
+const TAGGED: u16 = u16::MAX;
+/// Frames of known hosts at an edge port that several networks share.
+const HOSTS: u16 = u16::MAX - 1;
+/// Whatever comes in at an edge port of a network.
+const EDGES: u16 = u16::MAX - 2;
+/// Above all entries for slices: link probes come to the hypervisor first.
+const PROBES: u16 = u16::MAX - 3;
+/// A tag where none should be.
+const STRAY: u16 = u16::MAX - 4;
 /// The highest priority of entries for tenants.
 const HIGHEST: u16 = u16::MAX - 16;
 
-/// An entry of table 0.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Own {
-    match_: Match,
-    priority: u16,
-    instructions: Vec<u8>,
-}
-
 impl Switch {
     /// What table 0 has to hold: the ranks of flowspace entries as priorities, as few as needed.
-    fn wanted_own(&self) -> Vec<Own> {
+    pub(crate) fn wanted_own_v13(&self) -> Vec<Own> {
         let probe = Match::exact(Field::DlType, u128::from(lldp::ETHERTYPE));
         let mut to_us = ListBuf::<Action<'static>>::new();
         to_us.push(Action::Output { port: PortNo::CONTROLLER, max_len: CONTROLLER_NO_BUFFER });
         let mut instructions = Vec::new();
         Instruction::ApplyActions(to_us.as_list()).write(&mut instructions);
-        let mut wanted = Vec::from([Own { match_: probe, priority: PROBES, instructions }]);
+        let mut wanted =
+            Vec::from([Own { match_: probe, priority: PROBES, actions: instructions }]);
+        self.add_networks(&mut wanted);
         let mut priority = HIGHEST;
         let mut level: Vec<usize> = Vec::new();
-        let ranked = self.view.ranked();
+        let ranked = self.view.slices();
         for (rank, (match_, tenant)) in ranked.iter().enumerate() {
             // A new level begins where an entry overlaps one of another tenant in the level before it.
             let collides = level
@@ -54,80 +57,98 @@ impl Switch {
             Instruction::WriteMetadata { metadata: metadata_of(id), mask: METADATA_TENANT }
                 .write(&mut instructions);
             Instruction::GotoTable(1).write(&mut instructions);
-            wanted.push(Own { match_: *match_, priority, instructions });
+            wanted.push(Own { match_: *match_, priority, actions: instructions });
         }
         wanted
     }
 
-    /// After a new connection: what is held is kept, what is missing is installed, what is no longer wanted goes.
-    /// Gives the numbers of each.
-    pub(crate) fn reconcile_own(&mut self, held: &[&Held], now: Instant) -> (usize, usize, usize) {
-        self.own = held
-            .iter()
-            .filter(|held| held.table == 0)
-            .map(|held| Own {
-                match_: held.match_,
-                priority: held.priority,
-                instructions: held.actions.clone(),
-            })
-            .collect();
-        self.bring_own(now)
-    }
-
-    /// After a new policy.
-    pub(crate) fn resync_own(&mut self, now: Instant) {
-        self.resync_numbers(now);
-        self.bring_own(now);
-    }
-
-    fn bring_own(&mut self, now: Instant) -> (usize, usize, usize) {
-        let wanted = self.wanted_own();
-        let held = core::mem::take(&mut self.own);
-        let same = |a: &Own, b: &Own| a.match_ == b.match_ && a.priority == b.priority;
-        let (mut kept, mut installed, mut removed) = (0, 0, 0);
-        for own in &held {
-            if !wanted.iter().any(|w| same(w, own)) {
-                self.send_own_entry(own, FlowModCommand::DELETE_STRICT, now);
-                removed += 1;
+    /// How packets of networks come in, and pass through.
+    fn add_networks(&self, wanted: &mut Vec<Own>) {
+        let Some(map) = self.policy.maps.get(&self.dpid) else { return };
+        for (id, member) in &map.members {
+            for (&number, port) in member.ports.iter().filter(|(_, port)| port.up) {
+                let (matches, priority, strip) = match &port.kind {
+                    PortKind::Edge { port, hosts } if hosts.is_empty() => {
+                        (Vec::from([at_port(port.get())]), EDGES, false)
+                    }
+                    PortKind::Edge { port, hosts } => {
+                        let at = |host: &MacAddress| {
+                            at_port(port.get()).with(Field::DlSrc, number_of(*host))
+                        };
+                        (hosts.iter().map(at).collect(), HOSTS, false)
+                    }
+                    PortKind::Link { receives, .. } => {
+                        (receives.iter().map(at_hop).collect(), TAGGED, true)
+                    }
+                    PortKind::Remote { .. } => continue,
+                };
+                let mut instructions = Vec::new();
+                if strip {
+                    apply(&[Action::PopVlan], &mut instructions);
+                }
+                let metadata = metadata_at(*id, number);
+                Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }
+                    .write(&mut instructions);
+                Instruction::GotoTable(1).write(&mut instructions);
+                for match_ in matches {
+                    let actions = instructions.clone();
+                    wanted.push(Own { match_, priority, actions });
+                }
             }
         }
-        for own in &wanted {
-            let there = held.iter().find(|h| same(h, own));
-            if there.is_some_and(|h| super::actions::same(&h.instructions, &own.instructions)) {
-                kept += 1;
-            } else {
-                self.send_own_entry(own, FlowModCommand::ADD, now);
-                installed += 1;
-            }
+        for transit in &map.transit {
+            let mut actions = Vec::new();
+            let port = match transit.to {
+                Exit::Next(hop) => {
+                    let vid = u128::from(hop.tag.get()) | VLAN_PRESENT;
+                    super::network::set(OxmField::VLAN_VID, vid, &mut actions);
+                    hop.port
+                }
+                Exit::Edge(port) => {
+                    Action::PopVlan.write(&mut actions);
+                    port
+                }
+            };
+            let back = port == transit.from.port;
+            let port = if back { PortNo::IN_PORT } else { PortNo(port.get()) };
+            Action::Output { port, max_len: 0 }.write(&mut actions);
+            let mut instructions = Vec::new();
+            Instruction::ApplyActions(List::parse(&actions).unwrap_or_default())
+                .write(&mut instructions);
+            let match_ = at_hop(&transit.from);
+            wanted.push(Own { match_, priority: TAGGED, actions: instructions });
         }
-        self.own = wanted;
-        (kept, installed, removed)
+        for match_ in crate::view::reserved(&self.policy) {
+            wanted.push(Own { match_, priority: STRAY, actions: Vec::new() });
+        }
     }
+}
 
-    fn send_own_entry(&mut self, own: &Own, command: FlowModCommand, now: Instant) {
-        let mut fields = MatchBuf::new();
-        let mut message = Vec::new();
-        let instructions = match command {
-            FlowModCommand::ADD => List::parse(&own.instructions).unwrap_or_default(),
-            _ => List::EMPTY,
-        };
-        let written = own.match_.to_v13(&mut fields).is_ok()
-            && FlowMod {
-                cookie: Cookie { tenant: Cookie::OWN, number: 0 }.to_wire(),
-                table_id: 0,
-                command,
-                priority: own.priority,
-                match_: fields.as_match(),
-                instructions,
-                ..FlowMod::default()
-            }
-            .write_message(0, &mut message)
-            .is_ok();
-        if written {
-            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
-        } else {
-            // An entry that 1.3 cannot say selects nothing here; `weir check` tells.
-            self.counters.unexpected += 1;
-        }
+fn apply(actions: &[Action<'static>], out: &mut Vec<u8>) {
+    let mut list = ListBuf::<Action<'static>>::new();
+    for action in actions {
+        list.push(*action);
     }
+    Instruction::ApplyActions(list.as_list()).write(out);
+}
+
+/// Appends the FLOW_MOD that adds or removes an entry of table 0. False for a match that 1.3 cannot say.
+pub(crate) fn write_entry(own: &Own, add: bool, out: &mut Vec<u8>) -> bool {
+    let mut fields = MatchBuf::new();
+    let (command, instructions) = match add {
+        true => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
+        false => (FlowModCommand::DELETE_STRICT, List::EMPTY),
+    };
+    own.match_.to_v13(&mut fields).is_ok()
+        && FlowMod {
+            cookie: Cookie { tenant: Cookie::OWN, number: 0 }.to_wire(),
+            table_id: 0,
+            command,
+            priority: own.priority,
+            match_: fields.as_match(),
+            instructions,
+            ..FlowMod::default()
+        }
+        .write_message(0, out)
+        .is_ok()
 }

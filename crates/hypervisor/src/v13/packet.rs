@@ -2,7 +2,7 @@
 
 use super::actions::Packets;
 use super::flow_mod::owner_of;
-use super::{METADATA_TENANT, unreadable};
+use super::{METADATA_NETWORK, METADATA_TENANT, unreadable};
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::lldp;
@@ -65,6 +65,7 @@ impl Switch {
             .and_then(|oxm| oxm.number())
             .map_or(0, |metadata| metadata as u64);
         let mut seen = Seen { packet, in_port, metadata: metadata & !METADATA_TENANT };
+        let mut key = key;
         seen.packet.table_id = packet.table_id.saturating_sub(1);
         seen.packet.cookie = NO_COOKIE;
         let entry = owner_of(packet.cookie);
@@ -76,6 +77,15 @@ impl Switch {
             self.counters.nobody += 1;
             return Ok(());
         };
+        if self.tenants[tenant.0 as usize].network.is_some() {
+            let Some(port) = self.network_entry_v13(tenant, metadata, &key) else {
+                self.counters.nobody += 1;
+                return Ok(());
+            };
+            seen.in_port = port;
+            seen.metadata = metadata & !METADATA_NETWORK;
+            key.set(Field::InPort, u128::from(port));
+        }
         let state = &self.tenants[tenant.0 as usize];
         if let Some(flow) = entry.and_then(|cookie| state.flows.get(cookie.number)) {
             seen.packet.cookie = flow.cookie;
@@ -85,7 +95,8 @@ impl Switch {
             }
         }
         self.deliver_v13(tenant, &seen, &key, true, now);
-        if self.view.has_readers() {
+        let is_slice = self.tenants[tenant.0 as usize].network.is_none();
+        if is_slice && self.view.has_readers() {
             self.deliver_to_readers(owner, &key, |switch, reader| {
                 let mut copy = Seen { packet: seen.packet, ..seen };
                 copy.packet.cookie = NO_COOKIE;
@@ -156,12 +167,14 @@ impl Switch {
     pub(crate) fn packet_out_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
+        let network = self.tenants[tenant.0 as usize].network.clone();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
                 return Err(code::BAD_REQUEST_BAD_PACKET);
             }
             let in_port = match packet.in_port {
                 PortNo::CONTROLLER | PortNo::ANY => None,
+                port if network.is_some() => Some(port.0),
                 port if self.view.sees_port(tenant, port.0) => Some(port.0),
                 _ => return Err(code::BAD_REQUEST_BAD_PORT),
             };
@@ -175,8 +188,20 @@ impl Switch {
         };
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
-        let built =
-            self.build_packet_out_v13(request, &packet, &key, in_port, physical, &mut message);
+        let built = match &network {
+            None => {
+                self.build_packet_out_v13(request, &packet, &key, in_port, physical, &mut message)
+            }
+            Some(network) => self
+                .network_entered_v13(network, in_port.map_or(PortNo::ANY, PortNo))
+                .and_then(|entered| {
+                    let out = &mut message;
+                    let key = &key;
+                    self.build_network_packet_out_v13(
+                        request, network, &packet, key, entered, physical, out,
+                    )
+                }),
+        };
         if built.is_ok() {
             if physical != NO_BUFFER {
                 self.tenants[tenant.0 as usize].buffers.take(packet.buffer_id);

@@ -1,6 +1,7 @@
 //! MULTIPART: every question answered for the tenant, from its own tables and the switch's counts.
 
 use super::flow_mod::{owner_of, physical_table, sends_to};
+use super::network::statistics::port_statistics;
 use super::{METADATA_TENANT, metadata_of, unreadable};
 use crate::ids::TenantIndex;
 use crate::pending::{Awaits, Purpose};
@@ -49,24 +50,33 @@ impl Switch {
             }
             MultipartRequestBody::Aggregate(filter) => {
                 // The switch can add up by itself, unless the tenant's cookies are a part of the question.
-                let by_switch = filter.cookie_mask == 0;
+                let is_slice = self.tenants[tenant.0 as usize].network.is_none();
+                let by_switch = filter.cookie_mask == 0 && is_slice;
                 let type_ = if by_switch { MultipartType::AGGREGATE } else { MultipartType::FLOW };
                 let question = self.flow_question_v13(tenant, &filter, by_switch)?;
                 self.collect(request, type_.0, Share::Tenant, &question, LONG);
             }
             MultipartRequestBody::PortStats { port_no } => {
-                if port_no != PortNo::ANY && !self.view.sees_port(tenant, port_no.0) {
+                if port_no != PortNo::ANY && !self.has_port(tenant, port_no.0) {
                     return Err(code::BAD_REQUEST_BAD_PORT);
                 }
+                let is_network = self.tenants[tenant.0 as usize].network.is_some();
+                let port_no = if is_network { PortNo::ANY } else { port_no };
                 self.ask_switch(request, MultipartRequestBody::PortStats { port_no }, 1)?;
             }
             MultipartRequestBody::Queue { port_no, queue_id } => {
-                if port_no != PortNo::ANY && !self.view.sees_port(tenant, port_no.0) {
+                if port_no != PortNo::ANY && !self.has_port(tenant, port_no.0) {
                     return Err(code::QUEUE_OP_FAILED_BAD_PORT);
                 }
-                let allowed = &self.tenants[tenant.0 as usize].queues;
-                if queue_id != QUEUE_ALL && !allowed.contains(&queue_id) {
+                let state = &self.tenants[tenant.0 as usize];
+                let is_network = state.network.is_some();
+                if queue_id != QUEUE_ALL && (is_network || !state.queues.contains(&queue_id)) {
                     return Err(code::QUEUE_OP_FAILED_BAD_QUEUE);
+                }
+                if is_network {
+                    // Virtual ports have no queues.
+                    self.collect(request, MultipartType::QUEUE.0, Share::Tenant, &[], 1);
+                    return Ok(());
                 }
                 self.ask_switch(request, MultipartRequestBody::Queue { port_no, queue_id }, 1)?;
             }
@@ -181,6 +191,12 @@ impl Switch {
                 MultipartReply::from(MultipartReplyBody::Aggregate(sum))
                     .write_message(xid, &mut out)
             }
+            MultipartRequestBody::PortStats { port_no }
+                if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() =>
+            {
+                let counted = port_statistics(network, port_no, answers);
+                write_parts(self.version, type_, xid, counted.into_iter(), &mut out)
+            }
             MultipartRequestBody::PortStats { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
                 let seen = all.iter().filter(|port| self.view.sees_port(tenant, port.port_no.0));
@@ -214,7 +230,7 @@ impl Switch {
                 write_parts(self.version, type_, xid, own, &mut out)
             }
             MultipartRequestBody::TableFeatures(_) => {
-                let tables = super::features::of_tenant(answers);
+                let tables = super::features::of_tenant(answers, self.metadata_kept(tenant));
                 write_parts(self.version, type_, xid, tables.iter().map(Vec::as_slice), &mut out)
             }
             // Aggregates, features and experimenters' answers are one structure each.
@@ -236,6 +252,9 @@ impl Switch {
         answers: &[u8],
     ) -> Vec<FlowStats<'_>> {
         let state = &self.tenants[tenant.0 as usize];
+        if state.network.is_some() {
+            return self.network_flow_statistics_v13(tenant, filter, answers);
+        }
         let Ok(wanted) = Match::from_v13(&filter.match_) else { return Vec::new() };
         let mut found = Vec::new();
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
@@ -277,9 +296,15 @@ impl Switch {
         if filter.table_id != TABLE_ALL && filter.table_id >= self.tenant_tables() {
             return Err(code::BAD_REQUEST_BAD_TABLE_ID);
         }
-        let wanted = Match::from_v13(&filter.match_).map_err(|error| error.error_code())?;
+        let mut wanted = Match::from_v13(&filter.match_).map_err(|error| error.error_code())?;
+        let mut out_port = filter.out_port;
+        if self.tenants[tenant.0 as usize].network.is_some() {
+            // Ports have other numbers on the switch: the answer is filtered.
+            wanted = wanted.without(Field::InPort);
+            out_port = PortNo::ANY;
+        }
         let (value, mask) = wanted.get(Field::Metadata);
-        if mask & u128::from(METADATA_TENANT) != 0 {
+        if mask & u128::from(self.metadata_kept(tenant)) != 0 {
             return Err(code::BAD_MATCH_BAD_MASK);
         }
         let id = self.tenants[tenant.0 as usize].id;
@@ -302,7 +327,7 @@ impl Switch {
         };
         let filter = FlowStatsRequest {
             table_id: physical_table(filter.table_id),
-            out_port: filter.out_port,
+            out_port,
             out_group,
             cookie: 0,
             cookie_mask: 0,
@@ -331,11 +356,13 @@ impl Switch {
 
     fn describe_v13(&mut self, request: &Request<'_>) {
         let name = self.tenants[request.tenant.0 as usize].name.clone();
-        let serial = alloc::format!("{:016x}", self.dpid);
+        let serial = alloc::format!("{:016x}", self.datapath_of(request.tenant));
+        let is_network = self.tenants[request.tenant.0 as usize].network.is_some();
+        let hw_desc = if is_network { "virtual switch" } else { "slice of an OpenFlow switch" };
         self.reply(request, |_, out| {
             MultipartReply::from(MultipartReplyBody::Desc(DescStats {
                 mfr_desc: Text::new("Weir"),
-                hw_desc: Text::new("slice of an OpenFlow switch"),
+                hw_desc: Text::new(hw_desc),
                 sw_desc: Text::new(concat!("weir ", env!("CARGO_PKG_VERSION"))),
                 serial_num: Text::new(serial.as_str()),
                 dp_desc: Text::new(name.as_str()),
@@ -365,10 +392,9 @@ impl Switch {
     }
 
     fn port_descriptions(&mut self, request: &Request<'_>) {
-        let ports = self.visible_ports(request.tenant);
+        let ports = self.described_ports(request.tenant);
         self.reply(request, |switch, out| {
-            let seen =
-                ports.iter().filter_map(|port| switch.ports.get(port)).map(|p| p.wire.as_slice());
+            let seen = ports.values().map(Vec::as_slice);
             write_parts(switch.version, MultipartType::PORT_DESC.0, request.header.xid, seen, out)
         });
     }

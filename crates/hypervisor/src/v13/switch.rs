@@ -14,7 +14,7 @@ use openflow::v13::{
     Port, PortMod, PortNo, PortReason, PortStatus, QueueGetConfigReply, QueueGetConfigRequest,
     Role, RoleBody, SwitchConfig, TABLE_ALL, TableMod,
 };
-use openflow::{ErrorCode, ListBuf};
+use openflow::{ErrorCode, List, ListBuf};
 
 /// A port's number in the core, and what is kept of it.
 pub(crate) fn known(port: &Port) -> (u32, Known) {
@@ -28,7 +28,7 @@ impl Switch {
     pub(crate) fn features_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         self.reply(request, |switch, out| {
             FeaturesReply {
-                datapath_id: switch.dpid,
+                datapath_id: switch.datapath_of(request.tenant),
                 n_buffers: switch.features.n_buffers.min(crate::buffers::CAPACITY as u32),
                 n_tables: switch.tenant_tables(),
                 auxiliary_id: 0,
@@ -68,7 +68,8 @@ impl Switch {
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
-            if self.view.sees_port(tenant, number) {
+            let is_slice = self.tenants[at].network.is_none();
+            if is_slice && self.view.sees_port(tenant, number) {
                 self.notify(tenant, Asynchronous::PortStatus(status.reason.0), |out| {
                     status.write_message(0, out)
                 });
@@ -77,10 +78,25 @@ impl Switch {
         Ok(())
     }
 
+    /// Whether a tenant's switch has the port.
+    pub(crate) fn has_port(&self, tenant: TenantIndex, number: u32) -> bool {
+        match &self.tenants[tenant.0 as usize].network {
+            Some(network) => network.ports.contains_key(&number),
+            None => self.view.sees_port(tenant, number),
+        }
+    }
+
     /// A port belongs to a tenant as a whole or is not its to configure.
     pub(crate) fn port_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
         let number = port_mod.port_no.0;
+        if let Some(network) = &self.tenants[request.tenant.0 as usize].network {
+            // What a virtual port stands on is the operator's to configure.
+            return Err(match network.ports.contains_key(&number) {
+                true => code::PORT_MOD_FAILED_EPERM,
+                false => code::PORT_MOD_FAILED_BAD_PORT,
+            });
+        }
         if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
             return Err(code::PORT_MOD_FAILED_BAD_PORT);
         }
@@ -104,8 +120,16 @@ impl Switch {
     /// The queues of a port that the tenant sees.
     pub(crate) fn queue_config_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let asked = QueueGetConfigRequest::parse(request.body()).map_err(unreadable)?;
-        if asked.port != PortNo::ANY && !self.view.sees_port(request.tenant, asked.port.0) {
+        if asked.port != PortNo::ANY && !self.has_port(request.tenant, asked.port.0) {
             return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+        }
+        if self.tenants[request.tenant.0 as usize].network.is_some() {
+            // Virtual ports have no queues.
+            self.reply(request, |_, out| {
+                QueueGetConfigReply { port: asked.port, queues: List::EMPTY }
+                    .write_message(request.header.xid, out)
+            });
+            return Ok(());
         }
         self.forward_request(request, Awaits::Reply, Class::Other, request.frame);
         Ok(())
@@ -219,7 +243,7 @@ impl Switch {
         if !tenant.experimenters.contains(&message.experimenter) {
             return Err(code::BAD_REQUEST_BAD_EXPERIMENTER);
         }
-        if !self.view.may_write(request.tenant) {
+        if !self.may_write(request.tenant) {
             return Err(code::BAD_REQUEST_EPERM);
         }
         self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);

@@ -29,7 +29,7 @@ pub fn policy(text: &str) -> Policy {
             tenants[at].flowspace.push(read_entry(entry));
         }
     }
-    Policy { tenants }
+    Policy { tenants, ..Policy::default() }
 }
 
 fn new_tenant(id: u16, name: &str) -> Tenant {

@@ -1,0 +1,243 @@
+//! A tenant's own network, as far as it lies on this switch.
+//!
+//! Slices and networks are two modes of one mapping: a tenant's [`Tenant::network`](crate::tenant::Tenant) says which
+//! one it is in, and decides how its matches, ports and actions become the switch's. Everything else (virtual flow
+//! tables, operations and their undoing, scheduling, statistics, roles) knows no modes.
+//!
+//! ```text
+//!   virtual port          on the switch, coming in                      going out
+//!   edge, whole           in_port                                       OUTPUT
+//!   edge, shared          in_port and the source address of a host      OUTPUT, for frames to the tenant's hosts only
+//!   end of a link         in_port and a tag (VLAN id)                   the tag is set, OUTPUT
+//!   on another member     –                                             the tag of a tunnel is set, OUTPUT
+//! ```
+//! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
+//! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
+//! only then is it known whether the switch has to be told IN_PORT.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use fabric::MacAddress;
+use fabric::embedding::{Hop, Member, PortKind, Tag, VirtualPort};
+use flowspace::field::VLAN_PRESENT;
+use flowspace::{Field, Key, Match};
+use openflow::text::Name;
+use openflow::{ErrorCode, Version, v10, v13};
+
+/// A tenant's virtual switch on this switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Network {
+    /// The virtual switch's datapath id.
+    pub datapath: u64,
+    pub ports: BTreeMap<u32, VirtualPort>,
+    /// Their descriptions, as the tenant is told.
+    pub wires: BTreeMap<u32, Vec<u8>>,
+    crowded: BTreeSet<u32>,
+}
+
+/// How a packet came to the virtual switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entered {
+    /// By any port.
+    Anywhere,
+    /// By this one.
+    Port(u32),
+    /// Out of a controller's hands.
+    Nowhere,
+}
+
+/// How a packet leaves for a virtual port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exit<'a> {
+    /// The switch's port.
+    pub port: u32,
+    pub wire: Wire<'a>,
+}
+
+/// What is done to a packet before it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wire<'a> {
+    /// Nothing.
+    Plain,
+    /// It is marked.
+    Tagged(Tag),
+    /// It leaves only if it is for one of these.
+    Hosts(&'a [MacAddress]),
+}
+
+/// Why a translation has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unsaid {
+    /// It depends on the port of entry.
+    NeedsEntry,
+    Code(ErrorCode),
+}
+
+impl From<ErrorCode> for Unsaid {
+    fn from(code: ErrorCode) -> Self {
+        Unsaid::Code(code)
+    }
+}
+
+impl Network {
+    pub(crate) fn new(member: &Member, version: Version) -> Network {
+        let mut stands = BTreeMap::<u32, usize>::new();
+        for port in member.ports.values().filter_map(physical) {
+            *stands.entry(port).or_default() += 1;
+        }
+        let crowded = stands.into_iter().filter(|(_, count)| *count > 1).map(|(port, _)| port);
+        let wires =
+            member.ports.iter().map(|(&number, port)| (number, wire(number, port, version)));
+        Network {
+            datapath: member.datapath.0,
+            wires: wires.collect(),
+            ports: member.ports.clone(),
+            crowded: crowded.collect(),
+        }
+    }
+
+    /// Ports by which packets come in here: not those of other members.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = u32> + '_ {
+        let here = |port: &VirtualPort| !matches!(port.kind, PortKind::Remote { .. });
+        self.ports.iter().filter(move |(_, port)| here(port)).map(|(&number, _)| number)
+    }
+
+    /// The switch's port that a virtual port stands on.
+    pub(crate) fn physical(&self, number: u32) -> Option<u32> {
+        self.ports.get(&number).and_then(physical)
+    }
+
+    /// Where a packet for the virtual port goes: nowhere if the port is down or the packet came by it. `None` for the
+    /// outer option is a port that there is not.
+    pub(crate) fn exit(&self, number: u32, entered: Entered) -> Option<Option<Exit<'_>>> {
+        let port = self.ports.get(&number)?;
+        if entered == Entered::Port(number) {
+            return Some(None);
+        }
+        Some(exit(port))
+    }
+
+    /// Where a packet goes back to the port by which it came.
+    pub(crate) fn exit_back(&self, number: u32) -> Option<Exit<'_>> {
+        exit(self.ports.get(&number)?)
+    }
+
+    /// Whether the switch has to be told IN_PORT to send by that port.
+    pub(crate) fn is_back(&self, port: u32, entered: Entered) -> Result<bool, Unsaid> {
+        match entered {
+            Entered::Anywhere if self.crowded.contains(&port) => Err(Unsaid::NeedsEntry),
+            Entered::Anywhere | Entered::Nowhere => Ok(false),
+            Entered::Port(number) => Ok(self.physical(number) == Some(port)),
+        }
+    }
+
+    /// What packets look like when they come in by a virtual port; several for a link with a backup, or with hosts.
+    pub(crate) fn arrivals(&self, number: u32) -> Vec<Match> {
+        match self.ports.get(&number).map(|port| &port.kind) {
+            Some(PortKind::Edge { port, hosts }) if hosts.is_empty() => {
+                Vec::from([at_port(port.get())])
+            }
+            Some(PortKind::Edge { port, hosts }) => hosts
+                .iter()
+                .map(|host| at_port(port.get()).with(Field::DlSrc, number_of(*host)))
+                .collect(),
+            Some(PortKind::Link { receives, .. }) => receives.iter().map(at_hop).collect(),
+            Some(PortKind::Remote { .. }) | None => Vec::new(),
+        }
+    }
+
+    /// The virtual port by which a packet came that the switch shows as it came.
+    pub(crate) fn entry_of(&self, key: &Key) -> Option<u32> {
+        self.entries()
+            .find(|number| self.arrivals(*number).iter().any(|arrival| arrival.matches(key)))
+    }
+
+    /// How a packet is to be marked that is made to look as if it came by this port.
+    pub(crate) fn arrival_hop(&self, number: u32) -> Option<Hop> {
+        match &self.ports.get(&number)?.kind {
+            PortKind::Link { receives, sends } => {
+                let active = |hop: &&Hop| sends.is_some_and(|sends| sends.port == hop.port);
+                receives.iter().find(active).or(receives.first()).copied()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Packets that come in at a port.
+pub(crate) fn at_port(port: u32) -> Match {
+    Match::exact(Field::InPort, u128::from(port))
+}
+
+/// Packets that come in at a port with a tag.
+pub(crate) fn at_hop(hop: &Hop) -> Match {
+    at_port(hop.port.get()).with(Field::VlanVid, u128::from(hop.tag.get()) | VLAN_PRESENT)
+}
+
+/// A hardware address as a number.
+pub(crate) fn number_of(address: MacAddress) -> u128 {
+    address.octets().iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
+}
+
+fn exit(port: &VirtualPort) -> Option<Exit<'_>> {
+    if !port.up {
+        return None;
+    }
+    match &port.kind {
+        PortKind::Edge { port, hosts } if hosts.is_empty() => {
+            Some(Exit { port: port.get(), wire: Wire::Plain })
+        }
+        PortKind::Edge { port, hosts } => Some(Exit { port: port.get(), wire: Wire::Hosts(hosts) }),
+        PortKind::Link { sends, .. } | PortKind::Remote { sends } => {
+            sends.map(|hop| Exit { port: hop.port.get(), wire: Wire::Tagged(hop.tag) })
+        }
+    }
+}
+
+fn physical(port: &VirtualPort) -> Option<u32> {
+    match &port.kind {
+        PortKind::Edge { port, .. } => Some(port.get()),
+        PortKind::Link { sends, .. } | PortKind::Remote { sends } => {
+            sends.map(|hop| hop.port.get())
+        }
+    }
+}
+
+/// A port's description on the wire.
+fn wire(number: u32, port: &VirtualPort, version: Version) -> Vec<u8> {
+    let mut out = Vec::new();
+    let kilobits = port.speed.map_or(0, |speed| speed.kilobits_per_second());
+    let speed = u32::try_from(kilobits).unwrap_or(u32::MAX);
+    if version == Version::V1_0 {
+        let state = if port.up { v10::PortState(0) } else { v10::PortState::LINK_DOWN };
+        v10::PhyPort {
+            port_no: v10::PortNo(flowspace::port_to_v10(number).unwrap_or(0)),
+            hw_addr: port.mac,
+            name: Name::new(port.name.as_str()),
+            config: v10::PortConfig(0),
+            state,
+            curr: v10::PortFeatures(0),
+            advertised: v10::PortFeatures(0),
+            supported: v10::PortFeatures(0),
+            peer: v10::PortFeatures(0),
+        }
+        .write(&mut out);
+    } else {
+        let state = if port.up { v13::PortState::LIVE } else { v13::PortState::LINK_DOWN };
+        v13::Port {
+            port_no: v13::PortNo(number),
+            hw_addr: port.mac,
+            name: Name::new(port.name.as_str()),
+            config: v13::PortConfig(0),
+            state,
+            curr: v13::PortFeatures(0),
+            advertised: v13::PortFeatures(0),
+            supported: v13::PortFeatures(0),
+            peer: v13::PortFeatures(0),
+            curr_speed: speed,
+            max_speed: speed,
+        }
+        .write(&mut out);
+    }
+    out
+}

@@ -1,0 +1,59 @@
+//! The hypervisor's own entries on 1.0: what passes through for networks, and nobody's rules are asked.
+
+use crate::cookie::Cookie;
+use crate::network::at_hop;
+use crate::switch::{Own, Switch};
+use alloc::vec::Vec;
+use fabric::embedding::Exit;
+use flowspace::port_to_v10;
+use openflow::List;
+use openflow::v10::{Action, FlowMod, FlowModCommand, PortNo};
+
+/// Above whatever a tenant may say of its own packets; no tenant's entry meets these.
+const TAGGED: u16 = u16::MAX;
+
+impl Switch {
+    /// What the table has to hold beside the tenants' entries.
+    pub(crate) fn wanted_own_v10(&self) -> Vec<Own> {
+        let Some(map) = self.policy.maps.get(&self.dpid) else { return Vec::new() };
+        let entries = map.transit.iter().filter_map(|transit| {
+            let mut actions = Vec::new();
+            let port = match transit.to {
+                Exit::Next(hop) => {
+                    Action::SetVlanVid(hop.tag.get()).write(&mut actions);
+                    hop.port
+                }
+                Exit::Edge(port) => {
+                    Action::StripVlan.write(&mut actions);
+                    port
+                }
+            };
+            let port = match port == transit.from.port {
+                true => PortNo::IN_PORT,
+                false => PortNo(port_to_v10(port.get())?),
+            };
+            Action::Output { port, max_len: 0 }.write(&mut actions);
+            Some(Own { match_: at_hop(&transit.from), priority: TAGGED, actions })
+        });
+        entries.collect()
+    }
+}
+
+/// Appends the FLOW_MOD that adds or removes an entry. False for a match that 1.0 cannot say.
+pub(crate) fn write_entry(own: &Own, add: bool, out: &mut Vec<u8>) -> bool {
+    let Ok(match_) = own.match_.to_v10() else { return false };
+    let (command, actions) = match add {
+        true => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
+        false => (FlowModCommand::DELETE_STRICT, List::EMPTY),
+    };
+    FlowMod {
+        match_,
+        cookie: Cookie { tenant: Cookie::OWN, number: 0 }.to_wire(),
+        command,
+        priority: own.priority,
+        actions,
+        ..FlowMod::default()
+    }
+    .write_message(0, out)
+    .is_ok()
+}

@@ -1,0 +1,413 @@
+//! Networks on OpenFlow 1.3: virtual ports in matches and actions.
+//!
+//! The metadata says by which virtual port a packet came (bits 32 to 47, behind the tenant's number), since table 0 has
+//! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
+//! all headers are the tenant's own.
+
+pub(super) mod packet;
+pub(super) mod statistics;
+
+use super::{METADATA_NETWORK, metadata_at, metadata_of, unreadable};
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::network::{Entered, Exit, Network, Unsaid, Wire};
+use crate::store::Kind;
+use crate::switch::Switch;
+use alloc::vec::Vec;
+use fabric::MacAddress;
+use flowspace::{Field, Match};
+use openflow::error::v13 as code;
+use openflow::v13::{Action, Instruction, MatchBuf, Oxm, OxmField, PortNo};
+use openflow::{Encode, ErrorCode, List};
+
+/// TPID of the tag (IEEE 802.1Q).
+const VLAN: u16 = 0x8100;
+/// OFPVID_PRESENT.
+const PRESENT: u128 = 0x1000;
+
+/// What is known of the packets that a list is applied to.
+#[derive(Clone, Copy)]
+pub(super) struct Packets {
+    pub entered: Entered,
+    /// The destination address, where it is the same for all.
+    pub dl_dst: Option<u128>,
+}
+
+impl Switch {
+    /// The entries on the switch that stand for one of a network's.
+    pub(crate) fn plan_network_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        flow: &Flow,
+    ) -> Result<Vec<Piece>, ErrorCode> {
+        let piece = |entered| self.network_piece_v13(tenant, network, flow, entered);
+        if let Some(port) = flow.match_.exact_value(Field::InPort) {
+            let port = port as u32;
+            if !network.ports.contains_key(&port) {
+                return Err(code::BAD_MATCH_BAD_VALUE);
+            }
+            if !network.entries().any(|entry| entry == port) {
+                // By that port packets come in on another member.
+                return Ok(Vec::new());
+            }
+            return settled(piece(Entered::Port(port))).map(|piece| Vec::from([piece]));
+        }
+        match piece(Entered::Anywhere) {
+            Ok(piece) => Ok(Vec::from([piece])),
+            Err(Unsaid::Code(code)) => Err(code),
+            Err(Unsaid::NeedsEntry) => {
+                network.entries().map(|port| settled(piece(Entered::Port(port)))).collect()
+            }
+        }
+    }
+
+    fn network_piece_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        flow: &Flow,
+        entered: Entered,
+    ) -> Result<Piece, Unsaid> {
+        let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
+        let packets = Packets { entered, dl_dst: flow.match_.exact_value(Field::DlDst) };
+        let mut translated = Vec::new();
+        for instruction in instructions {
+            self.network_instruction_v13(
+                tenant,
+                network,
+                flow.table,
+                packets,
+                instruction,
+                &mut translated,
+            )?;
+        }
+        let match_ = self.network_match_v13(tenant, &flow.match_, entered)?;
+        let mut match_wire = Vec::new();
+        Encode::write(&match_.as_match(), &mut match_wire);
+        Ok(Piece {
+            match_wire: match_wire.into_boxed_slice(),
+            actions: translated.into_boxed_slice(),
+        })
+    }
+
+    fn network_match_v13(
+        &self,
+        tenant: TenantIndex,
+        match_: &Match,
+        entered: Entered,
+    ) -> Result<MatchBuf, ErrorCode> {
+        let id = self.tenants[tenant.0 as usize].id;
+        let (value, mask) = match_.get(Field::Metadata);
+        let (own, own_mask) = match entered {
+            Entered::Port(port) => (metadata_at(id, port), METADATA_NETWORK),
+            _ => (metadata_of(id), super::METADATA_TENANT),
+        };
+        let mut out = MatchBuf::new();
+        match_
+            .without(Field::InPort)
+            .with_masked(Field::Metadata, value | u128::from(own), mask | u128::from(own_mask))
+            .to_v13(&mut out)
+            .map_err(|_| code::BAD_MATCH_BAD_WILDCARDS)?;
+        Ok(out)
+    }
+
+    fn network_instruction_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        table: u8,
+        packets: Packets,
+        instruction: Instruction<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsaid> {
+        match instruction {
+            Instruction::ApplyActions(list) => {
+                let mut actions = Vec::new();
+                self.network_actions_v13(tenant, network, packets, list, &mut actions)?;
+                Instruction::ApplyActions(List::parse(&actions).map_err(unreadable)?).write(out);
+                Ok(())
+            }
+            Instruction::WriteActions(list) => {
+                let mut actions = Vec::new();
+                self.network_set_v13(tenant, network, packets, list, &mut actions)?;
+                Instruction::WriteActions(List::parse(&actions).map_err(unreadable)?).write(out);
+                Ok(())
+            }
+            other => Ok(self.plain_instruction_v13(tenant, table, other, out)?),
+        }
+    }
+
+    /// A list that is carried out in order.
+    pub(super) fn network_actions_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        mut packets: Packets,
+        actions: List<'_, Action<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsaid> {
+        for action in actions {
+            self.network_action_v13(tenant, network, &mut packets, action, out)?;
+        }
+        Ok(())
+    }
+
+    fn network_action_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        packets: &mut Packets,
+        action: Action<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsaid> {
+        match action {
+            Action::Output { port, max_len } => {
+                self.network_output_v13(network, *packets, port, max_len, out)?;
+            }
+            Action::Group(number) => self.network_group_v13(tenant, number, out)?,
+            other => {
+                self.check_action(tenant, &other)?;
+                if let Action::SetField(oxm) = other
+                    && oxm.basic() == Some(OxmField::ETH_DST)
+                {
+                    packets.dl_dst = oxm.number();
+                }
+                other.write(out);
+            }
+        }
+        Ok(())
+    }
+
+    fn network_group_v13(
+        &self,
+        tenant: TenantIndex,
+        number: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        let known = self.numbers(tenant, Kind::Group).get(number);
+        Action::Group(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?.physical).write(out);
+        Ok(())
+    }
+
+    fn network_output_v13(
+        &self,
+        network: &Network,
+        packets: Packets,
+        port: PortNo,
+        max_len: u16,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsaid> {
+        let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
+        match port {
+            PortNo::CONTROLLER => {
+                Action::Output { port, max_len }.write(out);
+                Ok(())
+            }
+            PortNo::IN_PORT => match packets.entered {
+                Entered::Anywhere => Err(Unsaid::NeedsEntry),
+                Entered::Nowhere => Err(bad),
+                Entered::Port(number) => match network.exit_back(number) {
+                    Some(exit) => leave(network, packets, exit, out),
+                    None => Ok(()),
+                },
+            },
+            PortNo::FLOOD | PortNo::ALL => {
+                for &number in network.ports.keys() {
+                    if let Some(Some(exit)) = network.exit(number, packets.entered) {
+                        leave(network, packets, exit, out)?;
+                    }
+                }
+                Ok(())
+            }
+            PortNo(number) => match network.exit(number, packets.entered).ok_or(bad)? {
+                Some(exit) => leave(network, packets, exit, out),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// An action set: merged with others and carried out at the end of the pipeline, so nothing can be done to a packet
+    /// for one port alone. By the end of a link a set cannot send; APPLY_ACTIONS and groups can.
+    fn network_set_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        packets: Packets,
+        actions: List<'_, Action<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsaid> {
+        for action in actions {
+            match action {
+                Action::Output { port: PortNo::CONTROLLER, .. } => action.write(out),
+                Action::Output { port, .. } => {
+                    let mut sent = Vec::new();
+                    self.network_output_v13(network, packets, port, 0, &mut sent)?;
+                    let sent_list = List::<Action<'_>>::parse(&sent).map_err(unreadable)?;
+                    if !sent_list.iter().all(|action| matches!(action, Action::Output { .. }))
+                        || sent_list.iter().count() > 1
+                    {
+                        return Err(Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT));
+                    }
+                    out.extend_from_slice(&sent);
+                }
+                Action::Group(number) => self.network_group_v13(tenant, number, out)?,
+                other => {
+                    self.check_action(tenant, &other)?;
+                    other.write(out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A bucket: its actions are a set, carried out on a copy of a packet that may have come by any port.
+    pub(crate) fn network_bucket_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        group: u32,
+        actions: List<'_, Action<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        let packets = Packets { entered: Entered::Anywhere, dl_dst: None };
+        let mut sent = Vec::new();
+        let mut changes_vlan = false;
+        for action in actions {
+            match action {
+                Action::Output { port: PortNo::CONTROLLER, .. } => action.write(&mut sent),
+                Action::Output { port, .. } => {
+                    if matches!(port, PortNo::FLOOD | PortNo::ALL) {
+                        return Err(code::BAD_ACTION_BAD_OUT_PORT);
+                    }
+                    let done = self.network_output_v13(network, packets, port, 0, &mut sent);
+                    // Which way it goes depends on the port of entry, and a bucket does not know it.
+                    done.map_err(|unsaid| match unsaid {
+                        Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
+                        Unsaid::Code(code) => code,
+                    })?;
+                }
+                Action::Group(number) if number == group => {
+                    return Err(code::GROUP_MOD_FAILED_LOOP);
+                }
+                Action::Group(number) => self.network_group_v13(tenant, number, &mut sent)?,
+                other => {
+                    self.check_action(tenant, &other)?;
+                    changes_vlan |= is_about_vlan(&other);
+                    other.write(out);
+                }
+            }
+        }
+        let leaving = List::<Action<'_>>::parse(&sent).map_err(unreadable)?;
+        for action in leaving {
+            // The packet is a copy, so the tag needs not be taken from it again.
+            if action == Action::PopVlan {
+                continue;
+            }
+            if changes_vlan && is_about_vlan(&action) {
+                // In a set there is one VLAN id and one PUSH_VLAN.
+                return Err(code::BAD_ACTION_UNSUPPORTED_ORDER);
+            }
+            action.write(out);
+        }
+        Ok(())
+    }
+
+    /// Appends what makes a packet that is sent out look as if it came by a virtual port, and sends it to the tables.
+    pub(super) fn network_enter_v13(
+        &self,
+        network: &Network,
+        number: u32,
+        source: Option<MacAddress>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        use fabric::embedding::PortKind;
+        let port = network.ports.get(&number).ok_or(code::BAD_REQUEST_BAD_PORT)?;
+        let table = Action::Output { port: PortNo::TABLE, max_len: 0 };
+        match &port.kind {
+            PortKind::Edge { hosts, .. } => {
+                if !hosts.is_empty() && !source.is_some_and(|source| hosts.contains(&source)) {
+                    return Err(code::BAD_ACTION_EPERM);
+                }
+                table.write(out);
+            }
+            PortKind::Link { .. } => {
+                let hop = network.arrival_hop(number).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+                push(hop.tag.get(), out);
+                table.write(out);
+                Action::PopVlan.write(out);
+            }
+            PortKind::Remote { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
+        }
+        Ok(())
+    }
+}
+
+/// Appends what sends a packet by an exit, and leaves it as it was for what comes after.
+fn leave(
+    network: &Network,
+    packets: Packets,
+    exit: Exit<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Unsaid> {
+    let back = network.is_back(exit.port, packets.entered)?;
+    let port = if back { PortNo::IN_PORT } else { PortNo(exit.port) };
+    let send = Action::Output { port, max_len: 0 };
+    match exit.wire {
+        Wire::Plain => send.write(out),
+        Wire::Tagged(tag) => {
+            push(tag.get(), out);
+            send.write(out);
+            Action::PopVlan.write(out);
+        }
+        Wire::Hosts(hosts) => {
+            // The wire leads to other tenants too: what is for everybody goes to each of the tenant's own.
+            let dl_dst = packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+            let known = |host: &MacAddress| crate::network::number_of(*host);
+            if dl_dst >> 40 & 1 == 0 {
+                if hosts.iter().any(|host| known(host) == dl_dst) {
+                    send.write(out);
+                }
+                return Ok(());
+            }
+            for host in hosts {
+                set(OxmField::ETH_DST, known(host), out);
+                send.write(out);
+            }
+            set(OxmField::ETH_DST, dl_dst, out);
+        }
+    }
+    Ok(())
+}
+
+/// Appends the marking of a packet.
+pub(super) fn push(tag: u16, out: &mut Vec<u8>) {
+    Action::PushVlan(VLAN).write(out);
+    set(OxmField::VLAN_VID, u128::from(tag) | PRESENT, out);
+}
+
+/// Appends a SET_FIELD.
+pub(super) fn set(field: OxmField, value: u128, out: &mut Vec<u8>) {
+    let bytes = value.to_be_bytes();
+    let length = field.value_len().unwrap_or(0);
+    let value = bytes.get(bytes.len() - length..).unwrap_or_default();
+    Action::SetField(Oxm::exact(field, value)).write(out);
+}
+
+fn is_about_vlan(action: &Action<'_>) -> bool {
+    match action {
+        Action::PushVlan(_) | Action::PopVlan => true,
+        Action::SetField(oxm) => {
+            matches!(oxm.basic(), Some(OxmField::VLAN_VID | OxmField::VLAN_PCP))
+        }
+        _ => false,
+    }
+}
+
+/// Where the port of entry is known, nothing is left open.
+fn settled(piece: Result<Piece, Unsaid>) -> Result<Piece, ErrorCode> {
+    piece.map_err(|unsaid| match unsaid {
+        Unsaid::Code(code) => code,
+        Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
+    })
+}
