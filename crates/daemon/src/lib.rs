@@ -28,3 +28,4 @@ pub mod reload;
 pub mod serve;
 pub mod shard;
 pub mod store;
+pub mod topology;

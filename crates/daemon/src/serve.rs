@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::metrics::Registry;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Store, StoreError};
+use crate::topology::{Inbox, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme, Tls};
 use hypervisor::{Duration, LldpKey, Settings};
 use openflow::VersionSet;
@@ -28,6 +29,7 @@ pub struct ServeOptions {
 pub struct Daemon {
     shards: Vec<Handle>,
     threads: Vec<JoinHandle<()>>,
+    topology: Topology,
     store: Store,
     metrics: Arc<Registry>,
     addresses: Vec<Address>,
@@ -53,14 +55,17 @@ impl Daemon {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let addresses = listeners.iter().map(Listener::address).collect();
+        let (origin, inbox) = (Instant::now(), Arc::new(Inbox::default()));
+        let lldp = LldpKey(store.secret());
         let setup = Setup {
             snapshot: snapshot(config, &store, tls)?,
-            lldp: LldpKey(store.secret()),
+            lldp,
             versions: VersionSet::SUPPORTED,
-            origin: Instant::now(),
+            origin,
             // A store in memory is as safe as it will ever be at once.
             volatile: options.state.is_none(),
             metrics: metrics.clone(),
+            topology: inbox.clone(),
         };
         let count = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -95,7 +100,9 @@ impl Daemon {
                 .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
             threads.push(thread);
         }
-        Ok(Daemon { shards: handles, threads, store, metrics, addresses })
+        let topology = Topology::start(&config.topology, lldp, origin, inbox, handles.clone())
+            .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
+        Ok(Daemon { topology, shards: handles, threads, store, metrics, addresses })
     }
 
     /// Where switches can connect; with the real port where the configuration said 0.
@@ -108,6 +115,11 @@ impl Daemon {
         self.metrics.clone()
     }
 
+    /// The physical network as it is known, and its changes.
+    pub fn topology(&self) -> Watch {
+        self.topology.watch()
+    }
+
     /// Puts a new configuration into force, whole, or leaves the old one as it is.
     pub fn apply(&self, config: &Config) -> Result<(), StartError> {
         let tls = load_tls(config)?;
@@ -115,6 +127,7 @@ impl Daemon {
         for shard in &self.shards {
             shard.send(Command::Apply(snapshot.clone()));
         }
+        self.topology.configure(&config.topology);
         Ok(())
     }
 
@@ -131,6 +144,7 @@ impl Daemon {
 
     /// Closes all connections and ends. Rules stay on the switches.
     pub fn stop(self) {
+        drop(self.topology);
         for shard in &self.shards {
             shard.send(Command::Stop);
         }

@@ -17,6 +17,7 @@ use daemon::control::{Control, Setup};
 use daemon::metrics::{Direction, Registry};
 use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, ServeOptions};
+use daemon::topology::Watch;
 use serde_json::Value;
 
 const CONFIG: &str = "[[tenants]]\nname = \"red\"\ncontrollers = [\"127.0.0.1:6701\"]\nweight = 3\n\
@@ -50,6 +51,7 @@ impl Scene {
             metrics: Arc::clone(&metrics),
             current: current.clone(),
             pulse: Arc::new(move |_| pulse.load(Ordering::SeqCst).then_some(2)),
+            topology: Watch::default(),
         };
         let (sender, applied) = mpsc::channel();
         let sink = move |config: &Config| {
@@ -255,6 +257,7 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
         metrics: daemon.metrics(),
         current: current.clone(),
         pulse: Arc::new(daemon.pulse()),
+        topology: daemon.topology(),
     };
     let target = Arc::clone(&daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
@@ -294,8 +297,12 @@ fn an_address_in_use_is_an_error_at_once() {
     let scene = Scene::new("in-use", http::Limits::default());
     let current = Current::new(Config::parse("x", "").unwrap());
     let metrics = Registry::new();
-    let sources =
-        Sources { metrics: metrics.clone(), current: current.clone(), pulse: Arc::new(|_| None) };
+    let sources = Sources {
+        metrics: metrics.clone(),
+        current: current.clone(),
+        pulse: Arc::new(|_| None),
+        topology: Watch::default(),
+    };
     let sink = |_: &Config| Ok(());
     let reloader = Reloader::new(&scene.folder.join("weir.toml"), current, Box::new(sink), metrics);
     let setup = Setup {

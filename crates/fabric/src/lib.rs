@@ -25,6 +25,7 @@ pub mod network;
 pub mod paths;
 pub mod reservations;
 pub mod share;
+pub mod text;
 pub mod time;
 pub mod units;
 pub mod usage;

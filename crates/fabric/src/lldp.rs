@@ -18,6 +18,8 @@ use siphasher::sip::SipHasher24;
 pub const ETHERTYPE: u16 = 0x88cc;
 /// How long a tag is accepted after it was made.
 pub const LIFETIME: Duration = Duration::from_secs(5);
+/// The source address of the operator's own probes: locally administered, since they are not from any interface.
+pub const PROBE_SOURCE: [u8; 6] = [0x02, 0x57, 0x45, 0, 0, 0];
 
 /// A locally administered identifier, since Weir owns none.
 const OUI: [u8; 3] = [0x02, 0x57, 0x45];
@@ -73,6 +75,11 @@ impl LldpKey {
             (Origin::Tenant(tenant), made, tag) if is_fresh(made, now) => Some((tenant, tag)),
             _ => None,
         }
+    }
+
+    /// Whether it is a probe of the operator's own with a valid tag, however old.
+    pub fn is_probe(&self, frame: &[u8]) -> bool {
+        self.verify_probe(frame).is_some()
     }
 
     /// The same as [`tag`](LldpKey::tag) for a probe of the operator's own.

@@ -48,5 +48,5 @@ pub use lldp::LldpKey;
 pub use outbox::Outbox;
 pub use policy::{Policy, TenantId};
 pub use store::{StoreKey, StoreOp};
-pub use switch::{Event, Settings, StartError, Switch, TenantState};
+pub use switch::{Event, PortState, Settings, StartError, Switch, TenantState};
 pub use time::{Duration, Instant};

@@ -8,6 +8,7 @@ mod own;
 mod reconcile;
 mod start;
 mod tables;
+mod topology;
 mod undo;
 
 use crate::controllers::Controllers;
@@ -41,6 +42,7 @@ pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
 use tables::Operation;
 pub(crate) use tables::{Cause, Change};
+pub use topology::PortState;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
@@ -88,6 +90,8 @@ pub struct Switch {
     pub(crate) settings: Settings,
     pub(crate) counters: SwitchCounters,
     pub(crate) scratch: Vec<u8>,
+    /// Whether the entry that brings link probes here has been sent (1.0; table 0 has one on 1.3).
+    pub(crate) expects_probes: bool,
     /// Groups and meters in use (1.3).
     pub(crate) used: Used,
     /// What the switch holds for the hypervisor itself.
@@ -148,6 +152,10 @@ pub enum Event {
     Withdraw(TenantId),
     /// Close this controller's connection: it does not read what it asked for.
     CloseController(ControllerIndex),
+    /// A port as it is now, told of every port when the switch is ready, and of each that changes; `None` is gone.
+    Port(u32, Option<PortState>),
+    /// A link probe of the hypervisor's own came in at this port. It may be old, or passed on by a host.
+    Probe(u32, Vec<u8>),
     /// The switch said something that makes it unusable; the connection is to be closed.
     CloseSwitch(&'static str),
     /// The switch's tables are as they should be.

@@ -127,6 +127,7 @@ fn control(
         metrics: Arc::clone(&metrics),
         current: current.clone(),
         pulse: Arc::new(daemon.pulse()),
+        topology: daemon.topology(),
     };
     let target = Arc::clone(daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());

@@ -20,3 +20,4 @@ mod slices;
 mod statistics;
 mod switch_only;
 mod tls;
+mod topology;

@@ -7,6 +7,7 @@
 //! | `GET /api/v1/tenants` | tenants as configured, and what each counts on each switch |
 //! | `GET /api/v1/tenants/{name}` | one of them, or 404 |
 //! | `GET /api/v1/switches` | connected switches, and what their tenants count |
+//! | `GET /api/v1/topology` | the physical network as it is known: switches, ports, links |
 //!
 //! Read-only for now, and without passwords, hence bound to the loopback by default. Numbers are at most a quarter of a
 //! second old. Everything runs on the one control thread; nothing here is on the forwarding path.
@@ -14,6 +15,7 @@
 //! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
 
 pub mod http;
+pub mod topology;
 pub mod view;
 
 use std::sync::Arc;
@@ -28,6 +30,7 @@ use serde_json::json;
 
 use crate::metrics::{self, Registry};
 use crate::reload::Current;
+use crate::topology::Watch;
 
 /// Asks all shards for a sign of life: the number of connected switches, or `None` if one does not answer within the
 /// time. Blocks for that long at most.
@@ -42,6 +45,8 @@ pub struct Sources {
     pub current: Current,
     /// The shards.
     pub pulse: Pulse,
+    /// The physical network.
+    pub topology: Watch,
 }
 
 /// How long a shard may take to answer before the process counts as sick. A turn of its loop takes well under a
@@ -56,6 +61,7 @@ pub fn router(sources: Sources) -> Router {
         .route("/api/v1/tenants", get(tenants))
         .route("/api/v1/tenants/{name}", get(tenant))
         .route("/api/v1/switches", get(switches))
+        .route("/api/v1/topology", get(topology_now))
         .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
             error(StatusCode::METHOD_NOT_ALLOWED, "this path can only be read")
@@ -104,6 +110,10 @@ async fn switches(State(sources): State<Sources>) -> Response {
     let switches: Vec<_> =
         sources.metrics.switches().iter().map(|switch| view::Switch::new(switch)).collect();
     Json(json!({ "switches": switches })).into_response()
+}
+
+async fn topology_now(State(sources): State<Sources>) -> Response {
+    Json(topology::Topology::new(&sources.topology)).into_response()
 }
 
 fn error(status: StatusCode, message: &str) -> Response {

@@ -10,6 +10,7 @@ mod diagnostic;
 mod reader;
 mod sections;
 mod tenants;
+mod topology;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,6 +23,7 @@ use hypervisor::policy;
 use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
 
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
+pub use topology::{Link, Topology};
 
 /// Everything that the operator says.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +42,8 @@ pub struct Config {
     pub reconnect: Reconnect,
     /// `[store]`
     pub store: Store,
+    /// `[topology]`
+    pub topology: Topology,
     /// `[[tenants]]`, in the file's order.
     pub tenants: Vec<Tenant>,
 }

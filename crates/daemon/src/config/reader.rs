@@ -168,6 +168,15 @@ impl<'r, 's> Value<'r, 's> {
         self.value.get_ref().as_str()
     }
 
+    pub(super) fn boolean(&self) -> Option<bool> {
+        self.value.get_ref().as_bool().or_else(|| self.mistyped("true or false"))
+    }
+
+    /// How many elements an array has.
+    pub(super) fn length(&self) -> Option<usize> {
+        self.value.get_ref().as_array().map(|array| array.len())
+    }
+
     pub(super) fn is_empty_list(&self) -> bool {
         self.value.get_ref().as_array().is_some_and(|array| array.is_empty())
     }

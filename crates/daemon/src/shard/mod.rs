@@ -25,6 +25,7 @@ mod turn;
 use crate::config::{Keepalive, Reconnect};
 use crate::metrics::Registry;
 use crate::store::{self, ShardStore, Stored};
+use crate::topology::{Frames, Inbox};
 use channel::{Address, Connection, Established, Event, EventLoop, Listener, Tls, Waker};
 use hypervisor::{LldpKey, Policy, Settings, TenantId};
 use openflow::VersionSet;
@@ -61,6 +62,8 @@ pub enum Command {
     Apply(Snapshot),
     /// News of the store.
     Store(store::Event),
+    /// Frames of the hypervisor's own to be sent.
+    Frames(Frames),
     /// Are you there?
     Ping(Sender<usize>),
     /// Close everything, then end.
@@ -95,6 +98,7 @@ pub struct Shard {
     store: ShardStore,
     volatile: bool,
     metrics: Arc<Registry>,
+    topology: Arc<Inbox>,
     table: Table,
     sessions: Vec<Option<Session>>,
     by_dpid: HashMap<u64, usize>,
@@ -124,6 +128,8 @@ pub struct Setup {
     pub volatile: bool,
     /// Where to count.
     pub metrics: Arc<Registry>,
+    /// Where to tell of ports and probes.
+    pub topology: Arc<Inbox>,
 }
 
 impl Shard {
@@ -154,6 +160,7 @@ impl Shard {
             store,
             volatile: setup.volatile,
             metrics: setup.metrics,
+            topology: setup.topology,
             table: Table::default(),
             sessions: Vec::new(),
             by_dpid: HashMap::new(),
@@ -209,6 +216,7 @@ impl Shard {
             Command::Adopt(switch) => self.load(switch),
             Command::Apply(snapshot) => self.apply(snapshot),
             Command::Store(event) => self.stored(event),
+            Command::Frames(frames) => self.send_frames(&frames),
             Command::Ping(reply) => {
                 // Who asked may have stopped waiting.
                 let _ = reply.send(self.by_dpid.len());

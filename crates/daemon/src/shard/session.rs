@@ -7,6 +7,7 @@ use super::{Shard, Snapshot};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection, SwitchMetrics, TenantMetrics};
 use crate::store::{Batch, Done, Full, Stored};
+use crate::topology::Frames;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
 use hypervisor::{ControllerIndex, Event, Switch, TenantId};
 use std::collections::HashMap;
@@ -241,6 +242,8 @@ impl Shard {
                         self.link_failed(at, link, "the controller does not read its replies");
                     }
                 }
+                Some(Event::Port(number, port)) => self.topology.port(dpid, number, port),
+                Some(Event::Probe(port, frame)) => self.topology.probe(dpid, port, frame),
                 Some(Event::CloseSwitch(reason)) => {
                     self.close_session(at, reason, dpid);
                     return;
@@ -251,6 +254,19 @@ impl Shard {
                         "the switch's tables are reconciled"
                     );
                 }
+            }
+        }
+    }
+
+    /// Sends the topology's frames as far as their switches are here and take them.
+    pub(super) fn send_frames(&mut self, frames: &Frames) {
+        let now = self.now();
+        for (dpid, port, frame) in &frames.frames {
+            if let Some(&at) = self.by_dpid.get(dpid)
+                && let Some(Some(session)) = self.sessions.get_mut(at)
+                && session.core.send_own_packet_out(*port, frame, now)
+            {
+                self.touch(at);
             }
         }
     }
@@ -297,6 +313,7 @@ impl Shard {
         let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
         tracing::warn!(dpid = %Dpid(dpid), reason, "switch disconnected");
         self.by_dpid.remove(&dpid);
+        self.topology.gone(dpid);
         self.events.cancel_timer(Timer::Core(at).key());
         self.events.cancel_timer(Timer::Alive(at).key());
         for (link, state) in session.links.drain() {

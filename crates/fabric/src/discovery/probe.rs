@@ -1,14 +1,12 @@
 //! The frame of a probe (IEEE 802.1AB, sections 8 and 9).
 
-use crate::lldp::{ETHERTYPE, LldpKey};
+use crate::lldp::{ETHERTYPE, LldpKey, PROBE_SOURCE};
 use crate::time::{Duration, Instant};
 use crate::units::{Dpid, PortId, PortNumber};
 use alloc::vec::Vec;
 
 /// The nearest bridge: no bridge passes it on.
 const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
-/// Locally administered, since a probe is not from any interface's address.
-const SOURCE: [u8; 6] = [0x02, 0x57, 0x45, 0, 0, 0];
 /// Chassis id and port id, both of subtype 7 (locally assigned), with their lengths.
 const CHASSIS: [u8; 3] = [0x02, 9, 7];
 const PORT: [u8; 3] = [0x04, 5, 7];
@@ -23,7 +21,7 @@ pub(super) fn frame(key: &LldpKey, port: PortId, lifetime: Duration, now: Instan
     let seconds = lifetime.0.div_ceil(1_000_000_000);
     let mut body = Vec::with_capacity(40);
     body.extend_from_slice(&DESTINATION);
-    body.extend_from_slice(&SOURCE);
+    body.extend_from_slice(&PROBE_SOURCE);
     body.extend_from_slice(&ETHERTYPE.to_be_bytes());
     body.extend_from_slice(&CHASSIS);
     body.extend_from_slice(&port.dpid.0.to_be_bytes());

@@ -57,6 +57,7 @@ impl Switch {
             Some(port) => self.ports.insert(number, port.clone()),
             None => self.ports.remove(&number),
         };
+        self.tell_port_change(number);
         let flooded = |port: &Option<Port>| port.as_ref().is_some_and(|port| !port.no_flood);
         if self.is_ready()
             && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some())

@@ -136,6 +136,7 @@ impl Switch {
             settings,
             counters: Default::default(),
             scratch: Vec::new(),
+            expects_probes: false,
             used: Default::default(),
             own: Vec::new(),
             fields: v13::MatchBuf::new(),
@@ -235,6 +236,7 @@ impl Switch {
             }
             self.phase = Phase::Ready;
             self.reconcile(now);
+            self.tell_ports();
             for (at, served) in self.served().into_iter().enumerate() {
                 if served {
                     self.events.push_back(Event::Serve(self.tenants[at].id));

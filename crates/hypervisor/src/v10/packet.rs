@@ -35,6 +35,9 @@ impl Switch {
             }
             return Ok(());
         }
+        if self.take_probe(&key, packet.data) {
+            return Ok(());
+        }
         let owner = self.view.owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
         match owner {

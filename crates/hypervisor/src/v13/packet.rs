@@ -59,6 +59,9 @@ impl Switch {
             }
             return Ok(());
         }
+        if self.take_probe(&key, packet.data) {
+            return Ok(());
+        }
         let metadata = packet
             .match_
             .get(OxmField::METADATA)

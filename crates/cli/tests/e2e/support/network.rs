@@ -170,6 +170,14 @@ impl Network {
         self.open_vswitch().ofctl(arguments).unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// Runs a program at a host or a switch, which must succeed; what it printed.
+    pub fn exec(&self, node: &str, words: &[&str]) -> String {
+        let output = self.lab.exec(node, words).unwrap_or_else(|error| panic!("{error}"));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {stderr}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     /// Takes a host's port down or up at the switch.
     pub fn set_port(&self, switch: &str, interface: &str, state: &str) {
         let output =

@@ -1,0 +1,104 @@
+//! `GET /api/v1/topology` as JSON. Names and units are part of the interface: add, do not change.
+
+use fabric::{End, PortId};
+use serde::Serialize;
+
+use crate::topology::{Origin, Snapshot, Watch};
+
+/// The physical network as it is known.
+#[derive(Debug, Serialize)]
+pub struct Topology {
+    /// Counts up with each change.
+    number: u64,
+    switches: Vec<Switch>,
+    /// Between switches, also those that are declared or were found and are down.
+    links: Vec<Link>,
+    /// Ports that are declared to have hosts behind them.
+    edges: Vec<Edge>,
+    /// Probes that came in and counted for nothing.
+    refused_probes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Switch {
+    dpid: String,
+    ports: Vec<Port>,
+}
+
+#[derive(Debug, Serialize)]
+struct Port {
+    port: u32,
+    up: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Link {
+    between: [Place; 2],
+    up: bool,
+    /// `declared` or `discovered`.
+    known: &'static str,
+    /// In each direction; absent of a link that was never there.
+    bandwidth_bits_per_second: Option<u64>,
+    latency_us: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Edge {
+    #[serde(flatten)]
+    at: Place,
+    bandwidth_bits_per_second: u64,
+}
+
+/// A port of a switch.
+#[derive(Debug, Serialize)]
+pub struct Place {
+    dpid: String,
+    port: u32,
+}
+
+impl From<PortId> for Place {
+    fn from(port: PortId) -> Place {
+        Place { dpid: port.dpid.to_string(), port: port.port.get() }
+    }
+}
+
+impl Topology {
+    /// What is known now.
+    pub fn new(watch: &Watch) -> Topology {
+        let snapshot: &Snapshot = &watch.current();
+        let network = &snapshot.network;
+        let switches = network.switches().map(|(_, switch)| Switch {
+            dpid: switch.dpid().to_string(),
+            ports: switch.ports().map(|(id, up)| Port { port: id.port.get(), up }).collect(),
+        });
+        let mut switches: Vec<Switch> = switches.collect();
+        switches.sort_by(|a, b| a.dpid.cmp(&b.dpid));
+        let links = snapshot.wires.iter().map(|wire| {
+            let link = wire.link.map(|link| network.link(link));
+            Link {
+                between: wire.ends.map(Place::from),
+                up: link.is_some_and(|link| link.is_up()),
+                known: match wire.origin {
+                    Origin::Declared => "declared",
+                    Origin::Discovered => "discovered",
+                },
+                bandwidth_bits_per_second: link.map(|link| link.capacity.bits_per_second()),
+                latency_us: link.map(|link| link.latency.0 / 1_000),
+            }
+        });
+        let edges = network.links().filter_map(|(_, link)| match link.to {
+            End::Hosts(port) => Some(Edge {
+                at: port.into(),
+                bandwidth_bits_per_second: link.capacity.bits_per_second(),
+            }),
+            End::Switch { .. } => None,
+        });
+        Topology {
+            number: snapshot.number,
+            switches,
+            links: links.collect(),
+            edges: edges.collect(),
+            refused_probes: watch.refused_probes(),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `[topology]`: how the physical network is known.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fabric::{Bandwidth, PortId};
+
+use super::diagnostic::Position;
+use super::reader::{Table, Value};
+
+/// `[topology]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// Whether links are looked for by probes. Default: no.
+    pub discovery: bool,
+    /// Between two probes out of the same port. Default 1 s.
+    pub interval: Duration,
+    /// How long a link lives without a probe. Default 3.5 s.
+    pub lifetime: Duration,
+    /// What a link carries for which nothing else is said; `None` is what its ports say.
+    pub bandwidth: Option<Bandwidth>,
+    /// How long a bit is on its way over a link for which nothing else is said. Default 0.
+    pub latency: Duration,
+    /// Ports behind which there are hosts: never probed, and never an end of a link.
+    pub edges: Vec<PortId>,
+    /// `[[topology.links]]`
+    pub links: Vec<Link>,
+}
+
+/// A declared link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it stands in the file.
+    pub at: Position,
+    /// Its ports, the lower first.
+    pub between: [PortId; 2],
+    /// What it carries in each direction.
+    pub bandwidth: Option<Bandwidth>,
+    /// How long a bit is on its way.
+    pub latency: Option<Duration>,
+}
+
+impl Default for Topology {
+    fn default() -> Topology {
+        Topology {
+            discovery: false,
+            interval: Duration::from_secs(1),
+            lifetime: Duration::from_millis(3_500),
+            bandwidth: None,
+            latency: Duration::ZERO,
+            edges: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+}
+
+/// Longer than any wire on Earth.
+const LONGEST: Duration = Duration::from_secs(10);
+
+pub(super) fn read(table: &mut Table<'_, '_>) -> Topology {
+    let default = Topology::default();
+    // Each port is used once, whatever for.
+    let mut used = BTreeMap::new();
+    let range = Duration::from_millis(10)..=Duration::from_secs(3600);
+    let interval = table.get("interval", |value| value.duration(range)).unwrap_or(default.interval);
+    // One probe may always be lost.
+    let shortest = interval.saturating_mul(2);
+    let lifetime = table
+        .get("lifetime", |value| value.duration(shortest..=Duration::from_secs(36_000)))
+        .unwrap_or(interval.saturating_mul(7) / 2);
+    Topology {
+        discovery: table.get("discovery", Value::boolean).unwrap_or(default.discovery),
+        interval,
+        lifetime,
+        bandwidth: table.get("bandwidth", bandwidth),
+        latency: table.get("latency", latency).unwrap_or(default.latency),
+        edges: table
+            .get("edge_ports", |value| value.list(|value| port(value, &mut used)))
+            .unwrap_or_default(),
+        links: table
+            .get("links", |value| {
+                value.list(|value| value.table(|table| link(table, &mut used)).flatten())
+            })
+            .unwrap_or_default(),
+    }
+}
+
+fn link(table: &mut Table<'_, '_>, used: &mut BTreeMap<PortId, Position>) -> Option<Link> {
+    let example = "[\"00:00:00:00:00:00:00:01 port 2\", \"00:00:00:00:00:00:00:02 port 1\"]";
+    let between = table.require("between", example, |value| {
+        let ports = value.list(|value| port(value, used))?;
+        match ports.as_slice() {
+            [a, b] => Some([*a.min(b), *a.max(b)]),
+            // Those that were refused are reported already.
+            _ if value.length() == Some(2) => None,
+            _ => value.refuse("a link has two ends", Some(format!("such as {example}"))),
+        }
+    });
+    let (bandwidth, latency) = (table.get("bandwidth", bandwidth), table.get("latency", latency));
+    Some(Link { at: table.position(), between: between?, bandwidth, latency })
+}
+
+fn port(value: &Value<'_, '_>, used: &mut BTreeMap<PortId, Position>) -> Option<PortId> {
+    let port = value.parsed::<PortId>()?;
+    if let Some(first) = used.get(&port) {
+        let help = format!("it stands in line {} already", first.line);
+        return value.refuse(format!("{port} is used twice"), Some(help));
+    }
+    used.insert(port, value.position());
+    Some(port)
+}
+
+/// More than nothing.
+pub(super) fn bandwidth(value: &Value<'_, '_>) -> Option<Bandwidth> {
+    let bandwidth = value.parsed::<Bandwidth>()?;
+    if bandwidth == Bandwidth::ZERO {
+        return value.refuse("a bandwidth of nothing", None);
+    }
+    Some(bandwidth)
+}
+
+fn latency(value: &Value<'_, '_>) -> Option<Duration> {
+    value.duration(Duration::ZERO..=LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::*;
+
+    #[test]
+    fn what_is_declared_is_read() {
+        let text = "[topology]\ndiscovery = true\ninterval = \"100ms\"\nbandwidth = \"10Mbit\"\n\
+                    edge_ports = [\"1 port 1\"]\n[[topology.links]]\n\
+                    between = [\"2 port 1\", \"1 port 2\"]\nlatency = \"1ms\"";
+        let topology = Config::parse("weir.toml", text).unwrap().topology;
+        assert!(topology.discovery);
+        assert_eq!(topology.lifetime, Duration::from_millis(350));
+        assert_eq!(topology.bandwidth, Some(Bandwidth::from_megabits_per_second(10)));
+        let port = |text: &str| text.parse::<PortId>().unwrap();
+        assert_eq!(topology.edges, [port("1 port 1")]);
+        assert_eq!(topology.links[0].between, [port("1 port 2"), port("2 port 1")]);
+        assert_eq!(topology.links[0].latency, Some(Duration::from_millis(1)));
+        assert_eq!(Config::parse("weir.toml", "").unwrap().topology, Topology::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (text, line, message) in [
+            ("discovery = 1", 2, "expected true or false, found an integer"),
+            ("discover = true", 2, "unknown key `discover`"),
+            ("bandwidth = \"10\"", 2, "expected a bandwidth with a unit"),
+            ("bandwidth = \"0bit\"", 2, "a bandwidth of nothing"),
+            ("interval = \"1s\"\nlifetime = \"1s\"", 3, "\"1s\" is out of range"),
+            ("edge_ports = [\"1 port 0\"]", 2, "expected a dpid and a port"),
+            ("edge_ports = [\"1 port 1\", \"0x1 port 1\"]", 2, "is used twice"),
+            ("[[topology.links]]", 2, "`between` is missing"),
+            ("[[topology.links]]\nbetween = [\"1 port 1\"]", 3, "a link has two ends"),
+            ("[[topology.links]]\nbetween = [\"1 port 1\", \"1 port 1\"]", 3, "is used twice"),
+            (
+                "edge_ports = [\"1 port 1\"]\n[[topology.links]]\nbetween = [\"1 port 1\", \"2 port 1\"]",
+                4,
+                "is used twice",
+            ),
+        ] {
+            let errors = Config::parse("weir.toml", &format!("[topology]\n{text}")).unwrap_err();
+            let errors: Vec<_> = errors.iter().collect();
+            let [error] = errors.as_slice() else { panic!("{text}: {errors:?}") };
+            assert_eq!(error.at.line, line, "{text}");
+            assert!(error.message.contains(message), "{text}: {}", error.message);
+        }
+    }
+}

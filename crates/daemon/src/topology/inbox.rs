@@ -1,0 +1,157 @@
+//! What shards tell the topology's thread. They never wait for it: what was told last of a port replaces what was told
+//! before, and probes that find no room are dropped and counted, since the next ones follow within a second.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hypervisor::PortState;
+
+use crate::config;
+
+/// Probes that may wait.
+const PROBES: usize = 4096;
+/// Ports of one switch of which news may wait.
+const PORTS: usize = 1 << 16;
+
+/// What has been told since it was last taken.
+#[derive(Default)]
+pub struct News {
+    /// By datapath id.
+    pub switches: BTreeMap<u64, SwitchNews>,
+    /// Datapath id, port and frame.
+    pub probes: VecDeque<(u64, u32, Vec<u8>)>,
+    /// Probes, and ports, that found no room.
+    pub dropped: u64,
+    /// A new configuration.
+    pub config: Option<config::Topology>,
+    /// The thread is to end.
+    pub stop: bool,
+    is_told: bool,
+}
+
+/// What has been told of a switch.
+#[derive(Default)]
+pub struct SwitchNews {
+    /// It went, before all that follows.
+    pub is_gone: bool,
+    /// Its ports as they are now; `None` is gone.
+    pub ports: BTreeMap<u32, Option<PortState>>,
+}
+
+/// Where it is told.
+#[derive(Default)]
+pub struct Inbox {
+    news: Mutex<News>,
+    told: Condvar,
+}
+
+impl Inbox {
+    /// A port as it is now; `None` is gone.
+    pub fn port(&self, dpid: u64, number: u32, state: Option<PortState>) {
+        let mut news = self.lock();
+        let ports = &mut news.switches.entry(dpid).or_default().ports;
+        if ports.len() < PORTS || ports.contains_key(&number) {
+            ports.insert(number, state);
+        } else {
+            news.dropped += 1;
+        }
+        self.tell(news);
+    }
+
+    /// A switch has gone.
+    pub fn gone(&self, dpid: u64) {
+        let mut news = self.lock();
+        news.switches.insert(dpid, SwitchNews { is_gone: true, ports: BTreeMap::new() });
+        self.tell(news);
+    }
+
+    /// A probe came in.
+    pub fn probe(&self, dpid: u64, port: u32, frame: Vec<u8>) {
+        let mut news = self.lock();
+        if news.probes.len() < PROBES {
+            news.probes.push_back((dpid, port, frame));
+        } else {
+            news.dropped += 1;
+        }
+        self.tell(news);
+    }
+
+    /// Another configuration.
+    pub fn configure(&self, config: config::Topology) {
+        let mut news = self.lock();
+        news.config = Some(config);
+        self.tell(news);
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        let mut news = self.lock();
+        news.stop = true;
+        self.tell(news);
+    }
+
+    /// Everything that was told, as soon as there is something, or nothing at that time.
+    pub fn wait(&self, until: Option<Instant>) -> News {
+        let mut news = self.lock();
+        while !news.is_told {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            match left {
+                Some(Duration::ZERO) => break,
+                Some(left) => {
+                    let waited = self.told.wait_timeout(news, left);
+                    news = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                None => news = self.told.wait(news).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+        std::mem::take(&mut news)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, mut news: MutexGuard<'_, News>) {
+        news.is_told = true;
+        drop(news);
+        self.told.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UP: Option<PortState> = Some(PortState { is_up: true, speed: 0 });
+
+    #[test]
+    fn the_newest_word_of_a_port_replaces_the_older_and_a_switch_that_went_starts_anew() {
+        let inbox = Inbox::default();
+        inbox.port(1, 1, UP);
+        inbox.port(1, 1, None);
+        inbox.port(2, 1, UP);
+        inbox.gone(2);
+        inbox.port(2, 7, UP);
+        let news = inbox.wait(None);
+        assert_eq!(news.switches[&1].ports, BTreeMap::from([(1, None)]));
+        assert!(!news.switches[&1].is_gone && news.switches[&2].is_gone);
+        assert_eq!(news.switches[&2].ports, BTreeMap::from([(7, UP)]));
+        let nothing = inbox.wait(Some(Instant::now()));
+        assert!(nothing.switches.is_empty() && !nothing.stop);
+    }
+
+    #[test]
+    fn it_is_bounded_and_counts_what_it_leaves_out() {
+        let inbox = Inbox::default();
+        for _ in 0..PROBES + 3 {
+            inbox.probe(1, 1, vec![0; 64]);
+        }
+        for number in 0..PORTS as u32 + 2 {
+            inbox.port(1, number, UP);
+        }
+        let news = inbox.wait(None);
+        assert_eq!((news.probes.len(), news.switches[&1].ports.len()), (PROBES, PORTS));
+        assert_eq!(news.dropped, 5);
+    }
+}

@@ -1,0 +1,388 @@
+//! What is known of the network: declared and found links, put together. Pure: no threads, clocks or sockets.
+//!
+//! A declared link is up when both its ports are; it is not probed. A found link is one that probes have crossed both
+//! ways ([`Discovery`]); it goes when one of its ports goes down, or in silence. Edge ports are neither probed nor ends
+//! of links. Where a port is declared, nothing that is found there counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fabric::discovery::{self, Discovery, Probe, Refusal};
+use fabric::{Bandwidth, Dpid, Instant, LinkId, LldpKey, Network, PortId, PortNumber};
+use hypervisor::PortState;
+
+use crate::config;
+
+/// What a link carries of which neither the operator nor the ports say it.
+const UNSAID: Bandwidth = Bandwidth::from_megabits_per_second(1_000);
+
+/// How a link is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The operator said so.
+    Declared,
+    /// Probes crossed it.
+    Discovered,
+}
+
+/// A link between two switches that is there or was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Its ports, the lower first.
+    pub ends: [PortId; 2],
+    /// How it is known.
+    pub origin: Origin,
+    /// The direction from the lower port; `None` of a declared one that was never there.
+    pub link: Option<LinkId>,
+}
+
+/// The network as it is known, and what has to be done to know it better.
+pub struct State {
+    config: config::Topology,
+    key: LldpKey,
+    network: Network,
+    discovery: Option<Discovery>,
+    ports: BTreeMap<PortId, PortState>,
+    wires: BTreeMap<[PortId; 2], Wire>,
+    changed: BTreeSet<LinkId>,
+    is_changed: bool,
+    refused: u64,
+}
+
+impl State {
+    /// Nothing is known but what the operator says.
+    pub fn new(config: config::Topology, key: LldpKey) -> State {
+        let mut state = State {
+            config: config::Topology::default(),
+            key,
+            network: Network::default(),
+            discovery: None,
+            ports: BTreeMap::new(),
+            wires: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            is_changed: true,
+            refused: 0,
+        };
+        state.configure(config, Instant(0));
+        state
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Links between switches that are there or were.
+    pub fn wires(&self) -> impl Iterator<Item = &Wire> {
+        self.wires.values()
+    }
+
+    /// Frames that came in as probes and counted for nothing.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Links that changed since this was last called; `None` if nothing at all did.
+    pub fn take_changed(&mut self) -> Option<Vec<LinkId>> {
+        if !std::mem::take(&mut self.is_changed) {
+            return None;
+        }
+        Some(std::mem::take(&mut self.changed).into_iter().collect())
+    }
+
+    /// Another configuration. Links that it says nothing new of stay as they are.
+    pub fn configure(&mut self, config: config::Topology, now: Instant) {
+        let before = std::mem::replace(&mut self.config, config);
+        self.is_changed = true;
+        let declared: BTreeSet<[PortId; 2]> =
+            self.config.links.iter().map(|link| link.between).collect();
+        let gone: Vec<[PortId; 2]> = before
+            .links
+            .iter()
+            .map(|l| l.between)
+            .filter(|ends| !declared.contains(ends))
+            .collect();
+        for ends in gone {
+            self.unplug(ends);
+            self.wires.remove(&ends);
+        }
+        for port in before.edges.iter().filter(|port| !self.config.edges.contains(port)) {
+            if let Ok(changed) = self.network.unplug(*port) {
+                self.changed.extend(changed);
+            }
+        }
+        let same = |old: &config::Topology, new: &config::Topology| {
+            old.discovery == new.discovery
+                && old.interval == new.interval
+                && old.lifetime == new.lifetime
+        };
+        if !same(&before, &self.config) {
+            self.restart_discovery(now);
+        }
+        for ends in declared {
+            // What was found there before it was declared gives way.
+            for port in ends {
+                self.drop_found(port, Some(ends));
+            }
+            let wire = Wire { ends, origin: Origin::Declared, link: None };
+            let known = self.wires.entry(ends).or_insert(wire);
+            known.origin = Origin::Declared;
+        }
+        let ports: Vec<(PortId, PortState)> =
+            self.ports.iter().map(|(port, state)| (*port, *state)).collect();
+        for (port, state) in ports {
+            self.tell_discovery(port, Some(state), now);
+            self.attach(port);
+        }
+        self.follow_capacities();
+    }
+
+    /// A switch has gone, with all its ports.
+    pub fn handle_switch_gone(&mut self, dpid: Dpid, now: Instant) {
+        let Ok(first) = PortNumber::new(1) else { return };
+        let ports: Vec<PortId> = self
+            .ports
+            .range(PortId::new(dpid, first)..)
+            .map(|(port, _)| *port)
+            .take_while(|port| port.dpid == dpid)
+            .collect();
+        for port in ports {
+            self.handle_port(port, None, now);
+        }
+        if let Ok(changed) = self.network.remove_switch(dpid) {
+            self.changed.extend(changed);
+        }
+        self.is_changed = true;
+    }
+
+    /// A switch has come, or has told of its ports.
+    pub fn handle_switch(&mut self, dpid: Dpid) {
+        if self.network.switch_index(dpid).is_err() {
+            if let Err(error) = self.network.add_switch(dpid) {
+                tracing::warn!(%dpid, %error, "the switch is left out of the topology");
+            }
+            self.is_changed = true;
+        }
+    }
+
+    /// A port as its switch describes it; `None` is gone.
+    pub fn handle_port(&mut self, port: PortId, state: Option<PortState>, now: Instant) {
+        self.is_changed = true;
+        match state {
+            Some(state) => {
+                self.handle_switch(port.dpid);
+                self.ports.insert(port, state);
+                // Refused when it is there already.
+                let _ = self.network.add_port(port);
+                if let Ok(changed) = self.network.set_port_up(port, state.is_up) {
+                    self.changed.extend(changed);
+                }
+                self.tell_discovery(port, Some(state), now);
+                self.attach(port);
+            }
+            None => {
+                self.ports.remove(&port);
+                self.tell_discovery(port, None, now);
+                if let Ok(changed) = self.network.remove_port(port) {
+                    self.changed.extend(changed);
+                }
+            }
+        }
+    }
+
+    /// A frame with the tag of a probe came in.
+    pub fn handle_probe(&mut self, at: PortId, frame: &[u8], now: Instant) -> Result<(), Refusal> {
+        let Some(discovery) = &mut self.discovery else { return Ok(()) };
+        match discovery.handle_frame(at, frame, now) {
+            Ok(event) => {
+                if let Some(event) = event {
+                    self.handle_event(event);
+                }
+                Ok(())
+            }
+            Err(refusal) => {
+                self.refused += 1;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Time has passed: links that were silent for too long go.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(event) = self.discovery.as_mut().and_then(|all| all.poll_event(now)) {
+            self.handle_event(event);
+        }
+    }
+
+    /// The next probe to be sent, if one is due.
+    pub fn poll_probe(&mut self, now: Instant) -> Option<Probe> {
+        self.discovery.as_mut()?.poll_probe(now)
+    }
+
+    /// When time matters next.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.discovery.as_ref()?.next_due()
+    }
+
+    fn restart_discovery(&mut self, now: Instant) {
+        let found: Vec<[PortId; 2]> = self
+            .wires
+            .values()
+            .filter(|w| w.origin == Origin::Discovered)
+            .map(|w| w.ends)
+            .collect();
+        for ends in found {
+            self.unplug(ends);
+            self.wires.remove(&ends);
+        }
+        self.discovery = self.config.discovery.then(|| {
+            let nanos = |time: std::time::Duration| {
+                fabric::Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+            };
+            let settings = discovery::Settings {
+                interval: nanos(self.config.interval),
+                lifetime: nanos(self.config.lifetime),
+                ..discovery::Settings::default()
+            };
+            Discovery::new(self.key, settings)
+        });
+        self.handle_timeout(now);
+    }
+
+    /// A port that is declared, as an edge or as a link's end, is none of discovery's.
+    fn tell_discovery(&mut self, port: PortId, state: Option<PortState>, now: Instant) {
+        let is_declared = self.is_declared(port);
+        let Some(discovery) = &mut self.discovery else { return };
+        let events = match state {
+            Some(state) => [
+                discovery.set_edge(port, is_declared, now),
+                discovery.set_port(port, state.is_up, now),
+            ],
+            None => [discovery.remove_port(port, now), None],
+        };
+        for event in events.into_iter().flatten() {
+            self.handle_event(event);
+        }
+    }
+
+    fn is_declared(&self, port: PortId) -> bool {
+        self.config.edges.contains(&port)
+            || self.config.links.iter().any(|link| link.between.contains(&port))
+    }
+
+    fn handle_event(&mut self, event: discovery::Event) {
+        match event {
+            discovery::Event::LinkUp(a, b) => {
+                for port in [a, b] {
+                    self.drop_found(port, Some([a, b]));
+                }
+                let wire = Wire { ends: [a, b], origin: Origin::Discovered, link: None };
+                self.wires.entry([a, b]).or_insert(wire);
+                self.plug([a, b]);
+            }
+            discovery::Event::LinkDown(a, b) => self.unplug([a, b]),
+        }
+    }
+
+    /// Forgets links that were found at a port and are not this one.
+    fn drop_found(&mut self, port: PortId, but: Option<[PortId; 2]>) {
+        let found = |wire: &&Wire| {
+            wire.origin == Origin::Discovered && wire.ends.contains(&port) && Some(wire.ends) != but
+        };
+        let ends: Vec<[PortId; 2]> = self.wires.values().filter(found).map(|w| w.ends).collect();
+        for ends in ends {
+            self.unplug(ends);
+            self.wires.remove(&ends);
+        }
+    }
+
+    /// Plugs in what is declared of a port, as far as the other end is there too.
+    fn attach(&mut self, port: PortId) {
+        if self.config.edges.contains(&port) {
+            if self.network.link_from(port).is_err() {
+                let capacity = self.capacity(&[port], None);
+                match self.network.add_edge(port, capacity, self.latency(None)) {
+                    Ok((_, changed)) => self.changed.extend(changed),
+                    Err(error) => tracing::warn!(%port, %error, "not an edge port"),
+                }
+            }
+        } else if let Some(link) = self.config.links.iter().find(|l| l.between.contains(&port)) {
+            self.plug(link.between);
+        }
+    }
+
+    fn plug(&mut self, ends: [PortId; 2]) {
+        let [a, b] = ends;
+        let is_there = |port| self.ports.contains_key(port);
+        if !ends.iter().all(is_there) || self.network.link_from(a).is_ok() {
+            return;
+        }
+        let said = self.config.links.iter().find(|link| link.between == ends);
+        let capacity = self.capacity(&ends, said.and_then(|link| link.bandwidth));
+        let latency = self.latency(said.and_then(|link| link.latency));
+        match self.network.connect(a, b, capacity, latency) {
+            Ok((link, changed)) => {
+                if let Some(wire) = self.wires.get_mut(&ends) {
+                    wire.link = Some(link);
+                }
+                self.changed.extend(changed);
+                self.is_changed = true;
+            }
+            Err(error) => tracing::warn!(%a, %b, %error, "the link is left out of the topology"),
+        }
+    }
+
+    fn unplug(&mut self, ends: [PortId; 2]) {
+        let link = self.wires.get(&ends).and_then(|wire| wire.link);
+        if let Some(link) = link
+            && self.network.link_from(ends[0]) == Ok(link)
+            && let Ok(changed) = self.network.unplug(ends[0])
+        {
+            self.changed.extend(changed);
+            self.is_changed = true;
+        }
+    }
+
+    /// What the operator says of the link, or of all links, or what the slower port says.
+    fn capacity(&self, ports: &[PortId], said: Option<Bandwidth>) -> Bandwidth {
+        let speeds = ports.iter().filter_map(|port| self.ports.get(port)).map(|port| port.speed);
+        let slowest = speeds.filter(|speed| *speed > 0).min();
+        said.or(self.config.bandwidth)
+            .or(slowest.map(Bandwidth::from_kilobits_per_second))
+            .unwrap_or(UNSAID)
+    }
+
+    fn latency(&self, said: Option<std::time::Duration>) -> fabric::Duration {
+        let latency = said.unwrap_or(self.config.latency);
+        fabric::Duration(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Capacities of links that stay follow the configuration.
+    fn follow_capacities(&mut self) {
+        let links: Vec<(LinkId, Vec<PortId>)> = self
+            .network
+            .links()
+            .filter_map(|(id, link)| match (link.from, link.to) {
+                (fabric::End::Switch { port: a, .. }, fabric::End::Switch { port: b, .. })
+                    if a < b =>
+                {
+                    Some((id, vec![a, b]))
+                }
+                (fabric::End::Switch { port, .. }, fabric::End::Hosts(_)) => Some((id, vec![port])),
+                _ => None,
+            })
+            .collect();
+        for (id, ports) in links {
+            let said = self.config.links.iter().find(|link| link.between[..] == ports[..]);
+            let capacity = self.capacity(&ports, said.and_then(|link| link.bandwidth));
+            if self.network.link(id).capacity != capacity
+                && let Some(&port) = ports.first()
+                && self.network.set_capacity(port, capacity).is_ok()
+            {
+                self.changed.extend([id, id.reverse()]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

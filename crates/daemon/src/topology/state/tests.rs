@@ -1,0 +1,186 @@
+use super::*;
+use crate::config::Config;
+
+const KEY: LldpKey = LldpKey([7; 16]);
+
+fn port(text: &str) -> PortId {
+    text.parse().unwrap()
+}
+
+fn seconds(seconds: u64) -> Instant {
+    Instant(seconds * 1_000_000_000)
+}
+
+fn config(text: &str) -> config::Topology {
+    Config::parse("weir.toml", &format!("[topology]\n{text}")).unwrap().topology
+}
+
+const UP: Option<PortState> = Some(PortState { is_up: true, speed: 100_000 });
+const DOWN: Option<PortState> = Some(PortState { is_up: false, speed: 100_000 });
+
+/// A state and wires that deliver at once.
+struct World {
+    state: State,
+    wires: Vec<[PortId; 2]>,
+    sent: Vec<Probe>,
+}
+
+impl World {
+    /// Two switches with three ports each; ports 1 are wired together.
+    fn new(text: &str) -> World {
+        let wires = vec![[port("1 port 1"), port("2 port 1")]];
+        let mut world = World { state: State::new(config(text), KEY), wires, sent: Vec::new() };
+        for dpid in 1..=2 {
+            for number in 1..=3 {
+                world.state.handle_port(port(&format!("{dpid} port {number}")), UP, seconds(0));
+            }
+        }
+        world
+    }
+
+    fn run(&mut self, until: u64) {
+        loop {
+            let Some(now) = self.state.next_due().filter(|due| *due <= seconds(until)) else {
+                return;
+            };
+            self.state.handle_timeout(now);
+            while let Some(probe) = self.state.poll_probe(now) {
+                let far = self.wires.iter().find_map(|ends| match ends {
+                    [a, b] if *a == probe.port => Some(*b),
+                    [a, b] if *b == probe.port => Some(*a),
+                    _ => None,
+                });
+                if let Some(far) = far {
+                    let _ = self.state.handle_probe(far, &probe.frame, now);
+                }
+                self.sent.push(probe);
+            }
+        }
+    }
+
+    /// Links between switches that are up, as text.
+    fn up(&self) -> Vec<String> {
+        let is_up = |link: LinkId| self.state.network().link(link).is_up();
+        let wires = self.state.wires().filter(|wire| wire.link.is_some_and(is_up));
+        wires
+            .map(|w| {
+                let capacity = self.state.network().link(w.link.unwrap()).capacity;
+                let [a, b] = w.ends.map(|end| format!("{}.{}", end.dpid.0, end.port));
+                format!("{a}-{b} {capacity} {:?}", w.origin)
+            })
+            .collect()
+    }
+}
+
+const FOUND: &str = "1.1-2.1 100Mbit Discovered";
+const DECLARED: &str =
+    "[[topology.links]]\nbetween = [\"1 port 1\", \"2 port 1\"]\nbandwidth = \"10Mbit\"";
+
+#[test]
+fn nothing_is_sent_unless_asked_for() {
+    let mut world = World::new("");
+    world.run(10);
+    assert_eq!((world.up(), world.sent.len()), (vec![], 0));
+}
+
+#[test]
+fn links_are_found_and_lost() {
+    let mut world = World::new("discovery = true");
+    world.run(1);
+    assert_eq!(world.up(), [FOUND]);
+    let changed = world.state.take_changed().unwrap();
+    assert_eq!(changed.len(), 2, "both directions");
+    assert_eq!(world.state.take_changed(), None);
+
+    // By PORT_STATUS at once, in one direction as in both.
+    world.state.handle_port(port("2 port 1"), DOWN, seconds(2));
+    assert_eq!(world.up(), [""; 0]);
+    assert_eq!(world.state.take_changed().unwrap(), changed);
+    world.state.handle_port(port("2 port 1"), UP, seconds(2));
+    assert_eq!(world.up(), [""; 0], "a port that is back is no link yet");
+    world.run(4);
+    assert_eq!(world.up(), [FOUND]);
+    world.state.take_changed();
+
+    // In silence.
+    world.wires.clear();
+    world.run(20);
+    assert_eq!(world.up(), [""; 0]);
+    assert_eq!(world.state.take_changed().unwrap(), changed, "the wire keeps its number");
+}
+
+#[test]
+fn a_switch_that_goes_takes_its_links_along() {
+    for text in ["discovery = true", DECLARED] {
+        let mut world = World::new(text);
+        world.run(1);
+        assert_eq!(world.up().len(), 1, "{text}");
+        world.state.handle_switch_gone(Dpid(2), seconds(2));
+        assert_eq!(world.up(), [""; 0]);
+        assert_eq!(world.state.network().switches().count(), 1);
+        world.state.handle_port(port("2 port 1"), UP, seconds(2));
+        world.run(4);
+        assert_eq!(world.up().len(), 1, "{text}: it is back");
+    }
+}
+
+#[test]
+fn what_is_declared_counts_and_is_not_probed() {
+    let mut world =
+        World::new(&format!("discovery = true\nedge_ports = [\"1 port 2\"]\n{DECLARED}"));
+    assert_eq!(world.up(), ["1.1-2.1 10Mbit Declared"]);
+    world.wires.push([port("1 port 2"), port("2 port 2")]);
+    world.run(0);
+    for at in ["1 port 1", "1 port 2", "2 port 1"] {
+        assert!(world.sent.iter().all(|probe| probe.port != port(at)), "{at} was probed");
+    }
+    assert!(world.state.network().edge(port("1 port 2")).is_ok());
+    // What comes in there all the same counts for nothing.
+    let probe = world.sent.iter().find(|probe| probe.port == port("2 port 2")).unwrap().clone();
+    for at in ["1 port 2", "1 port 1"] {
+        let refused = world.state.handle_probe(port(at), &probe.frame, seconds(0));
+        assert_eq!(refused, Err(Refusal::AtTheEdge), "{at}");
+    }
+    assert_eq!(world.state.refused(), 2 + 1, "and once on the wire");
+    world.state.handle_port(port("1 port 1"), DOWN, seconds(1));
+    assert_eq!(world.up(), [""; 0]);
+    world.state.handle_port(port("1 port 1"), UP, seconds(1));
+    assert_eq!(world.up().len(), 1);
+}
+
+#[test]
+fn another_configuration_changes_what_it_says_and_no_more() {
+    let mut world = World::new("discovery = true");
+    world.wires.push([port("1 port 2"), port("2 port 2")]);
+    world.run(1);
+    assert_eq!(world.up(), [FOUND, "1.2-2.2 100Mbit Discovered"]);
+    world.state.take_changed();
+
+    let text = format!("discovery = true\n{DECLARED}");
+    world.state.configure(config(&text), seconds(2));
+    assert_eq!(world.up(), ["1.1-2.1 10Mbit Declared", "1.2-2.2 100Mbit Discovered"]);
+    world.state.configure(config(&text.replace("10M", "20M")), seconds(2));
+    assert_eq!(world.up(), ["1.1-2.1 20Mbit Declared", "1.2-2.2 100Mbit Discovered"]);
+    world.state.configure(config("discovery = true\nbandwidth = \"1Gbit\""), seconds(2));
+    assert_eq!(world.up(), ["1.2-2.2 1Gbit Discovered"]);
+    world.run(4);
+    assert_eq!(world.up(), ["1.1-2.1 1Gbit Discovered", "1.2-2.2 1Gbit Discovered"]);
+    let edge = "discovery = true\nbandwidth = \"1Gbit\"\nedge_ports = [\"1 port 2\"]";
+    world.state.configure(config(edge), seconds(5));
+    assert_eq!(world.up(), ["1.1-2.1 1Gbit Discovered"]);
+    world.state.configure(config(""), seconds(5));
+    assert_eq!(world.up(), [""; 0]);
+    assert!(world.state.network().edge(port("1 port 2")).is_err());
+}
+
+#[test]
+fn a_port_that_is_rewired_is_told_with_its_new_link_only() {
+    let mut world = World::new("discovery = true");
+    world.run(1);
+    world.wires = vec![[port("1 port 1"), port("2 port 3")]];
+    world.state.handle_port(port("1 port 1"), DOWN, seconds(2));
+    world.state.handle_port(port("1 port 1"), UP, seconds(2));
+    world.run(4);
+    assert_eq!(world.up(), ["1.1-2.3 100Mbit Discovered"]);
+    assert_eq!(world.state.wires().count(), 1);
+}

@@ -1,0 +1,159 @@
+//! The topology for everybody else: the newest whole, and what has changed since one last looked.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use fabric::{LinkId, Network};
+
+use super::state::Wire;
+
+/// The network as it was known at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Counts up with each change.
+    pub number: u64,
+    /// Switches, ports, links that are plugged in, edges.
+    pub network: Network,
+    /// Links between switches that are there or were, and how they are known.
+    pub wires: Vec<Wire>,
+}
+
+/// Something happened to the network.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The newest state.
+    pub snapshot: Arc<Snapshot>,
+    /// Links (both directions each) that came, went or changed their capacity since the last change that this
+    /// subscriber took; empty when only ports or switches without links did.
+    pub links: Vec<LinkId>,
+}
+
+/// Where the newest topology can be had. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Watch(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    current: Mutex<Arc<Snapshot>>,
+    subscribers: Mutex<Vec<Weak<Slot>>>,
+    refused: AtomicU64,
+}
+
+#[derive(Default)]
+struct Slot {
+    news: Mutex<Option<BTreeSet<LinkId>>>,
+    told: Condvar,
+}
+
+/// One who wants to hear of changes. What is not taken is put together: it never holds more than each link once, and
+/// nobody waits for a slow subscriber. Dropped, it is forgotten.
+pub struct Subscription {
+    watch: Watch,
+    slot: Arc<Slot>,
+}
+
+impl Watch {
+    /// The newest state.
+    pub fn current(&self) -> Arc<Snapshot> {
+        Arc::clone(&lock(&self.0.current))
+    }
+
+    /// Probes that came in and counted for nothing: late, passed on by hosts, at edge ports. Since the start.
+    pub fn refused_probes(&self) -> u64 {
+        self.0.refused.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_refused_probes(&self, refused: u64) {
+        self.0.refused.store(refused, Ordering::Relaxed);
+    }
+
+    /// From now on changes are kept for the subscriber; the first one is due at once, with every link.
+    pub fn subscribe(&self) -> Subscription {
+        let slot = Arc::new(Slot::default());
+        // Registered before the present state is read, so that no change falls between.
+        lock(&self.0.subscribers).push(Arc::downgrade(&slot));
+        let links: Vec<LinkId> = self.current().network.links().map(|(id, _)| id).collect();
+        slot.tell(&links);
+        Subscription { watch: self.clone(), slot }
+    }
+
+    pub(super) fn publish(&self, snapshot: Snapshot, changed: &[LinkId]) {
+        *lock(&self.0.current) = Arc::new(snapshot);
+        lock(&self.0.subscribers)
+            .retain(|slot| slot.upgrade().inspect(|slot| slot.tell(changed)).is_some());
+    }
+}
+
+impl Subscription {
+    /// The next change; `None` when none comes in time.
+    pub fn wait(&self, within: Duration) -> Option<Change> {
+        let deadline = Instant::now() + within;
+        let mut news = lock(&self.slot.news);
+        loop {
+            if let Some(links) = news.take() {
+                drop(news);
+                return Some(Change {
+                    snapshot: self.watch.current(),
+                    links: links.into_iter().collect(),
+                });
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            let waited = self.slot.told.wait_timeout(news, left);
+            news = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Slot {
+    fn tell(&self, links: &[LinkId]) {
+        lock(&self.news).get_or_insert_default().extend(links);
+        self.told.notify_one();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::{Bandwidth, Dpid, PortId};
+
+    #[test]
+    fn changes_that_nobody_took_are_put_together() {
+        let watch = Watch::default();
+        let mut network = Network::default();
+        let port = |text: &str| text.parse::<PortId>().unwrap();
+        for dpid in [1, 2] {
+            network.add_switch(Dpid(dpid)).unwrap();
+            network.add_port(port(&format!("{dpid} port 1"))).unwrap();
+        }
+        let capacity = Bandwidth::from_megabits_per_second(1);
+        let (link, changed) = network
+            .connect(port("1 port 1"), port("2 port 1"), capacity, fabric::Duration(0))
+            .unwrap();
+        let subscription = watch.subscribe();
+        assert!(subscription.wait(Duration::ZERO).unwrap().links.is_empty());
+        for number in 1..=3 {
+            watch.publish(
+                Snapshot { number, network: network.clone(), ..Snapshot::default() },
+                &changed,
+            );
+        }
+        let change = subscription.wait(Duration::ZERO).unwrap();
+        assert_eq!((change.snapshot.number, change.links), (3, vec![link, link.reverse()]));
+        assert!(subscription.wait(Duration::ZERO).is_none());
+        // Who comes later begins with what is there.
+        let late = watch.subscribe();
+        assert_eq!(late.wait(Duration::ZERO).unwrap().links.len(), 2);
+        drop(subscription);
+        watch.publish(Snapshot::default(), &[]);
+        assert_eq!(lock(&watch.0.subscribers).len(), 1);
+    }
+}

@@ -1,0 +1,139 @@
+//! Ports, bandwidths and hosts' addresses as people write them.
+
+use crate::dpid::Dpid;
+use crate::units::{Bandwidth, MacAddress, PortId, PortNumber};
+use core::fmt;
+use core::str::FromStr;
+
+/// Not what it should be; prints what was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextError(&'static str);
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}", self.0)
+    }
+}
+
+impl core::error::Error for TextError {}
+
+const PORT: TextError = TextError("a dpid and a port, such as \"00:00:00:00:00:00:00:01 port 2\"");
+const BANDWIDTH: TextError =
+    TextError("a bandwidth with a unit: Gbit, Mbit, kbit or bit, such as \"10Mbit\"");
+const HOST: TextError = TextError("a host's MAC address, such as \"02:00:00:00:00:01\"");
+
+impl FromStr for PortId {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<PortId, TextError> {
+        let (dpid, number) = text.split_once(" port ").ok_or(PORT)?;
+        let dpid: Dpid = dpid.trim().parse().map_err(|_| PORT)?;
+        let port = PortNumber::new(decimal(number.trim()).ok_or(PORT)?).map_err(|_| PORT)?;
+        Ok(PortId::new(dpid, port))
+    }
+}
+
+impl FromStr for Bandwidth {
+    type Err = TextError;
+
+    /// A fraction is taken exactly; what is less than a bit per second is cut off.
+    fn from_str(text: &str) -> Result<Bandwidth, TextError> {
+        const UNITS: [(&str, u64); 4] =
+            [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
+        let found =
+            UNITS.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
+        let (number, factor) = found.ok_or(BANDWIDTH)?;
+        let (whole, fraction) =
+            number.trim_end().split_once('.').unwrap_or((number.trim_end(), "0"));
+        let whole: u64 = decimal(whole).ok_or(BANDWIDTH)?;
+        let digits = u32::try_from(fraction.len()).ok().filter(|digits| *digits <= 9);
+        let scale = 10_u64.pow(digits.ok_or(BANDWIDTH)?);
+        let fraction: u64 = decimal(fraction).ok_or(BANDWIDTH)?;
+        let part = u128::from(fraction) * u128::from(factor) / u128::from(scale);
+        let bits = whole.checked_mul(factor).and_then(|bits| bits.checked_add(part as u64));
+        bits.map(Bandwidth::from_bits_per_second).ok_or(BANDWIDTH)
+    }
+}
+
+impl FromStr for MacAddress {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<MacAddress, TextError> {
+        let mut octets = [0; 6];
+        let mut parts = text.split(':');
+        for octet in &mut octets {
+            let part = parts.next().filter(|part| {
+                part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit())
+            });
+            *octet = u8::from_str_radix(part.ok_or(HOST)?, 16).map_err(|_| HOST)?;
+        }
+        if parts.next().is_some() {
+            return Err(HOST);
+        }
+        MacAddress::new(octets).map_err(|_| HOST)
+    }
+}
+
+/// Checked first, because `parse` takes a sign.
+fn decimal<T: FromStr>(text: &str) -> Option<T> {
+    let is_number = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn bandwidths() {
+        for (text, bits) in [
+            ("10Mbit", Some(10_000_000)),
+            ("1.5Gbit", Some(1_500_000_000)),
+            ("0.5kbit", Some(500)),
+            ("7bit", Some(7)),
+            ("64 kbit", Some(64_000)),
+            ("10", None),
+            ("Mbit", None),
+            ("-1Mbit", None),
+            ("+1Mbit", None),
+            ("1.Mbit", None),
+            ("1.0000000000Mbit", None),
+            ("10mbit", None),
+            ("99999999999999Gbit", None),
+        ] {
+            let read = text.parse::<Bandwidth>().ok();
+            assert_eq!(read, bits.map(Bandwidth::from_bits_per_second), "{text}");
+        }
+    }
+
+    #[test]
+    fn ports_and_hosts_read_back() {
+        let port: PortId = "0x1f port 7".parse().unwrap();
+        assert_eq!(port.to_string().parse(), Ok(port));
+        for text in [
+            "",
+            "1",
+            "1 port",
+            "1 port 0",
+            "1 port 4294967295",
+            "1 port -1",
+            "port 1",
+            "1:2 port 1",
+        ] {
+            assert_eq!(text.parse::<PortId>(), Err(PORT), "{text:?}");
+        }
+        let host: MacAddress = "02:00:00:00:0A:0b".parse().unwrap();
+        assert_eq!(host.to_string().parse(), Ok(host));
+        for text in [
+            "",
+            "02:00:00:00:00",
+            "02:00:00:00:00:00:01",
+            "01:00:00:00:00:01",
+            "2:0:0:0:0:1",
+            "+2:00:00:00:00:01",
+        ] {
+            assert_eq!(text.parse::<MacAddress>(), Err(HOST), "{text:?}");
+        }
+    }
+}
