@@ -40,8 +40,8 @@ pub(crate) struct Tenant {
     pub leaving: HashMap<u32, Leaving>,
     /// Pieces of entries that timed out on the switch while others of the same entry live (1.0).
     pub dormant: Vec<(u32, Piece)>,
-    /// Which pieces of entries with several have been idle, and since when that is looked at (1.3).
-    pub idle: HashMap<u32, (Instant, Vec<Box<[u8]>>)>,
+    /// Entries with several pieces, of which some have been idle (1.3).
+    pub idle: HashMap<u32, Idle>,
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
     pub changes: u64,
     pub buffers: Buffers,
@@ -59,6 +59,14 @@ pub(crate) struct Leaving {
     pub flow: Flow,
     pub pieces: usize,
     pub since: Instant,
+}
+
+/// Which pieces of an entry have been idle (1.3).
+pub(crate) struct Idle {
+    /// Since when that is looked at.
+    pub since: Instant,
+    /// Their matches.
+    pub pieces: Vec<Box<[u8]>>,
 }
 
 /// One controller connection of a tenant.

@@ -214,14 +214,14 @@ impl Writer<'_> {
             }
             Wire::Hosts(hosts) => {
                 self.settle(None);
-                self.to_hosts(hosts, send)?;
+                self.give_hosts(hosts, send)?;
             }
         }
         Ok(false)
     }
 
     /// The wire leads to other tenants too: what is for everybody goes to each of the tenant's own.
-    fn to_hosts(&mut self, hosts: &[MacAddress], send: Action<'_>) -> Result<(), ErrorCode> {
+    fn give_hosts(&mut self, hosts: &[MacAddress], send: Action<'_>) -> Result<(), ErrorCode> {
         let dl_dst = self.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
         if dl_dst >> 40 & 1 == 0 {
             if hosts.iter().any(|host| number_of(*host) == dl_dst) {

@@ -5,6 +5,7 @@ use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::switch::{Asynchronous, Cause, Change, Switch};
+use crate::tenant::Idle;
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 use flowspace::Match as Space;
@@ -72,16 +73,15 @@ impl Switch {
         }
         let (piece, pieces) = (flow.pieces[at].clone(), flow.pieces.len());
         let flow = flow.clone();
-        let (since, idle) = state.idle.entry(number).or_insert((now, Vec::new()));
-        if now - *since > Duration::from_secs(u64::from(idle_timeout) + 1) {
-            *since = now;
-            idle.clear();
+        let idle = state.idle.entry(number).or_insert(Idle { since: now, pieces: Vec::new() });
+        if now - idle.since > Duration::from_secs(u64::from(idle_timeout) + 1) {
+            *idle = Idle { since: now, pieces: Vec::new() };
         }
-        if !idle.contains(&piece.match_wire) {
-            idle.push(piece.match_wire.clone());
+        if !idle.pieces.contains(&piece.match_wire) {
+            idle.pieces.push(piece.match_wire.clone());
         }
         let cause = Cause::own(tenant, now);
-        if idle.len() < pieces {
+        if idle.pieces.len() < pieces {
             self.submit_piece(&cause, number, &flow, &piece, Change::Add, NO_BUFFER);
             return true;
         }
