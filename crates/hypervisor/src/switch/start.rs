@@ -236,7 +236,7 @@ impl Switch {
             }
             self.phase = Phase::Ready;
             self.reconcile(now);
-            self.tell_ports();
+            self.tell_topology();
             for (at, served) in self.served().into_iter().enumerate() {
                 if served {
                     self.events.push_back(Event::Serve(self.tenants[at].id));

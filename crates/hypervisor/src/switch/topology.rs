@@ -59,7 +59,7 @@ impl Switch {
     }
 
     /// Tells of all ports.
-    pub(crate) fn tell_ports(&mut self) {
+    pub(crate) fn tell_topology(&mut self) {
         for (&number, port) in &self.ports {
             self.events.push_back(Event::Port(number, Some(state(self.version, &port.wire))));
         }
