@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+use fabric::embedding::{Embedding, LinkSpec, Route, Spec, SwitchSpec, Tag, VirtualPortId};
 use fabric::labels::{Labels, Settings};
 use fabric::paths::{Disjoint, Distances};
 use fabric::reservations::{Choice, Request, ReservationId, Reservations};
 use fabric::share::{Demand, max_min};
 use fabric::usage::{Flow, FlowId, Usage};
 use fabric::{Bandwidth, Dpid, Instant, LinkId, Network, SwitchIndex, TenantId};
+use std::collections::BTreeMap;
 use std::time;
 
 fn main() {
@@ -16,6 +18,7 @@ fn main() {
     let edges: Vec<SwitchIndex> =
         (1..=128).map(|it| network.switch_index(Dpid(it)).unwrap()).collect();
     reroute(network.clone(), &edges);
+    embed(network.clone());
     let routes = routes(&network, &edges);
     track(&network, &routes);
     share(&network, &routes);
@@ -45,6 +48,72 @@ fn reroute(mut network: Network, edges: &[SwitchIndex]) {
         }
     }
     say(&format!("{moved} moves after 64 of 128 aggregation switches failed one by one"), begun);
+}
+
+/// 100 virtual switches and 500 links, and 1,000 more of another tenant; then aggregation switches go away at once.
+fn embed(mut network: Network) {
+    let [least, most] = [1000, 3999].map(|tag| Tag::new(tag).unwrap());
+    let mut embedding = Embedding::new(least, most);
+    let mut wanted = BTreeMap::from([(TenantId(1), ladder(100, 500))]);
+    let begun = time::Instant::now();
+    embedding.apply(&network, &wanted).unwrap();
+    say("100 virtual switches and 500 virtual links embedded, each with a backup", begun);
+    wanted.insert(TenantId(2), ladder(128, 1_000));
+    let begun = time::Instant::now();
+    embedding.apply(&network, &wanted).unwrap();
+    say("1,000 virtual links of another tenant embedded beside them", begun);
+    for pod in 0..16 {
+        for index in 0..4 {
+            network.remove_switch(Dpid(128 + pod * 8 + index + 1)).unwrap();
+        }
+    }
+    let begun = time::Instant::now();
+    let changes = embedding.handle_changes(&network);
+    let what = format!(
+        "{} of 1,500 virtual links moved, {} ports down, {} maps new, after 64 of 128 aggregation switches failed at once",
+        changes.moves.len(),
+        changes.ports.len(),
+        changes.switches.len()
+    );
+    say(&what, begun);
+    let begun = time::Instant::now();
+    let saved = embedding.export();
+    let mut after = Embedding::new(least, most);
+    after.restore(&saved).unwrap();
+    after.apply(&Network::default(), &wanted).unwrap();
+    after.handle_changes(&network);
+    say(&format!("all found again after a restart, from {} kB", saved.len() / 1_000), begun);
+    assert_eq!(after.switch_maps(), embedding.switch_maps());
+}
+
+/// A network of that many switches, each joined to some others.
+fn ladder(switches: u64, links: u64) -> Spec {
+    let dpid = |number: u64| Dpid(0xa00 + number % switches);
+    let switch = |number| SwitchSpec {
+        dpid: dpid(number),
+        name: String::new(),
+        members: vec![Dpid(1 + number)],
+        routes: Vec::new(),
+        started: true,
+    };
+    let link = |number: u64| LinkSpec {
+        ends: [(number, 1), (number * 7 + 1 + number / switches, 2)].map(|(at, side)| {
+            VirtualPortId {
+                switch: dpid(at + u64::from(side == 2 && dpid(at) == dpid(number))),
+                number: (number * 2 + side) as u32,
+            }
+        }),
+        bandwidth: Bandwidth::from_megabits_per_second(10),
+        route: Route::Shortest,
+        protection: Some(Disjoint::Switches),
+        reverts: true,
+        started: true,
+    };
+    Spec {
+        switches: (0..switches).map(switch).collect(),
+        links: (0..links).map(link).collect(),
+        ..Spec::default()
+    }
 }
 
 fn routes(network: &Network, edges: &[SwitchIndex]) -> Vec<Vec<LinkId>> {

@@ -1,5 +1,306 @@
 //! Virtual networks on a physical one: which of its ports, paths and tags each of them gets.
+//!
+//! What the tenants want ([`Spec`]) is put on a [`Network`] by [`Embedding::apply`], as one transaction: all of it, or
+//! nothing and the reasons. Whatever did not change stays where it is, path and tags. What comes of it is one
+//! [`SwitchMap`] for each physical switch. After a change of the network [`Embedding::handle_changes`] says which maps
+//! are new, and which of the tenants' ports went up or down.
+//!
+//! **Paths** are reservations ([`crate::reservations`]): one for each virtual link, and one without bandwidth for each
+//! two members of a big switch. A big switch's end of a link is put on the member from which the way is shortest.
+//!
+//! **Tags** are a link's own: the same number means something else on the next one. A path bears one tag from end to
+//! end where one is free on all its links, and has it swapped on the way where not. A backup has tags of its own from
+//! the beginning, so that all switches but the first know what to do before anything fails.
+//!
+//! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
+//! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
+//! what is waiting, or lost its way, is no reason to refuse anything else.
+//!
+//! **Restarts.** [`Embedding::export`] says where everything is, and [`Embedding::restore`] takes it back: what is wanted
+//! as before is *held* where it was, as if it stood, until the network is seen to bear it out or to contradict it.
+//! [`Embedding::stop_waiting`] ends that for what neither was said of.
 
+mod check;
+mod draw;
 mod map;
+mod place;
+mod saved;
+mod spec;
+mod tags;
+mod trunk;
+
+use crate::network::Network;
+use crate::reservations::{ReservationId, Reservations};
+use crate::units::{Dpid, MacAddress, TenantId};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use check::Assigned;
+use core::net::IpAddr;
+use saved::Remembered;
+use tags::Tags;
+use trunk::Trunk;
 
 pub use map::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort};
+pub use saved::SavedError;
+pub use spec::{
+    Block, HostSpec, LinkSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec,
+    VirtualPortId,
+};
+pub use trunk::{Carries, Lane, Routed, Trouble, TrunkId, Wire};
+
+/// All virtual networks and where they are.
+#[derive(Clone, Debug)]
+pub struct Embedding {
+    wanted: BTreeMap<TenantId, Spec>,
+    assigned: Assigned,
+    trunks: BTreeMap<TrunkId, Trunk>,
+    tags: Tags,
+    reservations: Reservations,
+    by_reservation: BTreeMap<ReservationId, TrunkId>,
+    next_reservation: u64,
+    /// Whether each link was up when the network was looked at last.
+    seen: Vec<bool>,
+    maps: BTreeMap<Dpid, Arc<SwitchMap>>,
+    remembered: Remembered,
+}
+
+/// What is different after a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The physical switches that have another map.
+    pub switches: BTreeSet<Dpid>,
+    /// Virtual ports that came, went, or went up or down.
+    pub ports: Vec<PortChange>,
+    /// Trunks that are elsewhere.
+    pub moves: Vec<TrunkMove>,
+}
+
+impl Changes {
+    /// Whether all is as it was.
+    pub fn is_empty(&self) -> bool {
+        self.switches.is_empty() && self.ports.is_empty() && self.moves.is_empty()
+    }
+}
+
+/// A virtual port that came, went, or went up or down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortChange {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub port: VirtualPortId,
+    /// Whether it was up; `None` if it was not there.
+    pub was: Option<bool>,
+    /// Whether it is up; `None` if it is no more.
+    pub is: Option<bool>,
+}
+
+/// A trunk that is elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrunkMove {
+    /// Which.
+    pub trunk: TrunkId,
+    /// Where it was; nothing if it was nowhere.
+    pub from: Vec<Wire>,
+    /// Where it is; nothing if it is nowhere.
+    pub to: Vec<Wire>,
+}
+
+/// Where a trunk is.
+#[derive(Clone, Copy, Debug)]
+pub struct TrunkStatus<'a> {
+    /// The path in use.
+    pub active: Option<&'a Routed>,
+    /// The path that stands by.
+    pub backup: Option<&'a Routed>,
+    /// Whether it is where it was before a restart, and the network has not borne that out yet.
+    pub is_held: bool,
+    /// Why it is nowhere.
+    pub trouble: Option<Trouble>,
+}
+
+impl Embedding {
+    /// No networks, and these tags for those to come.
+    pub fn new(least: Tag, most: Tag) -> Embedding {
+        Embedding {
+            wanted: BTreeMap::new(),
+            assigned: Assigned::new(),
+            trunks: BTreeMap::new(),
+            tags: Tags::new(least, most),
+            reservations: Reservations::default(),
+            by_reservation: BTreeMap::new(),
+            next_reservation: 0,
+            seen: Vec::new(),
+            maps: BTreeMap::new(),
+            remembered: Remembered::default(),
+        }
+    }
+
+    /// Makes the networks what is wanted, or leaves all as it is and says what speaks against it.
+    pub fn apply(
+        &mut self,
+        network: &Network,
+        wanted: &BTreeMap<TenantId, Spec>,
+    ) -> Result<Changes, Vec<Refusal>> {
+        let mut next = self.clone();
+        next.assigned = check::check(self, network, wanted)?;
+        next.catch_up(network);
+        next.wanted = wanted.clone();
+        next.place_all(network)?;
+        let changes = next.redraw(network);
+        let moves = self.moves_to(&next);
+        *self = next;
+        Ok(Changes { moves, ..changes })
+    }
+
+    /// What [`apply`](Embedding::apply) would change.
+    pub fn dry_run(
+        &self,
+        network: &Network,
+        wanted: &BTreeMap<TenantId, Spec>,
+    ) -> Result<Changes, Vec<Refusal>> {
+        self.clone().apply(network, wanted)
+    }
+
+    /// Moves what a change of the network makes necessary or possible. What changed it finds itself, so that it may be
+    /// called once after several changes.
+    pub fn handle_changes(&mut self, network: &Network) -> Changes {
+        let before = self.places();
+        self.catch_up(network);
+        let changes = self.redraw(network);
+        Changes { moves: self.moves_from(&before), ..changes }
+    }
+
+    /// Holds nothing any longer that the network has not borne out since [`restore`](Embedding::restore).
+    pub fn stop_waiting(&mut self, network: &Network) -> Changes {
+        let before = self.places();
+        self.release_held(network);
+        self.catch_up(network);
+        let changes = self.redraw(network);
+        Changes { moves: self.moves_from(&before), ..changes }
+    }
+
+    /// What a physical switch has to do; `None` if nothing.
+    pub fn switch_map(&self, dpid: Dpid) -> Option<&Arc<SwitchMap>> {
+        self.maps.get(&dpid)
+    }
+
+    /// What all have to do.
+    pub fn switch_maps(&self) -> &BTreeMap<Dpid, Arc<SwitchMap>> {
+        &self.maps
+    }
+
+    /// What is wanted at present.
+    pub fn wanted(&self) -> &BTreeMap<TenantId, Spec> {
+        &self.wanted
+    }
+
+    /// The addresses of a tenant's hosts that asked for none.
+    pub fn assigned(&self, tenant: TenantId) -> impl Iterator<Item = (MacAddress, IpAddr)> + '_ {
+        self.assigned.get(&tenant).into_iter().flatten().map(|(&mac, &address)| (mac, address))
+    }
+
+    /// Where a tenant's links and the insides of its big switches are.
+    pub fn trunks(&self, tenant: TenantId) -> impl Iterator<Item = (TrunkId, TrunkStatus<'_>)> {
+        self.trunks_of(tenant).map(|(&id, trunk)| {
+            let &Trunk { ref active, ref backup, is_held, trouble, .. } = trunk;
+            (id, TrunkStatus { active: active.as_ref(), backup: backup.as_ref(), is_held, trouble })
+        })
+    }
+
+    /// How many tags are in use, counted on each link.
+    pub fn tags_in_use(&self) -> usize {
+        self.tags.count()
+    }
+
+    /// The bandwidth set aside on the physical links.
+    pub const fn reservations(&self) -> &Reservations {
+        &self.reservations
+    }
+
+    /// Where everything is, for [`restore`](Embedding::restore).
+    pub fn export(&self) -> Vec<u8> {
+        saved::export(self)
+    }
+
+    /// Takes back where everything was. To be called before the first [`apply`](Embedding::apply), which then holds
+    /// there what is wanted as before.
+    pub fn restore(&mut self, saved: &[u8]) -> Result<(), SavedError> {
+        let (remembered, assigned, next) = saved::read(saved)?;
+        (self.remembered, self.assigned) = (remembered, assigned);
+        self.tags.set_next(next);
+        Ok(())
+    }
+
+    fn trunks_of(&self, tenant: TenantId) -> impl Iterator<Item = (&TrunkId, &Trunk)> {
+        let least = Carries::Link([VirtualPortId { switch: Dpid(0), number: 0 }; 2]);
+        let from = TrunkId { tenant, carries: least };
+        self.trunks.range(from..).take_while(move |(id, _)| id.tenant == tenant)
+    }
+
+    fn places(&self) -> BTreeMap<TrunkId, Vec<Wire>> {
+        self.trunks.iter().map(|(&id, trunk)| (id, place_of(trunk))).collect()
+    }
+
+    fn moves_to(&self, next: &Embedding) -> Vec<TrunkMove> {
+        next.moves_from(&self.places())
+    }
+
+    fn moves_from(&self, before: &BTreeMap<TrunkId, Vec<Wire>>) -> Vec<TrunkMove> {
+        let gone = before.keys().filter(|id| !self.trunks.contains_key(id));
+        let all = self.trunks.keys().chain(gone);
+        let moves = all.map(|id| TrunkMove {
+            trunk: *id,
+            from: before.get(id).cloned().unwrap_or_default(),
+            to: self.trunks.get(id).map(place_of).unwrap_or_default(),
+        });
+        moves.filter(|it| it.from != it.to).collect()
+    }
+
+    /// Draws the maps anew; what is different.
+    fn redraw(&mut self, network: &Network) -> Changes {
+        let drawn = draw::draw(self, network);
+        let ports_before = ports(&self.maps);
+        let mut switches = BTreeSet::new();
+        let gone = self.maps.keys().filter(|dpid| !drawn.contains_key(dpid));
+        switches.extend(gone.copied());
+        self.maps.retain(|dpid, _| drawn.contains_key(dpid));
+        for (dpid, map) in drawn {
+            // Who has the map of a switch that did not change keeps the same one.
+            if self.maps.get(&dpid).is_none_or(|before| **before != map) {
+                self.maps.insert(dpid, Arc::new(map));
+                switches.insert(dpid);
+            }
+        }
+        let ports = port_changes(&ports_before, &ports(&self.maps));
+        Changes { switches, ports, moves: Vec::new() }
+    }
+}
+
+fn place_of(trunk: &Trunk) -> Vec<Wire> {
+    trunk.standing().map(|active| active.wires.clone()).unwrap_or_default()
+}
+
+type Ports = BTreeMap<(TenantId, VirtualPortId), bool>;
+
+fn ports(maps: &BTreeMap<Dpid, Arc<SwitchMap>>) -> Ports {
+    let members = maps.values().flat_map(|map| &map.members);
+    let ports = members.flat_map(|(&tenant, member)| {
+        let switch = member.datapath;
+        let id = move |number| (tenant, VirtualPortId { switch, number });
+        member.ports.iter().map(move |(&number, port)| (id(number), port.up))
+    });
+    ports.collect()
+}
+
+fn port_changes(before: &Ports, after: &Ports) -> Vec<PortChange> {
+    let all: BTreeSet<_> = before.keys().chain(after.keys()).copied().collect();
+    let change = |id: (TenantId, VirtualPortId)| PortChange {
+        tenant: id.0,
+        port: id.1,
+        was: before.get(&id).copied(),
+        is: after.get(&id).copied(),
+    };
+    all.into_iter().map(change).filter(|change| change.was != change.is).collect()
+}

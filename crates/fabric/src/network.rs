@@ -232,6 +232,11 @@ impl Network {
         self.hosts.iter().map(|(&host, &port)| (host, port))
     }
 
+    /// Whether a port is up.
+    pub fn is_port_up(&self, port: PortId) -> Result<bool, Error> {
+        self.port(port).map(|port| port.up)
+    }
+
     fn port(&self, port: PortId) -> Result<&Port, Error> {
         let switch = self.switch(self.switch_index(port.dpid)?);
         switch.ports.get(&port.port).ok_or(Error::UnknownPort(port))

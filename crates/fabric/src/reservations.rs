@@ -59,6 +59,11 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// The path where it was put at first.
+    pub const fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// The path in use; `None` while there is no way.
     pub const fn active(&self) -> Option<&Path> {
         self.active.as_ref()
@@ -116,6 +121,53 @@ impl Reservations {
         let home = active.clone();
         let reservation = Reservation { request, home, active: Some(active), backup };
         Ok(self.all.entry(id).or_insert(reservation))
+    }
+
+    /// Sets bandwidth aside on paths that were found at another time, as they are; also without the backup that is asked
+    /// for, which is then looked for whenever something comes up. `home` is where it was put at first.
+    pub fn adopt(
+        &mut self,
+        network: &Network,
+        id: ReservationId,
+        request: Request,
+        home: Path,
+        active: Path,
+        backup: Option<Path>,
+    ) -> Result<&Reservation, Error> {
+        if self.all.contains_key(&id) {
+            return Err(Error::DuplicateId(id.0));
+        }
+        for path in [Some(&active), backup.as_ref()].into_iter().flatten() {
+            Path::given(network, request.from, request.to, path.links().to_vec())?;
+            if !path.is_up(network) {
+                return Err(Error::NoPath);
+            }
+            if !self.ledger.fits(network, path, request.bandwidth) {
+                return Err(Error::NoBandwidth(self.ledger.narrowest(network, path)));
+            }
+        }
+        let apart = |path: &Path| match request.protection {
+            Some(disjoint) => path.is_disjoint(&active, network, disjoint),
+            None => false,
+        };
+        if backup.as_ref().is_some_and(|path| !apart(path)) {
+            return Err(Error::NoBackup);
+        }
+        for path in [Some(&active), backup.as_ref()].into_iter().flatten() {
+            self.ledger.hold(id, path, request.bandwidth);
+        }
+        set(&mut self.displaced, id, request.reverts && home != active);
+        let reservation = Reservation { request, home, active: Some(active), backup };
+        Ok(self.all.entry(id).or_insert(reservation))
+    }
+
+    /// Says where a reservation was put at first, once the links of that path are known.
+    pub fn set_home(&mut self, id: ReservationId, home: Path) -> Result<(), Error> {
+        let reservation = self.all.get_mut(&id).ok_or(Error::UnknownId(id.0))?;
+        let away = reservation.request.reverts && reservation.active.as_ref() != Some(&home);
+        reservation.home = home;
+        set(&mut self.displaced, id, away);
+        Ok(())
     }
 
     /// Gives up a virtual link and the bandwidth that was set aside for it.

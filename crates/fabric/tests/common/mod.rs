@@ -3,6 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 #![allow(clippy::unwrap_used)]
 
+pub mod walk;
+
 use fabric::{Bandwidth, Dpid, Duration, LinkId, Network, PortId, PortNumber, SwitchIndex};
 use proptest::prelude::*;
 

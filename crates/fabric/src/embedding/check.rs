@@ -1,0 +1,264 @@
+//! What is wrong with networks before any path is looked for.
+
+use super::Embedding;
+use super::spec::{
+    HostSpec, Part, PortSpec, Reason, Refusal, Spec, Step, SwitchSpec, VirtualPortId,
+};
+use crate::network::{End, Network};
+use crate::units::{Dpid, MacAddress, PortId, TenantId};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+/// Most ports that a virtual switch can have: OpenFlow 1.0 reserves the numbers above (section 5.2.1).
+const HIGHEST_PORT: u32 = 0xff00;
+
+/// Longest name of a port in both versions, without the zero byte that ends it.
+const LONGEST_NAME: usize = 15;
+
+/// Addresses that hosts were given because they asked for none.
+pub(super) type Assigned = BTreeMap<TenantId, BTreeMap<MacAddress, IpAddr>>;
+
+/// Checks all that is wanted; what of it is new is also held against the network. With it come the addresses for
+/// those hosts that have none of their own.
+pub(super) fn check(
+    before: &Embedding,
+    network: &Network,
+    wanted: &BTreeMap<TenantId, Spec>,
+) -> Result<Assigned, Vec<Refusal>> {
+    let mut refusals = Vec::new();
+    let mut assigned = Assigned::new();
+    for (&tenant, spec) in wanted {
+        let mut one = Check { tenant, spec, refusals: &mut refusals };
+        one.switches();
+        one.ports(network, before.wanted.get(&tenant));
+        one.links();
+        let nothing = BTreeMap::new();
+        let given = one.hosts(before.assigned.get(&tenant).unwrap_or(&nothing));
+        if !given.is_empty() {
+            assigned.insert(tenant, given);
+        }
+    }
+    shared_ports(wanted, &mut refusals);
+    if refusals.is_empty() { Ok(assigned) } else { Err(refusals) }
+}
+
+struct Check<'a> {
+    tenant: TenantId,
+    spec: &'a Spec,
+    refusals: &'a mut Vec<Refusal>,
+}
+
+impl Check<'_> {
+    fn refuse(&mut self, part: Part, why: Reason) {
+        self.refusals.push(Refusal { tenant: self.tenant, part, why });
+    }
+
+    fn switch(&self, dpid: Dpid) -> Option<&SwitchSpec> {
+        self.spec.switches.iter().find(|switch| switch.dpid == dpid)
+    }
+
+    fn switches(&mut self) {
+        let mut dpids = BTreeSet::new();
+        let mut physical = BTreeSet::new();
+        for switch in &self.spec.switches {
+            let part = Part::Switch(switch.dpid);
+            if !dpids.insert(switch.dpid) {
+                self.refuse(part, Reason::DuplicateSwitch);
+            }
+            if switch.members.is_empty() {
+                self.refuse(part, Reason::NoMembers);
+            }
+            for &member in &switch.members {
+                if !physical.insert(member) {
+                    self.refuse(part, Reason::MemberTaken(member));
+                }
+            }
+            for route in &switch.routes {
+                let ends = given_ends(route);
+                let inside =
+                    |dpid: Option<Dpid>| dpid.is_none_or(|it| switch.members.contains(&it));
+                let whole = ends.0 != ends.1 && inside(ends.0) && inside(ends.1);
+                if route.is_empty() || !whole {
+                    self.refuse(part, Reason::RouteElsewhere);
+                }
+            }
+        }
+    }
+
+    fn ports(&mut self, network: &Network, before: Option<&Spec>) {
+        let mut numbers = BTreeSet::new();
+        let mut places = BTreeSet::new();
+        for port in &self.spec.ports {
+            let part = Part::Port(port.port);
+            self.number(part, port.port, &mut numbers);
+            if port.name.len() > LONGEST_NAME {
+                self.refuse(part, Reason::LongName);
+            }
+            if !places.insert(port.at) {
+                self.refuse(part, Reason::PortTaken(port.at, self.tenant));
+            }
+            let members = self.switch(port.port.switch).map(|switch| switch.members.as_slice());
+            if members.is_some_and(|members| !members.contains(&port.at.dpid)) {
+                self.refuse(part, Reason::NotAMember(port.at));
+            }
+            let attached = |host: &HostSpec| host.at == port.port;
+            if port.shared && !self.spec.hosts.iter().any(attached) {
+                self.refuse(part, Reason::SharedByNobody);
+            }
+            let same = |other: &PortSpec| other.port == port.port && other.at == port.at;
+            let is_new = before.is_none_or(|before| !before.ports.iter().any(same));
+            if let Some(why) = physical(network, port.at).filter(|_| is_new) {
+                self.refuse(part, why);
+            }
+        }
+        for link in &self.spec.links {
+            for end in link.ends {
+                self.number(Part::Link(link.ends), end, &mut numbers);
+            }
+        }
+    }
+
+    fn number(&mut self, part: Part, port: VirtualPortId, seen: &mut BTreeSet<VirtualPortId>) {
+        if !(1..=HIGHEST_PORT).contains(&port.number) {
+            self.refuse(part, Reason::PortNumber);
+        }
+        if self.switch(port.switch).is_none() {
+            self.refuse(part, Reason::NoSuchSwitch(port.switch));
+        }
+        if !seen.insert(port) {
+            self.refuse(part, Reason::DuplicatePort);
+        }
+    }
+
+    fn links(&mut self) {
+        for link in &self.spec.links {
+            if link.ends[0].switch == link.ends[1].switch {
+                self.refuse(Part::Link(link.ends), Reason::SelfLink);
+            }
+        }
+    }
+
+    fn hosts(&mut self, before: &BTreeMap<MacAddress, IpAddr>) -> BTreeMap<MacAddress, IpAddr> {
+        let mut macs = BTreeSet::new();
+        let mut addresses: BTreeMap<IpAddr, MacAddress> = BTreeMap::new();
+        for host in &self.spec.hosts {
+            let part = Part::Host(host.mac);
+            if !macs.insert(host.mac) {
+                self.refuse(part, Reason::DuplicateHost);
+            }
+            if !self.spec.ports.iter().any(|port| port.port == host.at) {
+                self.refuse(part, Reason::NoSuchPort(host.at));
+            }
+            for &address in &host.addresses {
+                if let Some(block) = self.spec.block.filter(|block| !block.contains(address)) {
+                    self.refuse(part, Reason::OutsideBlock(address, block));
+                }
+                if let Some(by) = addresses.insert(address, host.mac) {
+                    self.refuse(part, Reason::AddressTaken(address, by));
+                }
+            }
+        }
+        self.assign(before, addresses)
+    }
+
+    /// Gives an address to each host that has none: the one that it had, or the first that is free.
+    fn assign(
+        &mut self,
+        before: &BTreeMap<MacAddress, IpAddr>,
+        mut taken: BTreeMap<IpAddr, MacAddress>,
+    ) -> BTreeMap<MacAddress, IpAddr> {
+        let mut given = BTreeMap::new();
+        let Some(block) = self.spec.block else { return given };
+        let asks = |host: &&HostSpec| host.addresses.is_empty();
+        // Who has one keeps it, whoever else comes first in the list.
+        for host in self.spec.hosts.iter().filter(asks) {
+            if let Some(&had) = before.get(&host.mac)
+                && block.contains(had)
+                && !taken.contains_key(&had)
+            {
+                taken.insert(had, host.mac);
+                given.insert(host.mac, had);
+            }
+        }
+        let mut free = block.hosts();
+        for host in self.spec.hosts.iter().filter(asks) {
+            if given.contains_key(&host.mac) {
+                continue;
+            }
+            match free.find(|address| !taken.contains_key(address)) {
+                Some(address) => {
+                    given.insert(host.mac, address);
+                }
+                None => self.refuse(Part::Host(host.mac), Reason::BlockExhausted(block)),
+            }
+        }
+        given
+    }
+}
+
+/// What speaks against a physical port as one at the edge, as far as it is known.
+fn physical(network: &Network, at: PortId) -> Option<Reason> {
+    network.switch_index(at.dpid).ok()?;
+    if network.is_port_up(at).is_err() {
+        return Some(Reason::NoSuchPhysicalPort(at));
+    }
+    let link = network.link(network.link_from(at).ok()?);
+    matches!(link.to, End::Switch { .. }).then_some(Reason::NotAnEdge(at))
+}
+
+/// The switches where a given way begins and ends, where it says so.
+pub(super) fn given_ends(route: &[Step]) -> (Option<Dpid>, Option<Dpid>) {
+    let first = route.first().map(|step| match step {
+        Step::Switch(dpid) => *dpid,
+        Step::Port(port) => port.dpid,
+    });
+    let last = match route.last() {
+        Some(Step::Switch(dpid)) => Some(*dpid),
+        // Where a port leads to is for the network to say.
+        _ => None,
+    };
+    (first, last)
+}
+
+/// Physical ports at which several tenants, or several of one's ports, are.
+fn shared_ports(wanted: &BTreeMap<TenantId, Spec>, refusals: &mut Vec<Refusal>) {
+    let mut at: BTreeMap<PortId, Vec<(TenantId, &PortSpec)>> = BTreeMap::new();
+    for (&tenant, spec) in wanted {
+        for port in &spec.ports {
+            at.entry(port.at).or_default().push((tenant, port));
+        }
+    }
+    for (place, ports) in at.iter().filter(|(_, ports)| ports.len() > 1) {
+        let first = ports[0];
+        for &(tenant, port) in ports.iter().skip(1).filter(|(tenant, _)| *tenant != first.0) {
+            let (other, _) = first;
+            if !(port.shared && first.1.shared) {
+                let (part, why) = (Part::Port(port.port), Reason::PortTaken(*place, other));
+                refusals.push(Refusal { tenant, part, why });
+            }
+        }
+        if ports.iter().all(|(_, port)| port.shared) {
+            shared_hosts(wanted, ports, refusals);
+        }
+    }
+}
+
+/// Hosts of the same address at a port that tenants share.
+fn shared_hosts(
+    wanted: &BTreeMap<TenantId, Spec>,
+    ports: &[(TenantId, &PortSpec)],
+    refusals: &mut Vec<Refusal>,
+) {
+    let mut hosts: BTreeMap<MacAddress, TenantId> = BTreeMap::new();
+    for &(tenant, port) in ports {
+        let all = wanted.get(&tenant).into_iter().flat_map(|spec| &spec.hosts);
+        for host in all.filter(|host| host.at == port.port) {
+            let by = *hosts.entry(host.mac).or_insert(tenant);
+            if by != tenant {
+                let (part, why) = (Part::Host(host.mac), Reason::HostTaken(by));
+                refusals.push(Refusal { tenant, part, why });
+            }
+        }
+    }
+}

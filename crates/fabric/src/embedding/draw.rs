@@ -1,0 +1,228 @@
+//! The switches' maps, drawn from what is wanted and where it lies.
+
+use super::Embedding;
+use super::map::{Exit, Member, PortKind, SwitchMap, Transit, VirtualPort};
+use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
+use super::trunk::{Carries, Lane, Trunk, TrunkId};
+use crate::network::{End, Network};
+use crate::units::{Bandwidth, Dpid, PortId, TenantId};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::hash::Hasher;
+use siphasher::sip::SipHasher13;
+
+/// All maps, of switches that have anything to do.
+pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, SwitchMap> {
+    let mut maps: BTreeMap<Dpid, SwitchMap> = BTreeMap::new();
+    for (&tenant, spec) in embedding.wanted.iter().filter(|(_, spec)| spec.started) {
+        let draw = Draw { embedding, network, tenant, spec, stopped: stopped(spec) };
+        for switch in spec.switches.iter().filter(|switch| switch.started) {
+            let ports = draw.ports_of(switch.dpid);
+            for &here in &switch.members {
+                let place = |(&number, port): (&u32, &Port<'_>)| {
+                    (number, draw.port(switch, here, number, port))
+                };
+                let member = Member {
+                    datapath: switch.dpid,
+                    name: switch.name.clone(),
+                    ports: ports.iter().map(place).collect(),
+                    shared_with: switch.members.len() > 1,
+                };
+                maps.entry(here).or_default().members.insert(tenant, member);
+            }
+        }
+        for (id, trunk) in embedding.trunks_of(tenant) {
+            draw.trunk(&mut maps, id, trunk);
+        }
+    }
+    for map in maps.values_mut() {
+        map.transit.sort_unstable();
+    }
+    maps
+}
+
+/// Links and switches that carry nothing.
+fn stopped(spec: &Spec) -> BTreeSet<Dpid> {
+    spec.switches.iter().filter(|switch| !switch.started).map(|switch| switch.dpid).collect()
+}
+
+struct Draw<'a> {
+    embedding: &'a Embedding,
+    network: &'a Network,
+    tenant: TenantId,
+    spec: &'a Spec,
+    stopped: BTreeSet<Dpid>,
+}
+
+/// What a port of a virtual switch is, before it is said where.
+enum Port<'a> {
+    Edge(&'a PortSpec),
+    /// And whether it is the link's first end in [`Carries::Link`].
+    Link(&'a LinkSpec, bool),
+}
+
+impl<'a> Draw<'a> {
+    fn ports_of(&self, switch: Dpid) -> BTreeMap<u32, Port<'a>> {
+        let edge = self.spec.ports.iter().filter(|port| port.port.switch == switch);
+        let mut ports: BTreeMap<u32, Port<'_>> =
+            edge.map(|port| (port.port.number, Port::Edge(port))).collect();
+        for link in &self.spec.links {
+            for end in link.ends.iter().filter(|end| end.switch == switch) {
+                let first = link.ends.iter().min() == Some(end);
+                ports.insert(end.number, Port::Link(link, first));
+            }
+        }
+        ports
+    }
+
+    /// A port as a member sees it.
+    fn port(&self, switch: &SwitchSpec, here: Dpid, number: u32, port: &Port<'_>) -> VirtualPort {
+        let (at, up, speed, name) = match port {
+            Port::Edge(spec) => {
+                let speed = self.network.edge(spec.at).ok();
+                let speed = speed.map(|(_, out)| self.network.link(out).capacity);
+                (Some(spec.at.dpid), self.edge_up(spec), speed, spec.name.as_str())
+            }
+            Port::Link(spec, first) => {
+                let speed = Some(spec.bandwidth).filter(|speed| *speed > Bandwidth::ZERO);
+                (self.link_end(spec, *first), self.link_up(spec), speed, "")
+            }
+        };
+        let kind = match port {
+            _ if at.is_some_and(|at| at != here) => {
+                PortKind::Remote { sends: self.inside(switch.dpid, here, at, number) }
+            }
+            Port::Edge(spec) => {
+                let hosts =
+                    self.spec.hosts.iter().filter(|host| spec.shared && host.at == spec.port);
+                let mut hosts: Vec<_> = hosts.map(|host| host.mac).collect();
+                hosts.sort_unstable();
+                PortKind::Edge { port: spec.at.port, hosts }
+            }
+            Port::Link(spec, first) => self.link(spec, *first),
+        };
+        let name = if name.is_empty() { format!("p{number}") } else { String::from(name) };
+        VirtualPort { mac: mac(self.tenant, switch.dpid, number), name, up, speed, kind }
+    }
+
+    fn edge_up(&self, port: &PortSpec) -> bool {
+        port.started && edge_up(self.network, port.at)
+    }
+
+    fn trunk_of(&self, link: &LinkSpec) -> Option<&'a Trunk> {
+        self.embedding.trunks.get(&link_trunk(self.tenant, link))
+    }
+
+    fn works(&self, link: &LinkSpec) -> bool {
+        link.started && link.ends.iter().all(|end| !self.stopped.contains(&end.switch))
+    }
+
+    fn link_up(&self, link: &LinkSpec) -> bool {
+        self.works(link) && self.trunk_of(link).is_some_and(|trunk| trunk.standing().is_some())
+    }
+
+    /// The physical switch where an end of a link is; `None` while that is nowhere.
+    fn link_end(&self, link: &LinkSpec, first: bool) -> Option<Dpid> {
+        let ends = self.trunk_of(link)?.ends()?;
+        Some(ends[usize::from(!first)])
+    }
+
+    fn link(&self, link: &LinkSpec, first: bool) -> PortKind {
+        let (out, back) = if first { (Lane::FORTH, Lane::BACK) } else { (Lane::BACK, Lane::FORTH) };
+        match self.trunk_of(link).filter(|_| self.works(link)) {
+            None => PortKind::Link { sends: None, receives: Vec::new() },
+            Some(trunk) => {
+                let mut receives: Vec<_> =
+                    trunk.routes().filter_map(|route| route.arrival(back)).collect();
+                receives.sort_unstable();
+                let sends = trunk.standing().and_then(|route| route.start(out));
+                PortKind::Link { sends, receives }
+            }
+        }
+    }
+
+    /// Where a member sends what is for a port of another.
+    fn inside(
+        &self,
+        switch: Dpid,
+        here: Dpid,
+        at: Option<Dpid>,
+        number: u32,
+    ) -> Option<super::map::Hop> {
+        let at = at?;
+        let members = [here.min(at), here.max(at)];
+        let id = TrunkId { tenant: self.tenant, carries: Carries::Inside { switch, members } };
+        let lane = Lane { forth: at == members[1], port: number };
+        self.embedding.trunks.get(&id)?.standing()?.start(lane)
+    }
+
+    /// What passes through switches on its way along a trunk, and what leaves at its end without asking anybody.
+    fn trunk(&self, maps: &mut BTreeMap<Dpid, SwitchMap>, id: &TrunkId, trunk: &Trunk) {
+        let works = match id.carries {
+            Carries::Link(ends) => {
+                let link = self.spec.links.iter().find(|link| sorted(link.ends) == ends);
+                link.is_some_and(|link| self.works(link))
+            }
+            Carries::Inside { switch, .. } => !self.stopped.contains(&switch),
+        };
+        if !works {
+            return;
+        }
+        for route in trunk.routes() {
+            for (dpid, transit) in route.transits() {
+                maps.entry(dpid).or_default().transit.push(transit);
+            }
+            let Carries::Inside { switch, members } = id.carries else { continue };
+            for &lane in route.tags.keys() {
+                let at = members[usize::from(lane.forth)];
+                let exit = self.exit(VirtualPortId { switch, number: lane.port });
+                if let (Some(from), Some(to)) = (route.arrival(lane), exit) {
+                    maps.entry(at).or_default().transit.push(Transit { from, to });
+                }
+            }
+        }
+    }
+
+    /// How a packet leaves by a port of a big switch, on the member where that is.
+    fn exit(&self, port: VirtualPortId) -> Option<Exit> {
+        if let Some(edge) = self.spec.ports.iter().find(|edge| edge.port == port) {
+            return self.edge_up(edge).then_some(Exit::Edge(edge.at.port));
+        }
+        let link = self.spec.links.iter().find(|link| link.ends.contains(&port))?;
+        let first = link.ends.iter().min() == Some(&port);
+        match self.link(link, first) {
+            PortKind::Link { sends: Some(hop), .. } => Some(Exit::Next(hop)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a physical port is there, up, and not the end of a link.
+pub(super) fn edge_up(network: &Network, at: PortId) -> bool {
+    let up = network.is_port_up(at) == Ok(true);
+    let link = network.link_from(at).map(|link| network.link(link).to);
+    up && !matches!(link, Ok(End::Switch { .. }))
+}
+
+pub(super) fn sorted(ends: [VirtualPortId; 2]) -> [VirtualPortId; 2] {
+    let [a, b] = ends;
+    [a.min(b), a.max(b)]
+}
+
+pub(super) fn link_trunk(tenant: TenantId, link: &LinkSpec) -> TrunkId {
+    TrunkId { tenant, carries: Carries::Link(sorted(link.ends)) }
+}
+
+/// A port's own hardware address: the switch by a hash of 30 bits, then the port's number.
+fn mac(tenant: TenantId, switch: Dpid, number: u32) -> [u8; 6] {
+    // The key is of no secrecy; it only has to be the same for good.
+    let mut hash = SipHasher13::new_with_keys(0x7765_6972, 0x706f_7274);
+    hash.write_u16(tenant.0.to_le());
+    hash.write_u64(switch.0.to_le());
+    let [a, b, c, d, ..] = hash.finish().to_le_bytes();
+    let [.., high, low] = number.to_be_bytes();
+    // Locally administered, of one host (IEEE 802-2014 section 8.2).
+    [a & 0xfc | 0x02, b, c, d, high, low]
+}

@@ -1,0 +1,584 @@
+//! Where trunks are put: at first, after a change of the network, and after a restart.
+
+use super::Embedding;
+use super::check::given_ends;
+use super::draw::{link_trunk, sorted};
+use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
+use super::trunk::{
+    Carries, Lane, Routed, Trouble, Trunk, TrunkId, Want, is_contradicted, path, wires,
+};
+use crate::error::Error;
+use crate::network::{LinkId, Network, SwitchIndex};
+use crate::paths::{Path, Search};
+use crate::reservations::{Choice, Request, ReservationId};
+use crate::units::{Bandwidth, Dpid, PortId, TenantId};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem;
+
+impl Embedding {
+    /// Gives up what is wanted no more and places what is new. What finds no place is refused, unless it waits for a
+    /// switch.
+    pub(super) fn place_all(&mut self, network: &Network) -> Result<(), Vec<Refusal>> {
+        let wants: BTreeMap<TrunkId, Want> =
+            self.wanted.iter().flat_map(|(&tenant, spec)| wants(tenant, spec)).collect();
+        let changed = |(id, trunk): (&TrunkId, &Trunk)| wants.get(id) != Some(&trunk.want);
+        let gone: Vec<TrunkId> =
+            self.trunks.iter().filter(|it| changed(*it)).map(|(&id, _)| id).collect();
+        for id in gone {
+            self.give_up(id);
+            self.trunks.remove(&id);
+        }
+        let mut refusals = Vec::new();
+        let mut remembered = mem::take(&mut self.remembered);
+        let mut new = Vec::new();
+        for (id, want) in wants {
+            if !self.trunks.contains_key(&id) {
+                let held = remembered.take(id, &want).and_then(|held| self.hold(held));
+                new.extend(held.is_none().then_some(id));
+                self.trunks.insert(id, held.unwrap_or_else(|| Trunk::new(want)));
+            }
+        }
+        for id in new {
+            match self.place(network, id, false) {
+                Ok(()) | Err(Trouble::Waiting(_)) => {}
+                Err(trouble) => refusals.push(refusal(id, trouble)),
+            }
+        }
+        refusals.extend(
+            self.set_lanes().into_iter().map(|(id, port)| refusal(id, Trouble::Tags(port))),
+        );
+        if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+    }
+
+    /// Follows what happened to the network since it was looked at last.
+    pub(super) fn catch_up(&mut self, network: &Network) {
+        let changed = self.look_at(network);
+        self.check_held(network);
+        if !changed.is_empty() {
+            self.find_homes(network);
+            self.reservations.handle_changes(network, &changed);
+            self.follow_reservations(network);
+            self.try_other_ends(network);
+        }
+        self.place_waiting(network);
+        // What lacks tags is marked by it and tried again each time.
+        self.set_lanes();
+    }
+
+    /// Links that went up or down since.
+    fn look_at(&mut self, network: &Network) -> Vec<LinkId> {
+        self.seen.resize(network.link_slots(), false);
+        let mut changed = Vec::new();
+        for (at, seen) in self.seen.iter_mut().enumerate() {
+            let id = LinkId(at as u32);
+            let is_up = network.link(id).is_up();
+            if mem::replace(seen, is_up) != is_up {
+                changed.push(id);
+            }
+        }
+        changed
+    }
+
+    /// Takes over what the reservations made of a change. Tags are given up before any are taken.
+    fn follow_reservations(&mut self, network: &Network) {
+        for (&id, key) in &self.by_reservation {
+            let Some(reservation) = self.reservations.get(id) else { continue };
+            let Some(trunk) = self.trunks.get_mut(key) else { continue };
+            let mut had = [trunk.active.take(), trunk.backup.take()];
+            let mut keep = |path: Option<&Path>| {
+                let wires = wires(network, path?);
+                let same =
+                    had.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.wires == wires));
+                let fresh = Routed { wires, tags: BTreeMap::new() };
+                Some(same.and_then(Option::take).unwrap_or(fresh))
+            };
+            trunk.active = keep(reservation.active());
+            trunk.backup = keep(reservation.backup());
+            for gone in had.iter().flatten() {
+                gone.give_up(&mut self.tags);
+            }
+            trunk.trouble = match trunk.active {
+                Some(_) => None,
+                None => Some(Trouble::Route(Error::NoPath)),
+            };
+        }
+    }
+
+    /// Gives up links of big switches that lost their way, if another member may still have one.
+    fn try_other_ends(&mut self, network: &Network) {
+        let islands = Islands::of(network);
+        let lost = |trunk: &Trunk| {
+            let choice = trunk.want.ends.iter().any(|ends| ends.len() > 1);
+            choice && trunk.reservation.is_some() && trunk.active.is_none()
+        };
+        let lost: Vec<TrunkId> = (self.trunks.iter())
+            .filter(|(_, trunk)| lost(trunk) && islands.join(network, &trunk.want))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in lost {
+            self.give_up(id);
+        }
+    }
+
+    /// Places what has no place, where the network may have one now.
+    fn place_waiting(&mut self, network: &Network) {
+        // What is held has its bandwidth already, though that is not on the books yet.
+        let any_held = self.trunks.values().any(|trunk| trunk.is_held);
+        let waits = |trunk: &Trunk| {
+            let free = !any_held || trunk.want.bandwidth == Bandwidth::ZERO;
+            trunk.reservation.is_none() && !trunk.is_held && free
+        };
+        if !self.trunks.values().any(waits) {
+            return;
+        }
+        let islands = Islands::of(network);
+        let waiting: Vec<TrunkId> =
+            self.trunks.iter().filter(|(_, trunk)| waits(trunk)).map(|(&id, _)| id).collect();
+        for id in waiting {
+            let Some(trunk) = self.trunks.get_mut(&id) else { continue };
+            if islands.join(network, &trunk.want) {
+                // It says itself what is wrong, and there is nobody to refuse it to.
+                let _ = self.place(network, id, true);
+            } else if !matches!(trunk.trouble, Some(Trouble::Waiting(dpid)) if network.switch_index(dpid).is_err())
+            {
+                trunk.trouble =
+                    Some(missing(network, &trunk.want).unwrap_or(Trouble::Route(Error::NoPath)));
+            }
+        }
+    }
+
+    /// Finds a path for a trunk, and tags if it is a link; what is wrong is noted as well. `anyhow`: rather without the
+    /// backup that it asks for than not at all.
+    fn place(&mut self, network: &Network, id: TrunkId, anyhow: bool) -> Result<(), Trouble> {
+        let Some(want) = self.trunks.get(&id).map(|trunk| trunk.want.clone()) else {
+            return Ok(());
+        };
+        let mut result = match missing(network, &want) {
+            Some(trouble) => Err(trouble),
+            None => self.reserve(network, id, &want, anyhow),
+        };
+        if result.is_ok() && matches!(id.carries, Carries::Link(_)) {
+            let lanes = BTreeSet::from([Lane::FORTH, Lane::BACK]);
+            if let Err(port) = self.set_lanes_of(id, &lanes) {
+                self.give_up(id);
+                result = Err(Trouble::Tags(port));
+            }
+        }
+        if let Some(trunk) = self.trunks.get_mut(&id) {
+            trunk.trouble = result.err();
+        }
+        result
+    }
+
+    fn reserve(
+        &mut self,
+        network: &Network,
+        id: TrunkId,
+        want: &Want,
+        anyhow: bool,
+    ) -> Result<(), Trouble> {
+        let mut failed = Error::NoPath;
+        for (from, to, choice) in candidates(network, want).map_err(Trouble::Route)? {
+            let &Want { bandwidth, protection, reverts, .. } = want;
+            let request = Request { from, to, bandwidth, choice, protection, reverts };
+            let reservation = ReservationId(self.next_reservation);
+            self.next_reservation += 1;
+            let mut result =
+                self.reservations.reserve(network, reservation, request.clone()).map(|_| ());
+            if result == Err(Error::NoBackup) && anyhow {
+                result = self.reserve_alone(network, reservation, request);
+            }
+            match result {
+                Ok(()) => {
+                    self.adopt_paths(network, id, reservation);
+                    return Ok(());
+                }
+                Err(error) => failed = error,
+            }
+        }
+        Err(Trouble::Route(failed))
+    }
+
+    /// Reserves a path without the backup that is asked for, which is looked for later.
+    fn reserve_alone(
+        &mut self,
+        network: &Network,
+        id: ReservationId,
+        request: Request,
+    ) -> Result<(), Error> {
+        let alone = Request { protection: None, ..request.clone() };
+        self.reservations.reserve(network, id, alone)?;
+        let found = self.reservations.release(id)?;
+        let home = found.home().clone();
+        self.reservations.adopt(network, id, request, home.clone(), home, None).map(|_| ())
+    }
+
+    fn adopt_paths(&mut self, network: &Network, id: TrunkId, reservation: ReservationId) {
+        let paths = self.reservations.get(reservation);
+        let (Some(paths), Some(trunk)) = (paths, self.trunks.get_mut(&id)) else { return };
+        let routed = |path: &Path| Routed { wires: wires(network, path), tags: BTreeMap::new() };
+        trunk.home = wires(network, paths.home());
+        trunk.active = paths.active().map(routed);
+        trunk.backup = paths.backup().map(routed);
+        trunk.reservation = Some(reservation);
+        self.by_reservation.insert(reservation, id);
+    }
+
+    /// Gives up a trunk's paths, bandwidth and tags.
+    fn give_up(&mut self, id: TrunkId) {
+        let Some(trunk) = self.trunks.get_mut(&id) else { return };
+        for route in trunk.active.take().iter().chain(&trunk.backup.take()) {
+            route.give_up(&mut self.tags);
+        }
+        trunk.is_held = false;
+        trunk.home.clear();
+        if let Some(reservation) = trunk.reservation.take() {
+            self.by_reservation.remove(&reservation);
+            // It is there: its number was taken from it just now.
+            let _ = self.reservations.release(reservation);
+        }
+    }
+
+    /// Sees to it that each path has tags for all that it carries; where one has not, at which port.
+    fn set_lanes(&mut self) -> Vec<(TrunkId, PortId)> {
+        let all = self.lanes();
+        let mut failed = Vec::new();
+        for (id, lanes) in all {
+            if let Err(port) = self.set_lanes_of(id, &lanes) {
+                failed.push((id, port));
+                if let Some(trunk) = self.trunks.get_mut(&id) {
+                    trunk.trouble = Some(Trouble::Tags(port));
+                }
+            }
+        }
+        failed
+    }
+
+    fn set_lanes_of(&mut self, id: TrunkId, lanes: &BTreeSet<Lane>) -> Result<(), PortId> {
+        let Some(trunk) = self.trunks.get_mut(&id) else { return Ok(()) };
+        let lacked = matches!(trunk.trouble, Some(Trouble::Tags(_)));
+        for route in trunk.active.iter_mut().chain(&mut trunk.backup) {
+            route.set_lanes(&mut self.tags, lanes)?;
+        }
+        if lacked {
+            trunk.trouble = None;
+        }
+        Ok(())
+    }
+
+    /// What each trunk carries.
+    fn lanes(&self) -> BTreeMap<TrunkId, BTreeSet<Lane>> {
+        let mut all = BTreeMap::new();
+        for (&tenant, spec) in &self.wanted {
+            let mut ports: BTreeMap<Dpid, Vec<(u32, Dpid)>> = BTreeMap::new();
+            for port in &spec.ports {
+                ports.entry(port.port.switch).or_default().push((port.port.number, port.at.dpid));
+            }
+            for link in &spec.links {
+                let id = link_trunk(tenant, link);
+                all.insert(id, BTreeSet::from([Lane::FORTH, Lane::BACK]));
+                // To the end of a link that leads nowhere nothing has to be carried.
+                let trunk = self.trunks.get(&id).filter(|trunk| trunk.active.is_some());
+                let Some(ends) = trunk.and_then(Trunk::ends) else { continue };
+                for (end, at) in sorted(link.ends).into_iter().zip(ends) {
+                    ports.entry(end.switch).or_default().push((end.number, at));
+                }
+            }
+            for (switch, members) in spec.switches.iter().flat_map(|it| pairs(it.dpid, &it.members))
+            {
+                let ports = ports.get(&switch).into_iter().flatten();
+                let lane = |&(port, at): &(u32, Dpid)| {
+                    let forth = at == members[1];
+                    members.contains(&at).then_some(Lane { forth, port })
+                };
+                let id = TrunkId { tenant, carries: Carries::Inside { switch, members } };
+                all.insert(id, ports.filter_map(lane).collect());
+            }
+        }
+        all
+    }
+
+    /// Takes a trunk back where it was before a restart. `None` if its tags are no longer to be had.
+    fn hold(&mut self, mut trunk: Trunk) -> Option<Trunk> {
+        trunk.backup = trunk.backup.take().filter(|it| it.retake(&mut self.tags));
+        let active = trunk.active.take().filter(|it| it.retake(&mut self.tags));
+        let Some(active) = active else {
+            if let Some(backup) = &trunk.backup {
+                backup.give_up(&mut self.tags);
+            }
+            return None;
+        };
+        trunk.active = Some(active);
+        trunk.is_held = true;
+        Some(trunk)
+    }
+
+    /// Looks whether the network bears out, or contradicts, what is held.
+    fn check_held(&mut self, network: &Network) {
+        let held: Vec<TrunkId> =
+            self.trunks.iter().filter(|(_, it)| it.is_held).map(|(&id, _)| id).collect();
+        for id in held {
+            let Some(trunk) = self.trunks.get_mut(&id) else { continue };
+            let wrong = |route: &mut Routed| is_contradicted(network, &route.wires);
+            for gone in trunk.active.take_if(wrong).iter().chain(&trunk.backup.take_if(wrong)) {
+                gone.give_up(&mut self.tags);
+            }
+            trunk.active = trunk.active.take().or_else(|| trunk.backup.take());
+            let seen =
+                |route: &Routed| path(network, &route.wires).is_some_and(|it| it.is_up(network));
+            if trunk.active.is_none() {
+                self.give_up(id);
+            } else if trunk.routes().all(seen) {
+                self.settle_held(network, id);
+            }
+        }
+    }
+
+    /// Holds nothing any longer: what is there is taken as it is, the rest is placed anew.
+    pub(super) fn release_held(&mut self, network: &Network) {
+        let held: Vec<TrunkId> =
+            self.trunks.iter().filter(|(_, it)| it.is_held).map(|(&id, _)| id).collect();
+        for id in held {
+            self.settle_held(network, id);
+        }
+    }
+
+    /// Reserves the paths of a trunk that was held, those that stand; gives it up if none does.
+    fn settle_held(&mut self, network: &Network, id: TrunkId) {
+        let Some(trunk) = self.trunks.get_mut(&id) else { return };
+        let up = |route: &Routed| path(network, &route.wires).filter(|path| path.is_up(network));
+        for gone in trunk.backup.take_if(|backup| up(backup).is_none()).iter() {
+            gone.give_up(&mut self.tags);
+        }
+        let backup = trunk.backup.as_ref().and_then(up);
+        let (want, home) = (trunk.want.clone(), path(network, &trunk.home));
+        let adopted = trunk.active.as_ref().and_then(up).and_then(|active| {
+            let ends =
+                trunk.active.as_ref().map(|it| (&it.wires[0], &it.wires[it.wires.len() - 1]))?;
+            let (from, to) = (ends.0.from.dpid, ends.1.to.dpid);
+            let (from, to) = (network.switch_index(from).ok()?, network.switch_index(to).ok()?);
+            let Want { bandwidth, protection, reverts, ref route, .. } = want;
+            let home = home.unwrap_or_else(|| active.clone());
+            let choice = match route {
+                Route::Shortest => Choice::Shortest,
+                Route::Widest => Choice::Widest,
+                Route::Given(_) => Choice::Given(home.clone()),
+            };
+            let request = Request { from, to, bandwidth, choice, protection, reverts };
+            let reservation = ReservationId(self.next_reservation);
+            self.next_reservation += 1;
+            let result =
+                self.reservations.adopt(network, reservation, request, home, active, backup);
+            result.is_ok().then_some(reservation)
+        });
+        match adopted {
+            Some(reservation) => {
+                trunk.is_held = false;
+                trunk.reservation = Some(reservation);
+                self.by_reservation.insert(reservation, id);
+            }
+            None => self.give_up(id),
+        }
+    }
+
+    /// Tells the reservations where those were put at first whose first path was not known when they were taken back.
+    fn find_homes(&mut self, network: &Network) {
+        for (&id, key) in &self.by_reservation {
+            let Some(trunk) = self.trunks.get(key).filter(|trunk| trunk.want.reverts) else {
+                continue;
+            };
+            let known = self.reservations.get(id).map(|it| wires(network, it.home()));
+            if known.as_ref() != Some(&trunk.home)
+                && let Some(home) = path(network, &trunk.home)
+            {
+                // It is there: `known` says so.
+                let _ = self.reservations.set_home(id, home);
+            }
+        }
+    }
+}
+
+/// The trunks that a network needs.
+fn wants(tenant: TenantId, spec: &Spec) -> Vec<(TrunkId, Want)> {
+    let members = |port: VirtualPortId| {
+        let switch = spec.switches.iter().find(|switch| switch.dpid == port.switch);
+        switch.map(|switch| switch.members.clone()).unwrap_or_default()
+    };
+    let mut wants: Vec<(TrunkId, Want)> = Vec::new();
+    for link in &spec.links {
+        let want = Want {
+            ends: sorted(link.ends).map(members),
+            bandwidth: link.bandwidth,
+            route: link.route.clone(),
+            protection: link.protection,
+            reverts: link.reverts,
+        };
+        wants.push((link_trunk(tenant, link), want));
+    }
+    for switch in &spec.switches {
+        for (dpid, [a, b]) in pairs(switch.dpid, &switch.members) {
+            let joins = |route: &&Vec<Step>| match given_ends(route) {
+                (Some(first), Some(last)) => [a, b] == [first.min(last), first.max(last)],
+                (Some(first), None) => first == a || first == b,
+                _ => false,
+            };
+            let route = switch.routes.iter().find(joins);
+            let want = Want {
+                ends: [vec![a], vec![b]],
+                bandwidth: Bandwidth::ZERO,
+                route: route.map_or(Route::Shortest, |route| Route::Given(route.clone())),
+                protection: None,
+                reverts: route.is_some(),
+            };
+            let carries = Carries::Inside { switch: dpid, members: [a, b] };
+            wants.push((TrunkId { tenant, carries }, want));
+        }
+    }
+    wants
+}
+
+/// Each two members of a big switch, the lower first.
+fn pairs(switch: Dpid, members: &[Dpid]) -> Vec<(Dpid, [Dpid; 2])> {
+    let all = members.iter().flat_map(|&a| members.iter().map(move |&b| [a, b]));
+    all.filter(|[a, b]| a < b).map(|pair| (switch, pair)).collect()
+}
+
+/// A switch that a trunk needs and that is not there.
+fn missing(network: &Network, want: &Want) -> Option<Trouble> {
+    let absent = |dpid: &Dpid| network.switch_index(*dpid).is_err();
+    if let Route::Given(steps) = &want.route {
+        let switches = steps.iter().map(|step| match step {
+            Step::Switch(dpid) => *dpid,
+            Step::Port(port) => port.dpid,
+        });
+        if let Some(dpid) = switches.into_iter().find(absent) {
+            return Some(Trouble::Waiting(dpid));
+        }
+    }
+    let alone = |ends: &Vec<Dpid>| ends.iter().all(absent).then(|| ends.first().copied()).flatten();
+    want.ends.iter().find_map(alone).map(Trouble::Waiting)
+}
+
+type Candidate = (SwitchIndex, SwitchIndex, Choice);
+
+/// The pairs of ends that a trunk can have, the nearest first.
+fn candidates(network: &Network, want: &Want) -> Result<Vec<Candidate>, Error> {
+    if let Route::Given(steps) = &want.route {
+        let (from, to, path) = given(network, steps, &want.ends)?;
+        return Ok(vec![(from, to, Choice::Given(path))]);
+    }
+    let choice = match want.route {
+        Route::Widest => Choice::Widest,
+        _ => Choice::Shortest,
+    };
+    let present = |ends: &[Dpid]| -> Vec<SwitchIndex> {
+        ends.iter().filter_map(|&dpid| network.switch_index(dpid).ok()).collect()
+    };
+    let [from, to] = want.ends.each_ref().map(|ends| present(ends));
+    let mut found: Vec<(usize, Candidate)> = Vec::new();
+    let mut search = Search::default();
+    for &from in &from {
+        for &to in &to {
+            let hops = match (want.ends[0].len(), want.ends[1].len()) {
+                (1, 1) => Some(0),
+                _ => search.shortest(network, from, to, |_| true).map(|path| path.hops()),
+            };
+            found.extend(hops.map(|hops| (hops, (from, to, choice.clone()))));
+        }
+    }
+    found.sort_by_key(|&(hops, (from, to, _))| (hops, from, to));
+    Ok(found.into_iter().map(|(_, candidate)| candidate).collect())
+}
+
+/// A given way as a path from one of the first ends to one of the second.
+fn given(
+    network: &Network,
+    steps: &[Step],
+    ends: &[Vec<Dpid>; 2],
+) -> Result<(SwitchIndex, SwitchIndex, Path), Error> {
+    let mut links: Vec<LinkId> = Vec::new();
+    let mut at: Option<SwitchIndex> = None;
+    let mut first = None;
+    for step in steps {
+        let link = match *step {
+            Step::Switch(dpid) => {
+                let to = network.switch_index(dpid)?;
+                match at {
+                    None => {
+                        (at, first) = (Some(to), Some(to));
+                        continue;
+                    }
+                    // The switch behind a port may be named as well.
+                    Some(here) if here == to => continue,
+                    Some(here) => {
+                        let mut ways = network.leaving(here).filter(|(_, next)| *next == to);
+                        ways.next().map(|(link, _)| link).ok_or(Error::NoPath)?
+                    }
+                }
+            }
+            Step::Port(port) => {
+                let here = network.switch_index(port.dpid)?;
+                first = first.or(Some(here));
+                network.link_from(port)?
+            }
+        };
+        links.push(link);
+        at = Some(network.link(link).switches().ok_or(Error::BrokenPath(link))?.1);
+    }
+    let (Some(mut from), Some(mut to)) = (first, at) else { return Err(Error::NoPath) };
+    let is_end =
+        |index: SwitchIndex, which: usize| ends[which].contains(&network.switch(index).dpid());
+    if !(is_end(from, 0) && is_end(to, 1)) {
+        links = links.into_iter().rev().map(LinkId::reverse).collect();
+        (from, to) = (to, from);
+    }
+    if !(is_end(from, 0) && is_end(to, 1)) {
+        return Err(Error::NoPath);
+    }
+    let path = Path::given(network, from, to, links)?;
+    Ok((from, to, path))
+}
+
+fn refusal(id: TrunkId, trouble: Trouble) -> Refusal {
+    let part = match id.carries {
+        Carries::Link(ends) => Part::Link(ends),
+        Carries::Inside { switch, .. } => Part::Switch(switch),
+    };
+    Refusal { tenant: id.tenant, part, why: Reason::Unroutable(trouble) }
+}
+
+/// Which switches can reach which, as a number for each.
+struct Islands(Vec<u32>);
+
+impl Islands {
+    fn of(network: &Network) -> Islands {
+        let mut islands = vec![0; network.switch_slots()];
+        let mut number = 0;
+        let mut open = Vec::new();
+        for (start, _) in network.switches() {
+            if islands[start.index()] != 0 {
+                continue;
+            }
+            number += 1;
+            islands[start.index()] = number;
+            open.push(start);
+            while let Some(at) = open.pop() {
+                for (_, next) in network.leaving(at) {
+                    if mem::replace(&mut islands[next.index()], number) == 0 {
+                        open.push(next);
+                    }
+                }
+            }
+        }
+        Islands(islands)
+    }
+
+    /// Whether a trunk's ends are on one.
+    fn join(&self, network: &Network, want: &Want) -> bool {
+        let on = |dpid: &Dpid| network.switch_index(*dpid).ok().map(|index| self.0[index.index()]);
+        let first: Vec<u32> = want.ends[0].iter().filter_map(on).collect();
+        want.ends[1].iter().filter_map(on).any(|island| first.contains(&island))
+    }
+}

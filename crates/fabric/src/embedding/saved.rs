@@ -1,0 +1,321 @@
+//! Where everything is, as bytes that survive a restart.
+//!
+//! Numbers are big-endian, lists have their length before them (32 bits). What is read may be of a broken disk: it is
+//! believed only as far as it is whole, and fits what is wanted.
+
+use super::Embedding;
+use super::check::Assigned;
+use super::map::Tag;
+use super::spec::{Route, Step, VirtualPortId};
+use super::trunk::{Carries, Lane, Routed, Trunk, TrunkId, Want, Wire};
+use crate::paths::Disjoint;
+use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::IpAddr;
+
+/// The first byte.
+const FORMAT: u8 = 1;
+
+/// What [`Embedding::restore`] was given is not what [`Embedding::export`] wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedError {
+    /// How many bytes could be read.
+    pub at: usize,
+}
+
+impl fmt::Display for SavedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "what is stored of the virtual networks cannot be read at byte {}", self.at)
+    }
+}
+
+impl core::error::Error for SavedError {}
+
+/// Where trunks were, and what was wanted of them then.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Remembered(BTreeMap<TrunkId, Saved>);
+
+#[derive(Clone, Debug)]
+struct Saved {
+    want: Vec<u8>,
+    home: Vec<Wire>,
+    active: Routed,
+    backup: Option<Routed>,
+}
+
+impl Remembered {
+    /// A trunk as it was, if the same is wanted of it.
+    pub(super) fn take(&mut self, id: TrunkId, want: &Want) -> Option<Trunk> {
+        let Saved { want: wanted, home, active, backup } = self.0.remove(&id)?;
+        let is_end = |routed: &Routed| {
+            let (first, last) = (routed.wires.first(), routed.wires.last());
+            let from = first.is_some_and(|wire| want.ends[0].contains(&wire.from.dpid));
+            from && last.is_some_and(|wire| want.ends[1].contains(&wire.to.dpid))
+        };
+        let fits = wanted == want_bytes(want) && is_end(&active);
+        let backup = backup.filter(is_end);
+        fits.then(|| Trunk { home, active: Some(active), backup, ..Trunk::new(want.clone()) })
+    }
+}
+
+pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
+    let mut out = Writer(Vec::from([FORMAT]));
+    out.u16(embedding.tags.next());
+    let placed =
+        embedding.trunks.iter().filter_map(|(id, trunk)| Some((id, trunk, trunk.active.as_ref()?)));
+    let placed: Vec<_> = placed.collect();
+    out.list(&placed, |out, (id, trunk, active)| {
+        out.trunk_id(id);
+        out.list(&want_bytes(&trunk.want), |out, byte| out.u8(*byte));
+        out.list(&trunk.home, Writer::wire);
+        out.routed(active);
+        out.u8(u8::from(trunk.backup.is_some()));
+        trunk.backup.iter().for_each(|backup| out.routed(backup));
+    });
+    let assigned = embedding.assigned.iter();
+    let assigned: Vec<_> =
+        assigned.flat_map(|(tenant, all)| all.iter().map(move |it| (tenant, it))).collect();
+    out.list(&assigned, |out, (tenant, (mac, address))| {
+        out.u16(tenant.0);
+        out.0.extend(mac.octets());
+        out.address(address);
+    });
+    out.0
+}
+
+pub(super) fn read(saved: &[u8]) -> Result<(Remembered, Assigned, u16), SavedError> {
+    let mut reader = Reader { all: saved, at: 0 };
+    reader.whole().ok_or(SavedError { at: reader.at })
+}
+
+/// What is wanted of a trunk, to tell whether it is the same.
+fn want_bytes(want: &Want) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    for ends in &want.ends {
+        out.list(ends, |out, dpid| out.u64(dpid.0));
+    }
+    out.u64(want.bandwidth.bits_per_second());
+    match &want.route {
+        Route::Shortest => out.u8(0),
+        Route::Widest => out.u8(1),
+        Route::Given(steps) => {
+            out.u8(2);
+            out.list(steps, |out, step| match step {
+                Step::Switch(dpid) => {
+                    out.u8(0);
+                    out.u64(dpid.0);
+                }
+                Step::Port(port) => {
+                    out.u8(1);
+                    out.port(*port);
+                }
+            });
+        }
+    }
+    out.u8(match want.protection {
+        None => 0,
+        Some(Disjoint::Links) => 1,
+        Some(Disjoint::Switches) => 2,
+    });
+    out.u8(u8::from(want.reverts));
+    out.0
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    fn u16(&mut self, value: u16) {
+        self.0.extend(value.to_be_bytes());
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.0.extend(value.to_be_bytes());
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.0.extend(value.to_be_bytes());
+    }
+
+    fn list<T>(&mut self, items: &[T], mut one: impl FnMut(&mut Writer, &T)) {
+        self.u32(items.len() as u32);
+        items.iter().for_each(|item| one(self, item));
+    }
+
+    fn port(&mut self, port: PortId) {
+        self.u64(port.dpid.0);
+        self.u32(port.port.get());
+    }
+
+    fn virtual_port(&mut self, port: VirtualPortId) {
+        self.u64(port.switch.0);
+        self.u32(port.number);
+    }
+
+    fn wire(&mut self, wire: &Wire) {
+        self.port(wire.from);
+        self.port(wire.to);
+    }
+
+    fn trunk_id(&mut self, id: &TrunkId) {
+        self.u16(id.tenant.0);
+        match id.carries {
+            Carries::Link(ends) => {
+                self.u8(0);
+                ends.into_iter().for_each(|end| self.virtual_port(end));
+            }
+            Carries::Inside { switch, members } => {
+                self.u8(1);
+                [switch, members[0], members[1]].into_iter().for_each(|dpid| self.u64(dpid.0));
+            }
+        }
+    }
+
+    fn routed(&mut self, routed: &Routed) {
+        self.list(&routed.wires, Writer::wire);
+        let lanes: Vec<_> = routed.tags.iter().collect();
+        self.list(&lanes, |out, (lane, tags)| {
+            out.u8(u8::from(lane.forth));
+            out.u32(lane.port);
+            out.list(tags, |out, tag| out.u16(tag.get()));
+        });
+    }
+
+    fn address(&mut self, address: &IpAddr) {
+        match address {
+            IpAddr::V4(address) => {
+                self.u8(4);
+                self.0.extend(address.octets());
+            }
+            IpAddr::V6(address) => {
+                self.u8(6);
+                self.0.extend(address.octets());
+            }
+        }
+    }
+}
+
+/// Every method is `None` at the end of the bytes, and where they cannot be.
+struct Reader<'a> {
+    all: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn whole(&mut self) -> Option<(Remembered, Assigned, u16)> {
+        if self.u8()? != FORMAT {
+            return None;
+        }
+        let next = self.u16()?;
+        let trunks = self.list(|from| {
+            let id = from.trunk_id()?;
+            let want = from.list(Reader::u8)?;
+            let home = from.wires()?;
+            let active = from.routed()?;
+            let backup = if from.flag()? { Some(from.routed()?) } else { None };
+            Some((id, Saved { want, home, active, backup }))
+        })?;
+        let mut assigned = Assigned::new();
+        let addresses = self.list(|from| {
+            let tenant = TenantId(from.u16()?);
+            Some((tenant, MacAddress::new(from.octets()?).ok()?, from.address()?))
+        })?;
+        for (tenant, mac, address) in addresses {
+            assigned.entry(tenant).or_default().insert(mac, address);
+        }
+        let is_end = self.at == self.all.len();
+        is_end.then(|| (Remembered(trunks.into_iter().collect()), assigned, next))
+    }
+
+    fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let octets = self.all.get(self.at..)?.first_chunk::<N>()?;
+        self.at += N;
+        Some(*octets)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.octets::<1>().map(|[octet]| octet)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.octets().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.octets().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.octets().map(u64::from_be_bytes)
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.u8()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Grows with what is there, whatever length is claimed.
+    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let length = self.u32()?;
+        let mut items = Vec::new();
+        for _ in 0..length {
+            items.push(one(self)?);
+        }
+        Some(items)
+    }
+
+    fn dpid(&mut self) -> Option<Dpid> {
+        self.u64().map(Dpid)
+    }
+
+    fn port(&mut self) -> Option<PortId> {
+        Some(PortId::new(self.dpid()?, PortNumber::new(self.u32()?).ok()?))
+    }
+
+    fn virtual_port(&mut self) -> Option<VirtualPortId> {
+        Some(VirtualPortId { switch: self.dpid()?, number: self.u32()? })
+    }
+
+    fn trunk_id(&mut self) -> Option<TrunkId> {
+        let tenant = TenantId(self.u16()?);
+        let carries = match self.u8()? {
+            0 => Carries::Link([self.virtual_port()?, self.virtual_port()?]),
+            1 => Carries::Inside { switch: self.dpid()?, members: [self.dpid()?, self.dpid()?] },
+            _ => return None,
+        };
+        Some(TrunkId { tenant, carries })
+    }
+
+    /// Wires that follow one another, at least one.
+    fn wires(&mut self) -> Option<Vec<Wire>> {
+        let wires = self.list(|from| Some(Wire { from: from.port()?, to: from.port()? }))?;
+        let follow = wires.windows(2).all(|two| two[0].to.dpid == two[1].from.dpid);
+        (follow && !wires.is_empty()).then_some(wires)
+    }
+
+    fn routed(&mut self) -> Option<Routed> {
+        let wires = self.wires()?;
+        let lanes = self.list(|from| {
+            let lane = Lane { forth: from.flag()?, port: from.u32()? };
+            let tags = from.list(|from| Tag::new(from.u16()?).ok())?;
+            (tags.len() == wires.len()).then_some((lane, tags))
+        })?;
+        Some(Routed { wires, tags: lanes.into_iter().collect() })
+    }
+
+    fn address(&mut self) -> Option<IpAddr> {
+        match self.u8()? {
+            4 => self.octets::<4>().map(IpAddr::from),
+            6 => self.octets::<16>().map(IpAddr::from),
+            _ => None,
+        }
+    }
+}

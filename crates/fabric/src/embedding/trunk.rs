@@ -1,0 +1,274 @@
+//! A way between two physical switches that carries one virtual link, or all that a big switch has to carry between two
+//! of its members.
+//!
+//! What is kept here names ports, not link ids, which are a [`Network`]'s own: a trunk has to outlive a restart.
+
+use super::map::{Exit, Hop, Tag, Transit};
+use super::spec::{Route, VirtualPortId};
+use super::tags::Tags;
+use crate::error::Error;
+use crate::network::{End, LinkId, Network};
+use crate::paths::{Disjoint, Path};
+use crate::reservations::ReservationId;
+use crate::units::{Bandwidth, Dpid, PortId, TenantId};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Which trunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrunkId {
+    /// Whose.
+    pub tenant: TenantId,
+    /// What it carries.
+    pub carries: Carries,
+}
+
+/// What a trunk carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carries {
+    /// The virtual link between these ports, the lower first.
+    Link([VirtualPortId; 2]),
+    /// What passes inside a big switch.
+    Inside {
+        /// The virtual switch.
+        switch: Dpid,
+        /// The two physical ones that it joins, the lower first.
+        members: [Dpid; 2],
+    },
+}
+
+/// One direction of a physical link, by its ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wire {
+    /// Where it begins.
+    pub from: PortId,
+    /// Where it ends.
+    pub to: PortId,
+}
+
+/// Packets with the same tags: one direction of a virtual link, or what goes to one port of a big switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane {
+    /// Whether it goes from the trunk's first end to its second.
+    pub forth: bool,
+    /// The port of the big switch where it ends; 0 on a virtual link.
+    pub port: u32,
+}
+
+impl Lane {
+    pub(super) const FORTH: Lane = Lane { forth: true, port: 0 };
+    pub(super) const BACK: Lane = Lane { forth: false, port: 0 };
+}
+
+/// A path and the tags on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routed {
+    /// From the trunk's first end to its second; never empty.
+    pub wires: Vec<Wire>,
+    /// For each lane one tag per wire, in the wires' order whichever way the lane goes.
+    pub tags: BTreeMap<Lane, Vec<Tag>>,
+}
+
+impl Routed {
+    /// The ports that send what is on a lane, in the wires' order.
+    pub(super) fn senders(&self, lane: Lane) -> Vec<PortId> {
+        self.wires.iter().map(|wire| if lane.forth { wire.from } else { wire.to }).collect()
+    }
+
+    /// Where a lane begins, as its first switch sees it.
+    pub(super) fn start(&self, lane: Lane) -> Option<Hop> {
+        let tags = self.tags.get(&lane)?;
+        let (port, tag) = match lane.forth {
+            true => (self.wires.first()?.from, tags.first()?),
+            false => (self.wires.last()?.to, tags.last()?),
+        };
+        Some(Hop { port: port.port, tag: *tag })
+    }
+
+    /// Where it arrives, as its last switch sees it.
+    pub(super) fn arrival(&self, lane: Lane) -> Option<Hop> {
+        let tags = self.tags.get(&lane)?;
+        let (port, tag) = match lane.forth {
+            true => (self.wires.last()?.to, tags.last()?),
+            false => (self.wires.first()?.from, tags.first()?),
+        };
+        Some(Hop { port: port.port, tag: *tag })
+    }
+
+    /// What the switches between have to do for its lanes.
+    pub(super) fn transits(&self) -> impl Iterator<Item = (Dpid, Transit)> + '_ {
+        self.tags.iter().flat_map(move |(lane, tags)| {
+            let places = 1..self.wires.len().min(tags.len());
+            places.map(move |at| {
+                let (before, after) = (self.wires[at - 1].to, self.wires[at].from);
+                let (before, after) = ((before, tags[at - 1]), (after, tags[at]));
+                let (from, to) = if lane.forth { (before, after) } else { (after, before) };
+                let hop = |(port, tag): (PortId, Tag)| Hop { port: port.port, tag };
+                (from.0.dpid, Transit { from: hop(from), to: Exit::Next(hop(to)) })
+            })
+        })
+    }
+
+    /// Takes tags for the lanes that have none and gives up those of lanes that are no more. The error is a port where
+    /// no tag is free.
+    pub(super) fn set_lanes(
+        &mut self,
+        tags: &mut Tags,
+        lanes: &BTreeSet<Lane>,
+    ) -> Result<(), PortId> {
+        let gone: Vec<Lane> = self.tags.keys().copied().filter(|it| !lanes.contains(it)).collect();
+        for lane in gone {
+            let ports = self.senders(lane);
+            tags.give_up(&ports, &self.tags.remove(&lane).unwrap_or_default());
+        }
+        for &lane in lanes {
+            if !self.tags.contains_key(&lane) {
+                // Both directions alike, which is easier to follow for whoever looks at the switches.
+                let other = self.tags.get(&Lane { forth: !lane.forth, ..lane });
+                let liked = other.and_then(|tags| tags.first()).copied();
+                let taken = tags.take(&self.senders(lane), liked)?;
+                self.tags.insert(lane, taken);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn give_up(&self, tags: &mut Tags) {
+        for (&lane, held) in &self.tags {
+            tags.give_up(&self.senders(lane), held);
+        }
+    }
+
+    /// Takes the tags that it has, as of another time; all or none.
+    pub(super) fn retake(&self, tags: &mut Tags) -> bool {
+        let mut taken: Vec<(Vec<PortId>, &Vec<Tag>)> = Vec::new();
+        for (&lane, held) in &self.tags {
+            let ports = self.senders(lane);
+            if !tags.retake(&ports, held) {
+                for (ports, held) in taken {
+                    tags.give_up(&ports, held);
+                }
+                return false;
+            }
+            taken.push((ports, held));
+        }
+        true
+    }
+}
+
+/// A path as ports.
+pub(super) fn wires(network: &Network, path: &Path) -> Vec<Wire> {
+    let ends = path.links().iter().map(|&link| (network.link(link).from, network.link(link).to));
+    let wire = |(from, to)| match (from, to) {
+        (End::Switch { port: from, .. }, End::Switch { port: to, .. }) => Some(Wire { from, to }),
+        _ => None,
+    };
+    ends.filter_map(wire).collect()
+}
+
+/// Ports as a path, if that is how they are wired now.
+pub(super) fn path(network: &Network, wires: &[Wire]) -> Option<Path> {
+    let (from, to) = (wires.first()?.from, wires.last()?.to);
+    let link = |wire: &Wire| link(network, wire);
+    let links: Vec<LinkId> = wires.iter().map(link).collect::<Option<_>>()?;
+    let (from, to) = (network.switch_index(from.dpid), network.switch_index(to.dpid));
+    Path::given(network, from.ok()?, to.ok()?, links).ok()
+}
+
+fn link(network: &Network, wire: &Wire) -> Option<LinkId> {
+    let id = network.link_from(wire.from).ok()?;
+    let reaches = matches!(network.link(id).to, End::Switch { port, .. } if port == wire.to);
+    reaches.then_some(id)
+}
+
+/// Whether the network knows already that a path is no more: a port on it is down, or wired otherwise. What is merely
+/// unknown yet contradicts nothing.
+pub(super) fn is_contradicted(network: &Network, wires: &[Wire]) -> bool {
+    let contradicts = |wire: &Wire, here: PortId| {
+        let Ok(index) = network.switch_index(here.dpid) else { return false };
+        let up = network.is_port_up(here).ok();
+        match (up, network.link_from(here)) {
+            (Some(false), _) => true,
+            // Until a link is found there, a port may pass for one at the edge.
+            (_, Ok(at)) if matches!(network.link(at).to, End::Hosts(_)) => false,
+            (_, Ok(_)) => link(network, wire).is_none_or(|link| !network.link(link).is_up()),
+            // Ports are known as soon as their switch is.
+            (up, Err(_)) => up.is_none() && network.switch(index).ports().next().is_some(),
+        }
+    };
+    wires.iter().any(|wire| contradicts(wire, wire.from) || contradicts(wire, wire.to))
+}
+
+/// What a trunk has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Want {
+    /// The physical switches that may be its ends.
+    pub(super) ends: [Vec<Dpid>; 2],
+    pub(super) bandwidth: Bandwidth,
+    pub(super) route: Route,
+    pub(super) protection: Option<Disjoint>,
+    pub(super) reverts: bool,
+}
+
+/// A trunk and where it is.
+#[derive(Clone, Debug)]
+pub(super) struct Trunk {
+    pub(super) want: Want,
+    pub(super) reservation: Option<ReservationId>,
+    /// Where it was put at first.
+    pub(super) home: Vec<Wire>,
+    pub(super) active: Option<Routed>,
+    pub(super) backup: Option<Routed>,
+    /// It is where it was before a restart, and the network has not yet said whether that is so.
+    pub(super) is_held: bool,
+    pub(super) trouble: Option<Trouble>,
+}
+
+impl Trunk {
+    pub(super) const fn new(want: Want) -> Trunk {
+        let home = Vec::new();
+        let (reservation, active, backup, trouble) = (None, None, None, None);
+        Trunk { want, reservation, home, active, backup, is_held: false, trouble }
+    }
+
+    /// The physical switches at its ends, if it has been put anywhere.
+    pub(super) fn ends(&self) -> Option<[Dpid; 2]> {
+        let active = self.active.as_ref().map(|active| active.wires.as_slice());
+        let wires = active.unwrap_or(&self.home);
+        match self.want.ends.each_ref().map(Vec::as_slice) {
+            [&[a], &[b]] => Some([a, b]),
+            _ => Some([wires.first()?.from.dpid, wires.last()?.to.dpid]),
+        }
+    }
+
+    /// The path that it uses, if that has all its tags.
+    pub(super) fn standing(&self) -> Option<&Routed> {
+        self.active.as_ref().filter(|active| !active.tags.is_empty())
+    }
+
+    pub(super) fn routes(&self) -> impl Iterator<Item = &Routed> {
+        self.active.iter().chain(&self.backup)
+    }
+}
+
+/// Why a trunk is nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A physical switch that it needs has not connected.
+    Waiting(Dpid),
+    /// There is no way for it now.
+    Route(Error),
+    /// No tag is free on what this port sends.
+    Tags(PortId),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Waiting(dpid) => write!(f, "physical switch {dpid} has not connected"),
+            Trouble::Route(error) => error.fmt(f),
+            Trouble::Tags(port) => write!(f, "no tag is free on the link at {port}"),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Follows packets of virtual networks through the switches' maps and the physical wires, knowing nothing of how the
+//! maps came about.
+
+use fabric::embedding::{
+    Embedding, Exit, Hop, Member, PortKind, SwitchMap, VirtualPort, VirtualPortId,
+};
+use fabric::{Dpid, End, Network, PortId, PortNumber, TenantId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Where a packet got to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Arrived {
+    /// At a port of a tenant's switch, as coming in there.
+    In(TenantId, VirtualPortId),
+    /// At an edge, untagged.
+    Edge(PortId),
+    /// Nowhere: a wire is down or missing, or a switch knows nothing of the tag.
+    Lost,
+}
+
+pub struct Walker<'a> {
+    pub network: &'a Network,
+    pub maps: &'a BTreeMap<Dpid, Arc<SwitchMap>>,
+}
+
+impl Walker<'_> {
+    /// Follows what a switch sends.
+    ///
+    /// # Panics
+    /// When a switch has two ways for the same packet, or it goes round in circles.
+    pub fn follow(&self, mut here: Dpid, mut hop: Hop) -> Arrived {
+        for _ in 0..100 {
+            let Some(at) = self.behind(PortId::new(here, hop.port)) else { return Arrived::Lost };
+            let Some(map) = self.maps.get(&at.dpid) else { return Arrived::Lost };
+            let comes_in = Hop { port: at.port, tag: hop.tag };
+            let mut found: Vec<Result<Exit, Arrived>> = Vec::new();
+            let transits = map.transit.iter().filter(|transit| transit.from == comes_in);
+            found.extend(transits.map(|transit| Ok(transit.to)));
+            for (&tenant, member) in &map.members {
+                for (&number, port) in &member.ports {
+                    if let PortKind::Link { receives, .. } = &port.kind
+                        && receives.contains(&comes_in)
+                    {
+                        let port = VirtualPortId { switch: member.datapath, number };
+                        found.push(Err(Arrived::In(tenant, port)));
+                    }
+                }
+            }
+            assert!(found.len() < 2, "{comes_in:?} at {} is {found:?}", at.dpid);
+            match found.pop() {
+                None => return Arrived::Lost,
+                Some(Err(arrived)) => return arrived,
+                Some(Ok(Exit::Edge(port))) => return Arrived::Edge(PortId::new(at.dpid, port)),
+                Some(Ok(Exit::Next(next))) => (here, hop) = (at.dpid, next),
+            }
+        }
+        panic!("a packet goes round in circles at {here}");
+    }
+
+    /// Where a packet comes in that leaves by this port.
+    fn behind(&self, port: PortId) -> Option<PortId> {
+        let link = self.network.link(self.network.link_from(port).ok()?);
+        match link.to {
+            End::Switch { port, .. } if link.is_up() => Some(port),
+            _ => None,
+        }
+    }
+}
+
+/// All ports of all members: the physical switch, whose, the virtual port and what is said of it there.
+pub fn ports(
+    embedding: &Embedding,
+) -> impl Iterator<Item = (Dpid, TenantId, &Member, VirtualPortId, &VirtualPort)> {
+    embedding.switch_maps().iter().flat_map(|(&dpid, map)| {
+        map.members.iter().flat_map(move |(&tenant, member)| {
+            member.ports.iter().map(move |(&number, port)| {
+                let id = VirtualPortId { switch: member.datapath, number };
+                (dpid, tenant, member, id, port)
+            })
+        })
+    })
+}
+
+/// A physical port.
+pub fn port(dpid: u64, number: u32) -> PortId {
+    PortId::new(Dpid(dpid), PortNumber::new(number).unwrap())
+}

@@ -1,0 +1,272 @@
+//! Any virtual networks on any physical one, whatever fails: every packet ends where its tenant expects, or nowhere.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::walk::{Arrived, Walker, port, ports};
+use common::{megabits, small};
+use fabric::embedding::{
+    Carries, Embedding, LinkSpec, PortKind, PortSpec, Route, Spec, Step, SwitchSpec, Tag,
+    VirtualPortId,
+};
+use fabric::paths::{Disjoint, Distances};
+use fabric::{Bandwidth, Dpid, End, LinkId, Network, PortId, TenantId};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The number of the edge port that is added to every switch: above all that wires have.
+const EDGE: u32 = 100;
+
+/// How a tenant's network is drawn: where each physical switch belongs, and the links.
+#[derive(Clone, Debug)]
+struct Drawn {
+    /// The virtual switch on each physical one; 0 for none.
+    on: Vec<u64>,
+    links: Vec<DrawnLink>,
+}
+
+#[derive(Clone, Debug)]
+struct DrawnLink {
+    between: (u64, u64),
+    route: u8,
+    protection: Option<Disjoint>,
+    reverts: bool,
+    bandwidth: u64,
+}
+
+fn any_network() -> impl Strategy<Value = Drawn> {
+    let protection =
+        prop_oneof![Just(None), Just(Some(Disjoint::Links)), Just(Some(Disjoint::Switches))];
+    let link = ((1_u64..4, 1_u64..4), 0_u8..3, protection, any::<bool>(), 0_u64..3).prop_map(
+        |(between, route, protection, reverts, bandwidth)| DrawnLink {
+            between,
+            route,
+            protection,
+            reverts,
+            bandwidth,
+        },
+    );
+    let links = proptest::collection::vec(link, 0..5);
+    (proptest::collection::vec(0_u64..4, 8), links).prop_map(|(on, links)| Drawn { on, links })
+}
+
+/// A tenant's network on the switches that there are; edge ports are its own by `shared`, or not there.
+fn spec(network: &Network, drawn: &Drawn, edges: bool) -> Spec {
+    let mut spec = Spec::default();
+    let mut members: BTreeMap<u64, Vec<Dpid>> = BTreeMap::new();
+    for (dpid, &on) in (0..network.switch_slots() as u64).zip(&drawn.on) {
+        if on > 0 {
+            members.entry(on).or_default().push(Dpid(dpid));
+        }
+    }
+    for (&dpid, members) in &members {
+        let (dpid, members) = (Dpid(dpid), members.clone());
+        for (number, &at) in (1..).zip(&members).filter(|_| edges) {
+            let (port, name) = (VirtualPortId { switch: dpid, number }, String::new());
+            let at = PortId::new(at, port_number());
+            spec.ports.push(PortSpec { port, name, at, shared: false, started: true });
+        }
+        let (name, routes) = (String::new(), Vec::new());
+        spec.switches.push(SwitchSpec { dpid, name, members, routes, started: true });
+    }
+    for (link, number) in drawn.links.iter().zip(50..) {
+        let (a, b) = link.between;
+        if a == b || !members.contains_key(&a) || !members.contains_key(&b) {
+            continue;
+        }
+        let route = match link.route {
+            0 => Route::Shortest,
+            1 => Route::Widest,
+            _ => match direct(network, &members[&a], &members[&b]) {
+                Some(port) => Route::Given(vec![Step::Port(port)]),
+                None => Route::Shortest,
+            },
+        };
+        spec.links.push(LinkSpec {
+            ends: [a, b].map(|switch| VirtualPortId { switch: Dpid(switch), number }),
+            bandwidth: Bandwidth::from_megabits_per_second(link.bandwidth),
+            route,
+            protection: link.protection,
+            reverts: link.reverts,
+            started: true,
+        });
+    }
+    spec
+}
+
+fn port_number() -> fabric::PortNumber {
+    port(0, EDGE).port
+}
+
+/// A port of one of the first switches with a wire to one of the second.
+fn direct(network: &Network, from: &[Dpid], to: &[Dpid]) -> Option<PortId> {
+    let ends = network.links().filter_map(|(_, link)| match (link.from, link.to) {
+        (End::Switch { port: a, .. }, End::Switch { port: b, .. }) => Some((a, b)),
+        _ => None,
+    });
+    ends.into_iter().find(|(a, b)| from.contains(&a.dpid) && to.contains(&b.dpid)).map(|it| it.0)
+}
+
+fn with_edges(mut network: Network) -> Network {
+    for dpid in 0..network.switch_slots() as u64 {
+        network.add_port(port(dpid, EDGE)).unwrap();
+        network.add_edge(port(dpid, EDGE), megabits(10), fabric::Duration(0)).unwrap();
+    }
+    network
+}
+
+/// What must hold at every instant.
+fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> {
+    let walker = Walker { network, maps: embedding.switch_maps() };
+    let far: BTreeMap<(TenantId, VirtualPortId), VirtualPortId> = embedding
+        .wanted()
+        .iter()
+        .flat_map(|(&tenant, spec)| {
+            spec.links.iter().flat_map(move |link| {
+                let [a, b] = link.ends;
+                [((tenant, a), b), ((tenant, b), a)]
+            })
+        })
+        .collect();
+    for (here, tenant, _, id, port) in ports(embedding) {
+        let at_edge = embedding.wanted()[&tenant].ports.iter().find(|it| it.port == id);
+        let expected = match at_edge {
+            Some(edge) => Arrived::Edge(edge.at),
+            None => Arrived::In(tenant, far[&(tenant, id)]),
+        };
+        match &port.kind {
+            PortKind::Edge { port, hosts } => {
+                prop_assert_eq!(Arrived::Edge(PortId::new(here, *port)), expected);
+                prop_assert!(hosts.is_empty());
+            }
+            PortKind::Link { sends: Some(hop), .. } => {
+                prop_assert!(port.up);
+                prop_assert_eq!(walker.follow(here, *hop), expected);
+            }
+            PortKind::Link { sends: None, .. } => prop_assert!(!port.up),
+            PortKind::Remote { sends: Some(hop) } => {
+                let arrived = walker.follow(here, *hop);
+                let lost = Arrived::Lost;
+                prop_assert_eq!(arrived, if port.up { expected } else { lost });
+            }
+            PortKind::Remote { sends: None } => {}
+        }
+    }
+    // One way for what comes in with a tag, at each switch; two that send the same on a wire would collide there.
+    for map in embedding.switch_maps().values() {
+        let mut seen = BTreeSet::new();
+        for transit in &map.transit {
+            prop_assert!(seen.insert(transit.from), "{:?} twice", transit.from);
+        }
+        let kinds = map.members.values().flat_map(|it| it.ports.values()).map(|port| &port.kind);
+        for kind in kinds {
+            if let PortKind::Link { receives, .. } = kind {
+                for hop in receives {
+                    prop_assert!(seen.insert(*hop), "{hop:?} twice");
+                }
+            }
+        }
+    }
+    // Whoever asks for no bandwidth has a way wherever there is one and tags are left.
+    for (&tenant, spec) in embedding.wanted() {
+        for (id, status) in embedding.trunks(tenant) {
+            let Carries::Link(ends) = id.carries else { continue };
+            let link = spec.links.iter().find(|link| link.ends.contains(&ends[0])).unwrap();
+            if link.bandwidth == Bandwidth::ZERO && status.trouble.is_some() {
+                let members = ends.map(|end| {
+                    &spec.switches.iter().find(|it| it.dpid == end.switch).unwrap().members
+                });
+                for to in members[1] {
+                    let distances = Distances::to(network, network.switch_index(*to).unwrap());
+                    for from in members[0] {
+                        let from = network.switch_index(*from).unwrap();
+                        let given = matches!(link.route, Route::Given(_));
+                        prop_assert!(
+                            distances.hops(from).is_none() || given,
+                            "{:?}",
+                            status.trouble
+                        );
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The ports at the near ends of all wires between switches.
+fn wires(network: &Network) -> Vec<PortId> {
+    let near = |(id, link): (LinkId, &fabric::Link)| match (link.from, link.to) {
+        (End::Switch { port, .. }, End::Switch { .. }) if id < id.reverse() => Some(port),
+        _ => None,
+    };
+    network.links().filter_map(near).collect()
+}
+
+proptest! {
+    #[test]
+    fn packets_end_where_they_should(
+        network in small().prop_map(with_edges),
+        drawn in proptest::collection::vec(any_network(), 1..4),
+        flaps in proptest::collection::vec((any::<prop::sample::Index>(), any::<bool>(), any::<bool>()), 0..16),
+        first in 1_u16..4000,
+    ) {
+        let mut network = network;
+        // So few tags that they have to be swapped on the way, but not so few that they run out.
+        let range = [first, first + 90].map(|tag| Tag::new(tag).unwrap());
+        let mut embedding = Embedding::new(range[0], range[1]);
+        let mut wanted = BTreeMap::new();
+        for (drawn, number) in drawn.iter().zip(1..) {
+            let before = (embedding.export(), embedding.switch_maps().clone());
+            let mut more = wanted.clone();
+            more.insert(TenantId(number), spec(&network, drawn, number == 1));
+            let dry = embedding.dry_run(&network, &more);
+            let result = embedding.apply(&network, &more);
+            prop_assert_eq!(&dry, &result);
+            match result {
+                Ok(_) => wanted = more,
+                // Nothing is half applied.
+                Err(refusals) => {
+                    prop_assert!(!refusals.is_empty());
+                    prop_assert_eq!(before, (embedding.export(), embedding.switch_maps().clone()));
+                }
+            }
+            check(&network, &embedding)?;
+        }
+        let wires = wires(&network);
+        for (wire, up, restart) in flaps {
+            if wires.is_empty() { break; }
+            network.set_port_up(*wire.get(&wires), up).unwrap();
+            let maps = embedding.switch_maps().clone();
+            let changes = embedding.handle_changes(&network);
+            for (dpid, map) in embedding.switch_maps() {
+                let same = maps.get(dpid).is_some_and(|before| before == map);
+                prop_assert_eq!(changes.switches.contains(dpid), !same);
+            }
+            check(&network, &embedding)?;
+            if restart {
+                let mut after = Embedding::new(range[0], range[1]);
+                after.restore(&embedding.export()).unwrap();
+                after.apply(&Network::default(), &wanted).unwrap();
+                after.handle_changes(&network);
+                after.stop_waiting(&network);
+                check(&network, &after)?;
+                // What had a way has the same one, and the same tags.
+                for &tenant in wanted.keys() {
+                    for ((id, was), (_, is)) in embedding.trunks(tenant).zip(after.trunks(tenant)) {
+                        if was.active.is_some() {
+                            prop_assert_eq!(is.active, was.active, "{:?}", id);
+                        }
+                    }
+                }
+                embedding = after;
+            }
+        }
+        embedding.apply(&network, &BTreeMap::new()).unwrap();
+        prop_assert_eq!((embedding.tags_in_use(), embedding.switch_maps().len()), (0, 0));
+        let mut reserved = network.links().map(|(link, _)| embedding.reservations().reserved(link));
+        prop_assert!(reserved.all(|reserved| reserved == Bandwidth::ZERO));
+    }
+}
