@@ -112,7 +112,7 @@ impl Switch {
                 }
                 (true, true) => {
                     let before = seen_before.get(at).unwrap_or(&NOTHING);
-                    self.tell_ports(tenant, before);
+                    self.tell_new_ports(tenant, before);
                 }
                 (false, false) => {}
             }
@@ -133,7 +133,7 @@ impl Switch {
 
     /// Tells a tenant how its ports differ from what they were. What the switch itself has changed in its ports, it
     /// has told; so of a slice's ports only those are named that came or went.
-    fn tell_ports(&mut self, tenant: TenantIndex, before: &BTreeMap<u32, Vec<u8>>) {
+    fn tell_new_ports(&mut self, tenant: TenantIndex, before: &BTreeMap<u32, Vec<u8>>) {
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
         let after = self.described_ports(tenant);
         for (number, wire) in before {
