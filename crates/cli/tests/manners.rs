@@ -101,6 +101,15 @@ fn wrong_arguments_are_named_with_their_range() {
         (&["bench", "controller", HERE, "--frame", "63"], &["--frame", "64..=1518"]),
         (&["bench", "controller", HERE, "--traffic", "0"], &["--traffic", "0.1 to 10000000"]),
         (&["bench", "controller", HERE, "--backup", HERE], &["--fail", "--restore"]),
+        (&["evaluate", "echo", "--switch", "ssl:127.0.0.1:1"], &["--tls", "KEY,CERT,CA"]),
+        (&["evaluate", "echo", "--switch", HERE, "--tls", "a,b,c"], &["--tls", "ssl:"]),
+        (&["evaluate", "all", "--tls", "a,b,c"], &["--tls", "listen:"]),
+        (&["evaluate", "echo", "--snmp", "127.0.0.1:161"], &["--snmp", "community=NAME"]),
+        (&["evaluate", "echo", "--snmp", "127.0.0.1:161,user=a,auth=x:1"], &["--snmp", "sha256"]),
+        (
+            &["evaluate", "echo", "--switch", "emulated", "--snmp", "127.0.0.1:161,community=a"],
+            &["--snmp", "emulated"],
+        ),
         (&["lab", "up", "singel,3"], &["singel", "single"]),
         (&["lab", "up", "single,1", "--protocols", "1.9"], &["--protocols", "1.3"]),
         (

@@ -1,21 +1,26 @@
-//! Numbers from beside the control channel: a local process's CPU time.
+//! Numbers from beside the control channel: a local process's CPU time, or what an SNMP agent tells.
 
 use std::fs;
 
 use crate::module::Gauge;
+use crate::snmp::Agent;
 
 /// Where gauges are read.
 #[derive(Debug, Default)]
 pub struct Gauges {
     /// The switch's process, if it is on this machine.
     pub process: Option<u32>,
+    /// Its agent, if it has one. CPU time is asked of it if there is no process or if it was said where the agent tells
+    /// it; the process's is what is read when it is silent.
+    pub snmp: Option<Agent>,
 }
 
 impl Gauges {
-    /// The value now, if anybody can tell.
-    pub(crate) fn read(&mut self, gauge: &Gauge) -> Option<f64> {
+    /// The value now, if this machine can tell.
+    pub(crate) fn read(&self, gauge: &Gauge) -> Option<f64> {
         match gauge {
             Gauge::Cpu => process_cpu(self.process?),
+            Gauge::Interface { .. } => None,
         }
     }
 }
@@ -24,7 +29,7 @@ impl Gauges {
 ///
 /// From `/proc/PID/task/*/schedstat`, which counts ns; where the kernel lacks it, from
 /// `/proc/PID/stat`, which counts hundredths of a second.
-fn process_cpu(pid: u32) -> Option<f64> {
+pub(crate) fn process_cpu(pid: u32) -> Option<f64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let of_task = |entry: std::io::Result<fs::DirEntry>| -> Option<f64> {
         let text = fs::read_to_string(entry.ok()?.path().join("schedstat")).ok()?;

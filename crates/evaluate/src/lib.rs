@@ -21,6 +21,7 @@
 //!
 //! Start reading at [`Module`], then `modules/insert.rs`.
 
+mod counters;
 mod datasheet;
 mod error;
 mod evaluation;
@@ -35,6 +36,7 @@ mod rule;
 mod runtime;
 #[cfg(feature = "scripts")]
 pub mod script;
+pub mod snmp;
 mod tables;
 pub mod testbed;
 mod trace;
@@ -44,7 +46,7 @@ pub use error::{Error, Result};
 pub use evaluation::Evaluation;
 pub use gauge::Gauges;
 pub use message::{Message, Queues};
-pub use module::{Bench, Channel, Event, Gauge, Generated, Module, Orders, Traffic};
+pub use module::{Bench, Channel, Counter, Event, Gauge, Generated, Module, Orders, Traffic};
 pub use modules::{Common, Experiment};
 pub use record::{Case, Measure, Record};
 pub use request::Request;

@@ -17,6 +17,7 @@ use packet::{Headers, Observation, Timestamp};
 use crate::message::Message;
 use crate::record::Record;
 use crate::request::Request;
+use crate::snmp::{Oid, Value};
 
 /// An experiment.
 pub trait Module {
@@ -71,13 +72,50 @@ pub enum Event<'a> {
         /// Its value; `None` where nobody could tell.
         value: Option<f64>,
     },
+    /// The answer to [`Orders::ask`].
+    Object {
+        /// What was asked for.
+        oid: &'a Oid,
+        /// What the switch's SNMP agent told; `None` if it did not.
+        value: Option<&'a Value>,
+    },
 }
 
 /// Something to read beside the control channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Gauge {
-    /// Time that the process of a local switch had the CPU so far, ns.
+    /// Time that the switch had the CPU so far, ns.
     Cpu,
+    /// A counter of one of the switch's interfaces, by its SNMP agent.
+    Interface {
+        /// As the agent was told to watch it.
+        name: String,
+        /// Which.
+        counter: Counter,
+    },
+}
+
+/// What interfaces count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counter {
+    /// Unicast packets that came in.
+    PacketsIn,
+    /// Unicast packets that went out.
+    PacketsOut,
+    /// Packets that came in and were thrown away without being wrong.
+    DiscardsIn,
+    /// The same on the way out.
+    DiscardsOut,
+}
+
+impl Counter {
+    /// All of them, and what results call them.
+    pub const ALL: [(Counter, &str); 4] = [
+        (Counter::PacketsIn, "snmp_packets_in"),
+        (Counter::PacketsOut, "snmp_packets_out"),
+        (Counter::DiscardsIn, "snmp_discards_in"),
+        (Counter::DiscardsOut, "snmp_discards_out"),
+    ];
 }
 
 /// Probes to send at a rate.
@@ -122,6 +160,7 @@ pub(crate) enum Order {
     Stop { generator: u32 },
     Timer { timer: u32, at: u64 },
     Read(Gauge),
+    Ask(Oid),
     SetLink { channel: usize, up: bool },
     End,
     GiveUp(String),
@@ -148,6 +187,8 @@ pub struct Bench {
     pub dpid: u64,
     /// The data channels.
     pub channels: Vec<Channel>,
+    /// The switch's interfaces whose counters its SNMP agent tells.
+    pub interfaces: Vec<String>,
     /// Whether there is a switch, or just two interfaces that are joined.
     pub has_switch: bool,
     /// What probes carry to be told from all else.
@@ -246,6 +287,11 @@ impl Orders<'_> {
     /// Asks for a reading.
     pub fn read(&mut self, gauge: Gauge) {
         self.queue.push_back(Order::Read(gauge));
+    }
+
+    /// Asks the switch's SNMP agent for any object, with [`Event::Object`] as the answer.
+    pub fn ask(&mut self, oid: Oid) {
+        self.queue.push_back(Order::Ask(oid));
     }
 
     /// Takes the link of a data channel down or up.

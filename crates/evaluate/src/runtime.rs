@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::message::Message;
 use crate::module::{Event, Module, Order, Orders};
@@ -75,10 +76,12 @@ pub fn run(
         }
     };
     let drops = testbed.capture_drops();
+    let counters = Counters::read(testbed, &mut run.record);
     let ended = run.drive(testbed, module, options);
     for generator in std::mem::take(&mut run.generators) {
         testbed.stop(generator);
     }
+    counters.difference(testbed, &mut run.record);
     let lost = testbed.capture_drops().saturating_sub(drops);
     if lost > 0 {
         run.record.finding("capture-drops", format!("the capture lost {lost} frames because they were not read fast enough: losses below may be the tool's own"));
@@ -216,9 +219,21 @@ impl Run {
                 let event = Event::Generated { generator: generator & 0xffff, report };
                 self.tell(testbed, module, at, &event)
             }
-            Happening::Reading { gauge, value } => {
+            Happening::Reading { gauge, value, remark } => {
+                self.remark(remark.as_deref());
                 self.tell(testbed, module, at, &Event::Reading { gauge, value: *value })
             }
+            Happening::Object { oid, value, remark } => {
+                self.remark(remark.as_deref());
+                self.tell(testbed, module, at, &Event::Object { oid, value: value.as_ref() })
+            }
+        }
+    }
+
+    /// Why something could not be read is for the reader of the results.
+    fn remark(&mut self, remark: Option<&str>) {
+        if let Some(remark) = remark {
+            self.record.finding("snmp", remark);
         }
     }
 
@@ -295,6 +310,7 @@ impl Run {
                     self.timers.push(Reverse((at, timer, *arming)));
                 }
                 Order::Read(gauge) => testbed.read(gauge),
+                Order::Ask(oid) => testbed.ask(oid),
                 Order::SetLink { channel, up } => testbed.set_link(channel, up)?,
                 Order::End => return Ok(Some(None)),
                 Order::GiveUp(why) => return Ok(Some(Some(why))),

@@ -52,7 +52,7 @@ fn open(name: &str, version: Version) -> (LabGuard, Real) {
         versions: VersionSet::only(version),
         ports: vec![data("h1", 1), data("h2", 2), data("h3", 3)],
         patience: Duration::from_secs(10),
-        gauges: Gauges { process: Some(process.cast_unsigned()) },
+        gauges: Gauges { process: Some(process.cast_unsigned()), snmp: None },
         trace: None,
     })
     .unwrap();

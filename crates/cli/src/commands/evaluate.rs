@@ -114,6 +114,9 @@ struct One<T: clap::Args> {
 
 impl<T: clap::Args + Build> One<T> {
     fn run(self) -> anyhow::Result<Exit> {
+        if let Some(wrong) = self.target.wrong() {
+            return Ok(Exit::usage(&wrong));
+        }
         let common = self.effort.common();
         let experiment = match self.own.build(common, self.effort.quick) {
             Ok(experiment) => experiment,
@@ -231,7 +234,7 @@ pub fn measure(
     let interrupt = Interrupt::catch()?;
     let options = RunOptions::new(interrupt.flag());
     let peers: &[(&str, &str, &[&str])] = &[("openvswitch", "ovs-vswitchd", &["--version"])];
-    let mut evaluation = Evaluation::new(tool, Environment::capture(peers));
+    let mut evaluation = Evaluation::new(tool, environment(peers));
     let settings = &mut evaluation.results.settings;
     settings.insert("repetitions".to_owned(), effort.common().repetitions.into());
     settings.insert("rate".to_owned(), effort.rate.into());
@@ -252,6 +255,21 @@ pub fn measure(
     }
     bed.testbed.finish()?;
     Ok(evaluation)
+}
+
+/// The machine and the command, without what lets us into the switch's SNMP agent.
+fn environment(peers: &[(&str, &str, &[&str])]) -> Environment {
+    let mut environment = Environment::capture(peers);
+    let mut is_agent = false;
+    for word in &mut environment.command {
+        let start = if word.starts_with("--snmp=") { "--snmp=".len() } else { 0 };
+        if is_agent || start > 0 {
+            let place = word[start..].split(',').next().unwrap_or_default();
+            *word = format!("{}{place},...", &word[..start]);
+        }
+        is_agent = word == "--snmp";
+    }
+    environment
 }
 
 /// The wish to end is no failure.

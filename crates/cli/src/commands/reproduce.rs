@@ -29,7 +29,7 @@ pub struct Reproduce {
 enum Paper {
     Basta2017(basta2017::Basta2017),
     Elbouanani2019(elbouanani2019::Elbouanani2019),
-    Oflops2012(oflops2012::Oflops2012),
+    Oflops2012(Box<oflops2012::Oflops2012>),
 }
 
 impl Reproduce {

@@ -11,6 +11,7 @@ mod support;
 mod bad_peers;
 mod controllers;
 mod demo;
+mod evaluate;
 mod mininet;
 mod operations;
 mod reconnect;

@@ -239,7 +239,7 @@ impl Run {
         if percent.is_finite() {
             orders.record.sample(&case, CPU, percent);
         } else {
-            let text = "nobody tells the switch's CPU time: give --pid";
+            let text = "nobody tells the switch's CPU time: give --pid or --snmp";
             orders.record.finding("cpu-unknown", text);
         }
         if let Some((_, _, left)) = self.todo.last_mut() {

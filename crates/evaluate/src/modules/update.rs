@@ -491,7 +491,7 @@ impl Update {
             (_, Some(value)) => self.cpu = Some((at, value)),
             (_, None) => orders
                 .record
-                .finding("cpu-unknown", "nobody tells the switch's CPU time: give --pid"),
+                .finding("cpu-unknown", "nobody tells the switch's CPU time: give --pid or --snmp"),
         }
     }
 }

@@ -11,7 +11,7 @@
 //! | `send(mark)` | sends what was ordered before it in one go; `sent(at, mark)` tells when it is gone |
 //! | `generate(generator, channel, flows, rate, count, length)`, `stop(generator)` | probes of flows 0 to `flows` - 1 in turn |
 //! | `after(ns, timer)`, `now()` | time |
-//! | `read_cpu()` | a reading |
+//! | `read_cpu()`, `get_snmp(oid)` | a reading; any object of the switch's SNMP agent |
 //! | `set_link(channel, up)` | takes a link down or up |
 //! | `record(case, metric, unit, value)`, `delay(case, name, ns)`, `finding(code, text)` | results; `case` is a map such as `#{rules: 10}` |
 //! | `end()`, `give_up(text)` | ends this repetition, or the experiment |
@@ -31,6 +31,7 @@ use crate::probe::{MAX_FLOWS, MatchKind, flow_match, headers, own_match};
 use crate::record::Case;
 use crate::request::Request;
 use crate::rule::{Action, Rule};
+use crate::snmp::Oid;
 
 /// What a script orders during one event.
 #[derive(Default)]
@@ -51,6 +52,7 @@ enum Todo {
     Stop(u32),
     After(u64, u32),
     Read(Gauge),
+    Ask(Oid),
     SetLink(usize, bool),
     Sample(Case, String, String, f64),
     Delay(Case, String, u64),
@@ -91,6 +93,7 @@ impl Desk {
                 Todo::Stop(generator) => orders.stop(generator),
                 Todo::After(ns, timer) => orders.after(ns, timer),
                 Todo::Read(gauge) => orders.read(gauge),
+                Todo::Ask(oid) => orders.ask(oid),
                 Todo::SetLink(channel, up) => orders.set_link(channel, up),
                 Todo::Sample(case, name, unit, value) => {
                     orders.record.sample_named(&case, &name, &unit, Better::Neither, value);
@@ -213,6 +216,7 @@ pub(crate) fn register(engine: &mut Engine, desk: &Rc<RefCell<Desk>>) {
         desk.push(Todo::After(ns, within(timer, "timer", 0, u32::MAX.into())? as u32))
     });
     command!("read_cpu", |desk| -> () { desk.push(Todo::Read(Gauge::Cpu)) });
+    command!("get_snmp", |desk, oid: &str| -> () { desk.push(Todo::Ask(oid.parse()?)) });
     command!("set_link", |desk, channel: INT, up: bool| -> () {
         desk.port(channel)?;
         desk.push(Todo::SetLink(channel as usize, up))

@@ -25,10 +25,11 @@ use crate::message::Message;
 use crate::module::{Event, Gauge, Module, Orders};
 use crate::modules::Experiment;
 use crate::request::Request;
+use crate::snmp::Value;
 use commands::Desk;
 
 /// The events and their arguments. Times are ns on the testbed's clock.
-pub const HANDLERS: [(&str, &[&str]); 14] = [
+pub const HANDLERS: [(&str, &[&str]); 15] = [
     ("start", &[]),
     ("sent", &["at", "mark"]),
     ("barrier_reply", &["at", "xid"]),
@@ -43,6 +44,7 @@ pub const HANDLERS: [(&str, &[&str]); 14] = [
     ("timer", &["at", "timer"]),
     ("generated", &["at", "generator", "sent"]),
     ("reading", &["at", "name", "value"]),
+    ("snmp_answer", &["at", "oid", "value"]),
 ];
 
 /// Operations of a script in one event.
@@ -251,9 +253,19 @@ impl Module for Running {
             Event::Reading { gauge, value } => {
                 let name = match gauge {
                     Gauge::Cpu => "cpu",
+                    // Scripts read interfaces as objects.
+                    Gauge::Interface { .. } => return,
                 };
                 let value = value.map_or(Dynamic::UNIT, Dynamic::from_float);
                 ("reading", vec![at_, name.into(), value])
+            }
+            Event::Object { oid, value } => {
+                let value = match value {
+                    Some(Value::Number(number)) => Dynamic::from_float(*number),
+                    Some(Value::Text(text)) => text.as_str().into(),
+                    None => Dynamic::UNIT,
+                };
+                ("snmp_answer", vec![at_, oid.to_string().into(), value])
             }
             Event::Probe { channel, probe, seen } => {
                 let (sequence, sent) = (small(probe.sequence), int(probe.sent.0));

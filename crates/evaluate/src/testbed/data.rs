@@ -16,7 +16,8 @@ use packet::{
 use super::clock::Clock;
 use super::{Arrival, Happening};
 use crate::error::{Error, Result};
-use crate::module::{Generated, Traffic};
+use crate::module::{Gauge, Generated, Traffic};
+use crate::snmp::{Oid, Value};
 
 /// An interface whose other end is a port of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,26 @@ impl Outlet {
             let _ = waker.wake();
         }
         is_heard
+    }
+}
+
+/// Where the thread for SNMP puts what the agent told. Each answer is `false` when nobody listens any more.
+pub(crate) struct Answers {
+    pub(crate) outlet: Outlet,
+    pub(crate) clock: Clock,
+}
+
+impl Answers {
+    pub(crate) fn reading(&self, gauge: Gauge, value: Option<f64>, remark: Option<String>) -> bool {
+        self.put(Happening::Reading { gauge, value, remark })
+    }
+
+    pub(crate) fn object(&self, oid: Oid, value: Option<Value>, remark: Option<String>) -> bool {
+        self.put(Happening::Object { oid, value, remark })
+    }
+
+    fn put(&self, what: Happening) -> bool {
+        self.outlet.put(Ok(Arrival { at: self.clock.now(), what }))
     }
 }
 

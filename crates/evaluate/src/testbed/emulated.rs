@@ -16,6 +16,7 @@ use packet::{Observation, ProbeTemplate, Probes, Timestamp};
 use super::{Arrival, Happening, Testbed};
 use crate::error::{Error, Result};
 use crate::module::{Bench, Channel, Gauge, Generated, Traffic};
+use crate::snmp::{Oid, Value};
 
 /// What the emulated switch's hardware is like around its model.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +37,8 @@ pub struct Hardware {
     pub clock_drift_ppm: f64,
     /// How long the switch's CPU takes for messages.
     pub service: ServiceTime,
+    /// What its SNMP agent tells, always the same.
+    pub objects: Vec<(Oid, Value)>,
 }
 
 impl Default for Hardware {
@@ -50,6 +53,7 @@ impl Default for Hardware {
             link_detection: 1_000_000,
             clock_drift_ppm: 0.0,
             service: ServiceTime::default(),
+            objects: Vec::new(),
         }
     }
 }
@@ -117,6 +121,7 @@ impl Emulated {
             version,
             dpid: config.dpid,
             channels: channels.collect(),
+            interfaces: Vec::new(),
             has_switch: true,
             tag: 0x5745_4952_0000_0001,
             day_ahead: 0,
@@ -317,7 +322,15 @@ impl Testbed for Emulated {
 
     fn read(&mut self, gauge: Gauge) {
         let value = (gauge == Gauge::Cpu).then(|| self.switch.busy(self.now) as f64);
-        self.plan(self.now, Step::Tell(Happening::Reading { gauge, value }));
+        self.plan(self.now, Step::Tell(Happening::Reading { gauge, value, remark: None }));
+    }
+
+    fn ask(&mut self, oid: Oid) {
+        let value = self.hardware.objects.iter().find(|(known, _)| *known == oid);
+        let value = value.map(|(_, value)| value.clone());
+        let remark = value.is_none().then(|| format!("the emulated switch's agent has no {oid}"));
+        let at = self.now + self.hardware.control_latency;
+        self.plan(at, Step::Tell(Happening::Object { oid, value, remark }));
     }
 
     fn next(&mut self, until: u64) -> Result<Option<Arrival>> {

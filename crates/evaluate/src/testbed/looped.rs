@@ -11,6 +11,7 @@ use super::data::{DataPlane, DataPort, Outlet};
 use super::{Arrival, Happening, Testbed};
 use crate::error::{Error, Result};
 use crate::module::{Bench, Channel, Gauge, Traffic};
+use crate::snmp::Oid;
 
 /// Two looped interfaces. What is sent over the control channel goes nowhere: there is none.
 pub struct Looped {
@@ -38,6 +39,7 @@ impl Looped {
             version: Version::V1_0,
             dpid: 0,
             channels: channels.into(),
+            interfaces: Vec::new(),
             has_switch: false,
             tag,
             day_ahead: clock.day_ahead(),
@@ -82,7 +84,13 @@ impl Testbed for Looped {
     }
 
     fn read(&mut self, gauge: Gauge) {
-        let what = Happening::Reading { gauge, value: None };
+        let what = Happening::Reading { gauge, value: None, remark: None };
+        self.pending.push_back(Arrival { at: self.clock.now(), what });
+    }
+
+    fn ask(&mut self, oid: Oid) {
+        let remark = Some("two looped interfaces have no SNMP agent".to_owned());
+        let what = Happening::Object { oid, value: None, remark };
         self.pending.push_back(Arrival { at: self.clock.now(), what });
     }
 

@@ -12,12 +12,14 @@ mod real;
 
 use packet::Observation;
 
+pub(crate) use data::Answers;
 pub use emulated::{Emulated, Hardware};
 pub use looped::Looped;
 pub use real::{DataPort, Real, RealOptions, SwitchAddress};
 
 use crate::error::Result;
 use crate::module::{Bench, Gauge, Generated, Traffic};
+use crate::snmp::{Oid, Value};
 
 /// Control channel, data channels and clock of one switch.
 pub trait Testbed {
@@ -41,6 +43,9 @@ pub trait Testbed {
 
     /// Asks for a reading, which comes as [`Happening::Reading`].
     fn read(&mut self, gauge: Gauge);
+
+    /// Asks the switch's SNMP agent; the answer comes as [`Happening::Object`].
+    fn ask(&mut self, oid: Oid);
 
     /// The next thing that happens, or `None` when nothing does before `until`.
     fn next(&mut self, until: u64) -> Result<Option<Arrival>>;
@@ -90,5 +95,16 @@ pub enum Happening {
         gauge: Gauge,
         /// Its value.
         value: Option<f64>,
+        /// Why there is none, or where it comes from instead, if a reader has to know.
+        remark: Option<String>,
+    },
+    /// What an SNMP agent told.
+    Object {
+        /// What it was asked for.
+        oid: Oid,
+        /// What it told.
+        value: Option<Value>,
+        /// Why it told nothing.
+        remark: Option<String>,
     },
 }

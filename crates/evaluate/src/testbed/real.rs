@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   thread "capture", one per channel ──┐ probes, stamped by the kernel
-//!   thread "generator", while it runs ──┼──▶ bounded queue ──▶ next() ──▶ module
+//!   thread "generator", while it runs ──┤
+//!   thread "snmp", if it has an agent ──┼──▶ bounded queue ──▶ next() ──▶ module
 //!   the caller's thread: control socket ┘ messages, stamped when read
 //! ```
 //!
@@ -22,11 +23,12 @@ use super::clock::Clock;
 use super::control::ControlLink;
 pub use super::control::SwitchAddress;
 pub use super::data::DataPort;
-use super::data::{DataPlane, Outlet};
+use super::data::{Answers, DataPlane, Outlet};
 use super::{Arrival, Happening, Testbed};
 use crate::error::{Error, Result};
 use crate::gauge::Gauges;
 use crate::module::{Bench, Channel, Gauge, Traffic};
+use crate::snmp::{Oid, Poller, Question};
 use crate::trace::Trace;
 
 /// How to reach a real switch.
@@ -60,6 +62,7 @@ pub struct Real {
     control: ControlLink,
     pending: VecDeque<Arrival>,
     gauges: Gauges,
+    poller: Option<Poller>,
 }
 
 /// Arrivals (blocks of probes, as a rule) that may wait for the module.
@@ -92,6 +95,14 @@ impl Real {
             }
         }
         let outlet = Outlet { sender, waker: Some(control.waker()) };
+        let gauges = options.gauges;
+        let poller = match gauges.snmp.clone() {
+            Some(agent) => {
+                let answers = Answers { outlet: outlet.clone(), clock };
+                Some(Poller::start(agent, gauges.process, answers)?)
+            }
+            None => None,
+        };
         let data = DataPlane::open(&options.ports, tag, clock, outlet)?;
         let channel =
             |port: &DataPort| Channel { name: port.interface.clone(), port: port.switch_port };
@@ -100,12 +111,13 @@ impl Real {
             version: greeting.version,
             dpid: greeting.dpid,
             channels: options.ports.iter().map(channel).collect(),
+            interfaces: gauges.snmp.as_ref().map(|it| it.interfaces.clone()).unwrap_or_default(),
             has_switch: true,
             tag,
             day_ahead: clock.day_ahead(),
         };
-        let (inbox, gauges) = (Some(inbox), options.gauges);
-        Ok(Real { bench, clock, inbox, data, control, pending: VecDeque::new(), gauges })
+        let (inbox, pending) = (Some(inbox), VecDeque::new());
+        Ok(Real { bench, clock, inbox, data, control, pending, gauges, poller })
     }
 }
 
@@ -141,8 +153,24 @@ impl Testbed for Real {
     }
 
     fn read(&mut self, gauge: Gauge) {
-        let value = self.gauges.read(&gauge);
-        let what = Happening::Reading { gauge, value };
+        let asked = self.poller.as_ref().map(|poller| poller.ask(Question::Gauge(gauge.clone())));
+        let (value, remark) = match asked {
+            Some(Ok(())) => return,
+            Some(Err((_, why))) => (None, Some(why)),
+            None => (self.gauges.read(&gauge), None),
+        };
+        let what = Happening::Reading { gauge, value, remark };
+        self.pending.push_back(Arrival { at: self.clock.now(), what });
+    }
+
+    fn ask(&mut self, oid: Oid) {
+        let asked = self.poller.as_ref().map(|poller| poller.ask(Question::Object(oid.clone())));
+        let why = match asked {
+            Some(Ok(())) => return,
+            Some(Err((_, why))) => why,
+            None => "nobody said where the switch's SNMP agent is: give --snmp".to_owned(),
+        };
+        let what = Happening::Object { oid, value: None, remark: Some(why) };
         self.pending.push_back(Arrival { at: self.clock.now(), what });
     }
 

@@ -30,6 +30,9 @@ pub struct All {
 
 impl All {
     pub fn run(self) -> anyhow::Result<Exit> {
+        if let Some(wrong) = self.target.wrong() {
+            return Ok(Exit::usage(&wrong));
+        }
         let evaluation = measure(
             "evaluate all",
             &self.target,

@@ -32,6 +32,9 @@ pub struct Run {
 
 impl Run {
     pub fn run(self) -> anyhow::Result<Exit> {
+        if let Some(wrong) = self.target.wrong() {
+            return Ok(Exit::usage(&wrong));
+        }
         let script = match self.read() {
             Ok(script) => script,
             Err(error) => return Ok(Exit::usage(&error)),

@@ -1,8 +1,9 @@
 //! The switch under evaluation: found where it is, or made for the purpose.
 
 use anyhow::Context;
-use channel::{Address, Listener};
+use channel::{Address, Listener, Scheme, Tls, TlsFiles};
 use emulate::{Config, Fault, ServiceTime};
+use evaluate::snmp::Agent;
 use evaluate::testbed::Testbed;
 use evaluate::{DataPort, Emulated, Gauges, Hardware, Looped, Real, RealOptions, SwitchAddress};
 use lab::{FailMode, Lab, LabGuard, Protocol, Topology};
@@ -15,7 +16,7 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub struct Target {
     /// ovs: a private Open vSwitch, made for this and removed afterwards (root); emulated: in memory and in virtual
-    /// time; listen:IP:PORT: it dials us there; tcp:IP:PORT: we dial it
+    /// time; listen:IP:PORT: it dials us there; tcp:IP:PORT or ssl:IP:PORT: we dial it
     #[arg(long, value_name = "SWITCH", default_value = "ovs", value_parser = place)]
     switch: Place,
     /// An interface and the switch's port at its other end; the first sends, the second receives; not for ovs and
@@ -25,6 +26,9 @@ pub struct Target {
     /// Two interfaces that are joined without the switch, for the tool's own floor
     #[arg(long = "loop", value_name = "INTERFACE[@NAMESPACE]", num_args = 2, value_parser = interface)]
     looped: Vec<DataPort>,
+    /// Speak TLS with the switch: our key, our certificate, and who signs for the switch (PEM); with listen: and ssl:
+    #[arg(long, value_name = "KEY,CERT,CA", value_parser = crate::commands::bench::values::identity)]
+    tls: Option<bench::Identity>,
     /// The OpenFlow version
     #[arg(long, value_name = "VERSION", default_value = "1.0")]
     openflow: OpenFlow,
@@ -34,6 +38,10 @@ pub struct Target {
     /// The switch's process, if it is on this machine: its CPU time is read
     #[arg(long)]
     pid: Option<u32>,
+    /// The switch's SNMP agent: HOST:PORT,community=NAME (v2c), or HOST:PORT,user=NAME with auth=DIGEST:PASSWORD and
+    /// priv=CIPHER:PASSWORD (v3); further cpu=OID, cpu-percent=OID, if=INTERFACE
+    #[arg(long, value_name = "AGENT", value_parser = str::parse::<Agent>)]
+    snmp: Option<Agent>,
     /// Seconds to wait for the switch, 1 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     wait: u64,
@@ -88,14 +96,19 @@ impl Target {
             OpenFlow::V1_0 => Version::V1_0,
             OpenFlow::V1_3 => Version::V1_3,
         };
+        let tls = self.tls()?;
         let (address, kind) = match self.switch {
             Place::OpenVSwitch => return self.open_vswitch(version),
             Place::Emulated => return self.emulated(version),
             Place::Dial(address) => (SwitchAddress::Dial(address), "switch"),
+            Place::Listen(address) if tls.is_some() => {
+                (SwitchAddress::Listen(Address::ssl(address.addr)), "switch")
+            }
             Place::Listen(address) => (SwitchAddress::Listen(address), "switch"),
         };
         let process = self.pid;
-        let options = self.real(kind, address, version, self.channels.clone(), process);
+        let mut options = self.real(kind, address, version, self.channels.clone(), process);
+        options.tls = tls;
         let looped = match self.looped.as_slice() {
             [a, b] => {
                 let looped: Box<dyn Testbed> = Box::new(Looped::open([a.clone(), b.clone()])?);
@@ -104,6 +117,32 @@ impl Target {
             _ => None,
         };
         Ok(Bed { testbed: Box::new(Real::open(options)?), looped, _lab: None })
+    }
+
+    /// What is wrong with the arguments together, if anything.
+    pub fn wrong(&self) -> Option<&'static str> {
+        match self.switch {
+            Place::Dial(Address { scheme: Scheme::Ssl, .. }) if self.tls.is_none() => {
+                Some("--switch ssl:IP:PORT needs --tls KEY,CERT,CA")
+            }
+            Place::Dial(Address { scheme: Scheme::Tcp, .. }) if self.tls.is_some() => {
+                Some("--tls needs --switch ssl:IP:PORT or listen:IP:PORT, not tcp:")
+            }
+            Place::OpenVSwitch | Place::Emulated if self.tls.is_some() => {
+                Some("--tls needs --switch ssl:IP:PORT or listen:IP:PORT")
+            }
+            Place::Emulated if self.snmp.is_some() => {
+                Some("--snmp: the emulated switch has no SNMP agent")
+            }
+            _ => None,
+        }
+    }
+
+    fn tls(&self) -> anyhow::Result<Option<Tls>> {
+        let Some(bench::Identity { private_key, certificate, ca }) = self.tls.clone() else {
+            return Ok(None);
+        };
+        Ok(Some(Tls::load(&TlsFiles { private_key, certificate, ca_certificate: ca })?))
     }
 
     fn real(
@@ -121,7 +160,7 @@ impl Target {
             versions: VersionSet::only(version),
             ports,
             patience: Duration::from_secs(self.wait),
-            gauges: Gauges { process },
+            gauges: Gauges { process, snmp: self.snmp.clone() },
             trace: self.trace.clone(),
         }
     }
@@ -194,8 +233,8 @@ fn place(text: &str) -> Result<Place, String> {
         "emulated" => Ok(Place::Emulated),
         _ => match text.split_once(':') {
             Some(("listen", rest)) => Ok(Place::Listen(address(&format!("tcp:{rest}"))?)),
-            Some(("tcp", _)) => Ok(Place::Dial(address(text)?)),
-            _ => Err("not ovs, emulated, listen:IP:PORT or tcp:IP:PORT".to_owned()),
+            Some(("tcp" | "ssl", _)) => Ok(Place::Dial(address(text)?)),
+            _ => Err("not ovs, emulated, listen:IP:PORT, tcp:IP:PORT or ssl:IP:PORT".to_owned()),
         },
     }
 }
@@ -256,7 +295,9 @@ mod tests {
 
     #[test]
     fn places_and_channels() {
-        for text in ["ovs", "emulated", "listen:0.0.0.0:6653", "tcp:127.0.0.1:6653"] {
+        for text in
+            ["ovs", "emulated", "listen:0.0.0.0:6653", "tcp:127.0.0.1:6653", "ssl:127.0.0.1:6653"]
+        {
             assert!(place(text).is_ok(), "{text}");
         }
         for text in ["", "listen:", "udp:127.0.0.1:1", "tcp:host"] {

@@ -111,6 +111,9 @@ const SWITCHES: [&str; 5] = ["Switch1", "Open vSwitch 2012", "Switch2", "Switch3
 
 impl Oflops2012 {
     pub fn run(self) -> anyhow::Result<Exit> {
+        if let Some(wrong) = self.target.wrong() {
+            return Ok(Exit::usage(&wrong));
+        }
         // 100 Mb/s of 100 bytes for two minutes, in the paper.
         let (rate, seconds) = if self.effort.is_quick() { (12_500.0, 5) } else { (125_000.0, 120) };
         let common = Common { rate, ..self.effort.common() };

@@ -1,6 +1,6 @@
 //! A real network for a scenario: hosts in namespaces, bridges of a private Open vSwitch.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -81,6 +81,20 @@ impl Network {
         let mut command = command.unwrap_or_else(|error| panic!("{error}"));
         command.args(&GUARDED[1..]).args(words);
         Program::of(words.first().copied().unwrap_or_default(), command)
+    }
+
+    /// Has a switch wait for controllers, in place of those that it had, and says where.
+    pub fn listen(&self, switch: &str) -> SocketAddr {
+        let host = self.lab.control_link().expect("a lab with switches").switches;
+        let address = SocketAddr::from((host, super::free_port()));
+        self.set_controllers(&format!("ptcp:{}:{host}", address.port()));
+        super::eventually(&format!("{switch} listens"), || TcpStream::connect(address).is_ok());
+        address
+    }
+
+    /// The namespace of a host.
+    pub fn namespace(&self, host: &str) -> String {
+        self.lab.namespace(host).unwrap_or_else(|error| panic!("{error}"))
     }
 
     pub fn bridges(&self) -> Vec<String> {

@@ -1,0 +1,107 @@
+//! `weir evaluate` on switches that are there already: found by address, with and without TLS, and left as they were.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::support::eventually;
+use crate::support::folder::Folder;
+use crate::support::free_port;
+use crate::support::network::{Network, V10, V13};
+use crate::support::pki::Pki;
+use crate::support::program::Program;
+use crate::support::requirements::{Needs, needs};
+
+const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
+const PATIENCE: Duration = Duration::from_secs(60);
+/// As a shell reports a process that SIGINT ended.
+const INTERRUPTED: i32 = 130;
+
+/// `weir evaluate` with these arguments, and the two hosts as data channels.
+fn start(network: &Network, arguments: &[&str]) -> Program {
+    let channels = [("h1", 1), ("h2", 2)]
+        .map(|(host, port)| format!("--channel=eth0@{}={port}", network.namespace(host)));
+    let channels: Vec<&str> = channels.iter().map(String::as_str).collect();
+    let arguments = [&["evaluate"], arguments, &channels].concat();
+    Program::start("weir evaluate", env!("CARGO_BIN_EXE_weir"), &arguments)
+}
+
+/// What `tcpdump` makes of a file.
+fn tcpdump(file: &Path) -> String {
+    let output = Command::new("tcpdump").args(["-n", "-r"]).arg(file).output().expect("tcpdump");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn ovs_evaluate_leaves_a_switch_as_it_was_when_interrupted() {
+    needs!(ovs_evaluate_leaves_a_switch_as_it_was_when_interrupted:
+        Needs::OpenVSwitch, Needs::Program("tcpdump"));
+    let network = Network::single(&ADDRESSES, V10);
+    network.ofctl(&["add-flow", "s1", "priority=7,in_port=1,dl_type=0x88b5,actions=output:2"]);
+    let as_found = network.flow_texts("s1");
+    assert_eq!(as_found.len(), 1);
+    let switch = format!("tcp:{}", network.listen("s1"));
+
+    let folder = Folder::new();
+    let trace = folder.path().join("control.pcapng");
+    let file = trace.display().to_string();
+    let arguments =
+        ["capacity", "--switch", &switch, "--trace", &file, "--limit", "100000", "--batch", "500"];
+    let mut weir = start(&network, &arguments);
+    eventually("there are entries of the experiment", || network.flows("s1").len() > 600);
+    weir.signal(Signal::SIGINT);
+    assert_eq!(weir.wait(PATIENCE), Some(INTERRUPTED), "{}", weir.stderr.to_end());
+    assert_eq!(network.flow_texts("s1"), as_found);
+
+    // The record of the control channel is whole up to there.
+    let lines = tcpdump(&trace);
+    let to_switch = lines.lines().filter(|line| line.contains("> 192.0.2.2.6653")).count();
+    let from_switch = lines.lines().filter(|line| line.contains("192.0.2.2.6653 >")).count();
+    assert!(to_switch > 1 && from_switch > 1, "{lines}");
+}
+
+#[test]
+fn ovs_evaluate_speaks_tls() {
+    needs!(ovs_evaluate_speaks_tls: Needs::OpenVSwitch, Needs::Program("ovs-pki"));
+    let network = Network::single(&ADDRESSES, V13);
+    let pki = Pki::new();
+    pki.sign("switch", "switch");
+    pki.sign("weir", "controller");
+    let identity = [pki.private_key("weir"), pki.certificate("weir"), pki.ca("switch")]
+        .map(|path| path.display().to_string())
+        .join(",");
+    let address = SocketAddr::new(network.controller_host(), free_port());
+    network.connect_with_tls(
+        address,
+        &pki.private_key("switch"),
+        &pki.certificate("switch"),
+        &pki.ca("controller"),
+    );
+    let listen = format!("listen:{address}");
+    let measure = |tls: &str| {
+        let tls = ["--switch", &listen, "--tls", tls, "--openflow", "1.3", "--wait", "4"];
+        let effort = ["insert", "--rules", "5", "--repetitions", "1", "--json"];
+        let arguments = [&effort[..], &tls[..]].concat();
+        let mut weir = start(&network, &arguments);
+        let code = weir.wait(PATIENCE);
+        (code, weir.stdout.to_end(), weir.stderr.to_end())
+    };
+    let (code, result, talk) = measure(&identity);
+    assert!(matches!(code, Some(0 | 1)), "{code:?} {talk}");
+    let result: serde_json::Value = serde_json::from_str(&result).expect("a result");
+    let points = result["points"].as_array().expect("points");
+    let barrier = points.iter().find_map(|point| point["metrics"]["barrier_us"]["mean"].as_f64());
+    assert!(barrier > Some(0.0), "{result}");
+
+    // A switch that another authority signed for is not measured.
+    let stranger = [pki.private_key("weir"), pki.certificate("weir"), pki.ca("controller")]
+        .map(|path| path.display().to_string())
+        .join(",");
+    let (code, _, talk) = measure(&stranger);
+    assert_eq!(code, Some(3), "{talk}");
+    assert!(talk.contains("control channel"), "{talk}");
+}
