@@ -15,6 +15,7 @@ mod durability;
 mod fairness;
 mod flow_mod;
 mod message_policy;
+mod networks;
 mod packets;
 mod properties;
 mod sessions;

@@ -12,6 +12,7 @@ mod policy;
 mod request;
 mod request_v13;
 mod script;
+mod stage;
 mod world;
 
 pub use describe::describe;
@@ -19,7 +20,8 @@ pub use packets::packet;
 pub use policy::policy;
 pub use request::request;
 pub use script::{both, play, play_on, play_with};
-pub use world::{Left, Seat, Setup, World, frames};
+pub use stage::{Plan, Seen, Stage, datapath};
+pub use world::{LLDP_KEY, Left, Seat, Setup, World, frames};
 
 pub use openflow::Version;
 

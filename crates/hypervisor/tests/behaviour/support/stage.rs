@@ -1,0 +1,487 @@
+//! Several switches with their cores, wired, and tenants' networks on them; and beside it, for each tenant, the network
+//! that it believes to have, of switches of its own. What happens in one has to happen in the other.
+//!
+//! ```text
+//!   hosts at ports 1 to 4 of each       s1 5───5 s2 6───5 s3
+//! ```
+
+use super::{LLDP_KEY, describe, frames, request};
+use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
+use fabric::embedding::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort};
+use fabric::{Dpid, MacAddress, PortNumber};
+use hypervisor::policy::{Limits, Tenant};
+use hypervisor::{ControllerIndex, Instant, Policy, Settings, Switch, TenantId};
+use openflow::{Hello, Version, VersionSet};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// The physical switches are numbered from 1.
+pub const SWITCHES: u64 = 3;
+/// The first VLAN id of those reserved for links.
+const FIRST_TAG: u16 = 2000;
+
+/// A tenant's network, in words.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// `(physical switch, its port, virtual port)`: an edge port with a host.
+    pub edges: Vec<(u64, u32, u32)>,
+    /// Hosts that share their physical port with other tenants.
+    pub shared: Vec<(u64, u32, u32, [u8; 6])>,
+    /// `(physical switch, virtual port)` at both ends of a virtual link.
+    pub links: Vec<[(u64, u32); 2]>,
+}
+
+/// What has been seen: who got which frame, and which PACKET_IN came from which switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// `(tenant, physical switch, port of the tenant's)` and the frame.
+    pub delivered: Vec<(usize, u64, u32, Vec<u8>)>,
+    /// `(tenant, physical switch)` and the message in words.
+    pub told: Vec<(usize, u64, String)>,
+    /// Whether a packet went round and round.
+    pub endless: bool,
+}
+
+impl Seen {
+    pub fn sorted(mut self) -> Seen {
+        self.delivered.sort();
+        self.told.sort();
+        self
+    }
+}
+
+pub struct Stage {
+    version: Version,
+    physical: Network,
+    cores: Vec<Switch>,
+    seats: BTreeMap<(usize, u64), ControllerIndex>,
+    /// Which tenant's port each host of the physical network stands for.
+    hosts: Vec<Vec<(usize, u32)>>,
+    host_points: Vec<Point>,
+    plans: Vec<Plan>,
+    references: Vec<Network>,
+    /// Physical switch of each reference switch, and where each reference host is.
+    reference_hosts: Vec<Vec<(u64, u32)>>,
+    seen: Seen,
+    now: u64,
+}
+
+/// The datapath id of a tenant's switch.
+pub fn datapath(tenant: usize, switch: u64) -> u64 {
+    0xa0 + 0x10 * tenant as u64 + switch
+}
+
+impl Stage {
+    pub fn new(version: Version, plans: Vec<Plan>) -> Stage {
+        let (maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
+        let (physical, hosts, host_points) = physical(version, &plans);
+        let tenants = (0..plans.len()).map(|at| tenant(at)).collect();
+        let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
+        let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags) };
+        let references: Vec<(Network, Vec<(u64, u32)>)> =
+            plans.iter().enumerate().map(|(at, plan)| reference(version, at, plan)).collect();
+        let (references, reference_hosts) = references.into_iter().unzip();
+        let mut stage = Stage {
+            version,
+            physical,
+            cores: Vec::new(),
+            seats: BTreeMap::new(),
+            hosts,
+            host_points,
+            plans,
+            references,
+            reference_hosts,
+            seen: Seen::default(),
+            now: 0,
+        };
+        let policy = Arc::new(policy);
+        for at in 0..SWITCHES as usize {
+            let features = shake_hands(&mut stage.physical, SwitchIndex(at), version);
+            let settings = Settings::default();
+            let core = Switch::new(
+                &features,
+                policy.clone(),
+                settings,
+                LLDP_KEY,
+                Vec::new(),
+                true,
+                Instant(0),
+            );
+            stage.cores.push(core.unwrap());
+        }
+        stage.pump();
+        for tenant in 0..stage.plans.len() {
+            for switch in stage.switches_of(tenant) {
+                let core = &mut stage.cores[switch as usize - 1];
+                assert!(core.is_ready());
+                let seat = core.controller_connected(TenantId(tenant as u16 + 1));
+                stage.seats.insert((tenant, switch), seat.expect("not served"));
+            }
+        }
+        stage.pump();
+        stage.seen = Seen::default();
+        stage
+    }
+
+    /// What the switches have to know, with tags from `first` on, and the last of them.
+    pub fn maps_from(first: u16, plans: &[Plan]) -> (BTreeMap<u64, SwitchMap>, u16) {
+        maps(plans, first)
+    }
+
+    /// The physical switches on which a tenant has a switch.
+    pub fn switches_of(&self, tenant: usize) -> Vec<u64> {
+        switches_of(&self.plans[tenant])
+    }
+
+    /// A tenant's controller says something to one of its switches; gives what it is told in answer.
+    pub fn say(&mut self, tenant: usize, switch: u64, words: &str) -> Vec<String> {
+        let before = self.seen.told.len();
+        self.speak(tenant, switch, words);
+        let told = self.seen.told.split_off(before);
+        told.into_iter().map(|(_, _, words)| words).collect()
+    }
+
+    fn speak(&mut self, tenant: usize, switch: u64, words: &str) {
+        let message = request(self.version, 7, words);
+        let seat = self.seats[&(tenant, switch)];
+        let core = &mut self.cores[switch as usize - 1];
+        core.handle_controller_message(seat, &message, Instant(self.now));
+        self.pump();
+    }
+
+    /// The same is said to the tenant's own switch beside it; gives the errors.
+    pub fn say_beside(&mut self, tenant: usize, switch: u64, words: &str) -> Vec<String> {
+        let message = request(self.version, 7, words);
+        let reference = &mut self.references[tenant];
+        let at = reference_index(&self.plans[tenant], switch);
+        reference.handle_message(self.now, at, &message);
+        let answers = reference.take_output(at, SessionId::MAIN);
+        frames(&answers).map(|frame| describe(&frame)).collect()
+    }
+
+    /// A host of a tenant sends a frame; gives what is seen of it on the real network.
+    pub fn send(&mut self, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
+        self.seen = Seen::default();
+        let host = self.host(tenant, switch, port);
+        let journey = self.physical.inject(self.now, HostIndex(host), frame);
+        self.take(journey);
+        self.pump();
+        std::mem::take(&mut self.seen).sorted()
+    }
+
+    /// The same beside it.
+    pub fn send_beside(&mut self, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
+        let at = self.reference_hosts[tenant].iter().position(|p| *p == (switch, port)).unwrap();
+        let journey = self.references[tenant].inject(self.now, HostIndex(at), frame);
+        self.seen_beside(tenant, journey)
+    }
+
+    /// A controller's PACKET_OUT, on the real network.
+    pub fn out(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
+        self.seen = Seen::default();
+        self.speak(tenant, switch, words);
+        std::mem::take(&mut self.seen).sorted()
+    }
+
+    /// The same beside it.
+    pub fn out_beside(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
+        let message = request(self.version, 7, words);
+        let at = reference_index(&self.plans[tenant], switch);
+        let journey = self.references[tenant].handle_message(self.now, at, &message);
+        self.seen_beside(tenant, journey)
+    }
+
+    fn seen_beside(&mut self, tenant: usize, journey: emulate::Journey) -> Seen {
+        let mut seen = Seen { endless: journey.endless, ..Seen::default() };
+        for (host, bytes) in journey.delivered {
+            let (switch, port) = self.reference_hosts[tenant][host.0];
+            seen.delivered.push((tenant, switch, port, bytes));
+        }
+        for (at, switch) in self.switches_of(tenant).into_iter().enumerate() {
+            let told = self.references[tenant].take_output(SwitchIndex(at), SessionId::MAIN);
+            let told = frames(&told).map(|frame| (tenant, switch, describe(&frame)));
+            seen.told.extend(told);
+        }
+        seen.sorted()
+    }
+
+    /// New maps come into force.
+    pub fn set_maps(&mut self, maps: &BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
+        let maps = maps.iter().map(|(dpid, map)| (*dpid, Arc::new(map.clone()))).collect();
+        let tenants = (0..self.plans.len()).map(|at| tenant(at)).collect();
+        let policy = Arc::new(Policy { tenants, maps, tags: Some(tags) });
+        for core in &mut self.cores {
+            core.handle_policy(policy.clone(), Instant(self.now));
+        }
+        self.pump();
+    }
+
+    /// What tenants were told since it was asked last.
+    pub fn take_told(&mut self) -> Vec<(usize, u64, String)> {
+        std::mem::take(&mut self.seen.told)
+    }
+
+    /// Entries on a physical switch, in words.
+    pub fn entries(&self, switch: u64) -> Vec<String> {
+        let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
+        let mut entries: Vec<String> = switch
+            .flows()
+            .map(|(table, flow)| format!("{table} prio={} {}", flow.priority, flow.match_))
+            .collect();
+        entries.sort();
+        entries
+    }
+
+    fn host(&self, tenant: usize, switch: u64, port: u32) -> usize {
+        let stands = |at: &usize| {
+            self.host_points[*at].switch.0 as u64 + 1 == switch
+                && self.hosts[*at].contains(&(tenant, port))
+        };
+        (0..self.hosts.len()).find(stands).expect("no host there")
+    }
+
+    fn take(&mut self, journey: emulate::Journey) {
+        self.seen.endless |= journey.endless;
+        for (host, bytes) in journey.delivered {
+            let switch = self.host_points[host.0].switch.0 as u64 + 1;
+            for &(tenant, port) in &self.hosts[host.0] {
+                self.seen.delivered.push((tenant, switch, port, bytes.clone()));
+            }
+        }
+    }
+
+    fn pump(&mut self) {
+        for round in 0.. {
+            assert!(round < 100_000, "the stage does not come to rest");
+            let mut moved = false;
+            for at in 0..self.cores.len() {
+                moved |= self.pump_one(at);
+            }
+            if !moved {
+                // Let quiet time pass, so that barriers are sent and answered.
+                self.now += 50_000_000;
+                for core in &mut self.cores {
+                    core.handle_timeout(Instant(self.now));
+                }
+                if !(0..self.cores.len()).fold(false, |moved, at| self.pump_one(at) | moved) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn pump_one(&mut self, at: usize) -> bool {
+        let now = Instant(self.now);
+        let mut moved = false;
+        let core = &mut self.cores[at];
+        while core.poll_event().is_some() {}
+        while let Some(index) = core.poll_controller() {
+            moved = true;
+            let Some(outbox) = core.controller_outbox(index) else { continue };
+            let bytes = outbox.as_slice().to_vec();
+            outbox.consume(bytes.len());
+            core.written(index, false);
+            let seat =
+                self.seats.iter().find(|(key, seat)| key.1 == at as u64 + 1 && **seat == index);
+            let Some((&(tenant, switch), _)) = seat else { continue };
+            let told = frames(&bytes).map(|frame| (tenant, switch, describe(&frame)));
+            self.seen.told.extend(told);
+        }
+        let outbox = core.switch_outbox();
+        let bytes = outbox.as_slice().to_vec();
+        outbox.consume(bytes.len());
+        moved |= !bytes.is_empty();
+        for message in frames(&bytes) {
+            let journey = self.physical.handle_message(self.now, SwitchIndex(at), &message);
+            self.take(journey);
+        }
+        for index in 0..self.cores.len() {
+            let answers = self.physical.take_output(SwitchIndex(index), SessionId::MAIN);
+            moved |= !answers.is_empty();
+            for message in frames(&answers) {
+                self.cores[index].handle_switch_message(&message, now);
+            }
+        }
+        moved
+    }
+}
+
+fn tenant(at: usize) -> Tenant {
+    Tenant {
+        id: TenantId(at as u16 + 1),
+        name: ["red", "blue", "green"][at].to_owned(),
+        weight: 1,
+        flowspace: Vec::new(),
+        limits: Limits::default(),
+        queues: Vec::new(),
+        experimenters: Vec::new(),
+        statistics: Default::default(),
+    }
+}
+
+fn switches_of(plan: &Plan) -> Vec<u64> {
+    let edges = plan.edges.iter().map(|edge| edge.0).chain(plan.shared.iter().map(|s| s.0));
+    let ends = plan.links.iter().flatten().map(|end| end.0);
+    let mut all: Vec<u64> = edges.chain(ends).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn reference_index(plan: &Plan, switch: u64) -> SwitchIndex {
+    SwitchIndex(switches_of(plan).iter().position(|s| *s == switch).unwrap())
+}
+
+fn config(version: Version, dpid: u64, ports: u32) -> Config {
+    let mut config = Config::new(dpid, ports);
+    config.versions = VersionSet::only(version);
+    config.n_buffers = 0;
+    config
+}
+
+fn shake_hands(network: &mut Network, at: SwitchIndex, version: Version) -> Vec<u8> {
+    network.connect(at, &mut Vec::new());
+    let mut hello = Vec::new();
+    Hello::write_message(VersionSet::only(version), 1, &mut hello).unwrap();
+    network.handle_message(0, at, &hello);
+    network.take_output(at, SessionId::MAIN);
+    network.handle_message(0, at, &request(version, 2, "features"));
+    network.take_output(at, SessionId::MAIN)
+}
+
+type Standing = (Network, Vec<Vec<(usize, u32)>>, Vec<Point>);
+
+fn physical(version: Version, plans: &[Plan]) -> Standing {
+    let mut network = Network::new();
+    for dpid in 1..=SWITCHES {
+        network.add_switch(emulate::Switch::new(config(version, dpid, 6)));
+    }
+    let point = |switch: u64, port| Point { switch: SwitchIndex(switch as usize - 1), port };
+    network.link(point(1, 5), point(2, 5));
+    network.link(point(2, 6), point(3, 5));
+    let (mut hosts, mut points) = (Vec::<Vec<(usize, u32)>>::new(), Vec::<Point>::new());
+    for (tenant, plan) in plans.iter().enumerate() {
+        let shared = plan.shared.iter().map(|&(switch, at, port, _)| (switch, at, port));
+        for (switch, at, port) in plan.edges.iter().copied().chain(shared) {
+            let place = point(switch, at);
+            match points.iter().position(|known| *known == place) {
+                Some(known) => hosts[known].push((tenant, port)),
+                None => {
+                    network.add_host(silent(), place);
+                    hosts.push(vec![(tenant, port)]);
+                    points.push(place);
+                }
+            }
+        }
+    }
+    (network, hosts, points)
+}
+
+fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64, u32)>) {
+    let mut network = Network::new();
+    for switch in switches_of(plan) {
+        let mut config = config(version, datapath(tenant, switch), 0);
+        // What a tenant sees behind the hypervisor's table.
+        config.n_tables = config.n_tables.saturating_sub(1).max(1);
+        let index = network.add_switch(emulate::Switch::new(config));
+        let edges = plan.edges.iter().filter(|edge| edge.0 == switch).map(|edge| edge.2);
+        let shared = plan.shared.iter().filter(|edge| edge.0 == switch).map(|edge| edge.2);
+        let ends = plan.links.iter().flatten().filter(|end| end.0 == switch).map(|end| end.1);
+        for port in edges.chain(shared).chain(ends) {
+            let added = emulate::PortConfig::new(port);
+            network.switch_mut(index).unwrap().add_port(0, added, &mut Vec::new());
+        }
+    }
+    let point = |(switch, port)| Point { switch: reference_index(plan, switch), port };
+    for &[a, b] in &plan.links {
+        network.link(point(a), point(b));
+    }
+    let mut hosts = Vec::new();
+    for &(switch, _, port) in &plan.edges {
+        network.add_host(silent(), point((switch, port)));
+        hosts.push((switch, port));
+    }
+    for at in 0..switches_of(plan).len() {
+        shake_hands(&mut network, SwitchIndex(at), version);
+    }
+    (network, hosts)
+}
+
+fn silent() -> Host {
+    let mut host = Host::new([2, 0, 0, 0, 0, 1], 1);
+    host.answers = false;
+    host
+}
+
+/// The maps of all switches, by the shortest path and with a new tag for each hop of each link.
+fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
+    let mut maps: BTreeMap<u64, SwitchMap> = BTreeMap::new();
+    let mut next = first;
+    for (at, plan) in plans.iter().enumerate() {
+        let id = TenantId(at as u16 + 1);
+        let mut put = |switch: u64, number: u32, kind: PortKind| {
+            let map = maps.entry(switch).or_default();
+            let member = map.members.entry(id).or_insert_with(|| Member {
+                datapath: Dpid(datapath(at, switch)),
+                name: String::new(),
+                ports: BTreeMap::new(),
+                shared_with: false,
+            });
+            let [.., high, low] = number.to_be_bytes();
+            let mac = [2, at as u8, switch as u8, 0, high, low];
+            let name = format!("v{number}");
+            let port = VirtualPort { mac, name, up: true, speed: None, kind };
+            member.ports.insert(number, port);
+        };
+        for &(switch, port, number) in &plan.edges {
+            put(switch, number, PortKind::Edge { port: port_number(port), hosts: Vec::new() });
+        }
+        for &(switch, port, number, mac) in &plan.shared {
+            let hosts = vec![MacAddress::new(mac).unwrap()];
+            put(switch, number, PortKind::Edge { port: port_number(port), hosts });
+        }
+        let mut transits = Vec::new();
+        for &[a, b] in &plan.links {
+            let there = way(a.0, b.0, &mut next, &mut transits);
+            let back = way(b.0, a.0, &mut next, &mut transits);
+            let end = |sends: (Hop, Hop), receives: (Hop, Hop)| PortKind::Link {
+                sends: Some(sends.0),
+                receives: vec![receives.1],
+            };
+            put(a.0, a.1, end(there, back));
+            put(b.0, b.1, end(back, there));
+        }
+        for (switch, transit) in transits {
+            maps.entry(switch).or_default().transit.push(transit);
+        }
+    }
+    (maps, next.max(first + 1) - 1)
+}
+
+/// The first hop as it leaves and the last as it arrives.
+fn way(from: u64, to: u64, next: &mut u16, transits: &mut Vec<(u64, Transit)>) -> (Hop, Hop) {
+    let (mut at, mut first, mut arrived) = (from, None, None);
+    while at != to {
+        let (out, neighbour, into) = match (at, at < to) {
+            (1, _) => (5, 2, 5),
+            (2, true) => (6, 3, 5),
+            (2, false) => (5, 1, 5),
+            _ => (5, 2, 6),
+        };
+        let tag = Tag::new(*next).unwrap();
+        *next += 1;
+        let leaves = Hop { port: port_number(out), tag };
+        match arrived {
+            None => first = Some(leaves),
+            Some(from) => transits.push((at, Transit { from, to: Exit::Next(leaves) })),
+        }
+        arrived = Some(Hop { port: port_number(into), tag });
+        at = neighbour;
+    }
+    (first.unwrap(), arrived.unwrap())
+}
+
+fn port_number(number: u32) -> PortNumber {
+    PortNumber::new(number).unwrap()
+}
