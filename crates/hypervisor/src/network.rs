@@ -21,6 +21,7 @@ use fabric::MacAddress;
 use fabric::embedding::{Hop, Member, PortKind, Tag, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
+use hashbrown::HashMap;
 use openflow::text::Name;
 use openflow::{ErrorCode, Version, v10, v13};
 
@@ -33,6 +34,16 @@ pub(crate) struct Network {
     /// Their descriptions, as the tenant is told.
     pub wires: BTreeMap<u32, Vec<u8>>,
     crowded: BTreeSet<u32>,
+    /// Which port a packet came by, by the switch's port and what the packet bears.
+    arrived: HashMap<(u32, Mark), u32>,
+}
+
+/// What a packet bears that tells by which of several virtual ports it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Mark {
+    Nothing,
+    Tag(u16),
+    Source(u128),
 }
 
 /// How a packet came to the virtual switch.
@@ -86,6 +97,10 @@ impl Network {
             *stands.entry(port).or_default() += 1;
         }
         let crowded = stands.into_iter().filter(|(_, count)| *count > 1).map(|(port, _)| port);
+        let mut arrived = HashMap::new();
+        for (&number, port) in &member.ports {
+            arrived.extend(marks(port).into_iter().map(|mark| (mark, number)));
+        }
         let wires =
             member.ports.iter().map(|(&number, port)| (number, wire(number, port, version)));
         Network {
@@ -93,6 +108,7 @@ impl Network {
             wires: wires.collect(),
             ports: member.ports.clone(),
             crowded: crowded.collect(),
+            arrived,
         }
     }
 
@@ -148,8 +164,11 @@ impl Network {
 
     /// The virtual port by which a packet came that the switch shows as it came.
     pub(crate) fn entry_of(&self, key: &Key) -> Option<u32> {
-        self.entries()
-            .find(|number| self.arrivals(*number).iter().any(|arrival| arrival.matches(key)))
+        let port = key.get(Field::InPort) as u32;
+        let vid = key.get(Field::VlanVid);
+        let tag = (vid & VLAN_PRESENT != 0).then_some(Mark::Tag((vid & 0xfff) as u16));
+        let marks = [tag, Some(Mark::Source(key.get(Field::DlSrc))), Some(Mark::Nothing)];
+        marks.into_iter().flatten().find_map(|mark| self.arrived.get(&(port, mark)).copied())
     }
 
     /// How a packet is to be marked that is made to look as if it came by this port.
@@ -177,6 +196,21 @@ pub(crate) fn at_hop(hop: &Hop) -> Match {
 /// A hardware address as a number.
 pub(crate) fn number_of(address: MacAddress) -> u128 {
     address.octets().iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
+}
+
+fn marks(port: &VirtualPort) -> Vec<(u32, Mark)> {
+    match &port.kind {
+        PortKind::Edge { port, hosts } if hosts.is_empty() => {
+            Vec::from([(port.get(), Mark::Nothing)])
+        }
+        PortKind::Edge { port, hosts } => {
+            hosts.iter().map(|host| (port.get(), Mark::Source(number_of(*host)))).collect()
+        }
+        PortKind::Link { receives, .. } => {
+            receives.iter().map(|hop| (hop.port.get(), Mark::Tag(hop.tag.get()))).collect()
+        }
+        PortKind::Remote { .. } => Vec::new(),
+    }
 }
 
 fn exit(port: &VirtualPort) -> Option<Exit<'_>> {

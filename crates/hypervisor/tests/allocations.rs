@@ -8,7 +8,9 @@
 #[path = "behaviour/support/mod.rs"]
 mod support;
 
-use hypervisor::{ControllerIndex, Instant, LldpKey, Settings, Switch, TenantId};
+use fabric::embedding::{Hop, Member, PortKind, SwitchMap, Tag, VirtualPort};
+use fabric::{Dpid, PortNumber};
+use hypervisor::{ControllerIndex, Instant, LldpKey, Policy, Settings, Switch, TenantId};
 use openflow::v13::{MatchBuf, OxmField};
 use openflow::{NO_BUFFER, Version, frame, v10, v13};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -66,12 +68,10 @@ struct Core {
 }
 
 impl Core {
-    fn new(version: Version, tenants: u16) -> Core {
-        let text: String =
-            (1..=tenants).map(|n| format!("t{n}x: ip,nw_src=10.{n}.0.0/16\n")).collect();
+    fn new(version: Version, tenants: u16, mode: Mode) -> Core {
         let mut emulated = emulate::Switch::new(emulate::Config {
             versions: openflow::VersionSet::only(version),
-            ..emulate::Config::new(1, 4)
+            ..emulate::Config::new(1, 30)
         });
         let mut out = Vec::new();
         emulated.connect(&mut out);
@@ -82,7 +82,7 @@ impl Core {
         emulated.handle_message(0, &request(version, 2, "features"), &mut out);
         let mut switch = Switch::new(
             &out,
-            Arc::new(policy(&text)),
+            Arc::new(policy_of(tenants, mode)),
             Settings::default(),
             LldpKey([1; 16]),
             Vec::new(),
@@ -151,13 +151,53 @@ impl Core {
     }
 }
 
-fn packet_in(version: Version, data: &[u8]) -> Vec<u8> {
+/// How the tenants share the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Slices,
+    /// Each with an edge port of its own and the end of a link.
+    Networks,
+}
+
+fn policy_of(tenants: u16, mode: Mode) -> Policy {
+    let text: String = (1..=tenants).map(|n| format!("t{n}x: ip,nw_src=10.{n}.0.0/16\n")).collect();
+    let mut policy = policy(&text);
+    if mode == Mode::Networks {
+        let mut map = SwitchMap::default();
+        let hop = |tag| Hop { port: PortNumber::new(30).unwrap(), tag: Tag::new(tag).unwrap() };
+        for (n, tenant) in (1..).zip(&mut policy.tenants) {
+            tenant.flowspace.clear();
+            let port = |kind| VirtualPort {
+                mac: [2, 0, 0, 0, 0, 1],
+                name: String::new(),
+                up: true,
+                speed: None,
+                kind,
+            };
+            let edge = PortKind::Edge { port: PortNumber::new(n).unwrap(), hosts: Vec::new() };
+            let tag = 2000 + n as u16;
+            let link =
+                PortKind::Link { sends: Some(hop(tag)), receives: vec![hop(tag), hop(tag + 100)] };
+            let member = Member {
+                datapath: Dpid(0xa0),
+                name: String::new(),
+                ports: [(1, port(edge)), (2, port(link))].into(),
+                shared_with: false,
+            };
+            map.members.insert(tenant.id, member);
+        }
+        policy.maps.insert(1, Arc::new(map));
+    }
+    policy
+}
+
+fn packet_in(version: Version, (in_port, metadata): (u16, u64), data: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     if version == Version::V1_0 {
         v10::PacketIn {
             buffer_id: NO_BUFFER,
             total_len: data.len() as u16,
-            in_port: v10::PortNo(1),
+            in_port: v10::PortNo(in_port),
             reason: v10::PacketInReason::NO_MATCH,
             data,
         }
@@ -165,7 +205,8 @@ fn packet_in(version: Version, data: &[u8]) -> Vec<u8> {
         .unwrap();
     } else {
         let mut fields = MatchBuf::new();
-        fields.exact(OxmField::IN_PORT, 1).exact(OxmField::METADATA, 1 << 48);
+        fields.exact(OxmField::IN_PORT, in_port.into());
+        fields.exact(OxmField::METADATA, metadata.into());
         v13::PacketIn {
             buffer_id: NO_BUFFER,
             total_len: data.len() as u16,
@@ -185,17 +226,22 @@ fn packet_in(version: Version, data: &[u8]) -> Vec<u8> {
 fn packets_through_a_warm_core_allocate_nothing() {
     const TENANTS: u16 = 20;
     const ROUNDS: u64 = 500;
-    for version in support::VERSIONS {
-        let mut core = Core::new(version, TENANTS);
-        let names = (1..=TENANTS).map(|n| format!("10.{n}.0.1>10.9.0.1"));
+    let modes = support::VERSIONS
+        .into_iter()
+        .flat_map(|version| [Mode::Slices, Mode::Networks].map(|mode| (version, mode)));
+    for (version, mode) in modes {
+        let mut core = Core::new(version, TENANTS, mode);
+        let names = (1..=TENANTS).map(|n| (n, format!("10.{n}.0.1>10.9.0.1")));
         let messages: Vec<(Vec<u8>, Vec<u8>)> = names
-            .map(|name| {
-                let out = request(
-                    version,
-                    7,
-                    &format!("out in_port=1 actions=output:2,output:3 data={name}"),
-                );
-                (packet_in(version, &packet(&name)), out)
+            .map(|(n, name)| {
+                let outputs = if mode == Mode::Slices { "output:2,output:3" } else { "output:2" };
+                let words = format!("out in_port=1 actions={outputs} data={name}");
+                let out = request(version, 7, &words);
+                let came = match mode {
+                    Mode::Slices => (1, 1 << 48),
+                    Mode::Networks => (n, u64::from(n) << 48 | 1 << 32),
+                };
+                (packet_in(version, came, &packet(&name)), out)
             })
             .collect();
         let round = |core: &mut Core| {
@@ -218,7 +264,11 @@ fn packets_through_a_warm_core_allocate_nothing() {
         }
         let allocations = ALLOCATIONS.get() - before;
         let expected = ROUNDS * u64::from(TENANTS);
-        assert_eq!((core.north - north, core.south - south), (expected, expected), "{version:?}");
-        assert_eq!(allocations, 0, "{version:?}, for {expected} messages each way");
+        assert_eq!(
+            (core.north - north, core.south - south),
+            (expected, expected),
+            "{version:?} {mode:?}"
+        );
+        assert_eq!(allocations, 0, "{version:?} {mode:?}, for {expected} messages each way");
     }
 }

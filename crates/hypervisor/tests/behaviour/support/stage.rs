@@ -76,7 +76,7 @@ impl Stage {
     pub fn new(version: Version, plans: Vec<Plan>) -> Stage {
         let (maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
         let (physical, hosts, host_points) = physical(version, &plans);
-        let tenants = (0..plans.len()).map(|at| tenant(at)).collect();
+        let tenants = (0..plans.len()).map(tenant).collect();
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
         let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags) };
         let references: Vec<(Network, Vec<(u64, u32)>)> =
@@ -209,7 +209,7 @@ impl Stage {
     /// New maps come into force.
     pub fn set_maps(&mut self, maps: &BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
         let maps = maps.iter().map(|(dpid, map)| (*dpid, Arc::new(map.clone()))).collect();
-        let tenants = (0..self.plans.len()).map(|at| tenant(at)).collect();
+        let tenants = (0..self.plans.len()).map(tenant).collect();
         let policy = Arc::new(Policy { tenants, maps, tags: Some(tags) });
         for core in &mut self.cores {
             core.handle_policy(policy.clone(), Instant(self.now));
