@@ -67,15 +67,19 @@ fn a_second_process_is_told_who_holds_the_directory() {
     let folder = Folder::new("lock");
     let mut child = writer(folder.path(), &["100", "1000000", "1", "1000"]);
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // Kept open: a writer that cannot say what it stored ends, and lets go of the directory.
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    said.read_line(&mut line).unwrap();
     let error =
         Store::open(folder.path(), Sync::default(), Registry::new()).err().map(|e| e.to_string());
     let mut second = writer(folder.path(), &["100"]);
+    drop(second.stdout.take());
     let mut complaint = String::new();
     second.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
     let status = second.wait().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
+    drop(said);
     let error = error.expect("refused");
     assert!(error.contains(&format!("in use by another weir (process {})", child.id())), "{error}");
     assert!(!status.success() && complaint.contains("Locked"), "{complaint}");
