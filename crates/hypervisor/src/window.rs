@@ -27,8 +27,9 @@ const SCALE: u32 = 256;
 const LATE_ANSWERS: u32 = 4;
 /// Queueing that is always tolerated, however fast the switch is.
 const ALLOWANCE: Duration = Duration::from_micros(50);
-/// Units of queueing that are always tolerated, however slow the switch is.
-const ALLOWED_UNITS: u64 = 2;
+/// Half units of queueing that are always tolerated, however slow the switch is. Two whole units are what stands there
+/// with the smallest window, which is enough: at two it would grow as often as not.
+const ALLOWED_HALVES: u64 = 3;
 const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A bounded amount of unacknowledged work.
@@ -47,6 +48,8 @@ pub struct Window {
     starting: bool,
     was_full: bool,
     probing: bool,
+    /// Messages of no cost in flight: they take the switch's time like any other.
+    questions: u32,
 }
 
 /// What has to be remembered with a message in flight to learn from its answer.
@@ -72,6 +75,7 @@ impl Window {
             starting: true,
             was_full: false,
             probing: false,
+            questions: 0,
         }
     }
 
@@ -90,14 +94,20 @@ impl Window {
     /// Accounts for a message that is sent. One of no cost asks only how far the switch has got: were it counted, a
     /// window of a few units would be filled by such questions.
     pub fn on_send(&mut self, class: u8, cost: u32, now: Instant) -> Sent {
-        let alone = self.in_flight == 0;
+        let alone = self.in_flight == 0 && self.questions == 0;
         self.in_flight += cost;
+        self.questions += u32::from(cost == 0);
         Sent { at: now, alone, class, cost }
     }
 
     /// Takes back work that is known to be done, without learning from it.
     pub fn release(&mut self, cost: u32) {
         self.in_flight = self.in_flight.saturating_sub(cost);
+    }
+
+    /// A message of no cost has been answered, whether or not something is learned from it.
+    pub fn question_answered(&mut self) {
+        self.questions = self.questions.saturating_sub(1);
     }
 
     /// Learns from an answer; `cost` is all the work that it shows to be done. Returns the time that it took.
@@ -124,7 +134,7 @@ impl Window {
             // Nothing to compare with: this class has only been seen under load.
             return took;
         }
-        let allowance = ALLOWANCE.0.max(ALLOWED_UNITS * self.service);
+        let allowance = ALLOWANCE.0.max(ALLOWED_HALVES * self.service / 2);
         self.judge(took.0, unloaded + allowance, cost.max(1));
         if self.in_flight < self.limit / SCALE {
             self.was_full = false;

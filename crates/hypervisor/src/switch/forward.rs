@@ -195,6 +195,9 @@ impl Switch {
     pub(crate) fn acknowledge(&mut self, xid: u32, now: Instant) -> Option<Entry> {
         let entry = *self.pending.get(xid)?;
         let cost = self.pending.release_up_to(xid);
+        if entry.awaits == Awaits::OwnBarrier {
+            self.window.question_answered();
+        }
         if !entry.released {
             if matches!(entry.awaits, Awaits::Nothing) {
                 self.window.release(cost);
