@@ -1,10 +1,7 @@
-//! Messages per TCP segment, asked of the kernel over `sock_diag` netlink: whether batching and
-//! Nagle's algorithm did what the settings say, at the generator and at the system under test.
+//! Messages per TCP segment, asked of the kernel: whether batching and Nagle's algorithm did what the settings say, at
+//! the generator and at the system under test.
 
 use crate::track::Counts;
-use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use std::os::fd::OwnedFd;
 
 /// How many messages went into one TCP segment with data, on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,104 +67,17 @@ pub(crate) fn count(controller_ports: &[u16], switch_ports: &[u16]) -> Option<Se
     controllers.sort_unstable();
     switches.sort_unstable();
     let mut counts = SegmentCounts::default();
-    let kind = SocketType::DGRAM;
-    let flags = SocketFlags::CLOEXEC;
-    let socket =
-        rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, Some(SOCK_DIAG)).ok()?;
-    for family in [AddressFamily::INET, AddressFamily::INET6] {
-        dump(&socket, family, |connection| {
-            if controllers.binary_search(&connection.local_port).is_ok() {
-                counts.controller_in += connection.data_in;
-                counts.controller_out += connection.data_out;
-            }
-            if switches.binary_search(&connection.remote_port).is_ok() {
-                counts.switch_in += connection.data_in;
-                counts.switch_out += connection.data_out;
-            }
-        })?;
-    }
+    packet::tcp_connections(|connection| {
+        if controllers.binary_search(&connection.local_port).is_ok() {
+            counts.controller_in += connection.data_in;
+            counts.controller_out += connection.data_out;
+        }
+        if switches.binary_search(&connection.remote_port).is_ok() {
+            counts.switch_in += connection.data_in;
+            counts.switch_out += connection.data_out;
+        }
+    })?;
     Some(counts)
-}
-
-struct Connection {
-    local_port: u16,
-    remote_port: u16,
-    data_in: u64,
-    data_out: u64,
-}
-
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const REQUEST_DUMP: u16 = 0x301;
-const DONE: u16 = 3;
-const ERROR: u16 = 2;
-const INET_DIAG_INFO: u16 = 2;
-const TCP: u8 = 6;
-const ESTABLISHED: u32 = 1 << 1;
-/// `struct nlmsghdr` and `struct inet_diag_msg`.
-const NLMSG_LEN: usize = 16;
-const DIAG_LEN: usize = 72;
-/// Where `struct tcp_info` has its counts of segments with data.
-const DATA_SEGS_IN: usize = 152;
-const DATA_SEGS_OUT: usize = 156;
-
-/// Asks for all established TCP connections of a family.
-fn dump(socket: &OwnedFd, family: AddressFamily, mut each: impl FnMut(Connection)) -> Option<()> {
-    let mut request = Vec::with_capacity(NLMSG_LEN + 56);
-    request.extend_from_slice(&(NLMSG_LEN as u32 + 56).to_ne_bytes());
-    request.extend_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    request.extend_from_slice(&REQUEST_DUMP.to_ne_bytes());
-    request.extend_from_slice(&[0; 8]);
-    request.extend_from_slice(&[family.as_raw() as u8, TCP, 1 << (INET_DIAG_INFO - 1), 0]);
-    request.extend_from_slice(&ESTABLISHED.to_ne_bytes());
-    request.resize(NLMSG_LEN + 56, 0);
-    let kernel = SocketAddrNetlink::new(0, 0);
-    rustix::net::sendto(socket, &request, SendFlags::empty(), &kernel).ok()?;
-    let mut buffer = vec![0; 256 * 1024];
-    loop {
-        let (count, _) = rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty()).ok()?;
-        let mut rest = buffer.get(..count)?;
-        while rest.len() >= NLMSG_LEN {
-            let length = ne32(rest, 0)? as usize;
-            match ne16(rest, 4)? {
-                DONE => return Some(()),
-                ERROR => return None,
-                _ => {
-                    if let Some(connection) = rest.get(..length).and_then(connection) {
-                        each(connection);
-                    }
-                }
-            }
-            rest = rest.get(length.next_multiple_of(4).max(NLMSG_LEN)..).unwrap_or_default();
-        }
-    }
-}
-
-fn connection(message: &[u8]) -> Option<Connection> {
-    let diag = message.get(NLMSG_LEN..)?;
-    let port = |at: usize| Some(u16::from_be_bytes(*diag.get(at..)?.first_chunk()?));
-    let mut attributes = diag.get(DIAG_LEN..)?;
-    while let (Some(length), Some(kind)) = (ne16(attributes, 0), ne16(attributes, 2)) {
-        let length = usize::from(length);
-        if kind == INET_DIAG_INFO {
-            let info = attributes.get(4..length)?;
-            return Some(Connection {
-                local_port: port(4)?,
-                remote_port: port(6)?,
-                data_in: u64::from(ne32(info, DATA_SEGS_IN)?),
-                data_out: u64::from(ne32(info, DATA_SEGS_OUT)?),
-            });
-        }
-        attributes = attributes.get(length.next_multiple_of(4).max(4)..)?;
-    }
-    None
-}
-
-fn ne16(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|b| u16::from_ne_bytes(*b))
-}
-
-fn ne32(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|b| u32::from_ne_bytes(*b))
 }
 
 #[cfg(test)]

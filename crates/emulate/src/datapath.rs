@@ -35,6 +35,7 @@ pub(crate) struct Datapath {
     pub(crate) fragments: u16,
     /// A planted fault.
     pub(crate) drops_changed_packets: bool,
+    pub(crate) ignores_queues: bool,
 }
 
 /// A FLOW_MOD in either version.

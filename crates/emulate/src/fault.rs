@@ -32,6 +32,8 @@ pub enum Fault {
     },
     /// Packets whose bytes an action changed are lost.
     DropChangedPackets,
+    /// Every packet leaves by its port's queue 0, whatever an action said.
+    IgnoreQueues,
     /// The connection is cut in the middle of the answer to the nth message.
     DisconnectInReply {
         /// The n, from 1, HELLO counted.
@@ -124,6 +126,10 @@ impl Faults {
             Fault::PaceStatistics { entries, interval } => Some(((*entries).max(1), *interval)),
             _ => None,
         })
+    }
+
+    pub(crate) fn ignores_queues(&self) -> bool {
+        self.planted.contains(&Fault::IgnoreQueues)
     }
 
     pub(crate) fn drops_changed_packets(&self) -> bool {

@@ -307,11 +307,12 @@ impl Datapath {
         if packet.original.as_ref().is_some_and(|original| *original != packet.frame) {
             return;
         }
+        let queue = if self.ignores_queues { 0 } else { packet.queue };
         if let Some(port) = self.ports.get_mut(&number)
-            && port.send(packet.frame.len(), packet.queue)
+            && port.send(packet.frame.len(), queue)
         {
             let frame = packet.frame.clone();
-            effects.sent.push(Transmit { port: number, queue: packet.queue, frame });
+            effects.sent.push(Transmit { port: number, queue, frame });
         }
     }
 

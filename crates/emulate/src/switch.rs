@@ -85,6 +85,7 @@ impl Switch {
             stations: HashMap::new(),
             fragments: 0,
             drops_changed_packets: faults.drops_changed_packets(),
+            ignores_queues: faults.ignores_queues(),
         };
         Switch {
             datapath,
@@ -141,6 +142,7 @@ impl Switch {
     pub fn plant(&mut self, faults: Vec<Fault>) {
         self.faults = Faults::new(faults);
         self.datapath.drops_changed_packets = self.faults.drops_changed_packets();
+        self.datapath.ignores_queues = self.faults.ignores_queues();
     }
 }
 

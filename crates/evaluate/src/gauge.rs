@@ -20,7 +20,7 @@ impl Gauges {
     pub(crate) fn read(&self, gauge: &Gauge) -> Option<f64> {
         match gauge {
             Gauge::Cpu => process_cpu(self.process?),
-            Gauge::Interface { .. } => None,
+            Gauge::Segments | Gauge::Interface { .. } => None,
         }
     }
 }

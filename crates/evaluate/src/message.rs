@@ -48,6 +48,11 @@ pub enum Message<'a> {
     },
     /// The queues of a port.
     Queues(Queues<'a>),
+    /// What queues have sent, summed up.
+    QueueStatistics {
+        /// Packets.
+        packets: u64,
+    },
     /// Something that we sent was refused.
     Error {
         /// `type` and `code` of the error message.
@@ -122,6 +127,9 @@ fn from_v10(message: v10::Message<'_>) -> Message<'_> {
             Body::Aggregate(sum) => {
                 Message::AggregateStatistics { flows: sum.flow_count, packets: sum.packet_count }
             }
+            Body::Queue(list) => Message::QueueStatistics {
+                packets: list.iter().fold(0, |sum, queue| sum.wrapping_add(queue.tx_packets)),
+            },
             _ => Message::Other { type_: v10::MessageType::STATS_REPLY.0 },
         },
         v10::Message::QueueGetConfigReply(reply) => Message::Queues(Queues::V1_0(reply)),
@@ -154,6 +162,9 @@ fn from_v13(message: v13::Message<'_>) -> Message<'_> {
             Body::Aggregate(sum) => {
                 Message::AggregateStatistics { flows: sum.flow_count, packets: sum.packet_count }
             }
+            Body::Queue(list) => Message::QueueStatistics {
+                packets: list.iter().fold(0, |sum, queue| sum.wrapping_add(queue.tx_packets)),
+            },
             _ => Message::Other { type_: v13::MessageType::MULTIPART_REPLY.0 },
         },
         v13::Message::QueueGetConfigReply(reply) => Message::Queues(Queues::V1_3(reply)),

@@ -86,6 +86,8 @@ pub enum Event<'a> {
 pub enum Gauge {
     /// Time that the switch had the CPU so far, ns.
     Cpu,
+    /// TCP segments with data that came over the control channel so far.
+    Segments,
     /// A counter of one of the switch's interfaces, by its SNMP agent.
     Interface {
         /// As the agent was told to watch it.
@@ -282,6 +284,15 @@ impl Orders<'_> {
     /// Asks for [`Event::Timer`] at a time.
     pub fn at(&mut self, at: u64, timer: u32) {
         self.queue.push_back(Order::Timer { timer, at });
+    }
+
+    /// Takes back the wish to end that was the last order: of a part, in a module that goes on.
+    pub(crate) fn take_end(&mut self) -> bool {
+        let is_end = matches!(self.queue.back(), Some(Order::End));
+        if is_end {
+            self.queue.pop_back();
+        }
+        is_end
     }
 
     /// Asks for a reading.

@@ -44,6 +44,13 @@ pub enum Request {
         /// The port.
         port: u32,
     },
+    /// What a queue has sent.
+    QueueStatistics {
+        /// The port.
+        port: u32,
+        /// The queue.
+        queue: u32,
+    },
 }
 
 impl Request {
@@ -106,6 +113,10 @@ impl Request {
             Request::AggregateStatistics => stats(Body::Aggregate(own), out),
             Request::Description => stats(Body::Desc, out),
             Request::Ports => Message::FeaturesRequest.write(xid, out),
+            Request::QueueStatistics { port, queue } => {
+                let port_no = v10::PortNo(port_v10(*port));
+                stats(Body::Queue { port_no, queue_id: *queue }, out)
+            }
             Request::Queues { port } => {
                 v10::QueueGetConfigRequest { port: v10::PortNo(port_v10(*port)) }
                     .write_message(xid, out)
@@ -172,6 +183,9 @@ impl Request {
             Request::AggregateStatistics => multipart(Body::Aggregate(own), out),
             Request::Description => multipart(Body::Desc, out),
             Request::Ports => multipart(Body::PortDesc, out),
+            Request::QueueStatistics { port, queue } => {
+                multipart(Body::Queue { port_no: v13::PortNo(*port), queue_id: *queue }, out)
+            }
             Request::Queues { port } => {
                 v13::QueueGetConfigRequest { port: v13::PortNo(*port) }.write_message(xid, out)
             }

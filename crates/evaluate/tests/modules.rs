@@ -217,6 +217,19 @@ fn the_rate_of_a_slow_queue_is_the_planted_one() {
 }
 
 #[test]
+fn a_switch_that_ignores_queues_is_found() {
+    let mut config = config(&[Fault::IgnoreQueues]);
+    config.ports[1] = PortConfig { queues: vec![0, 3], ..PortConfig::new(2) };
+    for version in VERSIONS {
+        let experiment = Queue { rates: vec![2_000.0], ..Queue::new(common(1)) };
+        let outcome = measure(version, config.clone(), Hardware::default(), &experiment);
+        assert_eq!(outcome.partial, None);
+        assert_eq!(codes(&outcome), ["queue-unused"]);
+        assert!(outcome.record.findings()[0].text.contains("queue 3"));
+    }
+}
+
+#[test]
 fn the_drift_of_the_capture_clock_is_found() {
     let hardware = Hardware { clock_drift_ppm: 50.0, ..Hardware::default() };
     let experiment = Timestamp { common: common(1), duration: 10_000 * MS };

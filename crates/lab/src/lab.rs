@@ -27,7 +27,7 @@ use crate::plan;
 use crate::process::{self, ProcessIdentity};
 use crate::requirements::Requirements;
 use crate::state::{Phase, Record, StateDirectory, Summary};
-use crate::topology::{Host, Topology};
+use crate::topology::{Host, Link, Rate, Topology};
 
 /// How long the lab's processes have to end before they are made to.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -196,6 +196,31 @@ impl Lab {
         iperf::measure(self.command(from, "iperf3")?, self.command(to, "iperf3")?, address, options)
     }
 
+    /// Gives a switch's port (by its interface, such as `s1-eth2`) queues 0, 1, ..., in place of those that it had; each
+    /// lets through so much at most. None takes them away.
+    ///
+    /// Open vSwitch makes them of HTB. With its userspace datapath, which labs have, every packet leaves by queue 0: it
+    /// hands frames to the kernel through a packet socket, which takes no priority along, so that HTB cannot tell which
+    /// class they were meant for. The switch tells its controllers of all of them nevertheless.
+    pub fn set_queues(&self, interface: &str, rates: &[Rate]) -> Result<()> {
+        let wrong = |message| Error::Option { option: "queues", message };
+        let ends = |link: &&Link| link.ends.iter().any(|end| end.interface == interface);
+        let is_port = |link: &&Link| {
+            link.ends.iter().any(|end| {
+                end.interface == interface && self.topology().switch(&end.node).is_some()
+            })
+        };
+        let link = self.topology().links().iter().filter(ends).find(is_port);
+        let link = link.ok_or_else(|| wrong(format!("no switch has a port {interface}")))?;
+        if link.rate.is_some() {
+            return Err(wrong(format!("{interface} has a rate: give queues when the lab is made")));
+        }
+        match self.open_vswitch() {
+            Some(switches) => switches.vsctl(plan::queues(interface, rates)).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Points every switch at these controllers, in place of those that it had.
     pub fn set_controllers(&mut self, controllers: &[Controller]) -> Result<()> {
         let (Some(switches), Some(control)) = (self.open_vswitch(), &self.record.control) else {
@@ -286,7 +311,9 @@ impl Lab {
             switches.vsctl(transaction)?;
         }
         // After the bridges: ovs-vswitchd resets the queueing discipline of a port that it adds.
-        for (namespace, script) in plan::rates(self.name(), self.topology()) {
+        for (namespace, script) in
+            plan::rates(self.name(), self.topology(), !options.queues.is_empty())
+        {
             namespace::inside(&namespace, || {
                 run_with_input(self.program("tc").args(["-batch", "-"]), &script)
             })?;

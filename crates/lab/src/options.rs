@@ -9,6 +9,7 @@ use crate::address::ControlLink;
 use crate::error::Error;
 use crate::names;
 use crate::state::StateDirectory;
+use crate::topology::Rate;
 
 /// How a lab is to be made.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,9 @@ pub struct Options {
     /// What switches do without a controller; [`FailMode::Secure`] when there are controllers,
     /// [`FailMode::Standalone`] when there are none.
     pub fail_mode: Option<FailMode>,
+    /// Queues 0, 1, ... that every port of every switch gets, by the most that each lets through; none is no queueing of
+    /// Open vSwitch's. See [`crate::Lab::set_queues`].
+    pub queues: Vec<Rate>,
     /// Gives every host every other host's hardware address, so that there is no ARP.
     pub static_arp: bool,
     /// Leaves IPv6 on in the hosts, which then send neighbour discovery unasked.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use crate::address::{ControlLink, INNER, PREFIX};
 use crate::options::{Controller, FailMode, Options};
-use crate::topology::{LinkEnd, Topology};
+use crate::topology::{LinkEnd, Rate, Topology};
 
 /// Name of the namespace of a node; all switches share one.
 pub(crate) fn namespace(lab: &str, topology: &Topology, node: &str) -> String {
@@ -97,14 +97,17 @@ pub(crate) fn host_interfaces(topology: &Topology, host: &crate::Host, static_ar
 }
 
 /// `tc -batch` inputs, by namespace, that give links their rate at both ends.
-pub(crate) fn rates(lab: &str, topology: &Topology) -> BTreeMap<String, String> {
+///
+/// Where Open vSwitch queues, it has to keep the rate as well ([`queues`]): a port has one root.
+pub(crate) fn rates(lab: &str, topology: &Topology, queued: bool) -> BTreeMap<String, String> {
     let mut scripts: BTreeMap<String, String> = BTreeMap::new();
     for link in topology.links() {
         let Some(rate) = link.rate.map(|rate| rate.bits_per_second()) else { continue };
         // Two frames, or what passes in a millisecond: less starves the link at the timer's
         // resolution, more lets bursts through that the rate would forbid.
         let burst = (rate / 8 / 1000).max(2 * 1600);
-        for end in &link.ends {
+        let is_ours = |end: &&LinkEnd| !queued || topology.switch(&end.node).is_none();
+        for end in link.ends.iter().filter(is_ours) {
             let script = scripts.entry(namespace(lab, topology, &end.node)).or_default();
             let device = &end.interface;
             let _ = writeln!(script, "qdisc replace dev {device} root handle 1: htb default 1");
@@ -121,7 +124,8 @@ pub(crate) fn rates(lab: &str, topology: &Topology) -> BTreeMap<String, String> 
 pub(crate) fn bridges(topology: &Topology, options: &Options) -> Vec<String> {
     let mut arguments = Transaction::default();
     let rated = topology.links().iter().any(|link| link.rate.is_some());
-    if rated {
+    let queued = !options.queues.is_empty();
+    if rated && !queued {
         // Without it ovs-vswitchd removes every queueing discipline that it did not make itself.
         arguments.command(["--id=@ours", "create", "QoS", "type=linux-noop"]);
     }
@@ -159,15 +163,32 @@ pub(crate) fn bridges(topology: &Topology, options: &Options) -> Vec<String> {
             ]);
         }
     }
-    for end in
-        topology.links().iter().filter(|link| link.rate.is_some()).flat_map(|link| &link.ends)
-    {
-        if topology.switch(&end.node).is_some() {
-            arguments.command(["set", "Port", &end.interface, "qos=@ours"]);
+    for link in topology.links() {
+        for end in link.ends.iter().filter(|end| topology.switch(&end.node).is_some()) {
+            if queued {
+                arguments.queues(&end.interface, &options.queues, link.rate);
+            } else if link.rate.is_some() {
+                arguments.command(["set", "Port", &end.interface, "qos=@ours"]);
+            }
         }
     }
     arguments.arguments
 }
+
+/// Arguments of the `ovs-vsctl` transaction that gives a port queues, in place of those that it had; no rates take them
+/// away.
+pub(crate) fn queues(interface: &str, rates: &[Rate]) -> Vec<String> {
+    let mut arguments = Transaction::default();
+    if rates.is_empty() {
+        arguments.command(["clear", "Port", interface, "qos"]);
+    } else {
+        arguments.queues(interface, rates, None);
+    }
+    arguments.arguments
+}
+
+/// What the port lets through in all where nothing else bounds it: HTB wants a number.
+const UNBOUNDED: u64 = 40_000_000_000;
 
 /// Arguments of the `ovs-vsctl` transaction that points every bridge at these controllers.
 pub(crate) fn controllers(
@@ -210,6 +231,23 @@ impl Transaction {
     fn command<const N: usize>(&mut self, words: [&str; N]) {
         self.arguments.push("--".to_owned());
         self.arguments.extend(words.map(str::to_owned));
+    }
+
+    /// One HTB class for each queue, below one for the port.
+    fn queues(&mut self, interface: &str, rates: &[Rate], link: Option<Rate>) {
+        let mut ids = Vec::new();
+        for (number, rate) in rates.iter().enumerate() {
+            let id = format!("@{interface}_{number}");
+            let most = format!("other_config:max-rate={}", rate.bits_per_second());
+            self.command([&*format!("--id={id}"), "create", "Queue", &most]);
+            ids.push(format!("{number}={id}"));
+        }
+        let qos = format!("@{interface}_qos");
+        let most = link.map_or(UNBOUNDED, Rate::bits_per_second);
+        let most = format!("other_config:max-rate={most}");
+        let queues = format!("queues={}", ids.join(","));
+        self.command([&*format!("--id={qos}"), "create", "QoS", "type=linux-htb", &most, &queues]);
+        self.command(["set", "Port", interface, &format!("qos={qos}")]);
     }
 
     fn extend<const N: usize>(&mut self, words: [String; N]) {
@@ -277,7 +315,7 @@ mod tests {
             ("1Gbit", "rate 1000000000bit", "burst 125000"),
         ];
         for (rate, expected_rate, expected_burst) in cases {
-            let scripts = rates("x", &one_switch(rate));
+            let scripts = rates("x", &one_switch(rate), false);
             let namespaces: Vec<_> = scripts.keys().map(String::as_str).collect();
             assert_eq!(namespaces, ["weir-x.h1", "weir-x.switches"]);
             for script in scripts.values() {
@@ -287,7 +325,7 @@ mod tests {
                 );
             }
         }
-        assert!(rates("x", &one_switch("")).is_empty());
+        assert!(rates("x", &one_switch(""), false).is_empty());
     }
 
     #[test]
@@ -325,6 +363,33 @@ mod tests {
                 "{words:?}"
             );
         }
+    }
+
+    #[test]
+    fn queues_of_a_port() {
+        let rates = ["10Mbit", "1Mbit"].map(|rate| rate.parse().unwrap());
+        let options = Options { queues: rates.to_vec(), ..Options::default() };
+        let expected = |most: u64| {
+            [
+                "--id=@s1-eth1_0 create Queue other_config:max-rate=10000000".to_owned(),
+                "--id=@s1-eth1_1 create Queue other_config:max-rate=1000000".to_owned(),
+                format!(
+                    "--id=@s1-eth1_qos create QoS type=linux-htb other_config:max-rate={most} queues=0=@s1-eth1_0,1=@s1-eth1_1"
+                ),
+                "set Port s1-eth1 qos=@s1-eth1_qos".to_owned(),
+            ]
+        };
+        // With a rate the switch's end is Open vSwitch's, the host's is ours.
+        let topology = one_switch("20Mbit");
+        assert_eq!(lines(&bridges(&topology, &options))[4..], expected(20_000_000));
+        assert_eq!(rates_of(&topology, true), ["weir-x.h1"]);
+        assert_eq!(rates_of(&topology, false), ["weir-x.h1", "weir-x.switches"]);
+        assert_eq!(lines(&queues("s1-eth1", &rates)), expected(UNBOUNDED));
+        assert_eq!(lines(&queues("s1-eth1", &[])), ["clear Port s1-eth1 qos"]);
+    }
+
+    fn rates_of(topology: &Topology, queued: bool) -> Vec<String> {
+        rates("x", topology, queued).into_keys().collect()
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod pcapng;
 mod probe;
 mod receive;
 mod system;
+mod tcp;
 mod timestamp;
 mod transmit;
 
@@ -48,5 +49,6 @@ pub use observation::Observation;
 pub use pcapng::{InterfaceId, PcapngWriter};
 pub use probe::{Headers, ProbeTemplate, Probes, VlanTag};
 pub use receive::{Block, Capture, CaptureOptions, Frame, Frames, Statistics};
+pub use tcp::{TcpConnection, tcp_connections};
 pub use timestamp::Timestamp;
 pub use transmit::{TransmitOptions, Transmitter};

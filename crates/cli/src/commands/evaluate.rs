@@ -248,6 +248,7 @@ pub fn measure(
     evaluation.describe(bed.testbed.as_ref());
     for experiment in experiments {
         talk(experiment.name());
+        bed.prepare(experiment.name())?;
         let mut module = experiment.module();
         let outcome = step(evaluate::run(bed.testbed.as_mut(), module.as_mut(), &options))?;
         let system = bed.testbed.bench().name.clone();

@@ -1,11 +1,12 @@
 //! `queue`: delay and rate of each queue of the receiving port.
 //!
 //! The queues are those that the switch itself names (QUEUE_GET_CONFIG); the rate is what comes
-//! through while more is sent.
+//! through while more is sent. Whether the probes really left by the queue is asked of the switch's own
+//! counters.
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
-use crate::modules::path::{Path, Trial};
+use crate::modules::path::{LOSS, Path, Trial};
 use crate::modules::update::error_name;
 use crate::modules::{Common, Experiment, MILLISECOND};
 use crate::probe::headers;
@@ -40,49 +41,110 @@ impl Experiment for Queue {
     }
 
     fn module(&self) -> Box<dyn Module> {
-        Box::new(Late { plan: self.clone(), asked: 0, path: None })
+        Box::new(Run { plan: self.clone(), todo: Vec::new(), asked: 0, before: None, path: None })
     }
 }
 
-/// Makes its trials when it knows the queues.
-struct Late {
+/// One queue after another: what it has sent so far, probes through it, and what it has sent then.
+struct Run {
     plan: Queue,
+    /// Queues to come; the last is the current one.
+    todo: Vec<u32>,
+    /// The request that is open.
     asked: u32,
+    /// Packets that the queue had sent before; `None` if the switch does not count them.
+    before: Option<u64>,
     path: Option<Path>,
 }
 
 const PATIENCE: u32 = 8_000;
 
-impl Late {
-    fn begin(&mut self, at: u64, queues: &[u32], orders: &mut Orders<'_>) {
+impl Run {
+    fn ask(&mut self, request: &Request, orders: &mut Orders<'_>) {
+        self.asked = orders.send(request);
+        orders.after(self.plan.common.patience, PATIENCE);
+    }
+
+    /// The queues are known.
+    fn begin(&mut self, mut queues: Vec<u32>, orders: &mut Orders<'_>) {
+        queues.reverse();
+        self.todo = queues;
+        self.next(orders);
+    }
+
+    fn next(&mut self, orders: &mut Orders<'_>) {
+        let Some(&queue) = self.todo.last() else { return orders.end() };
         let port = orders.port(1);
-        let length = self.plan.common.length;
-        let mut trials = Vec::new();
-        for &queue in queues {
-            for &rate in &self.plan.rates {
-                let case = Case::new().with("queue", queue).with("rate", rate);
-                let actions = vec![Action::Enqueue { port, queue }];
-                trials.push(Trial { case, actions, headers: headers(0), length, rate });
-            }
+        self.ask(&Request::QueueStatistics { port, queue }, orders);
+    }
+
+    /// The queue's counter is known, before or after the probes.
+    fn counted(&mut self, at: u64, packets: Option<u64>, orders: &mut Orders<'_>) {
+        self.asked = 0;
+        let Some(&queue) = self.todo.last() else { return };
+        if self.path.take().is_none() {
+            self.before = packets;
+            return self.measure(at, queue, orders);
         }
+        let has_come = self.cases(queue).any(|case| {
+            orders.record.samples(&case, LOSS.name).iter().any(|percent| *percent < 100.0)
+        });
+        if let (Some(before), Some(after)) = (self.before, packets)
+            && before == after
+            && has_come
+        {
+            let text = format!(
+                "the switch counts no packet in queue {queue} for the probes that it was told to send through it: they \
+                 left, but not by that queue"
+            );
+            orders.record.finding("queue-unused", text);
+        }
+        self.todo.pop();
+        self.next(orders);
+    }
+
+    fn measure(&mut self, at: u64, queue: u32, orders: &mut Orders<'_>) {
+        let (port, length) = (orders.port(1), self.plan.common.length);
+        let actions = vec![Action::Enqueue { port, queue }];
+        let trials = self.cases(queue).zip(&self.plan.rates).map(|(case, &rate)| Trial {
+            case,
+            actions: actions.clone(),
+            headers: headers(0),
+            length,
+            rate,
+        });
         let common = &self.plan.common;
+        let trials = trials.collect();
         let path = Path::new(trials, common.repetitions, self.plan.duration, common.patience);
         self.path.insert(path).handle(at, &Event::Start, orders);
     }
+
+    fn cases(&self, queue: u32) -> impl Iterator<Item = Case> {
+        let case = move |rate: &f64| Case::new().with("queue", queue).with("rate", *rate);
+        self.plan.rates.iter().map(case)
+    }
 }
 
-impl Module for Late {
+impl Module for Run {
     fn handle(&mut self, at: u64, event: &Event<'_>, orders: &mut Orders<'_>) {
-        if let Some(path) = &mut self.path {
-            return path.handle(at, event, orders);
+        if self.asked == 0
+            && let Some(path) = &mut self.path
+        {
+            path.handle(at, event, orders);
+            if orders.take_end()
+                && let Some(&queue) = self.todo.last()
+            {
+                let port = orders.port(1);
+                self.ask(&Request::QueueStatistics { port, queue }, orders);
+            }
+            return;
         }
         match event {
             Event::Start if self.plan.queues.is_empty() => {
                 let port = orders.port(1);
-                self.asked = orders.send(&Request::Queues { port });
-                orders.after(self.plan.common.patience, PATIENCE);
+                self.ask(&Request::Queues { port }, orders);
             }
-            Event::Start => self.begin(at, &self.plan.queues.clone(), orders),
+            Event::Start => self.begin(self.plan.queues.clone(), orders),
             Event::Message { xid, message, .. } if *xid == self.asked => match message {
                 Message::Queues(queues) => match queues.ids() {
                     ids if ids.is_empty() => {
@@ -90,16 +152,21 @@ impl Module for Late {
                         orders.record.finding("no-queues", text);
                         orders.end();
                     }
-                    ids => self.begin(at, &ids, orders),
+                    ids => self.begin(ids, orders),
                 },
+                Message::QueueStatistics { packets } => self.counted(at, Some(*packets), orders),
+                // A switch need not count.
+                Message::Error { .. } if !self.todo.is_empty() => self.counted(at, None, orders),
                 Message::Error { code } => {
                     let name = error_name(*code, orders);
                     orders.give_up(format!("the switch does not tell its queues: {name}"));
                 }
                 _ => {}
             },
-            Event::Timer { timer: PATIENCE } => {
-                orders.give_up("the switch has not answered a request for its queues in time");
+            Event::Timer { timer: PATIENCE } if self.asked != 0 => {
+                let what = if self.todo.is_empty() { "its queues" } else { "a queue's counters" };
+                let text = format!("the switch has not answered a request for {what} in time");
+                orders.give_up(text);
             }
             _ => {}
         }

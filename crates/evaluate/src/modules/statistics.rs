@@ -89,6 +89,8 @@ impl Experiment for Statistics {
             skipped: 0,
             unanswered: 0,
             cpu: None,
+            segments: None,
+            replies: 0,
             is_over: false,
         })
     }
@@ -106,6 +108,9 @@ struct Run {
     skipped: u64,
     unanswered: u64,
     cpu: Option<(u64, f64)>,
+    /// TCP segments before the repetition, and replies in it.
+    segments: Option<f64>,
+    replies: u32,
     is_over: bool,
 }
 
@@ -125,6 +130,8 @@ const PARTS: Measure = Measure { name: "parts", unit: "", better: Better::Lower 
 /// The distribution of times from request to the last part of the reply.
 pub(crate) const REPLY: &str = "reply";
 const CPU: Measure = Measure::percent("cpu_percent");
+/// Of the control channel, with data: what the kernel and the switch's writes make of parts.
+const SEGMENTS: Measure = Measure { name: "segments_per_reply", unit: "", better: Better::Lower };
 
 impl Run {
     fn case(&self) -> Option<Case> {
@@ -149,6 +156,8 @@ impl Run {
             return orders.end();
         }
         (self.start, self.sent, self.is_over, self.cpu) = (orders.now(), 0, false, None);
+        (self.segments, self.replies) = (None, 0);
+        orders.read(Gauge::Segments);
         orders.read(Gauge::Cpu);
         let common = &self.plan.common;
         let count = (common.rate * self.plan.duration as f64 / 1e9).max(1.0) as u32;
@@ -199,6 +208,7 @@ impl Run {
         }
         let open = *open;
         self.open.remove(&xid);
+        self.replies += 1;
         let Some(case) = self.case() else { return };
         let record = &mut *orders.record;
         record.delay(&case, REPLY, at.saturating_sub(open.asked));
@@ -224,7 +234,20 @@ impl Run {
         self.unanswered += self.open.len() as u64;
         self.open.clear();
         orders.stop(GENERATOR);
+        // Told before the CPU time, whose reading ends the repetition.
+        orders.read(Gauge::Segments);
         orders.read(Gauge::Cpu);
+    }
+
+    fn segments(&mut self, value: Option<f64>, orders: &mut Orders<'_>) {
+        let Some(before) = self.segments else {
+            self.segments = value;
+            return;
+        };
+        if let (Some(after), Some(case), 1..) = (value, self.case(), self.replies) {
+            let each = (after - before) / f64::from(self.replies);
+            orders.record.sample(&case, SEGMENTS, each);
+        }
     }
 
     fn cpu(&mut self, at: u64, value: Option<f64>, orders: &mut Orders<'_>) {
@@ -288,6 +311,7 @@ impl Module for Run {
             }
             Event::Timer { timer: POLL } => self.poll(orders),
             Event::Timer { timer: OVER } => self.over(orders),
+            Event::Reading { gauge: Gauge::Segments, value } => self.segments(*value, orders),
             Event::Reading { gauge: Gauge::Cpu, value } => self.cpu(at, *value, orders),
             _ => {}
         }

@@ -254,7 +254,7 @@ impl Module for Running {
                 let name = match gauge {
                     Gauge::Cpu => "cpu",
                     // Scripts read interfaces as objects.
-                    Gauge::Interface { .. } => return,
+                    Gauge::Segments | Gauge::Interface { .. } => return,
                 };
                 let value = value.map_or(Dynamic::UNIT, Dynamic::from_float);
                 ("reading", vec![at_, name.into(), value])
@@ -299,7 +299,9 @@ impl Module for Running {
                         ("refused", vec![at_, xid, small(type_.into()), small(code.into())])
                     }
                     Message::Other { type_ } => ("message", vec![at_, xid, small(type_.into())]),
-                    Message::Queues(_) | Message::EchoRequest(_) => return,
+                    Message::Queues(_)
+                    | Message::QueueStatistics { .. }
+                    | Message::EchoRequest(_) => return,
                 }
             }
         };

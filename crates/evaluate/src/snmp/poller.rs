@@ -137,6 +137,8 @@ impl Worker {
     fn gauge(&mut self, gauge: &Gauge) -> (Option<f64>, Option<String>) {
         let value = match gauge {
             Gauge::Cpu => return self.cpu(),
+            // The control channel is not the agent's.
+            Gauge::Segments => return (None, None),
             Gauge::Interface { name, counter } => self.interface(name, *counter),
         };
         match value {

@@ -211,6 +211,18 @@ impl ControlLink {
         self.readable && self.ended.is_none()
     }
 
+    /// TCP segments with data that came so far, if the kernel says.
+    pub(crate) fn segments(&self) -> Option<f64> {
+        let (local, peer) = (self.connection.local_address()?, self.connection.peer_address()?);
+        let mut segments = None;
+        packet::tcp_connections(|one| {
+            if (one.local_port, one.remote_port) == (local.port(), peer.port()) {
+                segments = Some(one.data_in as f64);
+            }
+        })?;
+        segments
+    }
+
     /// Ends the record of the control channel.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.trace.take().map_or(Ok(()), Trace::finish)

@@ -6,7 +6,7 @@ use emulate::{Config, Fault, ServiceTime};
 use evaluate::snmp::Agent;
 use evaluate::testbed::Testbed;
 use evaluate::{DataPort, Emulated, Gauges, Hardware, Looped, Real, RealOptions, SwitchAddress};
-use lab::{FailMode, Lab, LabGuard, Protocol, Topology};
+use lab::{FailMode, Lab, LabGuard, Protocol, Rate, Topology};
 use openflow::{Version, VersionSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub struct Target {
     #[arg(long, value_name = "FILE.pcapng")]
     trace: Option<PathBuf>,
     /// Plant a fault in the emulated switch: barrier-lies=MS, paced-statistics=ENTRIES/MS, drops-changed,
-    /// refuses=EVERY, no-barriers, capacity=ENTRIES, slow=MESSAGES_PER_SECOND
+    /// ignores-queues, refuses=EVERY, no-barriers, capacity=ENTRIES, slow=MESSAGES_PER_SECOND
     #[arg(long = "fault", value_name = "FAULT", value_parser = fault)]
     faults: Vec<Planted>,
 }
@@ -87,7 +87,23 @@ pub struct Bed {
     /// Two looped interfaces.
     pub looped: Option<Box<dyn Testbed>>,
     // Dropped last: the threads above use its interfaces.
-    _lab: Option<LabGuard>,
+    lab: Option<LabGuard>,
+}
+
+/// Queues of the receiving port, at the private Open vSwitch and while they are measured: 50 and 5 Mbit/s.
+const QUEUES: [u64; 2] = [50_000_000, 5_000_000];
+const QUEUED_PORT: &str = "s1-eth2";
+
+impl Bed {
+    /// Makes what an experiment needs of a switch that is ours; otherwise it takes it away. HTB at a port would slow down
+    /// every other experiment.
+    pub fn prepare(&self, experiment: &str) -> anyhow::Result<()> {
+        let Some(lab) = &self.lab else { return Ok(()) };
+        let queues: &[u64] = if experiment == "queue" { &QUEUES } else { &[] };
+        let rates = queues.iter().map(|rate| Rate::from_bits_per_second(*rate));
+        lab.set_queues(QUEUED_PORT, &rates.collect::<Result<Vec<_>, _>>()?)?;
+        Ok(())
+    }
 }
 
 impl Target {
@@ -116,7 +132,7 @@ impl Target {
             }
             _ => None,
         };
-        Ok(Bed { testbed: Box::new(Real::open(options)?), looped, _lab: None })
+        Ok(Bed { testbed: Box::new(Real::open(options)?), looped, lab: None })
     }
 
     /// What is wrong with the arguments together, if anything.
@@ -178,7 +194,7 @@ impl Target {
             }
         }
         let testbed = Emulated::new(config, hardware, version)?;
-        Ok(Bed { testbed: Box::new(testbed), looped: None, _lab: None })
+        Ok(Bed { testbed: Box::new(testbed), looped: None, lab: None })
     }
 
     /// A private Open vSwitch with three hosts whose interfaces are ours, and two more that are joined.
@@ -212,7 +228,7 @@ impl Target {
         let address = SwitchAddress::Listening(listener);
         let options = self.real("Open vSwitch", address, version, ports, process);
         let testbed = Real::open(options)?;
-        Ok(Bed { testbed: Box::new(testbed), looped: Some(Box::new(looped)), _lab: Some(lab) })
+        Ok(Bed { testbed: Box::new(testbed), looped: Some(Box::new(looped)), lab: Some(lab) })
     }
 }
 
@@ -279,6 +295,7 @@ fn fault(text: &str) -> Result<Planted, String> {
                 interval: u64::from(number(pause)?) * MILLISECOND,
             })
         }
+        "ignores-queues" => Planted::Fault(Fault::IgnoreQueues),
         "drops-changed" => Planted::Fault(Fault::DropChangedPackets),
         "refuses" => Planted::Fault(Fault::RefuseFlowMods { every: number(value)? }),
         // BARRIER_REQUEST is 18 in 1.0; 1.3's 18 is MULTIPART_REQUEST, which then is not answered either.

@@ -4,7 +4,7 @@ use super::State;
 use crate::exit::Exit;
 use crate::signals::Interrupt;
 use anyhow::Context;
-use lab::{Controller, FailMode, Lab, Options, Protocol, Topology};
+use lab::{Controller, FailMode, Lab, Options, Protocol, Rate, Topology};
 use std::io::Write;
 use std::time::Duration;
 
@@ -34,6 +34,9 @@ pub struct Up {
     /// What switches do without their controller [default: secure with --controller, else standalone]
     #[arg(long, value_name = "MODE")]
     fail_mode: Option<Mode>,
+    /// Queues 0, 1, ... at every port of the switches, by the most that each lets through, such as 10Mbit,1Mbit
+    #[arg(long, value_name = "RATES", value_delimiter = ',')]
+    queues: Vec<Rate>,
     /// Tell every host all others' hardware addresses, so that there is no ARP
     #[arg(long)]
     static_arp: bool,
@@ -68,6 +71,7 @@ impl Up {
                 Mode::Secure => FailMode::Secure,
                 Mode::Standalone => FailMode::Standalone,
             }),
+            queues: self.queues,
             static_arp: self.static_arp,
             ipv6: self.ipv6,
             ephemeral: false,
