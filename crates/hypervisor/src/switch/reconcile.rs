@@ -140,8 +140,10 @@ impl Switch {
                     continue;
                 }
                 for piece in &flow.pieces {
-                    if !wanted.iter().any(|w| w.match_wire == piece.match_wire) {
+                    if gone {
                         self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+                    } else if !wanted.iter().any(|w| w.match_wire == piece.match_wire) {
+                        self.retire_piece(&cause, number, &flow, piece);
                     }
                 }
                 if gone {

@@ -335,6 +335,7 @@ impl Tenant {
             leaving: Default::default(),
             dormant: Vec::new(),
             idle: Default::default(),
+            retired: Vec::new(),
             changes: 0,
             buffers: Default::default(),
             groups: Default::default(),

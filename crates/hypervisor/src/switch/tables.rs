@@ -128,6 +128,7 @@ impl Switch {
         state.forget_dormant(number, flow.priority);
         state.changes += 1;
         state.idle.remove(&number);
+        state.retired.retain(|(other, _)| *other != number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
@@ -254,7 +255,7 @@ impl Switch {
         };
         if let Some(before) = before {
             for stale in before.pieces.iter().filter(|piece| !has(flow, piece)) {
-                self.submit_piece(cause, number, before, stale, Change::Delete, NO_BUFFER);
+                self.retire_piece(cause, number, before, stale);
             }
         }
         for piece in &flow.pieces {
@@ -267,10 +268,19 @@ impl Switch {
         }
     }
 
+    /// Queues what takes a piece away from an entry that lives on.
+    pub(crate) fn retire_piece(&mut self, cause: &Cause, number: u32, flow: &Flow, piece: &Piece) {
+        let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
+        retired.push((number, piece.match_wire.clone()));
+        self.submit_piece(cause, number, flow, piece, Change::Delete, NO_BUFFER);
+    }
+
     /// Takes an entry that is no longer on the switch out of the tenant's table.
     pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.remove(number)?;
+        state.idle.remove(&number);
+        state.retired.retain(|(other, _)| *other != number);
         state.changes += 1;
         self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
         Some(flow)

@@ -34,6 +34,16 @@ impl Switch {
         let wanted = Match::from_v10(&removed.match_);
         let is_meant = |piece: &Piece| super::read_match(&piece.match_wire) == Some(wanted);
         let counted = (removed.packet_count, removed.byte_count);
+        let is_retired = |match_: &[u8]| super::read_match(match_) == Some(wanted);
+        if removed.reason == FlowRemovedReason::DELETE
+            && state.is_retired(cookie.number, is_retired)
+        {
+            if let Some(flow) = state.flows.get_mut(cookie.number) {
+                flow.past_packets += counted.0;
+                flow.past_bytes += counted.1;
+            }
+            return Ok(());
+        }
         if removed.reason != FlowRemovedReason::DELETE
             && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_meant, counted)
         {

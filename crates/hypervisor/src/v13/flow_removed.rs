@@ -28,6 +28,15 @@ impl Switch {
             }
             return Ok(());
         }
+        let wanted = Space::from_v13(&removed.match_).ok();
+        let is_meant = |match_: &[u8]| super::read_match(match_) == wanted;
+        let is_deleted = removed.reason == FlowRemovedReason::DELETE;
+        if is_deleted && state.is_retired(cookie.number, is_meant) {
+            if let Some(flow) = state.flows.get_mut(cookie.number) {
+                count_past(flow, &removed);
+            }
+            return Ok(());
+        }
         if self.expire_piece_v13(tenant, cookie.number, &removed, now) {
             return Ok(());
         }

@@ -243,6 +243,16 @@ impl Switch {
                 Action::Output { port, .. } => {
                     let mut sent = Vec::new();
                     self.network_output_v13(network, packets, port, 0, &mut sent)?;
+                    if sent.is_empty() {
+                        // It goes nowhere, and yet takes the place of what was in the set: a switch does not send back
+                        // by the port of entry.
+                        let Entered::Port(number) = packets.entered else {
+                            return Err(Unsaid::NeedsEntry);
+                        };
+                        let port = network.physical(number);
+                        let port = PortNo(port.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?);
+                        Action::Output { port, max_len: 0 }.write(&mut sent);
+                    }
                     let sent_list = List::<Action<'_>>::parse(&sent).map_err(unreadable)?;
                     if !sent_list.iter().all(|action| matches!(action, Action::Output { .. }))
                         || sent_list.iter().count() > 1

@@ -265,9 +265,8 @@ fn a_match(version: Version) -> impl Strategy<Value = String> {
     (port, source, destination, vlan).prop_map(move |(port, source, destination, vlan)| {
         let mut parts = Vec::new();
         parts.extend(port.map(|port| format!("in_port={port}")));
-        if source.is_some() || destination.is_some() {
-            parts.push("ip".to_owned());
-        }
+        // Else a switch of 1.3 refuses to rewrite addresses.
+        parts.push("ip".to_owned());
         parts.extend(source.map(|host| format!("nw_src=10.0.0.{host}")));
         parts.extend(destination.map(|host| format!("nw_dst=10.0.0.{host}")));
         if version == Version::V1_3 {
@@ -294,46 +293,119 @@ fn actions(version: Version) -> impl Strategy<Value = String> {
     })
 }
 
+/// On 1.3 also more tables, action sets, the tenant's own metadata, and groups that every switch has.
+fn instructions(version: Version) -> BoxedStrategy<String> {
+    if version == Version::V1_0 {
+        return actions(version).boxed();
+    }
+    // In the order in which instructions are carried out, in which statistics name them.
+    let applied = prop_oneof![8 => actions(version), 1 => Just("group:1".to_owned()), 1 => Just("group:2".to_owned())];
+    let set = prop::sample::select(vec![
+        "",
+        "",
+        "",
+        ";clear",
+        ";write=output:1",
+        ";write=output:10",
+        ";write=group:1",
+    ]);
+    let meta = prop_oneof![8 => Just(""), 1 => Just(";meta=5/ff")];
+    let goto = prop_oneof![8 => Just(""), 3 => Just(";goto=1")];
+    (applied, set, meta, goto)
+        .prop_map(|(applied, set, meta, goto)| format!("{applied}{set}{meta}{goto}"))
+        .boxed()
+}
+
 #[derive(Clone, Debug)]
 struct Case {
-    rules: Vec<(usize, u64, String, String)>,
+    /// Tenant, switch, and what the controller says.
+    commands: Vec<(usize, u64, String)>,
     packets: Vec<(usize, usize, bool, u8, u8)>,
 }
 
+fn command(version: Version) -> impl Strategy<Value = String> {
+    let what = prop_oneof![
+        12 => Just("add"),
+        2 => Just("modify"),
+        1 => Just("modify_strict"),
+        1 => Just("delete"),
+        1 => Just("delete_strict"),
+    ];
+    let table = prop::bool::weighted(if version == Version::V1_3 { 0.2 } else { 0.0 });
+    // Two entries of equal priority are the same entry or, so that it is said which counts, as good as never overlap.
+    (what, a_match(version), instructions(version), table, 1..60_000u16).prop_map(
+        move |(what, match_, actions, table, priority)| {
+            let strict = what.ends_with("strict");
+            let priority = if strict { 77 } else { priority };
+            let table = if table { " table=1" } else { "" };
+            let actions = match table {
+                "" => actions,
+                _ => actions.replace(";goto=1", ""),
+            };
+            format!("flow {what} match={match_} prio={priority} actions={actions}{table}")
+        },
+    )
+}
+
 fn cases(version: Version) -> impl Strategy<Value = Case> {
-    let rule = (0..2usize, 1..=3u64, a_match(version), actions(version));
+    let command = (0..2usize, 1..=3u64, command(version));
     let tagged = prop::bool::weighted(if version == Version::V1_3 { 0.2 } else { 0.0 });
     let packet = (0..2usize, 0..4usize, tagged, 0..3u8, 0..3u8);
-    (vec(rule, 1..14), vec(packet, 1..8)).prop_map(|(rules, packets)| Case { rules, packets })
+    (vec(command, 1..14), vec(packet, 1..8))
+        .prop_map(|(commands, packets)| Case { commands, packets })
 }
 
 fn agrees(version: Version, case: &Case) -> Result<(), TestCaseError> {
     let mut stage = Stage::new(version, two());
-    for (at, (tenant, switch, match_, actions)) in case.rules.iter().enumerate() {
-        // Priorities differ: of two equal ones OpenFlow does not say which counts.
-        let words = format!("flow add match={match_} prio={} actions={actions}", 100 + at);
-        let told = stage.say(*tenant, *switch, &words);
+    if version == Version::V1_3 {
+        for (tenant, switch) in [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)] {
+            // Ports that every switch has, and on which no other stands.
+            both_say(
+                &mut stage,
+                tenant,
+                switch,
+                "group add id=1 type=all buckets=output:1|mod_nw_dst:10.0.0.2,output:1",
+            );
+            let far = if (tenant, switch) == (0, 2) || tenant == 0 { 10 } else { 1 };
+            let words =
+                format!("group add id=2 type=indirect buckets=mod_nw_dst:10.0.0.1,output:{far}");
+            both_say(&mut stage, tenant, switch, &words);
+        }
+    }
+    for (tenant, switch, words) in &case.commands {
+        let told = stage.say(*tenant, *switch, words);
         if told.is_empty() {
-            let beside = stage.say_beside(*tenant, *switch, &words);
+            let beside = stage.say_beside(*tenant, *switch, words);
             prop_assert!(beside.is_empty(), "{words}: {beside:?}");
         } else {
-            // Refused only for a port that the switch has not got, or what the documentation names.
             prop_assert_eq!(told.len(), 1);
         }
     }
     let plans = two();
+    let mut endless = false;
     for &(tenant, edge, tagged, from, to) in &case.packets {
         let (switch, _, port) = plans[tenant].edges[edge];
         let tag = if tagged { "vlan5:" } else { "" };
         let frame = packet(&format!("{tag}10.0.0.{from}>10.0.0.{to}"));
         let beside = stage.send_beside(tenant, switch, port, &frame);
         if beside.endless {
+            endless = true;
             break;
         }
         let seen = stage.send(tenant, switch, port, &frame);
         prop_assert_eq!(&seen, &beside, "{} from {} at {}", tenant, port, switch);
         prop_assert!(seen.delivered.iter().all(|(to, ..)| *to == tenant));
         prop_assert!(seen.told.iter().all(|(to, ..)| *to == tenant));
+    }
+    for (tenant, switch) in [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)] {
+        if endless {
+            break;
+        }
+        // Each entry with its counts.
+        for question in ["stats flow", "stats aggregate"] {
+            let told = stage.say(tenant, switch, question);
+            prop_assert_eq!(told, stage.say_beside(tenant, switch, question));
+        }
     }
     Ok(())
 }
