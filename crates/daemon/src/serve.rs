@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::metrics::Registry;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Store, StoreError};
-use crate::topology::{Inbox, Topology, Watch};
+use crate::topology::{self, Board, Inbox, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme, Tls};
 use hypervisor::{Duration, LldpKey, Settings};
 use openflow::VersionSet;
@@ -57,8 +57,10 @@ impl Daemon {
         let addresses = listeners.iter().map(Listener::address).collect();
         let (origin, inbox) = (Instant::now(), Arc::new(Inbox::default()));
         let lldp = LldpKey(store.secret());
+        let snapshot = snapshot(config, &store, tls)?;
+        let following = topology::Setup::new(config, snapshot.policy.clone());
         let setup = Setup {
-            snapshot: snapshot(config, &store, tls)?,
+            snapshot,
             lldp,
             versions: VersionSet::SUPPORTED,
             origin,
@@ -100,7 +102,7 @@ impl Daemon {
                 .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
             threads.push(thread);
         }
-        let topology = Topology::start(&config.topology, lldp, origin, inbox, handles.clone())
+        let topology = Topology::start(following, lldp, origin, inbox, handles.clone())
             .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
         Ok(Daemon { topology, shards: handles, threads, store, metrics, addresses })
     }
@@ -120,6 +122,11 @@ impl Daemon {
         self.topology.watch()
     }
 
+    /// What tenants are told of what is left of links.
+    pub fn labels(&self) -> Board {
+        self.topology.board()
+    }
+
     /// Puts a new configuration into force, whole, or leaves the old one as it is.
     pub fn apply(&self, config: &Config) -> Result<(), StartError> {
         let tls = load_tls(config)?;
@@ -127,7 +134,7 @@ impl Daemon {
         for shard in &self.shards {
             shard.send(Command::Apply(snapshot.clone()));
         }
-        self.topology.configure(&config.topology);
+        self.topology.configure(topology::Setup::new(config, snapshot.policy));
         Ok(())
     }
 
@@ -187,8 +194,10 @@ fn snapshot(config: &Config, store: &Store, tls: Option<Tls>) -> Result<Snapshot
         .map(|(id, tenant)| (*id, tenant.controllers.clone()))
         .collect();
     let scheduler = &config.scheduler;
+    let policy = Arc::new(config.policy(&ids));
     Ok(Snapshot {
-        policy: Arc::new(config.policy(&ids)),
+        tracks_flows: topology::Setup::new(config, policy.clone()).tracks_flows(),
+        policy,
         controllers: Arc::new(controllers),
         settings: Settings {
             tenant_backlog: scheduler.tenant_backlog,

@@ -17,7 +17,7 @@ use daemon::control::{Control, Setup};
 use daemon::metrics::{Direction, Registry};
 use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, ServeOptions};
-use daemon::topology::Watch;
+use daemon::topology::{Board, Watch};
 use serde_json::Value;
 
 const CONFIG: &str = "[[tenants]]\nname = \"red\"\ncontrollers = [\"127.0.0.1:6701\"]\nweight = 3\n\
@@ -52,6 +52,7 @@ impl Scene {
             current: current.clone(),
             pulse: Arc::new(move |_| pulse.load(Ordering::SeqCst).then_some(2)),
             topology: Watch::default(),
+            labels: Board::default(),
         };
         let (sender, applied) = mpsc::channel();
         let sink = move |config: &Config| {
@@ -258,6 +259,7 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
         current: current.clone(),
         pulse: Arc::new(daemon.pulse()),
         topology: daemon.topology(),
+        labels: daemon.labels(),
     };
     let target = Arc::clone(&daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
@@ -302,6 +304,7 @@ fn an_address_in_use_is_an_error_at_once() {
         current: current.clone(),
         pulse: Arc::new(|_| None),
         topology: Watch::default(),
+        labels: Board::default(),
     };
     let sink = |_: &Config| Ok(());
     let reloader = Reloader::new(&scene.folder.join("weir.toml"), current, Box::new(sink), metrics);

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use flowspace::Match;
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 
 /// One entry, as the tenant sees it, and what stands for it on the switch.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +57,8 @@ pub struct FlowTable {
     next: u32,
     /// Which entry each entry on the switch stands for, by table, priority and match.
     owners: HashMap<(u8, u16, Box<[u8]>), u32>,
+    /// Entries that came, changed or went, while that is kept.
+    touched: Option<HashSet<u32>>,
 }
 
 impl FlowTable {
@@ -106,6 +108,7 @@ impl FlowTable {
         self.remove(id);
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
+        self.touch(id);
         for piece in &flow.pieces {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
         }
@@ -120,6 +123,7 @@ impl FlowTable {
     /// Removes an entry.
     pub fn remove(&mut self, id: u32) -> Option<Flow> {
         let flow = self.flows.remove(&id)?;
+        self.touch(id);
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
@@ -128,6 +132,33 @@ impl FlowTable {
             self.forget_piece(flow.table, flow.priority, piece);
         }
         Some(flow)
+    }
+
+    /// Whether it is kept which entries came, changed or went. Turned on, all count as changed.
+    pub fn track(&mut self, on: bool) {
+        match (on, &self.touched) {
+            (true, None) => self.touched = Some(self.flows.keys().copied().collect()),
+            (false, Some(_)) => self.touched = None,
+            _ => {}
+        }
+    }
+
+    /// All entries count as changed: what they refer to has.
+    pub fn touch_all(&mut self) {
+        if let Some(touched) = &mut self.touched {
+            touched.extend(self.flows.keys());
+        }
+    }
+
+    /// Entries that came, changed or went since this was last called.
+    pub fn take_touched(&mut self) -> HashSet<u32> {
+        self.touched.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
+    fn touch(&mut self, id: u32) {
+        if let Some(touched) = &mut self.touched {
+            touched.insert(id);
+        }
     }
 
     /// A piece that is gone from its entry does not stand in another's way any more.

@@ -48,5 +48,8 @@ pub use lldp::LldpKey;
 pub use outbox::Outbox;
 pub use policy::{Policy, TenantId};
 pub use store::{StoreKey, StoreOp};
-pub use switch::{Event, PortState, Settings, StartError, Switch, TenantState};
+pub use switch::{
+    EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, Label, PortState, Settings,
+    StartError, Switch, TenantState, UNKNOWN,
+};
 pub use time::{Duration, Instant};

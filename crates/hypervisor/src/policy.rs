@@ -44,6 +44,20 @@ pub struct Tenant {
     pub experimenters: Vec<u32>,
     /// Where the answers to statistics requests come from.
     pub statistics: Statistics,
+    /// The form in which it is told what is left of links, if it is told on its OpenFlow connections.
+    pub labels: Option<LabelForm>,
+}
+
+/// How a tenant's controllers are told what is left of links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelForm {
+    /// A 32-bit number of kilobits per second behind each port description of OpenFlow 1.0 (Riggio et al., 2013, section
+    /// IV.C), which is longer by that.
+    OpenFlow10,
+    /// `curr_speed` of OpenFlow 1.3's port descriptions, with the capacity as `max_speed`.
+    OpenFlow13,
+    /// A message of Weir's own, on both versions.
+    Experimenter,
 }
 
 /// A set of packet headers on some switches, with a priority and a permission.

@@ -3,12 +3,14 @@
 mod collect;
 mod follow;
 mod forward;
+mod labels;
 mod north;
 mod own;
 mod reconcile;
 mod start;
 mod tables;
 mod topology;
+mod tracking;
 mod undo;
 
 use crate::controllers::Controllers;
@@ -34,6 +36,7 @@ use core::fmt;
 use follow::Upcoming;
 pub(crate) use forward::set_length;
 use hashbrown::HashMap;
+pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use north::Asynchronous;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
@@ -43,6 +46,7 @@ use start::{Learned, Phase};
 use tables::Operation;
 pub(crate) use tables::{Cause, Change};
 pub use topology::PortState;
+pub use tracking::{FlowChange, FlowEntry};
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
@@ -90,6 +94,8 @@ pub struct Switch {
     pub(crate) settings: Settings,
     pub(crate) counters: SwitchCounters,
     pub(crate) scratch: Vec<u8>,
+    /// Whether changes of tenants' flow tables are kept to be fetched.
+    pub(crate) tracks_flows: bool,
     /// Whether the entry that brings link probes here has been sent (1.0; table 0 has one on 1.3).
     pub(crate) expects_probes: bool,
     /// Groups and meters in use (1.3).

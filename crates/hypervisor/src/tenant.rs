@@ -6,11 +6,13 @@ use crate::flows::{Flow, FlowTable, Piece};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::network::Network;
 use crate::outbox::Outbox;
-use crate::policy::{Limits, Rate, Statistics, TenantId};
+use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
 use crate::queue::{Class, Item, Queue};
+use crate::switch::Label;
 use crate::time::{Duration, Instant};
 use crate::v13::numbers::Numbers;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -26,6 +28,10 @@ pub(crate) struct Tenant {
     pub queues: Vec<u32>,
     pub experimenters: Vec<u32>,
     pub statistics: Statistics,
+    /// The form in which it is told what is left of links.
+    pub labels: Option<LabelForm>,
+    /// What it was told last, by port.
+    pub port_labels: BTreeMap<u32, Label>,
     pub weight: u32,
     /// Its own network on this switch, if it has one and no slice.
     pub network: Option<Arc<Network>>,

@@ -128,6 +128,7 @@ fn control(
         current: current.clone(),
         pulse: Arc::new(daemon.pulse()),
         topology: daemon.topology(),
+        labels: daemon.labels(),
     };
     let target = Arc::clone(daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());

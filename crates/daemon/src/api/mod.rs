@@ -7,6 +7,9 @@
 //! | `GET /api/v1/tenants` | tenants as configured, and what each counts on each switch |
 //! | `GET /api/v1/tenants/{name}` | one of them, or 404 |
 //! | `GET /api/v1/switches` | connected switches, and what their tenants count |
+//! | `GET /api/v1/tenants/{name}/labels` | what is left of links, as the tenant was told last; 404 if it is told nothing |
+//! | `GET /api/v1/tenants/{name}/labels/events` | the same as server-sent events, as it is told |
+//! | `GET /api/v1/labels` | how many flows are followed, how many labels were told |
 //! | `GET /api/v1/topology` | the physical network as it is known: switches, ports, links |
 //!
 //! Read-only for now, and without passwords, hence bound to the loopback by default. Numbers are at most a quarter of a
@@ -15,6 +18,7 @@
 //! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
 
 pub mod http;
+pub mod labels;
 pub mod topology;
 pub mod view;
 
@@ -24,13 +28,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Json, Response};
+use axum::response::sse::KeepAlive;
+use axum::response::{IntoResponse, Json, Response, Sse};
 use axum::routing::get;
 use serde_json::json;
 
 use crate::metrics::{self, Registry};
 use crate::reload::Current;
-use crate::topology::Watch;
+use crate::topology::{Board, Watch};
 
 /// Asks all shards for a sign of life: the number of connected switches, or `None` if one does not answer within the
 /// time. Blocks for that long at most.
@@ -47,6 +52,8 @@ pub struct Sources {
     pub pulse: Pulse,
     /// The physical network.
     pub topology: Watch,
+    /// What is left of links.
+    pub labels: Board,
 }
 
 /// How long a shard may take to answer before the process counts as sick. A turn of its loop takes well under a
@@ -62,6 +69,9 @@ pub fn router(sources: Sources) -> Router {
         .route("/api/v1/tenants/{name}", get(tenant))
         .route("/api/v1/switches", get(switches))
         .route("/api/v1/topology", get(topology_now))
+        .route("/api/v1/labels", get(label_counts))
+        .route("/api/v1/tenants/{name}/labels", get(tenant_labels))
+        .route("/api/v1/tenants/{name}/labels/events", get(label_events))
         .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
             error(StatusCode::METHOD_NOT_ALLOWED, "this path can only be read")
@@ -115,6 +125,39 @@ async fn switches(State(sources): State<Sources>) -> Response {
 async fn topology_now(State(sources): State<Sources>) -> Response {
     Json(topology::Topology::new(&sources.topology)).into_response()
 }
+
+async fn label_counts(State(sources): State<Sources>) -> Response {
+    let counts = sources.labels.counts();
+    Json(json!({
+        "flows": counts.flows,
+        "lost_flows": counts.lost_flows,
+        "labels_told": counts.told,
+        "labels_replaced": counts.replaced,
+    }))
+    .into_response()
+}
+
+async fn tenant_labels(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
+    match sources.labels.tenant(&name) {
+        Some(tenant) => {
+            Json(json!({ "labels": labels::LabelOf::all(&sources.labels, tenant) })).into_response()
+        }
+        None => error(StatusCode::NOT_FOUND, NO_LABELS),
+    }
+}
+
+async fn label_events(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
+    match sources.labels.tenant(&name) {
+        Some(tenant) => {
+            let events = labels::Events::new(sources.labels.clone(), tenant);
+            // A comment now and then keeps proxies from closing a quiet stream.
+            Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+        }
+        None => error(StatusCode::NOT_FOUND, NO_LABELS),
+    }
+}
+
+const NO_LABELS: &str = "there is no tenant of this name that is told labels";
 
 fn error(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({ "error": message }))).into_response()

@@ -7,6 +7,7 @@
 //! Start reading at [`Config`]; `sections` and `tenants` read the file's tables with the help of `reader`.
 
 mod diagnostic;
+mod labels;
 mod reader;
 mod sections;
 mod tenants;
@@ -23,6 +24,7 @@ use hypervisor::policy;
 use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
 
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
+pub use labels::{Labels, Told, Vnic};
 pub use topology::{Link, Topology};
 
 /// Everything that the operator says.
@@ -44,6 +46,8 @@ pub struct Config {
     pub store: Store,
     /// `[topology]`
     pub topology: Topology,
+    /// `[labels]`
+    pub labels: Labels,
     /// `[[tenants]]`, in the file's order.
     pub tenants: Vec<Tenant>,
 }
@@ -119,6 +123,10 @@ pub struct Tenant {
     pub experimenters: Vec<u32>,
     /// Where the answers to its statistics requests come from.
     pub statistics: Statistics,
+    /// How it is told what is left of links, if at all.
+    pub labels: Option<Told>,
+    /// Its virtual interfaces.
+    pub vnics: Vec<Vnic>,
 }
 
 /// One `[[tenants.flowspace]]`.
@@ -214,6 +222,10 @@ impl Tenant {
             queues: self.queues.clone(),
             experimenters: self.experimenters.clone(),
             statistics: self.statistics,
+            labels: self.labels.and_then(|told| match told {
+                Told::Rest => None,
+                Told::OpenFlow(form) => Some(form),
+            }),
         }
     }
 }

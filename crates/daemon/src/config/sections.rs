@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use super::diagnostic::{Diagnostics, Source};
 use super::reader::{Reader, Table, Value};
 use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{tenants, topology};
+use super::{labels, tenants, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
@@ -43,6 +43,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
             .unwrap_or_default(),
         store: root.get("store", |value| value.table(store)).unwrap_or_default(),
         topology: root.get("topology", |value| value.table(topology::read)).unwrap_or_default(),
+        labels: root.get("labels", |value| value.table(labels::read)).unwrap_or_default(),
         tenants: root.get("tenants", |value| tenants::read(value, has_tls)).unwrap_or_default(),
     };
     root.end();

@@ -8,6 +8,7 @@ use flowspace::{Match, ParseError};
 use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches};
 
 use super::diagnostic::Position;
+use super::labels;
 use super::reader::{Table, Value};
 use super::sections::address;
 use super::{Entry, Tenant};
@@ -38,6 +39,8 @@ fn tenant(
         table.get("flowspace", |value| value.list(|value| value.table(entry).flatten()));
     let limits = table.get("limits", |value| value.table(limits)).unwrap_or_default();
     let statistics = table.get("statistics", statistics);
+    let told = table.get("labels", labels::told);
+    let vnics = table.get("vnics", labels::vnics).unwrap_or_default();
     Some(Tenant {
         name: name?,
         at: table.position(),
@@ -48,6 +51,8 @@ fn tenant(
         queues: limits.queues,
         experimenters: limits.experimenters,
         statistics: statistics.unwrap_or_default(),
+        labels: told,
+        vnics,
     })
 }
 

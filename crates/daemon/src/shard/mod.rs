@@ -25,7 +25,7 @@ mod turn;
 use crate::config::{Keepalive, Reconnect};
 use crate::metrics::Registry;
 use crate::store::{self, ShardStore, Stored};
-use crate::topology::{Frames, Inbox};
+use crate::topology::{Inbox, Orders};
 use channel::{Address, Connection, Established, Event, EventLoop, Listener, Tls, Waker};
 use hypervisor::{LldpKey, Policy, Settings, TenantId};
 use openflow::VersionSet;
@@ -50,6 +50,8 @@ pub struct Snapshot {
     pub keepalive: Keepalive,
     /// Back-off towards controllers.
     pub reconnect: Reconnect,
+    /// Whether changes of tenants' flow tables are told to the topology's thread.
+    pub tracks_flows: bool,
     /// Our identity, for `ssl:` controllers.
     pub tls: Option<Tls>,
 }
@@ -62,8 +64,8 @@ pub enum Command {
     Apply(Snapshot),
     /// News of the store.
     Store(store::Event),
-    /// Frames of the hypervisor's own to be sent.
-    Frames(Frames),
+    /// Link probes to be sent, labels to be told.
+    Topology(Orders),
     /// Are you there?
     Ping(Sender<usize>),
     /// Close everything, then end.
@@ -216,7 +218,7 @@ impl Shard {
             Command::Adopt(switch) => self.load(switch),
             Command::Apply(snapshot) => self.apply(snapshot),
             Command::Store(event) => self.stored(event),
-            Command::Frames(frames) => self.send_frames(&frames),
+            Command::Topology(orders) => self.take_orders(orders),
             Command::Ping(reply) => {
                 // Who asked may have stopped waiting.
                 let _ = reply.send(self.by_dpid.len());

@@ -7,7 +7,7 @@ use super::{Shard, Snapshot};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection, SwitchMetrics, TenantMetrics};
 use crate::store::{Batch, Done, Full, Stored};
-use crate::topology::Frames;
+use crate::topology::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
 use hypervisor::{ControllerIndex, Event, Switch, TenantId};
 use std::collections::HashMap;
@@ -85,7 +85,10 @@ impl Shard {
             now,
         );
         let core = match core {
-            Ok(core) => core,
+            Ok(mut core) => {
+                core.track_flows(self.snapshot.tracks_flows);
+                core
+            }
             Err(error) => {
                 tracing::error!(dpid = %Dpid(features.dpid), %error, "the switch cannot be served");
                 connection.finish();
@@ -134,6 +137,7 @@ impl Shard {
     pub(super) fn pump(&mut self, at: usize) {
         self.take_changes(at);
         self.take_events(at);
+        self.take_flow_changes(at);
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let dpid = session.core.dpid();
         if let Err(reason) = write(session.core.switch_outbox(), &mut session.switch.connection) {
@@ -258,16 +262,33 @@ impl Shard {
         }
     }
 
-    /// Sends the topology's frames as far as their switches are here and take them.
-    pub(super) fn send_frames(&mut self, frames: &Frames) {
+    /// Sends the topology's probes and tells its labels, as far as their switches are here.
+    pub(super) fn take_orders(&mut self, orders: Orders) {
         let now = self.now();
-        for (dpid, port, frame) in &frames.frames {
+        for (dpid, port, frame) in &orders.frames {
             if let Some(&at) = self.by_dpid.get(dpid)
                 && let Some(Some(session)) = self.sessions.get_mut(at)
                 && session.core.send_own_packet_out(*port, frame, now)
             {
                 self.touch(at);
             }
+        }
+        for (dpid, tenant, port, label) in &orders.labels {
+            if let Some(&at) = self.by_dpid.get(dpid)
+                && let Some(Some(session)) = self.sessions.get_mut(at)
+            {
+                session.core.tell_label(*tenant, *port, *label);
+                self.touch(at);
+            }
+        }
+    }
+
+    /// Tells the topology what has changed in tenants' flow tables.
+    fn take_flow_changes(&mut self, at: usize) {
+        let Some(Some(session)) = self.sessions.get_mut(at) else { return };
+        let changes = session.core.take_flow_changes();
+        if !changes.is_empty() {
+            self.topology.flows(session.core.dpid(), session.core.version(), changes);
         }
     }
 
@@ -338,6 +359,7 @@ impl Shard {
             let policy = self.snapshot.policy.clone();
             if let Some(Some(session)) = self.sessions.get_mut(at) {
                 session.core.handle_policy(policy, now);
+                session.core.track_flows(self.snapshot.tracks_flows);
                 self.relink(at);
                 self.touch(at);
             }

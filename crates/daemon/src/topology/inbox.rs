@@ -1,13 +1,15 @@
 //! What shards tell the topology's thread. They never wait for it: what was told last of a port replaces what was told
 //! before, and probes that find no room are dropped and counted, since the next ones follow within a second.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hypervisor::PortState;
+use fabric::TenantId;
+use hypervisor::{FlowChange, FlowEntry, PortState};
+use openflow::Version;
 
-use crate::config;
+use super::Setup;
 
 /// Probes that may wait.
 const PROBES: usize = 4096;
@@ -24,7 +26,7 @@ pub struct News {
     /// Probes, and ports, that found no room.
     pub dropped: u64,
     /// A new configuration.
-    pub config: Option<config::Topology>,
+    pub setup: Option<Setup>,
     /// The thread is to end.
     pub stop: bool,
     is_told: bool,
@@ -37,6 +39,10 @@ pub struct SwitchNews {
     pub is_gone: bool,
     /// Its ports as they are now; `None` is gone.
     pub ports: BTreeMap<u32, Option<PortState>>,
+    /// The version that it speaks, once it told of entries.
+    pub version: Option<Version>,
+    /// Entries of tenants' tables as they are now; `None` is gone. As many as the tables may hold.
+    pub flows: HashMap<(TenantId, u32), Option<FlowEntry>>,
 }
 
 /// Where it is told.
@@ -59,10 +65,20 @@ impl Inbox {
         self.tell(news);
     }
 
+    /// Entries of tenants' tables came, changed or went.
+    pub fn flows(&self, dpid: u64, version: Version, changes: Vec<FlowChange>) {
+        let mut news = self.lock();
+        let switch = news.switches.entry(dpid).or_default();
+        switch.version = Some(version);
+        let changes = changes.into_iter().map(|it| ((it.tenant, it.number), it.entry));
+        switch.flows.extend(changes);
+        self.tell(news);
+    }
+
     /// A switch has gone.
     pub fn gone(&self, dpid: u64) {
         let mut news = self.lock();
-        news.switches.insert(dpid, SwitchNews { is_gone: true, ports: BTreeMap::new() });
+        news.switches.insert(dpid, SwitchNews { is_gone: true, ..SwitchNews::default() });
         self.tell(news);
     }
 
@@ -78,9 +94,9 @@ impl Inbox {
     }
 
     /// Another configuration.
-    pub fn configure(&self, config: config::Topology) {
+    pub fn configure(&self, setup: Setup) {
         let mut news = self.lock();
-        news.config = Some(config);
+        news.setup = Some(setup);
         self.tell(news);
     }
 

@@ -152,7 +152,7 @@ impl Switch {
         }
     }
 
-    fn tell_port(&mut self, tenant: TenantIndex, wire: &[u8], reason: u8) {
+    pub(crate) fn tell_port(&mut self, tenant: TenantIndex, wire: &[u8], reason: u8) {
         let version = self.version;
         self.notify(tenant, Asynchronous::PortStatus(reason), |out| {
             write_port_status(version, reason, wire, out)

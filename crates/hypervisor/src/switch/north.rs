@@ -16,6 +16,8 @@ pub(crate) enum Asynchronous {
     PacketIn(u8),
     PortStatus(u8),
     FlowRemoved(u8),
+    /// A link's label, in a message of our own.
+    Label,
 }
 
 impl Asynchronous {
@@ -25,6 +27,7 @@ impl Asynchronous {
             Asynchronous::PacketIn(_) => 10,
             Asynchronous::FlowRemoved(_) => 11,
             Asynchronous::PortStatus(_) => 12,
+            Asynchronous::Label => 4,
         }
     }
 
@@ -34,6 +37,8 @@ impl Asynchronous {
             Asynchronous::PacketIn(reason) => (packet_in, reason),
             Asynchronous::PortStatus(reason) => (port_status, reason),
             Asynchronous::FlowRemoved(reason) => (flow_removed, reason),
+            // Who wants to hear that a port was modified.
+            Asynchronous::Label => (port_status, 2),
         };
         AsyncConfig::wants(masks, controller.role, reason)
     }
@@ -203,6 +208,7 @@ impl Switch {
         };
         let index = self.controllers.insert(controller)?;
         self.tenants[at.0 as usize].controllers.push(index);
+        self.greet_with_labels(index, at);
         Some(index)
     }
 

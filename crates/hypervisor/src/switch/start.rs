@@ -137,6 +137,7 @@ impl Switch {
             counters: Default::default(),
             scratch: Vec::new(),
             expects_probes: false,
+            tracks_flows: false,
             used: Default::default(),
             own: Vec::new(),
             fields: v13::MatchBuf::new(),
@@ -180,7 +181,12 @@ impl Switch {
             Some(network) => network.wires.clone(),
             None => {
                 let seen = |port: &&u32| self.view.sees_port(tenant, **port);
-                let described = |port: &u32| Some((*port, self.ports.get(port)?.wire.clone()));
+                let described = |port: &u32| {
+                    Some((
+                        *port,
+                        self.with_label(tenant, *port, self.ports.get(port)?.wire.clone()),
+                    ))
+                };
                 self.ports.keys().filter(seen).filter_map(described).collect()
             }
         }
@@ -278,7 +284,9 @@ impl Switch {
                 Some(at) => self.tenants[at.0 as usize].configure(tenant),
                 None => {
                     let at = TenantIndex(self.tenants.len() as u32);
-                    self.tenants.push(Tenant::new(tenant));
+                    let mut state = Tenant::new(tenant);
+                    state.flows.track(self.tracks_flows);
+                    self.tenants.push(state);
                     self.by_id.insert(tenant.id, at);
                 }
             }
@@ -325,6 +333,8 @@ impl Tenant {
             queues: Vec::new(),
             experimenters: Vec::new(),
             statistics: tenant.statistics,
+            labels: tenant.labels,
+            port_labels: Default::default(),
             weight: tenant.weight,
             network: None,
             controllers: Vec::new(),
@@ -356,6 +366,7 @@ impl Tenant {
         self.queues.clone_from(&tenant.queues);
         self.experimenters.clone_from(&tenant.experimenters);
         self.statistics = tenant.statistics;
+        self.labels = tenant.labels;
         self.weight = tenant.weight;
     }
 }

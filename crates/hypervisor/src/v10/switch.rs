@@ -8,20 +8,15 @@ use crate::time::Instant;
 use flowspace::port_from_v10;
 use openflow::error::v10 as code;
 use openflow::v10::{
-    Capabilities, ConfigFlags, FeaturesReply, Message, PacketQueue, PhyPort, QueueGetConfigReply,
+    Capabilities, ConfigFlags, FeaturesReply, Message, PacketQueue, QueueGetConfigReply,
     QueueGetConfigRequest, SupportedActions, SwitchConfig, Vendor,
 };
-use openflow::{ErrorCode, Header, List, ListBuf};
+use openflow::{ErrorCode, Header, List, ListBuf, TooLong};
 
 impl Switch {
     /// The switch with the tenant's ports, one table, and without what the tenant may not do.
     pub(crate) fn features_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
-        let mut ports = ListBuf::<PhyPort>::new();
-        for wire in self.described_ports(request.tenant).values() {
-            if let Ok(port) = PhyPort::parse(wire) {
-                ports.push(port);
-            }
-        }
+        let ports = self.described_ports(request.tenant);
         let tenant = &self.tenants[request.tenant.0 as usize];
         let mut actions = SupportedActions(self.features.actions);
         if tenant.queues.is_empty() || tenant.network.is_some() {
@@ -36,9 +31,18 @@ impl Switch {
                 capabilities: Capabilities(switch.features.capabilities)
                     .without(Capabilities::STP | Capabilities::IP_REASM),
                 actions,
-                ports: ports.as_list(),
+                ports: List::EMPTY,
             }
-            .write_message(request.header.xid, out)
+            .write_message(request.header.xid, out)?;
+            // As they are: with labels they are longer than the specification has them.
+            for wire in ports.values() {
+                out.extend_from_slice(wire);
+            }
+            if out.len() > usize::from(u16::MAX) {
+                return Err(TooLong { length: out.len() });
+            }
+            crate::switch::set_length(out);
+            Ok(())
         });
         Ok(())
     }

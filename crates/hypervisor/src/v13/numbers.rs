@@ -305,6 +305,9 @@ impl Switch {
             Kind::Meter => (&mut state.meters, &mut self.used.meters),
             _ => (&mut state.groups, &mut self.used.groups),
         };
+        if kind == Kind::Group {
+            state.flows.touch_all();
+        }
         match numbered {
             Some(numbered) => {
                 let mut bytes = numbered.physical.to_be_bytes().to_vec();

@@ -4,7 +4,7 @@ use super::unreadable;
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::queue::Class;
-use crate::switch::{Asynchronous, Port as Known, Request, Switch};
+use crate::switch::{Port as Known, Request, Switch};
 use crate::tenant::{AsyncConfig as Wanted, Role as Held};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -65,14 +65,14 @@ impl Switch {
     pub(crate) fn port_status_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let status = PortStatus::parse(body).map_err(unreadable)?;
         let (number, port) = known(&status.desc);
+        let described = port.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
             let is_slice = self.tenants[at].network.is_none();
             if is_slice && self.view.sees_port(tenant, number) {
-                self.notify(tenant, Asynchronous::PortStatus(status.reason.0), |out| {
-                    status.write_message(0, out)
-                });
+                let wire = self.with_label(tenant, number, described.wire.clone());
+                self.tell_port(tenant, &wire, status.reason.0);
             }
         }
         Ok(())

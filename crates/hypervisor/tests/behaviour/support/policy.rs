@@ -42,6 +42,7 @@ fn new_tenant(id: u16, name: &str) -> Tenant {
         queues: Vec::new(),
         experimenters: Vec::new(),
         statistics: Statistics::Passthrough,
+        labels: None,
     }
 }
 

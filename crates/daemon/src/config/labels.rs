@@ -1,0 +1,163 @@
+//! `[labels]`, and what tenants say of labels and of their virtual interfaces.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fabric::{Bandwidth, MacAddress, PortId};
+use hypervisor::policy::LabelForm;
+
+use super::diagnostic::Position;
+use super::reader::{Table, Value};
+use super::topology::bandwidth;
+
+/// Virtual interfaces of one tenant: flows between all pairs of them are followed.
+const MOST_VNICS: usize = 512;
+
+/// `[labels]`: how all tenants are told what is left of links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// A change smaller than this is not told. Default 1 kbit/s.
+    pub hysteresis: Bandwidth,
+    /// The shortest time between two labels of the same link. Default 100 ms.
+    pub minimum_interval: Duration,
+    /// Labels are multiples of this, rounded down. Default 0: exact.
+    pub step: Bandwidth,
+    /// A label is off by at most this much before it is rounded. Default 0.
+    pub noise: Bandwidth,
+    /// Labels per second that a tenant is told of at most, all links together. Default 100.
+    pub notices: u32,
+}
+
+impl Default for Labels {
+    fn default() -> Labels {
+        Labels {
+            hysteresis: Bandwidth::from_kilobits_per_second(1),
+            minimum_interval: Duration::from_millis(100),
+            step: Bandwidth::ZERO,
+            noise: Bandwidth::ZERO,
+            notices: 100,
+        }
+    }
+}
+
+/// What a tenant asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// By REST and server-sent events alone.
+    Rest,
+    /// On its OpenFlow connections too.
+    OpenFlow(LabelForm),
+}
+
+/// One `[[tenants.vnics]]`: a virtual interface and the bandwidth that was bought for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vnic {
+    /// Where it stands in the file.
+    pub at: Position,
+    /// Where its packets come in and go out.
+    pub port: PortId,
+    /// Its hardware address.
+    pub mac: MacAddress,
+    /// Its IPv4 address, as a number.
+    pub ip: Option<u32>,
+    /// The VLAN that its packets bear where they come in; 0 is none.
+    pub vlan: Option<u16>,
+    /// What it may send, and receive.
+    pub bandwidth: Bandwidth,
+}
+
+pub(super) fn read(table: &mut Table<'_, '_>) -> Labels {
+    let default = Labels::default();
+    let any = |value: &Value<'_, '_>| value.parsed::<Bandwidth>();
+    let longest = Duration::from_secs(3600);
+    let interval = table.get("minimum_interval", |v| v.duration(Duration::ZERO..=longest));
+    Labels {
+        hysteresis: table.get("hysteresis", any).unwrap_or(default.hysteresis),
+        minimum_interval: interval.unwrap_or(default.minimum_interval),
+        step: table.get("step", any).unwrap_or(default.step),
+        noise: table.get("noise", any).unwrap_or(default.noise),
+        notices: table
+            .get("notices", |value| value.integer(1..=100_000))
+            .map_or(default.notices, |number| number as u32),
+    }
+}
+
+pub(super) fn told(value: &Value<'_, '_>) -> Option<Told> {
+    value.choice(&[
+        ("of10", Told::OpenFlow(LabelForm::OpenFlow10)),
+        ("of13", Told::OpenFlow(LabelForm::OpenFlow13)),
+        ("experimenter", Told::OpenFlow(LabelForm::Experimenter)),
+        ("rest", Told::Rest),
+    ])
+}
+
+pub(super) fn vnics(value: &Value<'_, '_>) -> Option<Vec<Vnic>> {
+    let mut macs = BTreeMap::new();
+    let vnics = value.list(|value| value.table(|table| vnic(table, &mut macs)).flatten())?;
+    if vnics.len() > MOST_VNICS {
+        return value.refuse(format!("more than {MOST_VNICS} virtual interfaces"), None);
+    }
+    Some(vnics)
+}
+
+fn vnic(table: &mut Table<'_, '_>, macs: &mut BTreeMap<MacAddress, Position>) -> Option<Vnic> {
+    let port = table.require("port", "\"00:00:00:00:00:00:00:01 port 1\"", Value::parsed::<PortId>);
+    let mac = table.require("mac", "\"02:00:00:00:00:01\"", |value| {
+        let mac = value.parsed::<MacAddress>()?;
+        if let Some(first) = macs.get(&mac) {
+            let help = format!("it stands in line {} already", first.line);
+            return value
+                .refuse(format!("two virtual interfaces have the address {mac}"), Some(help));
+        }
+        macs.insert(mac, value.position());
+        Some(mac)
+    });
+    let bandwidth = table.require("bandwidth", "\"1Gbit\"", bandwidth);
+    let ip = table.get("ip", Value::parsed::<std::net::Ipv4Addr>).map(u32::from);
+    let vlan = table.get("vlan", |value| value.integer(0..=4094)).map(|vlan| vlan as u16);
+    Some(Vnic { at: table.position(), port: port?, mac: mac?, ip, vlan, bandwidth: bandwidth? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_read() {
+        let text = "[labels]\nhysteresis = \"1Mbit\"\nnotices = 7\n[[tenants]]\nname = \"red\"\nlabels = \"of13\"\n\
+                    [[tenants.vnics]]\nport = \"1 port 1\"\nmac = \"02:00:00:00:00:01\"\nip = \"10.0.0.1\"\n\
+                    vlan = 7\nbandwidth = \"8Mbit\"";
+        let config = Config::parse("weir.toml", text).unwrap();
+        assert_eq!(config.labels.hysteresis, Bandwidth::from_megabits_per_second(1));
+        assert_eq!((config.labels.notices, config.labels.step), (7, Bandwidth::ZERO));
+        let tenant = &config.tenants[0];
+        assert_eq!(tenant.labels, Some(Told::OpenFlow(LabelForm::OpenFlow13)));
+        assert_eq!(tenant.vnics[0].ip, Some(0x0a00_0001));
+        assert_eq!((tenant.vnics[0].vlan, tenant.vnics.len()), (Some(7), 1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let vnic = "port = \"1 port 1\"\nmac = \"02:00:00:00:00:01\"\nbandwidth = \"1Mbit\"\n";
+        let twice = format!("{vnic}[[tenants.vnics]]\n{vnic}");
+        for (text, message) in [
+            ("labels = \"of12\"".to_owned(), "unknown value \"of12\""),
+            (
+                format!("[[tenants.vnics]]\n{}", vnic.replace("1Mbit", "0bit")),
+                "a bandwidth of nothing",
+            ),
+            (
+                format!("[[tenants.vnics]]\n{}", vnic.replace("02:", "03:")),
+                "expected a host's MAC address",
+            ),
+            (format!("[[tenants.vnics]]\n{vnic}vlan = 4095"), "4095 is out of range"),
+            (format!("[[tenants.vnics]]\n{vnic}ip = \"10\""), "invalid IPv4 address"),
+            (format!("[[tenants.vnics]]\n{twice}"), "two virtual interfaces have the address"),
+        ] {
+            let text = format!("[[tenants]]\nname = \"red\"\n{text}");
+            let errors = Config::parse("weir.toml", &text).unwrap_err();
+            assert!(errors.iter().any(|error| error.message.contains(message)), "{text}: {errors}");
+        }
+    }
+}

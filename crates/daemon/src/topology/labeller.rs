@@ -1,0 +1,261 @@
+//! Which label is told whom, and when: subscriptions, and a bound on how much each tenant is told.
+//!
+//! [`fabric::labels`] decides what is worth telling of a link. What it gives passes a token bucket per tenant; what finds
+//! no token waits, one label per link, the newest, until there is one. So a tenant whose controller chokes on
+//! PORT_STATUS gets at most `[labels] notices` per second, and what it gets last is what is true.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fabric::labels::{Labels, Notice, Privacy, Settings};
+use fabric::usage::Usage;
+use fabric::{Duration, Instant, LinkId, Network, TenantId};
+
+use crate::config;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Who is told, and what waits.
+pub(super) struct Labeller {
+    labels: Labels,
+    /// By tenant: the links that it is told of.
+    subscribed: BTreeMap<TenantId, BTreeSet<LinkId>>,
+    buckets: BTreeMap<TenantId, Bucket>,
+    notices: u32,
+    told: u64,
+    replaced: u64,
+}
+
+/// One tenant's tokens, and what waits for one.
+#[derive(Default)]
+struct Bucket {
+    /// In notices times a second in nanoseconds, so that no rounding loses any.
+    tokens: u64,
+    filled: Instant,
+    /// In the order of their coming.
+    line: BTreeMap<u64, LinkId>,
+    waiting: BTreeMap<LinkId, (u64, Notice)>,
+    next: u64,
+}
+
+impl Labeller {
+    /// Nobody is told anything yet.
+    pub(super) fn new(config: &config::Labels, seed: [u8; 16]) -> Labeller {
+        let nanos = u64::try_from(config.minimum_interval.as_nanos()).unwrap_or(u64::MAX);
+        let settings = Settings {
+            hysteresis: config.hysteresis,
+            minimum_interval: Duration(nanos),
+            privacy: Privacy { step: config.step, noise: config.noise, seed },
+        };
+        Labeller {
+            labels: Labels::new(settings),
+            subscribed: BTreeMap::new(),
+            buckets: BTreeMap::new(),
+            notices: config.notices,
+            told: 0,
+            replaced: 0,
+        }
+    }
+
+    /// From now on the tenant is told of these links, and of no others.
+    pub(super) fn subscribe(&mut self, tenant: TenantId, links: BTreeSet<LinkId>, now: Instant) {
+        let before = self.subscribed.remove(&tenant).unwrap_or_default();
+        for link in before.difference(&links) {
+            self.forget(tenant, *link);
+        }
+        for link in links.difference(&before) {
+            self.labels.subscribe(tenant, *link, now);
+        }
+        if links.is_empty() {
+            self.buckets.remove(&tenant);
+        } else {
+            self.subscribed.insert(tenant, links);
+        }
+    }
+
+    /// Everybody is told anew of these links, whatever they were told: their switch has forgotten it.
+    pub(super) fn repeat(&mut self, links: &BTreeSet<LinkId>, now: Instant) {
+        let tenants: Vec<(TenantId, Vec<LinkId>)> = self
+            .subscribed
+            .iter()
+            .map(|(tenant, own)| (*tenant, own.intersection(links).copied().collect()))
+            .collect();
+        for (tenant, links) in tenants {
+            for link in links {
+                self.forget(tenant, link);
+                self.labels.subscribe(tenant, link, now);
+            }
+        }
+    }
+
+    /// These links' loads, capacities or states have changed.
+    pub(super) fn touch(&mut self, links: impl IntoIterator<Item = LinkId>, now: Instant) {
+        self.labels.touch(links, now);
+    }
+
+    /// What is to be told now.
+    pub(super) fn poll(&mut self, network: &Network, usage: &Usage, now: Instant) -> Vec<Notice> {
+        for notice in self.labels.poll(network, usage, now) {
+            let bucket = self.buckets.entry(notice.tenant).or_insert_with(|| Bucket {
+                tokens: u64::from(self.notices) * SECOND,
+                filled: now,
+                ..Bucket::default()
+            });
+            self.replaced += u64::from(bucket.put(notice));
+        }
+        let mut told = Vec::new();
+        for bucket in self.buckets.values_mut() {
+            bucket.fill(self.notices, now);
+            told.extend(std::iter::from_fn(|| bucket.take()));
+        }
+        self.told += told.len() as u64;
+        told
+    }
+
+    /// When [`poll`](Labeller::poll) is next worth calling.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        let waiting = self.buckets.values().filter(|bucket| !bucket.line.is_empty());
+        let tokens = waiting.map(|bucket| {
+            let missing = SECOND.saturating_sub(bucket.tokens);
+            bucket.filled + Duration(missing.div_ceil(u64::from(self.notices.max(1))))
+        });
+        tokens.chain(self.labels.next_due()).min()
+    }
+
+    /// Labels told, and labels that a newer one replaced before they were.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.told, self.replaced)
+    }
+
+    fn forget(&mut self, tenant: TenantId, link: LinkId) {
+        self.labels.unsubscribe(tenant, link);
+        if let Some(bucket) = self.buckets.get_mut(&tenant)
+            && let Some((place, _)) = bucket.waiting.remove(&link)
+        {
+            bucket.line.remove(&place);
+        }
+    }
+}
+
+impl Bucket {
+    /// Puts a notice in line; an older one of the same link gives its place. Whether there was one.
+    fn put(&mut self, notice: Notice) -> bool {
+        if let Some((_, waiting)) = self.waiting.get_mut(&notice.link) {
+            *waiting = notice;
+            return true;
+        }
+        self.line.insert(self.next, notice.link);
+        self.waiting.insert(notice.link, (self.next, notice));
+        self.next += 1;
+        false
+    }
+
+    fn fill(&mut self, notices: u32, now: Instant) {
+        let most = u64::from(notices) * SECOND;
+        // A clock that jumps ahead fills it, and no more.
+        let passed = (now - self.filled).0.saturating_mul(u64::from(notices));
+        self.tokens = self.tokens.saturating_add(passed).min(most);
+        self.filled = now;
+    }
+
+    fn take(&mut self) -> Option<Notice> {
+        if self.tokens < SECOND {
+            return None;
+        }
+        let (_, link) = self.line.pop_first()?;
+        self.tokens -= SECOND;
+        self.waiting.remove(&link).map(|(_, notice)| notice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::usage::{Flow, FlowId};
+    use fabric::{Bandwidth, Dpid, PortId};
+
+    const RED: TenantId = TenantId(1);
+    const BLUE: TenantId = TenantId(2);
+
+    fn mbit(number: u64) -> Bandwidth {
+        Bandwidth::from_megabits_per_second(number)
+    }
+
+    fn millis(number: u64) -> Instant {
+        Instant(number * 1_000_000)
+    }
+
+    /// Two switches and as many wires of 10 Mbit between them.
+    fn network(wires: u32) -> (Network, Vec<LinkId>) {
+        let mut network = Network::default();
+        let mut links = Vec::new();
+        for dpid in [1, 2] {
+            network.add_switch(Dpid(dpid)).unwrap();
+        }
+        for number in 1..=wires {
+            let ports =
+                [1, 2].map(|dpid| format!("{dpid} port {number}").parse::<PortId>().unwrap());
+            for port in ports {
+                network.add_port(port).unwrap();
+            }
+            links.push(network.connect(ports[0], ports[1], mbit(10), Duration(0)).unwrap().0);
+        }
+        (network, links)
+    }
+
+    fn labels(notices: Vec<Notice>) -> Vec<(u16, u64)> {
+        notices.iter().map(|n| (n.tenant.0, n.label.bits_per_second() / 1_000_000)).collect()
+    }
+
+    #[test]
+    fn of_many_changes_the_newest_is_told_and_no_more_than_the_bound() {
+        let (network, links) = network(1);
+        let config = config::Labels {
+            minimum_interval: std::time::Duration::ZERO,
+            notices: 2,
+            ..config::Labels::default()
+        };
+        let mut labeller = Labeller::new(&config, [0; 16]);
+        let mut usage = Usage::default();
+        labeller.subscribe(RED, links.iter().copied().collect(), millis(0));
+        assert_eq!(labels(labeller.poll(&network, &usage, millis(0))), [(1, 10)]);
+        let flow = Flow { tenant: BLUE, rate: mbit(1), links: links.clone().into() };
+        usage.add(&network, FlowId(1), flow).unwrap();
+        let mut told = Vec::new();
+        // A change each millisecond for more than a second: 1, 2, ... 9, 1, 2, ...
+        for step in 1..=1_050 {
+            usage.set_rate(&network, FlowId(1), mbit(1 + step % 9)).unwrap();
+            labeller.touch(usage.take_touched(), millis(step));
+            told.extend(labels(labeller.poll(&network, &usage, millis(step))));
+        }
+        assert_eq!(told.len(), 3, "one that was left, and two a second: {told:?}");
+        // When there is a token again, what is told is what is true.
+        let due = labeller.next_due().unwrap();
+        let last = labels(labeller.poll(&network, &usage, due));
+        assert_eq!(last, [(1, 10 - (1 + 1_050 % 9))]);
+        assert!(labeller.next_due().is_none());
+        assert_eq!(labeller.counts().0, 5);
+    }
+
+    #[test]
+    fn one_who_is_told_much_takes_nothing_from_others() {
+        let (network, links) = network(8);
+        let config = config::Labels { notices: 4, ..config::Labels::default() };
+        let mut labeller = Labeller::new(&config, [0; 16]);
+        let usage = Usage::default();
+        labeller.subscribe(RED, links.iter().copied().collect(), millis(0));
+        labeller.subscribe(BLUE, links[..1].iter().copied().collect(), millis(0));
+        let first = labels(labeller.poll(&network, &usage, millis(0)));
+        assert_eq!(first.iter().filter(|(tenant, _)| *tenant == 1).count(), 4);
+        assert_eq!(first.iter().filter(|(tenant, _)| *tenant == 2).count(), 1);
+        assert_eq!(labeller.next_due(), Some(millis(250)));
+        let later: usize =
+            (1..=4).map(|step| labeller.poll(&network, &usage, millis(step * 250)).len()).sum();
+        assert_eq!((later, labeller.next_due()), (4, None));
+        // A switch that came back has forgotten, so all of it is told anew.
+        labeller.repeat(&links[..2].iter().copied().collect(), millis(5_000));
+        assert_eq!(labeller.poll(&network, &usage, millis(5_000)).len(), 3);
+        labeller.subscribe(RED, BTreeSet::new(), millis(6_000));
+        labeller.repeat(&links.iter().copied().collect(), millis(6_000));
+        assert_eq!(labels(labeller.poll(&network, &usage, millis(6_000))), [(2, 10)]);
+    }
+}

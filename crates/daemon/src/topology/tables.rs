@@ -1,0 +1,110 @@
+//! One tenant's flow entries on one switch, found by the packets that they take.
+
+use std::collections::HashMap;
+
+use flowspace::{Field, Match};
+use hypervisor::FlowEntry;
+
+/// The entries, by number and by what most tells them apart.
+#[derive(Default)]
+pub(super) struct Tables {
+    entries: HashMap<u32, FlowEntry>,
+    buckets: HashMap<Bucket, Vec<u32>>,
+    /// How many entries are told apart by IP addresses.
+    by_address: usize,
+}
+
+/// The fields by which an entry is found; each entry is in one bucket.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Bucket {
+    /// IPv4 source and destination.
+    Addresses(u128, u128),
+    /// IPv4 destination alone.
+    Address(u128),
+    /// Ethernet source and destination.
+    Stations(u128, u128),
+    /// Ethernet destination alone.
+    Station(u128),
+    Others,
+}
+
+impl Bucket {
+    fn of(match_: &Match) -> Bucket {
+        let exact = |field| match_.exact_value(field);
+        match (exact(Field::NwSrc), exact(Field::NwDst), exact(Field::DlSrc), exact(Field::DlDst)) {
+            (Some(from), Some(to), ..) => Bucket::Addresses(from, to),
+            (None, Some(to), ..) => Bucket::Address(to),
+            (_, None, Some(from), Some(to)) => Bucket::Stations(from, to),
+            (_, None, None, Some(to)) => Bucket::Station(to),
+            _ => Bucket::Others,
+        }
+    }
+
+    fn is_by_address(self) -> bool {
+        matches!(self, Bucket::Addresses(..) | Bucket::Address(_))
+    }
+}
+
+impl Tables {
+    /// Puts an entry in, or takes it out; what was there before.
+    pub(super) fn set(&mut self, number: u32, entry: Option<FlowEntry>) -> Option<FlowEntry> {
+        let before = self.entries.remove(&number);
+        if let Some(before) = &before {
+            let bucket = Bucket::of(&before.match_);
+            self.by_address -= usize::from(bucket.is_by_address());
+            if let Some(numbers) = self.buckets.get_mut(&bucket) {
+                numbers.retain(|other| *other != number);
+                if numbers.is_empty() {
+                    self.buckets.remove(&bucket);
+                }
+            }
+        }
+        if let Some(entry) = entry {
+            let bucket = Bucket::of(&entry.match_);
+            self.by_address += usize::from(bucket.is_by_address());
+            self.buckets.entry(bucket).or_default().push(number);
+            self.entries.insert(number, entry);
+        }
+        before
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The entries of a table that take any of these packets, which have one Ethernet source and destination; the one
+    /// that is looked at first in front.
+    pub(super) fn taking(&self, table: u8, packets: &Match) -> Vec<&FlowEntry> {
+        let exact = |field| packets.exact_value(field);
+        let (from, to) = (exact(Field::NwSrc), exact(Field::NwDst));
+        let stations = exact(Field::DlSrc).zip(exact(Field::DlDst));
+        let mut found: Vec<(u32, &FlowEntry)> = match (from, to, stations) {
+            (Some(from), Some(to), Some((source, target))) => {
+                let buckets = [
+                    Bucket::Addresses(from, to),
+                    Bucket::Address(to),
+                    Bucket::Stations(source, target),
+                    Bucket::Station(target),
+                    Bucket::Others,
+                ];
+                self.of_buckets(&buckets)
+            }
+            (_, _, Some((source, target))) if self.by_address == 0 => self.of_buckets(&[
+                Bucket::Stations(source, target),
+                Bucket::Station(target),
+                Bucket::Others,
+            ]),
+            // Nothing rules any of them out.
+            _ => self.entries.iter().map(|(number, entry)| (*number, entry)).collect(),
+        };
+        found.retain(|(_, entry)| entry.table == table && entry.match_.overlaps(packets));
+        found.sort_by_key(|(number, entry)| (std::cmp::Reverse(entry.priority), *number));
+        found.into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    fn of_buckets(&self, buckets: &[Bucket]) -> Vec<(u32, &FlowEntry)> {
+        let numbers = buckets.iter().filter_map(|bucket| self.buckets.get(bucket)).flatten();
+        numbers.filter_map(|number| Some((*number, self.entries.get(number)?))).collect()
+    }
+}

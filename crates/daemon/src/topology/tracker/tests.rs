@@ -1,0 +1,344 @@
+use super::*;
+use fabric::{Bandwidth, Duration, End};
+use hypervisor::FlowEntry;
+use openflow::{ListBuf, v10, v13};
+use proptest::prelude::*;
+
+const RED: TenantId = TenantId(1);
+const BLUE: TenantId = TenantId(2);
+
+fn port(text: &str) -> PortId {
+    text.parse().unwrap()
+}
+
+fn mbit(number: u64) -> Bandwidth {
+    Bandwidth::from_megabits_per_second(number)
+}
+
+/// The paper's figure 1: leaves 3 and 4, spines 1 and 2; at each leaf ports 1 to 3 have hosts, 4 leads to spine 1 and 5
+/// to spine 2; at the spines port 1 leads to leaf 3 and 2 to leaf 4. All 10 Mbit/s.
+fn isolation() -> Network {
+    let mut network = Network::default();
+    for dpid in 1..=4 {
+        network.add_switch(Dpid(dpid)).unwrap();
+        for number in 1..=5 {
+            network.add_port(port(&format!("{dpid} port {number}"))).unwrap();
+        }
+    }
+    for (leaf, at_spine) in [(3, 1), (4, 2)] {
+        for (spine, at_leaf) in [(1, 4), (2, 5)] {
+            let ends = [format!("{leaf} port {at_leaf}"), format!("{spine} port {at_spine}")];
+            let [a, b] = ends.map(|end| port(&end));
+            network.connect(a, b, mbit(10), Duration(0)).unwrap();
+        }
+    }
+    network
+}
+
+fn vnic(at: &str, last: u8, bandwidth: u64) -> config::Vnic {
+    config::Vnic {
+        at: config::Position::default(),
+        port: port(at),
+        mac: fabric::MacAddress::new([2, 0, 0, 0, 0, last]).unwrap(),
+        ip: Some(0x0a00_0000 + u32::from(last)),
+        vlan: None,
+        bandwidth: mbit(bandwidth),
+    }
+}
+
+/// Red has A (1) and B (2) with 8 Mbit/s, blue has C (3), D (4) with 2 and E (5), F (6) with 10.
+fn vnics() -> [(TenantId, Vec<config::Vnic>); 2] {
+    [
+        (RED, vec![vnic("3 port 1", 1, 8), vnic("4 port 1", 2, 8)]),
+        (
+            BLUE,
+            vec![
+                vnic("3 port 2", 3, 2),
+                vnic("4 port 2", 4, 2),
+                vnic("3 port 3", 5, 10),
+                vnic("4 port 3", 6, 10),
+            ],
+        ),
+    ]
+}
+
+fn tracker() -> Tracker {
+    let mut tracker = Tracker::default();
+    configure(&mut tracker);
+    tracker
+}
+
+fn configure(tracker: &mut Tracker) {
+    let vnics = vnics();
+    tracker.configure(vnics.iter().map(|(tenant, own)| (*tenant, own.as_slice())));
+}
+
+fn everywhere(_: TenantId, _: PortId) -> bool {
+    true
+}
+
+fn send_to(number: u16) -> Box<[u8]> {
+    let mut actions = ListBuf::<v10::Action<'_>>::new();
+    actions.push(v10::Action::Output { port: v10::PortNo(number), max_len: 0 });
+    actions.as_list().as_bytes().into()
+}
+
+fn entry(priority: u16, match_: &str, actions: Box<[u8]>) -> Option<FlowEntry> {
+    let match_ = match_.parse().unwrap();
+    Some(FlowEntry { table: 0, priority, match_, actions, groups: Vec::new() })
+}
+
+fn change(
+    tracker: &mut Tracker,
+    dpid: u64,
+    tenant: TenantId,
+    number: u32,
+    entry: Option<FlowEntry>,
+) {
+    let changes = vec![FlowChange { tenant, number, entry }];
+    tracker.handle_changes(Dpid(dpid), Version::V1_0, changes);
+}
+
+/// A path from a leaf's host to the other leaf's by a spine, as entries on three switches.
+fn lead(tracker: &mut Tracker, tenant: TenantId, ends: (u8, u8), spine: u16, out: u16) {
+    let match_ = format!("ip,nw_src=10.0.0.{},nw_dst=10.0.0.{}", ends.0, ends.1);
+    let number = u32::from(ends.0) * 100 + u32::from(ends.1);
+    for (dpid, port) in [(3, 3 + spine), (u64::from(spine), 2), (4, out)] {
+        change(tracker, dpid, tenant, number, entry(10, &match_, send_to(port)));
+    }
+}
+
+fn label(tracker: &Tracker, network: &Network, from: &str, tenant: TenantId) -> u64 {
+    let link = network.link_from(port(from)).unwrap();
+    tracker.usage().label(network, link, tenant).bits_per_second() / 1_000_000
+}
+
+#[test]
+fn the_papers_example_is_labelled_as_in_its_figure_2() {
+    let (mut tracker, mut network) = (tracker(), isolation());
+    lead(&mut tracker, RED, (1, 2), 1, 1);
+    tracker.settle(&network, &everywhere);
+    // A to B: blue sees 2 left by way of spine 1 and all by way of spine 2; red sees all of both.
+    for (from, blue, red) in [("3 port 4", 2, 10), ("1 port 2", 2, 10), ("3 port 5", 10, 10)] {
+        assert_eq!(label(&tracker, &network, from, BLUE), blue, "{from}");
+        assert_eq!(label(&tracker, &network, from, RED), red, "{from}");
+    }
+    lead(&mut tracker, BLUE, (5, 6), 2, 3);
+    lead(&mut tracker, BLUE, (3, 4), 1, 2);
+    tracker.settle(&network, &everywhere);
+    for (from, blue, red) in [("3 port 4", 2, 8), ("3 port 5", 10, 0)] {
+        assert_eq!(label(&tracker, &network, from, BLUE), blue, "{from}");
+        assert_eq!(label(&tracker, &network, from, RED), red, "{from}");
+    }
+    assert_eq!(tracker.counts(), (3, 0));
+
+    // A link that goes while labelled has nothing left, and what crossed it is lost on its way.
+    let links = network.set_port_up(port("1 port 2"), false).unwrap();
+    tracker.handle_links(&network, &links);
+    tracker.settle(&network, &everywhere);
+    assert_eq!(label(&tracker, &network, "1 port 2", BLUE), 0);
+    assert_eq!(tracker.counts(), (3, 2));
+    let links = network.unplug(port("1 port 2")).unwrap();
+    tracker.handle_links(&network, &links);
+    tracker.settle(&network, &everywhere);
+
+    // Entries that go take their flows along.
+    for dpid in [3, 1, 4] {
+        change(&mut tracker, dpid, RED, 102, None);
+    }
+    tracker.settle(&network, &everywhere);
+    assert_eq!(label(&tracker, &network, "3 port 4", BLUE), 10);
+    assert_eq!(tracker.counts(), (2, 1));
+    tracker.handle_switch_gone(Dpid(3));
+    tracker.settle(&network, &everywhere);
+    assert_eq!(tracker.counts(), (0, 0));
+}
+
+#[test]
+fn receivers_are_shared_and_entries_of_one_pair_share_their_sender() {
+    let (mut tracker, network) = (tracker(), isolation());
+    // C and E both send to F, which takes 10: shares of 2 and 10 in 12.
+    lead(&mut tracker, BLUE, (3, 6), 1, 3);
+    lead(&mut tracker, BLUE, (5, 6), 2, 3);
+    tracker.settle(&network, &everywhere);
+    let used = |tracker: &Tracker, from: &str| {
+        tracker.usage().total(network.link_from(port(from)).unwrap()).bits_per_second()
+    };
+    assert_eq!(used(&tracker, "3 port 4"), 1_666_666);
+    assert_eq!(used(&tracker, "3 port 5"), 8_333_333);
+    // A finer entry at the first switch makes another flow of the same pair, by the other spine.
+    let match_ = "tcp,nw_src=10.0.0.5,nw_dst=10.0.0.6,tp_dst=80";
+    change(&mut tracker, 3, BLUE, 7, entry(20, match_, send_to(4)));
+    for (dpid, out) in [(1, 2), (4, 3)] {
+        change(&mut tracker, dpid, BLUE, 8, entry(20, match_, send_to(out)));
+    }
+    tracker.settle(&network, &everywhere);
+    assert_eq!(tracker.counts(), (3, 0));
+    assert_eq!(used(&tracker, "3 port 4") / 10, (1_666_666 + 4_166_666) / 10);
+}
+
+#[test]
+fn floods_groups_tables_and_loops_are_followed() {
+    let network = isolation();
+    let flood = send_to(0xfffb);
+    let mut tracker = tracker();
+    for dpid in 1..=4 {
+        change(&mut tracker, dpid, RED, 1, entry(1, "", flood.clone()));
+    }
+    tracker.settle(&network, &everywhere);
+    // Either goes round by both spines, once over each link in each direction: 16 of 10.
+    assert_eq!(tracker.counts(), (2, 0));
+    for from in ["3 port 4", "3 port 5", "4 port 4"] {
+        assert_eq!(label(&tracker, &network, from, BLUE), 0, "{from}");
+    }
+
+    // On 1.3: table 0 sends to table 2, whose group has buckets by both spines.
+    let mut tracker = Tracker::default();
+    configure(&mut tracker);
+    let instructions = |all: &[v13::Instruction<'_>]| -> Box<[u8]> {
+        let mut bytes = Vec::new();
+        all.iter().for_each(|instruction| instruction.write(&mut bytes));
+        bytes.into()
+    };
+    let mut by_group = ListBuf::<v13::Action<'_>>::new();
+    by_group.push(v13::Action::Group(9));
+    let outputs: Vec<ListBuf<v13::Action<'_>>> = [4, 5]
+        .map(|number| {
+            let mut output = ListBuf::new();
+            output.push(v13::Action::Output { port: v13::PortNo(number), max_len: 0 });
+            output
+        })
+        .into();
+    let mut buckets = ListBuf::<v13::Bucket<'_>>::new();
+    for actions in &outputs {
+        buckets.push(v13::Bucket { actions: actions.as_list(), ..v13::Bucket::default() });
+    }
+    let group = v13::GroupMod {
+        command: v13::GroupModCommand::ADD,
+        type_: v13::GroupType::ALL,
+        group_id: 9,
+        buckets: buckets.as_list(),
+    };
+    let mut message = Vec::new();
+    group.write_message(0, &mut message).unwrap();
+    let body: Box<[u8]> = message[openflow::Header::LEN..].into();
+    let changes = [
+        (1, 0, vec![], vec![v13::Instruction::GotoTable(2)]),
+        (2, 2, vec![(9, body)], vec![v13::Instruction::WriteActions(by_group.as_list())]),
+    ];
+    let changes = changes.into_iter().map(|(number, table, groups, all)| {
+        let entry =
+            entry(1, "ip", instructions(&all)).map(|entry| FlowEntry { table, groups, ..entry });
+        FlowChange { tenant: RED, number, entry }
+    });
+    tracker.handle_changes(Dpid(3), Version::V1_3, changes.collect());
+    tracker.settle(&network, &everywhere);
+    assert_eq!(tracker.counts(), (0, 0), "nobody says that it is for B, and it gets lost");
+    for (dpid, out) in [(1, 2), (2, 2), (4, 1)] {
+        let actions = &{
+            let mut output = ListBuf::<v13::Action<'_>>::new();
+            output.push(v13::Action::Output { port: v13::PortNo(out), max_len: 0 });
+            output
+        };
+        let all = [v13::Instruction::ApplyActions(actions.as_list())];
+        let entry = entry(1, "ip,nw_dst=10.0.0.2", instructions(&all));
+        let changes = vec![FlowChange { tenant: RED, number: 1, entry }];
+        tracker.handle_changes(Dpid(dpid), Version::V1_3, changes);
+    }
+    tracker.settle(&network, &everywhere);
+    assert_eq!(tracker.counts(), (1, 0));
+    assert_eq!(label(&tracker, &network, "3 port 4", BLUE), 2);
+    assert_eq!(label(&tracker, &network, "3 port 5", BLUE), 2);
+}
+
+/// What can happen.
+#[derive(Clone, Debug)]
+enum Happening {
+    Entry { dpid: u64, blue: bool, number: u32, priority: u16, match_: String, out: u16 },
+    Gone { dpid: u64, blue: bool, number: u32 },
+    Port { dpid: u64, number: u32, up: bool },
+    Switch { dpid: u64 },
+    Settle,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let match_ = prop_oneof![
+        (1..7, 1..7).prop_map(|(a, b)| format!("ip,nw_src=10.0.0.{a},nw_dst=10.0.0.{b}")),
+        (1..7, 1..7)
+            .prop_map(|(a, b)| format!("dl_src=02:00:00:00:00:0{a},dl_dst=02:00:00:00:00:0{b}")),
+        (1..7).prop_map(|b| format!("ip,nw_dst=10.0.0.{b}")),
+        (1..7).prop_map(|b| format!("dl_dst=02:00:00:00:00:0{b}")),
+        (1..7).prop_map(|b| format!("in_port={b}")),
+        Just("tcp,tp_dst=80".to_owned()),
+        Just(String::new()),
+    ];
+    let out = prop_oneof![8 => 1_u16..6, 1 => Just(0xfffb_u16), 1 => Just(0xfff8_u16)];
+    prop_oneof![
+        8 => (1_u64..5, any::<bool>(), 0_u32..6, 0_u16..4, match_, out).prop_map(
+            |(dpid, blue, number, priority, match_, out)| Happening::Entry { dpid, blue, number, priority, match_, out }
+        ),
+        2 => (1_u64..5, any::<bool>(), 0_u32..6)
+            .prop_map(|(dpid, blue, number)| Happening::Gone { dpid, blue, number }),
+        1 => (1_u64..5, 1_u32..6, any::<bool>())
+            .prop_map(|(dpid, number, up)| Happening::Port { dpid, number, up }),
+        1 => (1_u64..5).prop_map(|dpid| Happening::Switch { dpid }),
+        2 => Just(Happening::Settle),
+    ]
+}
+
+proptest! {
+    /// Whatever happens in whatever order: what was followed step by step is what is found when all is looked at anew,
+    /// and on every link, for every tenant, what is left and what others use are its capacity.
+    #[test]
+    fn labels_and_use_are_the_capacity(happenings in proptest::collection::vec(happening(), 1..60)) {
+        let (mut tracker, mut network) = (tracker(), isolation());
+        let mut tables: HashMap<(u64, TenantId, u32), FlowEntry> = HashMap::new();
+        for happening in happenings.into_iter().chain([Happening::Settle]) {
+            let of = |blue| if blue { BLUE } else { RED };
+            match happening {
+                Happening::Entry { dpid, blue, number, priority, match_, out } => {
+                    let entry = entry(priority, &match_, send_to(out));
+                    tables.insert((dpid, of(blue), number), entry.clone().unwrap());
+                    change(&mut tracker, dpid, of(blue), number, entry);
+                }
+                Happening::Gone { dpid, blue, number } => {
+                    tables.remove(&(dpid, of(blue), number));
+                    change(&mut tracker, dpid, of(blue), number, None);
+                }
+                Happening::Port { dpid, number, up } => {
+                    let at = port(&format!("{dpid} port {number}"));
+                    let links = network.set_port_up(at, up).unwrap();
+                    tracker.handle_links(&network, &links);
+                }
+                Happening::Switch { dpid } => {
+                    tables.retain(|(at, ..), _| *at != dpid);
+                    tracker.handle_switch_gone(Dpid(dpid));
+                }
+                Happening::Settle => {
+                    tracker.settle(&network, &everywhere);
+                    let mut anew = Tracker::default();
+                    configure(&mut anew);
+                    for ((dpid, tenant, number), entry) in &tables {
+                        change(&mut anew, *dpid, *tenant, *number, Some(entry.clone()));
+                    }
+                    anew.settle(&network, &everywhere);
+                    prop_assert_eq!(tracker.counts(), anew.counts());
+                    for (id, link) in network.links() {
+                        let is_wire = matches!(link.to, End::Switch { .. });
+prop_assert!(is_wire);
+                        for tenant in [RED, BLUE] {
+                            let used = |all: &Tracker| all.usage().of(id, tenant);
+                            prop_assert_eq!(used(&tracker), used(&anew), "on {} of {:?}", id, tenant);
+                            let other = if tenant == RED { BLUE } else { RED };
+                            let others = tracker.usage().of(id, other);
+                            let left = tracker.usage().label(&network, id, tenant);
+                            let together = left.checked_add(others.min(link.capacity));
+                            prop_assert!(!link.is_up() || together == Some(link.capacity));
+                            prop_assert!(link.is_up() || left == Bandwidth::ZERO);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The thread: takes what was told, has everything follow, tells what comes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use fabric::labels::Notice;
+use fabric::{Dpid, End, LinkId, LldpKey, PortId, PortNumber, TenantId};
+use hypervisor::view::View;
+use hypervisor::{FlowChange, Label, TenantIndex};
+
+use super::inbox::{Inbox, News, SwitchNews};
+use super::labeller::Labeller;
+use super::state::State;
+use super::tracker::Tracker;
+use super::{AGAIN, BATCHES, Board, Counts, Orders, Setup, Snapshot, Told, UnderWay, Watch};
+use crate::shard::{Command, Handle};
+
+pub(super) struct Worker {
+    setup: Setup,
+    seed: [u8; 16],
+    state: State,
+    tracker: Tracker,
+    labeller: Labeller,
+    /// What each tenant may see on each switch that is there.
+    views: BTreeMap<Dpid, View>,
+    places: BTreeMap<TenantId, TenantIndex>,
+    origin: Instant,
+    inbox: Arc<Inbox>,
+    watch: Watch,
+    board: Board,
+    shards: Vec<Shard>,
+    number: u64,
+}
+
+/// A shard, and what it is to be given.
+struct Shard {
+    handle: Handle,
+    /// How many batches it has not handled yet.
+    under_way: Arc<AtomicUsize>,
+    frames: Vec<(u64, u32, Vec<u8>)>,
+    /// The newest of each: no more than there are ports and tenants.
+    labels: BTreeMap<(u64, TenantId, u32), Label>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        setup: Setup,
+        key: LldpKey,
+        origin: Instant,
+        inbox: &Arc<Inbox>,
+        watch: &Watch,
+        board: &Board,
+        shards: Vec<Handle>,
+    ) -> Worker {
+        let shards = shards.into_iter().map(|handle| Shard {
+            handle,
+            under_way: Arc::default(),
+            frames: Vec::new(),
+            labels: BTreeMap::new(),
+        });
+        // Noise must not change with each start, and must not be the key itself.
+        let seed = key.0.map(|byte| byte ^ 0x5a);
+        let mut worker = Worker {
+            state: State::new(setup.topology.clone(), key),
+            labeller: Labeller::new(&setup.labels, seed),
+            setup,
+            seed,
+            tracker: Tracker::default(),
+            views: BTreeMap::new(),
+            places: BTreeMap::new(),
+            origin,
+            inbox: Arc::clone(inbox),
+            watch: watch.clone(),
+            board: board.clone(),
+            shards: shards.collect(),
+            number: 0,
+        };
+        worker.take_setup();
+        worker
+    }
+
+    pub(super) fn run(mut self) {
+        let mut again = None;
+        loop {
+            let due = [self.state.next_due(), self.labeller.next_due()].into_iter().flatten().min();
+            let due = due.map(|due| self.origin + Duration::from_nanos(due.0));
+            let due = [due, again].into_iter().flatten().min();
+            let news = self.inbox.wait(due);
+            if news.stop {
+                return;
+            }
+            let now = fabric::Instant(self.origin.elapsed().as_nanos() as u64);
+            self.take(news, now);
+            self.state.handle_timeout(now);
+            self.follow(now);
+            self.tell(now);
+            while let Some(probe) = self.state.poll_probe(now) {
+                let dpid = probe.port.dpid.0;
+                if let Some(shard) = self.shard(dpid) {
+                    shard.frames.push((dpid, probe.port.port.get(), probe.frame));
+                }
+            }
+            again = self.send().then(|| Instant::now() + AGAIN);
+        }
+    }
+
+    fn take(&mut self, news: News, now: fabric::Instant) {
+        if news.dropped > 0 {
+            tracing::warn!(dropped = news.dropped, "more probes or ports than could be kept");
+        }
+        if let Some(setup) = news.setup {
+            if setup.labels != self.setup.labels {
+                self.labeller = Labeller::new(&setup.labels, self.seed);
+            }
+            self.state.configure(setup.topology.clone(), now);
+            self.setup = setup;
+            self.take_setup();
+        }
+        for (dpid, news) in news.switches {
+            self.take_switch(Dpid(dpid), news, now);
+        }
+        for (dpid, port, frame) in news.probes {
+            let Ok(port) = PortNumber::new(port) else { continue };
+            let at = PortId::new(Dpid(dpid), port);
+            if let Err(refusal) = self.state.handle_probe(at, &frame, now) {
+                tracing::debug!(%at, ?refusal, "a probe counts for nothing");
+            }
+        }
+        self.watch.set_refused_probes(self.state.refused());
+    }
+
+    fn take_switch(&mut self, dpid: Dpid, news: SwitchNews, now: fabric::Instant) {
+        if news.is_gone {
+            self.state.handle_switch_gone(dpid, now);
+            self.tracker.handle_switch_gone(dpid);
+            self.views.remove(&dpid);
+            self.repeat_labels(dpid, now);
+        }
+        let is_new = self.state.network().switch_index(dpid).is_err() && !news.ports.is_empty();
+        for (number, port) in news.ports {
+            // The others are none that a wire can be put into, such as LOCAL.
+            if let Ok(number) = PortNumber::new(number) {
+                self.state.handle_port(PortId::new(dpid, number), port, now);
+            }
+        }
+        if is_new {
+            self.repeat_labels(dpid, now);
+        }
+        if let Some(version) = news.version {
+            let changes = news.flows.into_iter();
+            let changes =
+                changes.map(|((tenant, number), entry)| FlowChange { tenant, number, entry });
+            self.tracker.handle_changes(dpid, version, changes.collect());
+        }
+    }
+
+    /// A switch that went forgets what it was told; it is told again.
+    fn repeat_labels(&mut self, dpid: Dpid, now: fabric::Instant) {
+        let links = self.state.wires().filter_map(|wire| wire.link);
+        let leaves = |link: &LinkId| matches!(self.state.network().link(*link).from, End::Switch { port, .. } if port.dpid == dpid);
+        let links: BTreeSet<LinkId> =
+            links.flat_map(|link| [link, link.reverse()]).filter(leaves).collect();
+        self.labeller.repeat(&links, now);
+    }
+
+    fn take_setup(&mut self) {
+        let tenants = self.setup.tenants.iter();
+        self.tracker.configure(tenants.map(|tenant| (tenant.id, tenant.vnics.as_slice())));
+        let told = self.setup.tenants.iter().filter(|tenant| tenant.is_told);
+        self.board.set_tenants(told.map(|tenant| (tenant.name.clone(), tenant.id)).collect());
+        let tenants = self.setup.tenants.iter().enumerate();
+        self.places = tenants.map(|(at, tenant)| (tenant.id, TenantIndex(at as u32))).collect();
+        self.views.clear();
+    }
+
+    /// The network has changed, perhaps, and with it where flows go and what is left.
+    fn follow(&mut self, now: fabric::Instant) {
+        let changed = self.state.take_changed();
+        let network = self.state.network();
+        if changed.is_some() {
+            let (places, policy) = (&self.places, &self.setup.policy);
+            for (_, switch) in network.switches() {
+                let dpid = switch.dpid();
+                self.views.entry(dpid).or_insert_with(|| {
+                    View::compile(policy, dpid.0, places.len(), |id| places.get(&id).copied())
+                });
+            }
+        }
+        let (places, views) = (&self.places, &self.views);
+        let sees = |tenant: TenantId, port: PortId| {
+            let at = places.get(&tenant).zip(views.get(&port.dpid));
+            at.is_some_and(|(place, view)| view.sees_port(*place, port.port.get()))
+        };
+        if let Some(changed) = &changed {
+            self.tracker.handle_links(network, changed);
+            self.labeller.touch(changed.iter().copied(), now);
+            let wires: Vec<LinkId> = self.state.wires().filter_map(|wire| wire.link).collect();
+            for tenant in self.setup.tenants.iter().filter(|tenant| tenant.is_told) {
+                let links = wires.iter().flat_map(|link| [*link, link.reverse()]);
+                let seen = |link: &LinkId| matches!(network.link(*link).from, End::Switch { port, .. } if sees(tenant.id, port));
+                self.labeller.subscribe(tenant.id, links.filter(seen).collect(), now);
+            }
+            for tenant in self.setup.tenants.iter().filter(|tenant| !tenant.is_told) {
+                self.labeller.subscribe(tenant.id, BTreeSet::new(), now);
+            }
+        }
+        self.tracker.settle(network, &sees);
+        self.labeller.touch(self.tracker.take_touched(), now);
+        if let Some(changed) = changed {
+            self.publish(&changed);
+        }
+    }
+
+    /// Tells labels: the board at once, the switches' shards with what they are sent.
+    fn tell(&mut self, now: fabric::Instant) {
+        let notices = self.labeller.poll(self.state.network(), self.tracker.usage(), now);
+        for Notice { tenant, link, label, capacity } in notices {
+            let End::Switch { port, .. } = self.state.network().link(link).from else { continue };
+            let label =
+                Label { left: label.bits_per_second(), capacity: capacity.bits_per_second() };
+            self.board.tell(Told { tenant, port, label });
+            if let Some(shard) = self.shard(port.dpid.0) {
+                shard.labels.insert((port.dpid.0, tenant, port.port.get()), label);
+            }
+        }
+        let ((flows, lost_flows), (told, replaced)) =
+            (self.tracker.counts(), self.labeller.counts());
+        self.board.set_counts(Counts { flows, lost_flows, told, replaced });
+    }
+
+    fn shard(&mut self, dpid: u64) -> Option<&mut Shard> {
+        let at = dpid.checked_rem(self.shards.len() as u64)?;
+        self.shards.get_mut(at as usize)
+    }
+
+    /// Gives shards what is theirs; whether any has to wait.
+    fn send(&mut self) -> bool {
+        let mut waits = false;
+        for shard in &mut self.shards {
+            if shard.frames.is_empty() && shard.labels.is_empty() {
+                continue;
+            }
+            if shard.under_way.load(Ordering::Relaxed) >= BATCHES {
+                // The next probes follow soon; labels wait, the newest of each.
+                shard.frames.clear();
+                waits |= !shard.labels.is_empty();
+                continue;
+            }
+            shard.under_way.fetch_add(1, Ordering::Relaxed);
+            let labels = std::mem::take(&mut shard.labels).into_iter();
+            let orders = Orders {
+                frames: std::mem::take(&mut shard.frames),
+                labels: labels.map(|((dpid, tenant, port), it)| (dpid, tenant, port, it)).collect(),
+                _under_way: UnderWay(Arc::clone(&shard.under_way)),
+            };
+            shard.handle.send(Command::Topology(orders));
+        }
+        waits
+    }
+
+    fn publish(&mut self, changed: &[LinkId]) {
+        self.number += 1;
+        for link in changed {
+            self.log(*link);
+        }
+        let snapshot = Snapshot {
+            number: self.number,
+            network: self.state.network().clone(),
+            wires: self.state.wires().copied().collect(),
+        };
+        self.watch.publish(snapshot, changed);
+    }
+
+    /// Says once of each wire between switches what has become of it.
+    fn log(&self, link: LinkId) {
+        let state = self.state.network().link(link);
+        if let (End::Switch { port: a, .. }, End::Switch { port: b, .. }) = (state.from, state.to)
+            && a < b
+        {
+            let capacity = state.capacity;
+            match state.is_up() {
+                true => tracing::info!(%a, %b, %capacity, "a link is up"),
+                false => tracing::warn!(%a, %b, "a link is down"),
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Link labels: what is left of the link behind a port, as one tenant may know it, told in the form that it chose.
+//!
+//! Nothing is computed here. A label comes by [`Switch::tell_label`] and stays with the port until another comes; it is
+//! told at once, and again in whatever describes the port: FEATURES_REPLY and PORT_STATUS (1.0), PORT_DESC and
+//! PORT_STATUS (1.3). Tenants that asked for no form, or for one of another version, see the switch's own frames.
+
+use super::Switch;
+use crate::ids::{ControllerIndex, TenantIndex};
+use crate::policy::{LabelForm, TenantId};
+use crate::switch::Asynchronous;
+use alloc::vec::Vec;
+use openflow::{Version, frame, v13};
+
+/// The experimenter (vendor) id of Weir's own messages: a locally administered one, since Weir owns none.
+pub const EXPERIMENTER: u32 = 0x0002_5745;
+/// The type of a message that tells a label.
+pub const EXPERIMENTER_LABEL: u32 = 1;
+/// In the paper's field: nothing is known of the link behind this port.
+pub const UNKNOWN: u32 = u32::MAX;
+
+/// What is left of the link behind a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// In bits per second.
+    pub left: u64,
+    /// What the link can carry, in bits per second.
+    pub capacity: u64,
+}
+
+impl Label {
+    /// In kilobits per second, rounded down: a label must not promise what is not there.
+    fn left_kilobits(self) -> u32 {
+        // The highest number has a meaning of its own.
+        u32::try_from(self.left / 1_000).unwrap_or(u32::MAX).min(u32::MAX - 1)
+    }
+}
+
+impl Switch {
+    /// What is left of the link behind a port has changed for a tenant. Ports that the tenant does not see are not told.
+    pub fn tell_label(&mut self, tenant: TenantId, port: u32, label: Label) {
+        let Some(tenant) = self.tenant_of(tenant) else { return };
+        let state = &mut self.tenants[tenant.0 as usize];
+        if state.network.is_some() {
+            return;
+        }
+        state.port_labels.insert(port, label);
+        let (version, form) = (self.version, state.labels);
+        if !self.view.sees_port(tenant, port) {
+            return;
+        }
+        let Some(known) = self.ports.get(&port) else { return };
+        match (form, version) {
+            (Some(LabelForm::OpenFlow10), Version::V1_0)
+            | (Some(LabelForm::OpenFlow13), Version::V1_3) => {
+                /// OFPPR_MODIFY, in both versions.
+                const MODIFY: u8 = 2;
+                let wire = self.with_label(tenant, port, known.wire.clone());
+                self.tell_port(tenant, &wire, MODIFY);
+            }
+            (Some(LabelForm::Experimenter), _) => {
+                // A controller that wants no news of ports wants none of labels.
+                let kind = Asynchronous::Label;
+                self.notify(tenant, kind, |out| write_label(version, port, label, out));
+            }
+            _ => {}
+        }
+    }
+
+    /// A port's description as a tenant is to see it: with its label in it, if that is the tenant's form.
+    pub(crate) fn with_label(&self, tenant: TenantIndex, port: u32, mut wire: Vec<u8>) -> Vec<u8> {
+        let state = &self.tenants[tenant.0 as usize];
+        let label = state.port_labels.get(&port);
+        match (state.labels, self.version) {
+            (Some(LabelForm::OpenFlow10), Version::V1_0) => {
+                let left = label.map_or(UNKNOWN, |label| label.left_kilobits());
+                wire.extend_from_slice(&left.to_be_bytes());
+            }
+            (Some(LabelForm::OpenFlow13), Version::V1_3) => {
+                if let (Some(label), Ok(port)) = (label, v13::Port::parse(&wire)) {
+                    let capacity = Label { left: label.capacity, ..*label };
+                    wire.clear();
+                    v13::Port {
+                        curr_speed: label.left_kilobits(),
+                        max_speed: capacity.left_kilobits(),
+                        ..port
+                    }
+                    .write(&mut wire);
+                }
+            }
+            _ => {}
+        }
+        wire
+    }
+
+    /// A controller has connected: one that is told by messages of their own is told what there is.
+    pub(crate) fn greet_with_labels(&mut self, controller: ControllerIndex, tenant: TenantIndex) {
+        let state = &self.tenants[tenant.0 as usize];
+        if state.labels != Some(LabelForm::Experimenter) {
+            return;
+        }
+        let mut messages = Vec::new();
+        for (&port, &label) in &state.port_labels {
+            if self.view.sees_port(tenant, port) {
+                // It fits: a label is a few bytes.
+                let _ = write_label(self.version, port, label, &mut messages);
+            }
+        }
+        self.answer(controller, &messages);
+    }
+}
+
+/// ```text
+///   header (type 4: VENDOR or EXPERIMENTER)
+///   u32 experimenter 0x00025745   u32 type 1
+///   u32 port   u32 0   u64 what is left, bit/s   u64 capacity, bit/s
+/// ```
+fn write_label(
+    version: Version,
+    port: u32,
+    label: Label,
+    out: &mut Vec<u8>,
+) -> Result<(), openflow::TooLong> {
+    const TYPE: u8 = 4;
+    frame::write(version, TYPE, 0, out, |out| {
+        for word in [EXPERIMENTER, EXPERIMENTER_LABEL, port, 0] {
+            out.extend_from_slice(&word.to_be_bytes());
+        }
+        out.extend_from_slice(&label.left.to_be_bytes());
+        out.extend_from_slice(&label.capacity.to_be_bytes());
+    })
+}

@@ -1,0 +1,111 @@
+//! What tenants' virtual flow tables hold, told as it changes: who follows flows through the network starts here.
+//!
+//! Off by default. On, each table remembers which of its entries were touched, each once, so what waits to be fetched is
+//! never more than the tables hold. Virtual networks are not told of: their entries speak of ports of their own.
+
+use super::Switch;
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::policy::TenantId;
+use crate::store::Kind;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use flowspace::Match;
+use openflow::v13::{Action, Instruction};
+use openflow::{List, Version};
+
+/// An entry that came, changed or went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowChange {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// Its number, the tenant's own on this switch.
+    pub number: u32,
+    /// What it is now; `None` is gone.
+    pub entry: Option<FlowEntry>,
+}
+
+/// An entry as its tenant wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowEntry {
+    /// The tenant's table; 0 on OpenFlow 1.0.
+    pub table: u8,
+    /// Higher wins.
+    pub priority: u16,
+    /// Which packets.
+    pub match_: Match,
+    /// Actions (1.0) or instructions (1.3), on the wire.
+    pub actions: Box<[u8]>,
+    /// The groups that they name (1.3), as the bodies of GROUP_MODs.
+    pub groups: Vec<(u32, Box<[u8]>)>,
+}
+
+impl Switch {
+    /// Whether changes of flow tables are kept to be fetched. Turned on, all entries count as changed.
+    pub fn track_flows(&mut self, on: bool) {
+        self.tracks_flows = on;
+        for tenant in &mut self.tenants {
+            tenant.flows.track(on);
+        }
+    }
+
+    /// What has changed since this was last called.
+    pub fn take_flow_changes(&mut self) -> Vec<FlowChange> {
+        let mut changes = Vec::new();
+        if !self.tracks_flows {
+            return changes;
+        }
+        for at in 0..self.tenants.len() {
+            let touched = self.tenants[at].flows.take_touched();
+            let tenant = &self.tenants[at];
+            let is_slice = tenant.present && tenant.network.is_none();
+            changes.extend(touched.into_iter().map(|number| {
+                FlowChange {
+                    tenant: tenant.id,
+                    number,
+                    entry: tenant
+                        .flows
+                        .get(number)
+                        .filter(|_| is_slice)
+                        .map(|flow| self.entry(TenantIndex(at as u32), flow)),
+                }
+            }));
+        }
+        changes
+    }
+
+    fn entry(&self, tenant: TenantIndex, flow: &Flow) -> FlowEntry {
+        let mut groups = Vec::new();
+        if self.version != Version::V1_0 {
+            for number in groups_of(&flow.actions) {
+                if let Some(known) = self.numbers(tenant, Kind::Group).get(number) {
+                    groups.push((number, known.body.clone()));
+                }
+            }
+        }
+        FlowEntry {
+            table: flow.table,
+            priority: flow.priority,
+            match_: flow.match_,
+            actions: flow.actions.clone(),
+            groups,
+        }
+    }
+}
+
+/// The groups that instructions send packets to. A group's own groups are not followed.
+fn groups_of(instructions: &[u8]) -> Vec<u32> {
+    let mut groups = Vec::new();
+    for instruction in List::<Instruction<'_>>::parse(instructions).unwrap_or_default() {
+        if let Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) = instruction
+        {
+            groups.extend(actions.iter().filter_map(|action| match action {
+                Action::Group(number) => Some(number),
+                _ => None,
+            }));
+        }
+    }
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}
