@@ -89,7 +89,8 @@ impl Switch {
     }
 
     /// On OpenFlow 1.0 a tenant's entry for all its packets would take the probes from here, so they get an entry
-    /// above all with wildcards.
+    /// of the highest priority. Of a tenant's entry of that priority that matches them too, the specification does not
+    /// say which wins.
     fn expect_probes(&mut self, now: Instant) {
         if self.version != Version::V1_0 || self.expects_probes {
             return;

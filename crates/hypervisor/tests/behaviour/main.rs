@@ -14,6 +14,7 @@ mod bad_input;
 mod durability;
 mod fairness;
 mod flow_mod;
+mod labels;
 mod message_policy;
 mod networks;
 mod packets;

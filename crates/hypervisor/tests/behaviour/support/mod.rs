@@ -19,7 +19,7 @@ pub use describe::describe;
 pub use packets::packet;
 pub use policy::policy;
 pub use request::request;
-pub use script::{both, play, play_on, play_with};
+pub use script::{both, happen, play, play_on, play_with};
 pub use stage::{Plan, Seen, Stage, datapath};
 pub use world::{LLDP_KEY, Left, Seat, Setup, World, frames};
 

@@ -144,7 +144,7 @@ fn duration(text: &str) -> u64 {
     number.parse::<u64>().unwrap() * unit
 }
 
-fn happen(world: &mut World, what: &str) {
+pub fn happen(world: &mut World, what: &str) {
     let (kind, number) = what.split_once(' ').unwrap();
     let number = number.parse().unwrap();
     let mut out = Vec::new();

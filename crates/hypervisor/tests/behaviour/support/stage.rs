@@ -317,6 +317,7 @@ fn tenant(at: usize) -> Tenant {
         queues: Vec::new(),
         experimenters: Vec::new(),
         statistics: Default::default(),
+        labels: None,
     }
 }
 

@@ -1,0 +1,178 @@
+//! Link labels in each form, flow tables told as they change, and the hypervisor's own probes.
+
+use crate::support::*;
+use hypervisor::policy::LabelForm;
+use hypervisor::{EXPERIMENTER, Event, Label, UNKNOWN};
+use openflow::{v10, v13};
+
+const TWO: &str = "
+    red: in_port=1
+    red: in_port=2
+    blue: in_port=3
+    blue: in_port=4
+";
+const LABEL: Label = Label { left: 2_500_999, capacity: 10_000_000 };
+const PORT_STATUS: u8 = 12;
+const VENDOR: u8 = 4;
+
+/// Red has a form, blue has none; both have a controller.
+fn world(version: Version, form: Option<LabelForm>) -> (World, Seat, Seat) {
+    let mut setup = Setup::new(version, TWO);
+    setup.policy.tenants[0].labels = form;
+    let mut world = World::new(setup);
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    let _ = (world.received(red), world.received(blue));
+    (world, red, blue)
+}
+
+/// Tells everybody a label of each port; what red and blue hear.
+fn tell(world: &mut World, red: Seat, blue: Seat) -> [Vec<Vec<u8>>; 2] {
+    for name in ["red", "blue"] {
+        let tenant = world.tenant(name);
+        for port in [1, 3] {
+            world.core.tell_label(tenant, port, LABEL);
+        }
+    }
+    world.pump();
+    [world.received(red), world.received(blue)]
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+fn features(world: &mut World, seat: Seat) -> Vec<u8> {
+    const REQUEST: [u8; 8] = [1, 5, 0, 8, 0, 0, 0, 9];
+    world.send(seat, &REQUEST);
+    world.pump();
+    world.received(seat).pop().unwrap()
+}
+
+#[test]
+fn the_papers_field_is_for_those_who_asked_and_others_get_the_standard_frame() {
+    let (mut world, red, blue) = world(Version::V1_0, Some(LabelForm::OpenFlow10));
+    let reply = features(&mut world, red);
+    assert_eq!(reply.len(), 32 + 2 * (v10::PhyPort::LEN + 4));
+    assert_eq!(u32_at(&reply, 32 + v10::PhyPort::LEN), UNKNOWN, "nothing is known yet");
+
+    let [red_hears, blue_hears] = tell(&mut world, red, blue);
+    assert_eq!(blue_hears, [] as [Vec<u8>; 0]);
+    let [status] = red_hears.as_slice() else { panic!("port 1 and no other: {red_hears:?}") };
+    assert_eq!((status[1], status[8]), (PORT_STATUS, 2));
+    assert_eq!(status.len(), 64 + 4);
+    assert_eq!(u32_at(status, 64), 2_500, "kilobits, rounded down");
+
+    let reply = features(&mut world, red);
+    assert_eq!(u32_at(&reply, 32 + v10::PhyPort::LEN), 2_500);
+    assert_eq!(features(&mut world, blue).len(), 32 + 2 * v10::PhyPort::LEN);
+
+    // A PORT_STATUS of the switch's own has it too.
+    happen(&mut world, "down 1");
+    let status = world.received(red).pop().unwrap();
+    assert_eq!((status.len(), u32_at(&status, 64)), (68, 2_500));
+}
+
+#[test]
+fn openflow_1_3_has_it_as_the_ports_speed() {
+    let (mut world, red, blue) = world(Version::V1_3, Some(LabelForm::OpenFlow13));
+    let [red_hears, blue_hears] = tell(&mut world, red, blue);
+    assert_eq!(blue_hears, [] as [Vec<u8>; 0]);
+    let [status] = red_hears.as_slice() else { panic!("port 1 and no other: {red_hears:?}") };
+    let status = v13::PortStatus::parse(&status[8..]).unwrap();
+    assert_eq!((status.desc.curr_speed, status.desc.max_speed), (2_500, 10_000));
+
+    // PORT_DESC is answered with it: multipart request of type 13.
+    let request = [4, 18, 0, 16, 0, 0, 0, 9, 0, 13, 0, 0, 0, 0, 0, 0];
+    let speeds = |world: &mut World, seat| {
+        world.send(seat, &request);
+        world.pump();
+        let reply = world.received(seat).pop().unwrap();
+        let port = v13::Port::parse(&reply[16..16 + v13::Port::LEN]).unwrap();
+        (port.curr_speed, port.max_speed)
+    };
+    assert_eq!(speeds(&mut world, red), (2_500, 10_000));
+    assert_ne!(speeds(&mut world, blue), (2_500, 10_000));
+}
+
+#[test]
+fn messages_of_their_own_are_told_and_greet_who_comes_later() {
+    for version in [Version::V1_0, Version::V1_3] {
+        let (mut world, red, blue) = world(version, Some(LabelForm::Experimenter));
+        let [red_hears, blue_hears] = tell(&mut world, red, blue);
+        assert_eq!(blue_hears, [] as [Vec<u8>; 0]);
+        let expected = |message: &[u8]| {
+            assert_eq!((message[0], message[1], message.len()), (version.0, VENDOR, 40));
+            let words: Vec<u32> = (8..40).step_by(4).map(|at| u32_at(message, at)).collect();
+            assert_eq!(words, [EXPERIMENTER, 1, 1, 0, 0, 2_500_999, 0, 10_000_000]);
+        };
+        let [message] = red_hears.as_slice() else { panic!("{red_hears:?}") };
+        expected(message);
+        let late = world.connect("red");
+        world.pump();
+        let greeting = world.received(late);
+        expected(greeting.iter().find(|message| message[1] == VENDOR).unwrap());
+    }
+}
+
+#[test]
+fn a_form_of_the_other_version_changes_nothing() {
+    for (version, form) in [
+        (Version::V1_0, Some(LabelForm::OpenFlow13)),
+        (Version::V1_3, Some(LabelForm::OpenFlow10)),
+        (Version::V1_0, None),
+    ] {
+        let (mut world, red, blue) = world(version, form);
+        assert_eq!(tell(&mut world, red, blue), [Vec::<Vec<u8>>::new(), Vec::new()], "{form:?}");
+    }
+}
+
+#[test]
+fn entries_are_told_as_they_come_change_and_go() {
+    let (mut world, red, _) = world(Version::V1_0, None);
+    world.say(red, 1, "flow add match=in_port=1 prio=7 actions=output:2");
+    assert_eq!(world.core.take_flow_changes(), [], "nobody asked");
+    world.core.track_flows(true);
+    let changes = world.core.take_flow_changes();
+    let [change] = changes.as_slice() else { panic!("{changes:?}") };
+    let entry = change.entry.as_ref().unwrap();
+    assert_eq!((change.tenant, entry.priority, entry.table), (world.tenant("red"), 7, 0));
+    assert_eq!(entry.match_, "in_port=1".parse().unwrap());
+
+    // A hundred changes of one entry are one.
+    for _ in 0..100 {
+        world.say(red, 2, "flow add match=in_port=1 prio=7 actions=output:2");
+    }
+    assert_eq!(world.core.take_flow_changes().len(), 1);
+    world.say(red, 3, "flow delete");
+    let changes = world.core.take_flow_changes();
+    assert_eq!(changes.iter().map(|change| &change.entry).collect::<Vec<_>>(), [&None]);
+    assert_eq!(world.core.take_flow_changes(), []);
+}
+
+#[test]
+fn own_probes_come_back_to_us_whatever_tenants_install() {
+    use fabric::discovery::{Discovery, Settings};
+    use fabric::{Dpid, PortId, PortNumber};
+    for version in [Version::V1_0, Version::V1_3] {
+        let (mut world, red, blue) = world(version, None);
+        for (seat, port) in [(red, 1), (red, 2), (blue, 3)] {
+            world.say(seat, 1, &format!("flow add match=in_port={port} prio=65534 actions="));
+        }
+        let mut discovery = Discovery::new(LLDP_KEY, Settings::default());
+        let port = PortId::new(Dpid(world.core.dpid()), PortNumber::new(1).unwrap());
+        let now = hypervisor::Instant(world.now);
+        discovery.set_port(port, true, now);
+        let probe = discovery.poll_probe(now).unwrap();
+        assert!(world.core.send_own_packet_out(1, &probe.frame, now));
+        assert!(!world.core.send_own_packet_out(77, &probe.frame, now), "there is no such port");
+        world.pump();
+        world.advance(50_000_000);
+        assert!(world.left.iter().any(|left| left.port == 1 && left.frame == probe.frame));
+        let _ = (world.received(red), world.received(blue));
+        world.packet(3, &probe.frame);
+        world.advance(50_000_000);
+        let told = Event::Probe(3, probe.frame.clone());
+        assert_eq!(world.events.iter().filter(|event| **event == told).count(), 1);
+        assert_eq!(world.received(blue), [] as [Vec<u8>; 0], "no tenant sees it");
+    }
+}
