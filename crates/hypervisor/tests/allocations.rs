@@ -8,15 +8,9 @@
 #[path = "behaviour/support/mod.rs"]
 mod support;
 
-use fabric::embedding::{Hop, Member, PortKind, SwitchMap, Tag, VirtualPort};
-use fabric::{Dpid, PortNumber};
-use hypervisor::{ControllerIndex, Instant, LldpKey, Policy, Settings, Switch, TenantId};
-use openflow::v13::{MatchBuf, OxmField};
-use openflow::{NO_BUFFER, Version, frame, v10, v13};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::Arc;
-use support::{packet, policy, request};
+use support::{Mode, WarmCore};
 
 struct Counting;
 
@@ -56,172 +50,6 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A core with its driver's part played without allocating.
-struct Core {
-    switch: Switch,
-    controllers: Vec<ControllerIndex>,
-    now: u64,
-    /// Barriers of the core's own that have to be answered.
-    answer: Vec<u8>,
-    south: u64,
-    north: u64,
-}
-
-impl Core {
-    fn new(version: Version, tenants: u16, mode: Mode) -> Core {
-        let mut emulated = emulate::Switch::new(emulate::Config {
-            versions: openflow::VersionSet::only(version),
-            ..emulate::Config::new(1, 30)
-        });
-        let mut out = Vec::new();
-        emulated.connect(&mut out);
-        let mut hello = Vec::new();
-        openflow::Hello::write_message(openflow::VersionSet::only(version), 1, &mut hello).unwrap();
-        emulated.handle_message(0, &hello, &mut out);
-        out.clear();
-        emulated.handle_message(0, &request(version, 2, "features"), &mut out);
-        let mut switch = Switch::new(
-            &out,
-            Arc::new(policy_of(tenants, mode)),
-            Settings::default(),
-            LldpKey([1; 16]),
-            Vec::new(),
-            true,
-            Instant(0),
-        )
-        .unwrap();
-        while !switch.switch_outbox().is_empty() {
-            let bytes = switch.switch_outbox().as_slice().to_vec();
-            switch.switch_outbox().consume(bytes.len());
-            out.clear();
-            let mut rest = bytes.as_slice();
-            while let Some(length) = frame::next(rest).unwrap() {
-                emulated.handle_message(0, &rest[..length], &mut out);
-                rest = &rest[length..];
-            }
-            let mut rest = out.as_slice();
-            while let Some(length) = frame::next(rest).unwrap() {
-                switch.handle_switch_message(&rest[..length], Instant(1_000));
-                rest = &rest[length..];
-            }
-        }
-        assert!(switch.is_ready());
-        let controllers =
-            (1..=tenants).map(|n| switch.controller_connected(TenantId(n)).unwrap()).collect();
-        Core {
-            switch,
-            controllers,
-            now: 2_000,
-            answer: request(version, 0, "barrier"),
-            south: 0,
-            north: 0,
-        }
-    }
-
-    /// What the driver does after each message.
-    fn carry(&mut self) {
-        self.now += 1_000;
-        while let Some(controller) = self.switch.poll_controller() {
-            let outbox = self.switch.controller_outbox(controller).unwrap();
-            self.north += u64::from(!outbox.is_empty());
-            let waiting = outbox.len();
-            outbox.consume(waiting);
-            self.switch.written(controller, false);
-        }
-        loop {
-            let outbox = self.switch.switch_outbox();
-            let Some(length) = frame::next(outbox.as_slice()).unwrap() else { break };
-            let (type_, xid) =
-                (frame::type_(outbox.as_slice()).unwrap(), frame::xid(outbox.as_slice()).unwrap());
-            outbox.consume(length);
-            if type_ == self.answer[1] {
-                let mut reply = [0; 8];
-                reply.copy_from_slice(&self.answer);
-                reply[1] += 1;
-                frame::set_xid(&mut reply, xid);
-                self.switch.handle_switch_message(&reply, Instant(self.now));
-            } else {
-                self.south += 1;
-            }
-        }
-        if self.switch.poll_timeout().is_some_and(|at| at.0 <= self.now) {
-            self.switch.handle_timeout(Instant(self.now));
-        }
-        while self.switch.poll_resumed().is_some() {}
-    }
-}
-
-/// How the tenants share the switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Slices,
-    /// Each with an edge port of its own and the end of a link.
-    Networks,
-}
-
-fn policy_of(tenants: u16, mode: Mode) -> Policy {
-    let text: String = (1..=tenants).map(|n| format!("t{n}x: ip,nw_src=10.{n}.0.0/16\n")).collect();
-    let mut policy = policy(&text);
-    if mode == Mode::Networks {
-        let mut map = SwitchMap::default();
-        let hop = |tag| Hop { port: PortNumber::new(30).unwrap(), tag: Tag::new(tag).unwrap() };
-        for (n, tenant) in (1..).zip(&mut policy.tenants) {
-            tenant.flowspace.clear();
-            let port = |kind| VirtualPort {
-                mac: [2, 0, 0, 0, 0, 1],
-                name: String::new(),
-                up: true,
-                speed: None,
-                kind,
-            };
-            let edge = PortKind::Edge { port: PortNumber::new(n).unwrap(), hosts: Vec::new() };
-            let tag = 2000 + n as u16;
-            let link =
-                PortKind::Link { sends: Some(hop(tag)), receives: vec![hop(tag), hop(tag + 100)] };
-            let member = Member {
-                datapath: Dpid(0xa0),
-                name: String::new(),
-                ports: [(1, port(edge)), (2, port(link))].into(),
-                shared_with: false,
-            };
-            map.members.insert(tenant.id, member);
-        }
-        policy.maps.insert(1, Arc::new(map));
-    }
-    policy
-}
-
-fn packet_in(version: Version, (in_port, metadata): (u16, u64), data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    if version == Version::V1_0 {
-        v10::PacketIn {
-            buffer_id: NO_BUFFER,
-            total_len: data.len() as u16,
-            in_port: v10::PortNo(in_port),
-            reason: v10::PacketInReason::NO_MATCH,
-            data,
-        }
-        .write_message(0, &mut out)
-        .unwrap();
-    } else {
-        let mut fields = MatchBuf::new();
-        fields.exact(OxmField::IN_PORT, in_port.into());
-        fields.exact(OxmField::METADATA, metadata.into());
-        v13::PacketIn {
-            buffer_id: NO_BUFFER,
-            total_len: data.len() as u16,
-            reason: v13::PacketInReason::NO_MATCH,
-            table_id: 1,
-            cookie: u64::MAX,
-            match_: fields.as_match(),
-            data,
-        }
-        .write_message(0, &mut out)
-        .unwrap();
-    }
-    out
-}
-
 #[test]
 fn packets_through_a_warm_core_allocate_nothing() {
     const TENANTS: u16 = 20;
@@ -230,29 +58,9 @@ fn packets_through_a_warm_core_allocate_nothing() {
         .into_iter()
         .flat_map(|version| [Mode::Slices, Mode::Networks].map(|mode| (version, mode)));
     for (version, mode) in modes {
-        let mut core = Core::new(version, TENANTS, mode);
-        let names = (1..=TENANTS).map(|n| (n, format!("10.{n}.0.1>10.9.0.1")));
-        let messages: Vec<(Vec<u8>, Vec<u8>)> = names
-            .map(|(n, name)| {
-                let outputs = if mode == Mode::Slices { "output:2,output:3" } else { "output:2" };
-                let words = format!("out in_port=1 actions={outputs} data={name}");
-                let out = request(version, 7, &words);
-                let came = match mode {
-                    Mode::Slices => (1, 1 << 48),
-                    Mode::Networks => (n, u64::from(n) << 48 | 1 << 32),
-                };
-                (packet_in(version, came, &packet(&name)), out)
-            })
-            .collect();
-        let round = |core: &mut Core| {
-            for (at, (packet_in, packet_out)) in messages.iter().enumerate() {
-                core.switch.handle_switch_message(packet_in, Instant(core.now));
-                core.carry();
-                let controller = core.controllers[at];
-                core.switch.handle_controller_message(controller, packet_out, Instant(core.now));
-                core.carry();
-            }
-        };
+        let mut core = WarmCore::new(version, TENANTS, mode);
+        let messages = WarmCore::messages(version, TENANTS, mode);
+        let round = |core: &mut WarmCore| core.round(&messages);
         for _ in 0..300 {
             round(&mut core);
         }

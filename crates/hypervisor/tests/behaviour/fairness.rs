@@ -120,7 +120,6 @@ fn check(load: Load) {
             beside.busy,
             beside.neighbour
         );
-        println!("{told}");
         assert_eq!((alone.unanswered, beside.unanswered), (0, 0), "{told}");
         assert!(beside.p50 <= alone.p50 + 3 * SERVICE, "{told}");
         assert!(beside.p99 <= alone.p99 + 8 * SERVICE, "{told}");

@@ -13,6 +13,7 @@ mod request;
 mod request_v13;
 mod script;
 mod stage;
+mod warm;
 mod world;
 
 pub use describe::describe;
@@ -21,6 +22,7 @@ pub use policy::policy;
 pub use request::request;
 pub use script::{both, happen, play, play_on, play_with};
 pub use stage::{Plan, Seen, Stage, datapath};
+pub use warm::{Mode, WarmCore};
 pub use world::{LLDP_KEY, Left, Seat, Setup, World, frames};
 
 pub use openflow::Version;
