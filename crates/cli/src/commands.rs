@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod ctl;
 mod demo;
 mod evaluate;
 mod fabric;
@@ -21,6 +22,7 @@ pub use lab::is_usage as is_lab_usage;
 pub enum Command {
     Serve(serve::Serve),
     Check(check::Check),
+    Ctl(ctl::Ctl),
     Demo(demo::Demo),
     Bench(bench::Bench),
     Evaluate(evaluate::Evaluate),
@@ -37,6 +39,7 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.run(),
             Command::Check(check) => check.run(),
+            Command::Ctl(ctl) => ctl.run(),
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
             Command::Evaluate(evaluate) => evaluate.run(),

@@ -3,6 +3,8 @@
 //! Offline: looks at the configuration alone (and whether its PEM files are there), at no switch. Gives data
 //! ([`Report`]) and a text rendering of it; exit codes are the command's business. Start reading at [`check`].
 
+mod networks;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -40,6 +42,8 @@ pub enum Topic {
     ReadOnly,
     /// Two tenants name the same controller.
     SharedController,
+    /// A network's link, and where it would go.
+    Network,
     /// The REST interface can be reached from other machines.
     OpenApi,
     /// A file of `[tls]` cannot be read.
@@ -131,6 +135,7 @@ pub fn check(config: &Config) -> Report {
     checker.overlaps();
     checker.unreachable();
     checker.openflow10();
+    checker.networks();
     let Checker { mut remarks, overlaps_left_off, .. } = checker;
     remarks.sort_by_key(|remark| (remark.line, remark.column, remark.topic));
     let entries = config.tenants.iter().map(|tenant| tenant.flowspace.len()).sum();
@@ -239,14 +244,13 @@ impl<'a> Checker<'a> {
     fn tenants(&mut self) {
         let mut controllers: HashMap<_, &Tenant> = HashMap::new();
         for tenant in &self.config.tenants {
-            if tenant.flowspace.is_empty() {
+            if tenant.flowspace.is_empty() && tenant.network.is_none() {
                 let message =
                     "has no flowspace: its controllers will see switches without ports".to_owned();
                 self.say(Severity::Finding, Topic::Incomplete, tenant.at, &tenant.name, message);
             }
             if tenant.controllers.is_empty() {
-                let message =
-                    "has no controller: packets of its flowspace will be dropped".to_owned();
+                let message = "has no controller: its packets will be dropped".to_owned();
                 self.say(Severity::Finding, Topic::Incomplete, tenant.at, &tenant.name, message);
             }
             for address in &tenant.controllers {

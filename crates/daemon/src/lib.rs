@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Deliberately without rewriting logic: what a message becomes is decided in `hypervisor`. Start reading at [`serve`],
-//! then [`shard`] (the forwarding path); [`config`] and [`store`] stand for themselves.
+//! then [`shard`] (the forwarding path); [`config`] and [`store`] stand for themselves; [`topology`] knows the physical
+//! network, and [`networks`] keeps the tenants' own on it.
 
 pub use fabric::dpid;
 
@@ -24,6 +25,7 @@ pub mod config;
 pub mod control;
 pub mod logging;
 pub mod metrics;
+pub mod networks;
 pub mod reload;
 pub mod serve;
 pub mod shard;

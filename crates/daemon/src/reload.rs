@@ -205,6 +205,10 @@ impl Reloader {
         if config.store != active.store {
             tracing::warn!(file, "a change of [store] takes effect at the next start");
         }
+        if config.topology.tags != active.topology.tags {
+            tracing::warn!(file, "a change of [topology] tags takes effect at the next start");
+        }
+        config.topology.tags = active.topology.tags;
         config.listen = active.listen.clone();
         config.store = active.store;
         config

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::metrics::Registry;
+use crate::networks::{ChangeError, Control, Networks};
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Store, StoreError};
 use crate::topology::{self, Board, Inbox, Topology, Watch};
@@ -30,6 +31,7 @@ pub struct Daemon {
     shards: Vec<Handle>,
     threads: Vec<JoinHandle<()>>,
     topology: Topology,
+    networks: Networks,
     store: Store,
     metrics: Arc<Registry>,
     addresses: Vec<Address>,
@@ -57,8 +59,16 @@ impl Daemon {
         let addresses = listeners.iter().map(Listener::address).collect();
         let (origin, inbox) = (Instant::now(), Arc::new(Inbox::default()));
         let lldp = LldpKey(store.secret());
-        let snapshot = snapshot(config, &store, tls)?;
+        let mut snapshot = snapshot(config, &store, tls)?;
         let following = topology::Setup::new(config, snapshot.policy.clone());
+        let mut networks = Networks::prepare(
+            config,
+            &mut snapshot,
+            following.clone(),
+            store.documents(),
+            inbox.clone(),
+        )
+        .map_err(StartError::Networks)?;
         let setup = Setup {
             snapshot,
             lldp,
@@ -104,7 +114,10 @@ impl Daemon {
         }
         let topology = Topology::start(following, lldp, origin, inbox, handles.clone())
             .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
-        Ok(Daemon { topology, shards: handles, threads, store, metrics, addresses })
+        networks
+            .start(topology.watch(), handles.clone())
+            .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
+        Ok(Daemon { topology, networks, shards: handles, threads, store, metrics, addresses })
     }
 
     /// Where switches can connect; with the real port where the configuration said 0.
@@ -127,15 +140,18 @@ impl Daemon {
         self.topology.board()
     }
 
+    /// The tenants' own networks.
+    pub fn networks(&self) -> Control {
+        self.networks.control()
+    }
+
     /// Puts a new configuration into force, whole, or leaves the old one as it is.
     pub fn apply(&self, config: &Config) -> Result<(), StartError> {
         let tls = load_tls(config)?;
         let snapshot = snapshot(config, &self.store, tls)?;
-        for shard in &self.shards {
-            shard.send(Command::Apply(snapshot.clone()));
-        }
-        self.topology.configure(topology::Setup::new(config, snapshot.policy));
-        Ok(())
+        let following = topology::Setup::new(config, snapshot.policy.clone());
+        // They tell the shards, and the topology.
+        self.networks.configure(config, snapshot, following).map_err(StartError::Networks)
     }
 
     /// The number of connected switches, if all shards answer in time.
@@ -151,6 +167,7 @@ impl Daemon {
 
     /// Closes all connections and ends. Rules stay on the switches.
     pub fn stop(self) {
+        drop(self.networks);
         drop(self.topology);
         for shard in &self.shards {
             shard.send(Command::Stop);
@@ -221,6 +238,8 @@ pub enum StartError {
     Channel(channel::Error),
     /// A shard.
     Setup(SetupError),
+    /// The tenants' own networks.
+    Networks(ChangeError),
 }
 
 impl fmt::Display for StartError {
@@ -229,6 +248,7 @@ impl fmt::Display for StartError {
             StartError::Store(error) => error.fmt(f),
             StartError::Channel(error) => error.fmt(f),
             StartError::Setup(error) => error.fmt(f),
+            StartError::Networks(error) => error.fmt(f),
         }
     }
 }

@@ -15,9 +15,12 @@ use daemon::api::{Sources, http};
 use daemon::config::{self, Config};
 use daemon::control::{Control, Setup};
 use daemon::metrics::{Direction, Registry};
+use daemon::networks::Networks;
 use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, ServeOptions};
-use daemon::topology::{Board, Watch};
+use daemon::shard::Snapshot;
+use daemon::store::Store;
+use daemon::topology::{self, Board, Watch};
 use serde_json::Value;
 
 const CONFIG: &str = "[[tenants]]\nname = \"red\"\ncontrollers = [\"127.0.0.1:6701\"]\nweight = 3\n\
@@ -34,6 +37,28 @@ struct Scene {
     healthy: Arc<AtomicBool>,
     applied: Receiver<Vec<String>>,
     terminated: Receiver<&'static str>,
+}
+
+/// The networks of a configuration, of which nothing is connected.
+fn networks(current: &Current) -> daemon::networks::Control {
+    let config = current.get();
+    let store = Store::memory().unwrap();
+    let names: Vec<&str> = config.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+    let ids = store.tenant_ids(&names).unwrap();
+    let mut snapshot = Snapshot {
+        policy: Arc::new(config.policy(&ids)),
+        controllers: Arc::default(),
+        settings: hypervisor::Settings::default(),
+        keepalive: config.keepalive,
+        reconnect: config.reconnect,
+        tls: None,
+        tracks_flows: false,
+    };
+    let following = topology::Setup::new(&config, snapshot.policy.clone());
+    let documents = store.documents();
+    Networks::prepare(&config, &mut snapshot, following, documents, Arc::default())
+        .unwrap()
+        .control()
 }
 
 impl Scene {
@@ -53,6 +78,7 @@ impl Scene {
             pulse: Arc::new(move |_| pulse.load(Ordering::SeqCst).then_some(2)),
             topology: Watch::default(),
             labels: Board::default(),
+            networks: networks(&current),
         };
         let (sender, applied) = mpsc::channel();
         let sink = move |config: &Config| {
@@ -174,7 +200,7 @@ fn every_path_answers() {
     assert_eq!(scene.json("/api/v1/tenants/green").0, 404);
     assert_eq!(scene.json("/nothing").0, 404);
     let (status, body) = scene.request("POST", "/metrics");
-    assert_eq!((status, body.contains("can only be read")), (405, true));
+    assert_eq!((status, body.contains("takes another method")), (405, true));
 }
 
 #[test]
@@ -260,6 +286,7 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
         pulse: Arc::new(daemon.pulse()),
         topology: daemon.topology(),
         labels: daemon.labels(),
+        networks: daemon.networks(),
     };
     let target = Arc::clone(&daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
@@ -305,6 +332,7 @@ fn an_address_in_use_is_an_error_at_once() {
         pulse: Arc::new(|_| None),
         topology: Watch::default(),
         labels: Board::default(),
+        networks: networks(&current),
     };
     let sink = |_: &Config| Ok(());
     let reloader = Reloader::new(&scene.folder.join("weir.toml"), current, Box::new(sink), metrics);

@@ -17,7 +17,8 @@
 //! what is waiting, or lost its way, is no reason to refuse anything else.
 //!
 //! **Restarts.** [`Embedding::export`] says where everything is, and [`Embedding::restore`] takes it back: what is wanted
-//! as before is *held* where it was, as if it stood, until the network is seen to bear it out or to contradict it.
+//! as before is *held* where it was, as if it stood, until the network is seen to bear it out or to contradict it; so are
+//! ports at the edge.
 //! [`Embedding::stop_waiting`] ends that for what neither was said of.
 
 mod check;
@@ -63,6 +64,8 @@ pub struct Embedding {
     seen: Vec<bool>,
     maps: BTreeMap<Dpid, Arc<SwitchMap>>,
     remembered: Remembered,
+    /// Between [`Embedding::restore`] and [`Embedding::stop_waiting`].
+    is_holding: bool,
 }
 
 /// What is different after a change.
@@ -134,6 +137,7 @@ impl Embedding {
             seen: Vec::new(),
             maps: BTreeMap::new(),
             remembered: Remembered::default(),
+            is_holding: false,
         }
     }
 
@@ -175,6 +179,7 @@ impl Embedding {
     /// Holds nothing any longer that the network has not borne out since [`restore`](Embedding::restore).
     pub fn stop_waiting(&mut self, network: &Network) -> Changes {
         let before = self.places();
+        self.is_holding = false;
         self.release_held(network);
         self.catch_up(network);
         let changes = self.redraw(network);
@@ -209,6 +214,16 @@ impl Embedding {
         })
     }
 
+    /// The lowest and the highest tag that may be used.
+    pub fn tag_range(&self) -> [Tag; 2] {
+        self.tags.range()
+    }
+
+    /// Whether what was before a restart is held where the network has not borne it out.
+    pub fn is_holding(&self) -> bool {
+        self.is_holding
+    }
+
     /// How many tags are in use, counted on each link.
     pub fn tags_in_use(&self) -> usize {
         self.tags.count()
@@ -230,6 +245,7 @@ impl Embedding {
         let (remembered, assigned, next) = saved::read(saved)?;
         (self.remembered, self.assigned) = (remembered, assigned);
         self.tags.set_next(next);
+        self.is_holding = true;
         Ok(())
     }
 

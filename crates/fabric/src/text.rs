@@ -1,6 +1,7 @@
-//! Ports, bandwidths and hosts' addresses as people write them.
+//! Ports, bandwidths, hosts' addresses and blocks of them as people write them.
 
 use crate::dpid::Dpid;
+use crate::embedding::{Block, VirtualPortId};
 use crate::units::{Bandwidth, MacAddress, PortId, PortNumber};
 use core::fmt;
 use core::str::FromStr;
@@ -21,6 +22,9 @@ const PORT: TextError = TextError("a dpid and a port, such as \"00:00:00:00:00:0
 const BANDWIDTH: TextError =
     TextError("a bandwidth with a unit: Gbit, Mbit, kbit or bit, such as \"10Mbit\"");
 const HOST: TextError = TextError("a host's MAC address, such as \"02:00:00:00:00:01\"");
+const BLOCK: TextError = TextError(
+    "addresses with the length of their common prefix and no bit set behind it, such as \"10.0.0.0/24\"",
+);
 
 impl FromStr for PortId {
     type Err = TextError;
@@ -30,6 +34,25 @@ impl FromStr for PortId {
         let dpid: Dpid = dpid.trim().parse().map_err(|_| PORT)?;
         let port = PortNumber::new(decimal(number.trim()).ok_or(PORT)?).map_err(|_| PORT)?;
         Ok(PortId::new(dpid, port))
+    }
+}
+
+impl FromStr for VirtualPortId {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<VirtualPortId, TextError> {
+        let PortId { dpid, port } = text.parse()?;
+        Ok(VirtualPortId { switch: dpid, number: port.get() })
+    }
+}
+
+impl FromStr for Block {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Block, TextError> {
+        let (address, length) = text.split_once('/').ok_or(BLOCK)?;
+        let address = address.parse().map_err(|_| BLOCK)?;
+        Block::new(address, decimal(length).ok_or(BLOCK)?).ok_or(BLOCK)
     }
 }
 
@@ -105,6 +128,30 @@ mod tests {
             let read = text.parse::<Bandwidth>().ok();
             assert_eq!(read, bits.map(Bandwidth::from_bits_per_second), "{text}");
         }
+    }
+
+    #[test]
+    fn blocks_read_back_and_give_out_their_addresses() {
+        for (text, first, how_many) in [
+            ("10.0.0.0/24", "10.0.0.1", 254),
+            ("10.0.0.4/30", "10.0.0.5", 2),
+            ("10.0.0.4/31", "10.0.0.4", 2),
+            ("10.0.0.4/32", "10.0.0.4", 1),
+            ("fd00::/120", "fd00::1", 255),
+        ] {
+            let block: Block = text.parse().unwrap();
+            assert_eq!(block.to_string(), text);
+            let mut hosts = block.hosts();
+            assert!(hosts.clone().all(|address| block.contains(address)));
+            assert_eq!((hosts.clone().count(), hosts.next()), (how_many, first.parse().ok()));
+        }
+        for text in ["", "10.0.0.0", "10.0.0.1/24", "10.0.0.0/33", "fd00::/129", "10.0.0.0/-1"] {
+            assert_eq!(text.parse::<Block>(), Err(BLOCK), "{text:?}");
+        }
+        let all: Block = "::/0".parse().unwrap();
+        assert!(
+            all.contains("fd00::1".parse().unwrap()) && !all.contains("10.0.0.1".parse().unwrap())
+        );
     }
 
     #[test]

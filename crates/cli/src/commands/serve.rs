@@ -129,6 +129,7 @@ fn control(
         pulse: Arc::new(daemon.pulse()),
         topology: daemon.topology(),
         labels: daemon.labels(),
+        networks: daemon.networks(),
     };
     let target = Arc::clone(daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());

@@ -11,14 +11,18 @@
 //! | `GET /api/v1/tenants/{name}/labels/events` | the same as server-sent events, as it is told |
 //! | `GET /api/v1/labels` | how many flows are followed, how many labels were told |
 //! | `GET /api/v1/topology` | the physical network as it is known: switches, ports, links |
+//! | `GET /api/v1/networks` | the tenants' own networks, and where they lie |
+//! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one of them |
+//! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
 //!
-//! Read-only for now, and without passwords, hence bound to the loopback by default. Numbers are at most a quarter of a
+//! Without passwords, hence bound to the loopback by default. Numbers are at most a quarter of a
 //! second old. Everything runs on the one control thread; nothing here is on the forwarding path.
 //!
 //! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
 
 pub mod http;
 pub mod labels;
+pub mod networks;
 pub mod topology;
 pub mod view;
 
@@ -34,6 +38,7 @@ use axum::routing::get;
 use serde_json::json;
 
 use crate::metrics::{self, Registry};
+use crate::networks::Control;
 use crate::reload::Current;
 use crate::topology::{Board, Watch};
 
@@ -54,6 +59,8 @@ pub struct Sources {
     pub topology: Watch,
     /// What is left of links.
     pub labels: Board,
+    /// The tenants' own networks.
+    pub networks: Control,
 }
 
 /// How long a shard may take to answer before the process counts as sick. A turn of its loop takes well under a
@@ -72,9 +79,10 @@ pub fn router(sources: Sources) -> Router {
         .route("/api/v1/labels", get(label_counts))
         .route("/api/v1/tenants/{name}/labels", get(tenant_labels))
         .route("/api/v1/tenants/{name}/labels/events", get(label_events))
+        .merge(networks::routes())
         .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
-            error(StatusCode::METHOD_NOT_ALLOWED, "this path can only be read")
+            error(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
         })
         .with_state(sources)
 }

@@ -8,6 +8,7 @@
 
 mod diagnostic;
 mod labels;
+mod networks;
 mod reader;
 mod sections;
 mod tenants;
@@ -25,6 +26,8 @@ use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, Tenan
 
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
 pub use labels::{Labels, Told, Vnic};
+pub use networks::Network;
+pub(crate) use networks::wanted;
 pub use topology::{Link, Topology};
 
 /// Everything that the operator says.
@@ -113,8 +116,10 @@ pub struct Tenant {
     pub controllers: Vec<Address>,
     /// Share of control-plane service, 1 to 1000. Default 1.
     pub weight: u32,
-    /// What the tenant may see and touch.
+    /// What the tenant may see and touch of the physical network.
     pub flowspace: Vec<Entry>,
+    /// A network of its own; then it has no flowspace.
+    pub network: Option<Network>,
     /// Bounds on what the tenant may use.
     pub limits: Limits,
     /// Queues that it may enqueue to.

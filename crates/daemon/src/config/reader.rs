@@ -36,6 +36,11 @@ impl<'s> Reader<'s> {
         self.errors.borrow_mut().push(self.source.diagnostic(span, key, message.into(), help));
     }
 
+    /// Whether nothing was wrong so far.
+    pub(super) fn is_content(&self) -> bool {
+        self.errors.borrow().is_empty()
+    }
+
     pub(super) fn into_errors(self) -> Vec<Diagnostic> {
         let mut errors = self.errors.into_inner();
         errors.sort_by_key(|error| error.at);
@@ -66,6 +71,16 @@ impl<'r, 's> Table<'r, 's> {
     /// Where the table starts.
     pub(super) fn position(&self) -> Position {
         self.reader.source.position(self.span.start)
+    }
+
+    /// Where it stands, for errors that are found later.
+    pub(super) fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// Reports that something in the table is wrong.
+    pub(super) fn refuse(&self, span: Range<usize>, message: &str, help: Option<String>) {
+        self.reader.error(span, &self.path, message, help);
     }
 
     /// Reads a key if it is there; `None` also when `read` found its value wrong (and has said so).
@@ -123,6 +138,11 @@ pub(super) struct Value<'r, 's> {
 impl<'r, 's> Value<'r, 's> {
     pub(super) fn position(&self) -> Position {
         self.reader.source.position(self.value.span().start)
+    }
+
+    /// Where it stands, for errors that are found later.
+    pub(super) fn span(&self) -> Range<usize> {
+        self.value.span()
     }
 
     /// Reports that the value is wrong.

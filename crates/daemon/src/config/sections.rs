@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use super::diagnostic::{Diagnostics, Source};
 use super::reader::{Reader, Table, Value};
 use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{labels, tenants, topology};
+use super::{labels, networks, tenants, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
@@ -47,6 +47,10 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
         tenants: root.get("tenants", |value| tenants::read(value, has_tls)).unwrap_or_default(),
     };
     root.end();
+    if reader.is_content() {
+        // What is left out of a network because it was refused would bring errors that are none.
+        networks::check(&reader, &config);
+    }
     let errors = reader.into_errors();
     if errors.is_empty() { Ok(config) } else { Err(Diagnostics(errors)) }
 }

@@ -8,10 +8,10 @@ use flowspace::{Match, ParseError};
 use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches};
 
 use super::diagnostic::Position;
-use super::labels;
 use super::reader::{Table, Value};
 use super::sections::address;
 use super::{Entry, Tenant};
+use super::{labels, networks};
 use crate::dpid::Dpid;
 
 /// Tenant ids have 16 bits, and 0 is Weir itself.
@@ -37,6 +37,14 @@ fn tenant(
     let weight = table.get("weight", |value| value.integer(1..=1000));
     let flowspace =
         table.get("flowspace", |value| value.list(|value| value.table(entry).flatten()));
+    let network = table.get("network", networks::read);
+    if let (Some(network), Some(true)) = (&network, flowspace.as_ref().map(|all| !all.is_empty())) {
+        table.refuse(
+            network.span(),
+            "a tenant has a flowspace or a network of its own, not both",
+            Some("make it two tenants".to_owned()),
+        );
+    }
     let limits = table.get("limits", |value| value.table(limits)).unwrap_or_default();
     let statistics = table.get("statistics", statistics);
     let told = table.get("labels", labels::told);
@@ -47,6 +55,7 @@ fn tenant(
         controllers: controllers.unwrap_or_default(),
         weight: weight.map_or(1, |n| n as u32),
         flowspace: flowspace.unwrap_or_default(),
+        network,
         limits: limits.rates,
         queues: limits.queues,
         experimenters: limits.experimenters,

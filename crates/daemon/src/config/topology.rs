@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fabric::embedding::Tag;
 use fabric::{Bandwidth, PortId};
 
 use super::diagnostic::Position;
@@ -25,6 +26,9 @@ pub struct Topology {
     pub edges: Vec<PortId>,
     /// `[[topology.links]]`
     pub links: Vec<Link>,
+    /// The lowest and the highest VLAN id that mark packets of virtual networks between switches. Read at start only.
+    /// Default 2000 and 3999.
+    pub tags: [Tag; 2],
 }
 
 /// A declared link.
@@ -50,6 +54,7 @@ impl Default for Topology {
             latency: Duration::ZERO,
             edges: Vec::new(),
             links: Vec::new(),
+            tags: [2000, 3999].map(|tag| Tag::new(tag).unwrap_or(Tag::MOST)),
         }
     }
 }
@@ -82,6 +87,21 @@ pub(super) fn read(table: &mut Table<'_, '_>) -> Topology {
                 value.list(|value| value.table(|table| link(table, &mut used)).flatten())
             })
             .unwrap_or_default(),
+        tags: table.get("tags", tags).unwrap_or(default.tags),
+    }
+}
+
+/// `"2000-3999"`
+fn tags(value: &Value<'_, '_>) -> Option<[Tag; 2]> {
+    let text = value.string()?;
+    let tag = |text: &str| text.trim().parse().ok().and_then(|number| Tag::new(number).ok());
+    let ends = text.split_once('-').and_then(|(least, most)| Some([tag(least)?, tag(most)?]));
+    match ends.filter(|[least, most]| least <= most) {
+        Some(ends) => Some(ends),
+        None => value.refuse(
+            format!("\"{text}\" is no range of VLAN ids"),
+            Some("two numbers of 1 to 4094, such as \"2000-3999\"".to_owned()),
+        ),
     }
 }
 
@@ -141,6 +161,9 @@ mod tests {
         assert_eq!(topology.edges, [port("1 port 1")]);
         assert_eq!(topology.links[0].between, [port("1 port 2"), port("2 port 1")]);
         assert_eq!(topology.links[0].latency, Some(Duration::from_millis(1)));
+        let text = "[topology]\ntags = \"5-6\"";
+        let tags = Config::parse("weir.toml", text).unwrap().topology.tags;
+        assert_eq!(tags.map(Tag::get), [5, 6]);
         assert_eq!(Config::parse("weir.toml", "").unwrap().topology, Topology::default());
     }
 
@@ -154,6 +177,9 @@ mod tests {
             ("interval = \"1s\"\nlifetime = \"1s\"", 3, "\"1s\" is out of range"),
             ("edge_ports = [\"1 port 0\"]", 2, "expected a dpid and a port"),
             ("edge_ports = [\"1 port 1\", \"0x1 port 1\"]", 2, "is used twice"),
+            ("tags = \"0-9\"", 2, "\"0-9\" is no range of VLAN ids"),
+            ("tags = \"9-8\"", 2, "\"9-8\" is no range of VLAN ids"),
+            ("tags = \"4000-4095\"", 2, "is no range of VLAN ids"),
             ("[[topology.links]]", 2, "`between` is missing"),
             ("[[topology.links]]\nbetween = [\"1 port 1\"]", 3, "a link has two ends"),
             ("[[topology.links]]\nbetween = [\"1 port 1\", \"1 port 1\"]", 3, "is used twice"),

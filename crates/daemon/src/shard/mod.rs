@@ -30,7 +30,7 @@ use channel::{Address, Connection, Established, Event, EventLoop, Listener, Tls,
 use hypervisor::{LldpKey, Policy, Settings, TenantId};
 use openflow::VersionSet;
 use session::Session;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,6 +62,8 @@ pub enum Command {
     Adopt(Box<(Connection, Established)>),
     /// A new configuration.
     Apply(Snapshot),
+    /// Other maps of virtual networks, for the switches with these datapath ids.
+    Maps(Arc<Policy>, Arc<BTreeSet<u64>>),
     /// News of the store.
     Store(store::Event),
     /// Link probes to be sent, labels to be told.
@@ -217,6 +219,7 @@ impl Shard {
         match command {
             Command::Adopt(switch) => self.load(switch),
             Command::Apply(snapshot) => self.apply(snapshot),
+            Command::Maps(policy, switches) => self.apply_maps(policy, &switches),
             Command::Store(event) => self.stored(event),
             Command::Topology(orders) => self.take_orders(orders),
             Command::Ping(reply) => {

@@ -9,8 +9,8 @@ use crate::metrics::{Kind, Rejection, SwitchMetrics, TenantMetrics};
 use crate::store::{Batch, Done, Full, Stored};
 use crate::topology::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
-use hypervisor::{ControllerIndex, Event, Switch, TenantId};
-use std::collections::HashMap;
+use hypervisor::{ControllerIndex, Event, Policy, Switch, TenantId};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Our xid in ECHO_REQUESTs; the core's are small numbers and replies are told apart by type anyway.
@@ -361,6 +361,20 @@ impl Shard {
                 session.core.handle_policy(policy, now);
                 session.core.track_flows(self.snapshot.tracks_flows);
                 self.relink(at);
+                self.touch(at);
+            }
+        }
+    }
+
+    /// Another map for some switches; the others are left alone, but begin with it when they come back.
+    pub(super) fn apply_maps(&mut self, policy: Arc<Policy>, switches: &BTreeSet<u64>) {
+        self.snapshot.policy = Arc::clone(&policy);
+        let now = self.now();
+        for dpid in switches {
+            if let Some(&at) = self.by_dpid.get(dpid)
+                && let Some(Some(session)) = self.sessions.get_mut(at)
+            {
+                session.core.handle_policy(Arc::clone(&policy), now);
                 self.touch(at);
             }
         }

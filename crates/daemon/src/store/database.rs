@@ -5,6 +5,7 @@
 //! | `meta` | `"schema"`, `"secret"` | u32 in network byte order; 16 bytes |
 //! | `tenants` | name | number, 1 to 65535 |
 //! | `items` | (dpid, tenant, item) | the core's encoding of a flow, group or meter |
+//! | `documents` | name | what the control side keeps under it |
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -29,6 +30,7 @@ pub(super) const SCHEMA: u32 = 1;
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const TENANTS: TableDefinition<'_, &str, u16> = TableDefinition::new("tenants");
 const ITEMS: TableDefinition<'_, (u64, u16, u64), &[u8]> = TableDefinition::new("items");
+const DOCUMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("documents");
 
 /// Pages that redb may keep in memory. The working set is the path to the flows being changed.
 const CACHE_BYTES: usize = 8 << 20;
@@ -152,6 +154,21 @@ impl Database {
             Ok(stored)
         };
         read().map_err(database_error)
+    }
+
+    pub(super) fn document(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let read = || -> Result<Option<Vec<u8>>, redb::Error> {
+            let documents = self.redb()?.begin_read()?.open_table(DOCUMENTS)?;
+            Ok(documents.get(name)?.map(|document| document.value().to_vec()))
+        };
+        read().map_err(database_error)
+    }
+
+    pub(super) fn put_document(&self, name: &str, document: &[u8]) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            transaction.open_table(DOCUMENTS)?.insert(name, document)?;
+            Ok(())
+        })
     }
 
     pub(super) fn tenant_ids(&self, names: &[&str]) -> Result<Vec<TenantId>, StoreError> {
@@ -278,6 +295,7 @@ fn initialize(database: &redb::Database) -> Result<[u8; 16], Failure> {
         let mut meta = transaction.open_table(META).map_err(redb::Error::from)?;
         transaction.open_table(TENANTS).map_err(redb::Error::from)?;
         transaction.open_table(ITEMS).map_err(redb::Error::from)?;
+        transaction.open_table(DOCUMENTS).map_err(redb::Error::from)?;
         let get = |key| -> Result<Option<Vec<u8>>, redb::Error> {
             Ok(meta.get(key)?.map(|v| v.value().to_vec()))
         };

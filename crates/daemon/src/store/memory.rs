@@ -12,6 +12,7 @@ use super::{Batch, StoreError, Stored};
 pub(super) struct Memory {
     tenants: HashMap<String, u16>,
     items: BTreeMap<(u64, StoreKey), Vec<u8>>,
+    pub(super) documents: HashMap<String, Vec<u8>>,
 }
 
 impl Memory {

@@ -267,6 +267,11 @@ impl Store {
         }
     }
 
+    /// The control side's access to what it keeps by name.
+    pub fn documents(&self) -> Documents {
+        Documents(self.inner.clone())
+    }
+
     /// A shard's access; `notify` is called on the store thread and must not block.
     pub fn register(
         &self,
@@ -278,6 +283,39 @@ impl Store {
             sender.send(register).map_err(|_| StoreError::Closed)?;
         }
         Ok(ShardStore { shard, inner: self.inner.clone() })
+    }
+}
+
+/// What the control side keeps by name. Each call waits for the store thread.
+#[derive(Clone)]
+pub struct Documents(Inner);
+
+impl Documents {
+    /// What is kept under a name.
+    pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let name = name.to_owned();
+        match &self.0 {
+            Inner::Memory(memory) => {
+                let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(memory.documents.get(&name).cloned())
+            }
+            Inner::Disk(sender) => ask(sender, |reply| Command::Document { name, reply }),
+        }
+    }
+
+    /// Keeps something under a name, in place of what was there. When it returns, that survives `kill -9`.
+    pub fn put(&self, name: &str, document: Vec<u8>) -> Result<(), StoreError> {
+        let name = name.to_owned();
+        match &self.0 {
+            Inner::Memory(memory) => {
+                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                memory.documents.insert(name, document);
+                Ok(())
+            }
+            Inner::Disk(sender) => {
+                ask(sender, |reply| Command::PutDocument { name, document, reply })
+            }
+        }
     }
 }
 

@@ -20,6 +20,10 @@ pub(super) enum Command {
     Load { dpid: u64, to: LoadTo },
     /// Find or make tenants' numbers.
     TenantIds { names: Vec<String>, reply: Reply<Vec<TenantId>> },
+    /// Read a document.
+    Document { name: String, reply: Reply<Option<Vec<u8>>> },
+    /// Store a document.
+    PutDocument { name: String, document: Vec<u8>, reply: Reply<()> },
     /// End; everything queued before is done.
     Stop,
 }
@@ -108,6 +112,17 @@ impl Writer<'_> {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 // The caller may have given up; then nobody wants the answer.
                 drop(reply.send(self.database.tenant_ids(&names)));
+            }
+            Command::Document { name, reply } => drop(reply.send(self.database.document(&name))),
+            Command::PutDocument { name, document, reply } => {
+                let result = self.database.put_document(&name, &document);
+                if let Err(error) = &result {
+                    tracing::error!(%error, name, "a document could not be stored");
+                    if let Err(error) = self.database.recover() {
+                        tracing::error!(%error, "the state database could not be opened again");
+                    }
+                }
+                drop(reply.send(result));
             }
             // Both are taken care of by `run`.
             Command::Store { .. } | Command::Stop => {}

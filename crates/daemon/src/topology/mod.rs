@@ -121,7 +121,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Starts the thread. Shards tell `inbox`, and are sent to by `shards`; `origin` is their time zero.
+    /// Starts the thread. Shards tell `inbox`, as does whoever has another configuration; frames are sent by `shards`.
+    /// `origin` is their time zero.
     pub fn start(
         setup: Setup,
         key: LldpKey,
@@ -144,11 +145,6 @@ impl Topology {
     /// Where labels can be had.
     pub fn board(&self) -> Board {
         self.board.clone()
-    }
-
-    /// Takes over another configuration.
-    pub fn configure(&self, setup: Setup) {
-        self.inbox.configure(setup);
     }
 }
 

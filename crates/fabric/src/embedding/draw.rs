@@ -108,7 +108,7 @@ impl<'a> Draw<'a> {
     }
 
     fn edge_up(&self, port: &PortSpec) -> bool {
-        port.started && edge_up(self.network, port.at)
+        port.started && edge_up(self.network, port.at, self.embedding.is_holding)
     }
 
     fn trunk_of(&self, link: &LinkSpec) -> Option<&'a Trunk> {
@@ -199,11 +199,11 @@ impl<'a> Draw<'a> {
     }
 }
 
-/// Whether a physical port is there, up, and not the end of a link.
-pub(super) fn edge_up(network: &Network, at: PortId) -> bool {
-    let up = network.is_port_up(at) == Ok(true);
+/// Whether a physical port is there, up, and not the end of a link. While what was before a restart is held, a port of
+/// which nothing is known is as it was, or its rules would be taken away from a switch that comes back.
+fn edge_up(network: &Network, at: PortId, is_holding: bool) -> bool {
     let link = network.link_from(at).map(|link| network.link(link).to);
-    up && !matches!(link, Ok(End::Switch { .. }))
+    network.is_port_up(at).unwrap_or(is_holding) && !matches!(link, Ok(End::Switch { .. }))
 }
 
 pub(super) fn sorted(ends: [VirtualPortId; 2]) -> [VirtualPortId; 2] {

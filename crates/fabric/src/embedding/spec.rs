@@ -152,7 +152,7 @@ impl Block {
 
     /// Its addresses that a host can have, in order: on IPv4 without the network's own and the broadcast address
     /// (RFC 1122 section 3.2.1.3; of /31 and /32 all, RFC 3021), on IPv6 without the routers' (RFC 4291 section 2.6.1).
-    pub fn hosts(&self) -> impl Iterator<Item = IpAddr> + use<> {
+    pub fn hosts(&self) -> impl Iterator<Item = IpAddr> + Clone + use<> {
         let free = self.free_bits();
         let most = low_bits(free);
         let (from, to) = match free {

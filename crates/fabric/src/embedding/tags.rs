@@ -68,6 +68,11 @@ impl Tags {
         }
     }
 
+    pub(super) fn range(&self) -> [Tag; 2] {
+        // They were tags when they came.
+        [self.least, self.most].map(|tag| Tag::new(tag).unwrap_or(Tag::MOST))
+    }
+
     pub(super) const fn next(&self) -> u16 {
         self.next
     }

@@ -1,7 +1,7 @@
 //! Networks for tests: drawn, or a lab's built-ins.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 pub mod walk;
 

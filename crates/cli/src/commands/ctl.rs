@@ -1,0 +1,385 @@
+//! `weir ctl`: see and change the networks of a running `weir serve`, through its REST interface.
+
+mod client;
+mod print;
+
+use crate::exit::Exit;
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use client::{Answer, Client};
+use daemon::api::networks::Networks;
+use daemon::networks::{
+    Backup, Choice, Document, HostDocument, LinkDocument, NetworkView, Operation, Outcome,
+    PortDocument, RouteDocument, SwitchDocument, Target,
+};
+use serde::de::DeserializeOwned;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// See and change the tenants' own networks while `weir serve` runs
+///
+/// Each command is one transaction: all of it is done, or nothing and the reasons are said. A port is written as
+/// "DPID port NUMBER". Exit status 0: done; 1: refused, nothing was changed; 2: wrong arguments; 3: no answer.
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  weir ctl networks
+  weir ctl add red link '0xa1 port 2' '0xa2 port 2' --bandwidth 5Mbit --backup links --dry-run
+  weir ctl stop red link '0xa1 port 2' '0xa2 port 2'
+  weir ctl show red --json | jq .network > red.json && weir ctl set red red.json
+
+See docs/networks.md.")]
+pub struct Ctl {
+    /// Where `weir serve` has its REST interface ([listen] api)
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", global = true)]
+    api: SocketAddr,
+    /// Print the answer as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List all networks
+    Networks,
+    /// Show a tenant's network, and where it lies
+    Show {
+        /// The tenant
+        tenant: String,
+    },
+    /// Make a tenant's network what a JSON file says ("-": stdin)
+    Set {
+        /// The tenant
+        tenant: String,
+        /// The file
+        file: PathBuf,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Make several changes at once, from a JSON file with an array of them ("-": stdin)
+    Change {
+        /// The tenant
+        tenant: String,
+        /// The file
+        file: PathBuf,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Add a part, or change the one that is there
+    Add {
+        /// The tenant
+        tenant: String,
+        #[command(subcommand)]
+        part: New,
+    },
+    /// Make a part work
+    Start(One),
+    /// Make a part stop working; it keeps its place
+    Stop(One),
+    /// Remove a part
+    Remove(One),
+}
+
+#[derive(Args)]
+struct How {
+    /// Say what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Args)]
+struct One {
+    /// The tenant
+    tenant: String,
+    #[command(subcommand)]
+    part: Part,
+}
+
+#[derive(Subcommand)]
+enum Part {
+    /// All of the network
+    Network {
+        #[command(flatten)]
+        how: How,
+    },
+    /// A switch
+    Switch {
+        /// Its virtual datapath id
+        dpid: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// A port at the edge
+    Port {
+        /// The virtual port
+        port: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// A link
+    Link {
+        /// One of its ports
+        a: String,
+        /// The other
+        b: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// A host
+    Host {
+        /// Its hardware address
+        mac: String,
+        #[command(flatten)]
+        how: How,
+    },
+}
+
+#[derive(Subcommand)]
+enum New {
+    /// A switch
+    Switch {
+        /// Its virtual datapath id
+        dpid: String,
+        /// The physical switches that it lies on; several make a big switch
+        #[arg(long, value_name = "DPID", value_delimiter = ',', required = true)]
+        on: Vec<String>,
+        /// Its description
+        #[arg(long, default_value = "")]
+        name: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// A port at the edge
+    Port {
+        /// The virtual port
+        port: String,
+        /// The physical port
+        #[arg(long, value_name = "PORT")]
+        at: String,
+        /// Its name, at most 15 bytes
+        #[arg(long, default_value = "")]
+        name: String,
+        /// Other tenants have ports there too
+        #[arg(long)]
+        shared: bool,
+        #[command(flatten)]
+        how: How,
+    },
+    /// A link
+    Link {
+        /// One of its ports
+        a: String,
+        /// The other
+        b: String,
+        /// Set aside for it in each direction, such as 5Mbit
+        #[arg(long)]
+        bandwidth: Option<String>,
+        /// "shortest", "widest", or physical switches and ports with commas between them
+        #[arg(long, default_value = "shortest")]
+        route: String,
+        /// A second path stands by, which has none of these in common with the first
+        #[arg(long, value_name = "WHAT")]
+        backup: Option<Apart>,
+        /// Go back to the first path when it is whole again
+        #[arg(long)]
+        revert: bool,
+        #[command(flatten)]
+        how: How,
+    },
+    /// A host
+    Host {
+        /// Its hardware address
+        mac: String,
+        /// The virtual port
+        #[arg(long, value_name = "PORT")]
+        at: String,
+        /// Its address; may be given several times [default: one of the network's block]
+        #[arg(long, value_name = "IP")]
+        address: Vec<String>,
+        #[command(flatten)]
+        how: How,
+    },
+    /// The block of the hosts' addresses
+    Addresses {
+        /// Such as 10.0.0.0/24
+        block: String,
+        #[command(flatten)]
+        how: How,
+    },
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Apart {
+    /// A physical link
+    Links,
+    /// A physical link or switch
+    Switches,
+}
+
+impl Ctl {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let client = Client::new(self.api);
+        let tell = Tell { json: self.json };
+        match self.command {
+            Command::Networks => tell
+                .found(client.get("/api/v1/networks")?, |out, all: &Networks| {
+                    print::networks(out, &all.networks)
+                }),
+            Command::Show { tenant } => {
+                let path = format!("/api/v1/networks/{tenant}");
+                tell.found(client.get(&path)?, |out, one: &NetworkView| print::network(out, one))
+            }
+            Command::Set { tenant, file, how } => {
+                let document: Document = match read(&file)? {
+                    Ok(document) => document,
+                    Err(wrong) => return Ok(Exit::usage(&wrong)),
+                };
+                let path = path(&tenant, "", how.dry_run);
+                tell.found(client.send("PUT", &path, &document)?, print::outcome)
+            }
+            Command::Change { tenant, file, how } => {
+                let operations: Vec<Operation> = match read(&file)? {
+                    Ok(operations) => operations,
+                    Err(wrong) => return Ok(Exit::usage(&wrong)),
+                };
+                tell.change(&client, &tenant, &operations, how.dry_run)
+            }
+            Command::Add { tenant, part } => {
+                let (operation, how) = part.operation();
+                tell.change(&client, &tenant, &[operation], how.dry_run)
+            }
+            Command::Start(one) => tell.one(&client, one, Operation::Start),
+            Command::Stop(one) => tell.one(&client, one, Operation::Stop),
+            Command::Remove(one) => tell.one(&client, one, Operation::Remove),
+        }
+    }
+}
+
+impl Part {
+    fn target(self) -> (Target, How) {
+        match self {
+            Part::Network { how } => (Target::Network, how),
+            Part::Switch { dpid, how } => (Target::Switch(dpid), how),
+            Part::Port { port, how } => (Target::Port(port), how),
+            Part::Link { a, b, how } => (Target::Link([a, b]), how),
+            Part::Host { mac, how } => (Target::Host(mac), how),
+        }
+    }
+}
+
+impl New {
+    fn operation(self) -> (Operation, How) {
+        let started = true;
+        match self {
+            New::Switch { dpid, on, name, how } => {
+                let routes = Vec::new();
+                (Operation::PutSwitch(SwitchDocument { dpid, name, on, routes, started }), how)
+            }
+            New::Port { port, at, name, shared, how } => {
+                // What is no port is told so by the other side, in its words.
+                let (switch, number) = port.rsplit_once(" port ").unwrap_or((port.as_str(), ""));
+                let number = number.trim().parse().unwrap_or(0);
+                let switch = switch.to_owned();
+                let port = PortDocument { switch, number, name, at, shared, started };
+                (Operation::PutPort(port), how)
+            }
+            New::Link { a, b, bandwidth, route, backup, revert, how } => {
+                let route = match route.as_str() {
+                    "shortest" => RouteDocument::Found(Choice::Shortest),
+                    "widest" => RouteDocument::Found(Choice::Widest),
+                    given => {
+                        RouteDocument::Given(given.split(',').map(|it| it.trim().into()).collect())
+                    }
+                };
+                let backup = backup.map(|apart| match apart {
+                    Apart::Links => Backup::Links,
+                    Apart::Switches => Backup::Switches,
+                });
+                let between = [a, b];
+                let link = LinkDocument { between, bandwidth, route, backup, revert, started };
+                (Operation::PutLink(link), how)
+            }
+            New::Host { mac, at, address, how } => {
+                (Operation::PutHost(HostDocument { mac, address, at }), how)
+            }
+            New::Addresses { block, how } => (Operation::SetAddresses(Some(block)), how),
+        }
+    }
+}
+
+fn path(tenant: &str, rest: &str, dry_run: bool) -> String {
+    let how = if dry_run { "?dry_run=true" } else { "" };
+    format!("/api/v1/networks/{tenant}{rest}{how}")
+}
+
+/// A JSON file. The inner error is what is wrong with its text.
+fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>> {
+    let mut text = String::new();
+    let name = file.display();
+    if file.as_os_str() == "-" {
+        std::io::stdin().read_to_string(&mut text).context("cannot read stdin")?;
+    } else {
+        text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+    }
+    Ok(serde_json::from_str(&text).map_err(|error| format!("{name}: {error}")))
+}
+
+/// How answers are told.
+struct Tell {
+    json: bool,
+}
+
+impl Tell {
+    fn one(
+        &self,
+        client: &Client,
+        one: One,
+        what: fn(Target) -> Operation,
+    ) -> anyhow::Result<Exit> {
+        let (target, how) = one.part.target();
+        self.change(client, &one.tenant, &[what(target)], how.dry_run)
+    }
+
+    fn change(
+        &self,
+        client: &Client,
+        tenant: &str,
+        operations: &[Operation],
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        let path = path(tenant, "/changes", dry_run);
+        self.found(client.send("POST", &path, &operations)?, |out, outcome: &Outcome| {
+            print::outcome(out, outcome)
+        })
+    }
+
+    fn found<T: DeserializeOwned>(
+        &self,
+        answer: Answer,
+        print: impl FnOnce(&mut dyn Write, &T) -> std::io::Result<()>,
+    ) -> anyhow::Result<Exit> {
+        match answer {
+            Answer::Done(text) => {
+                let mut stdout = std::io::stdout().lock();
+                if self.json {
+                    let value: serde_json::Value = serde_json::from_str(&text)?;
+                    writeln!(stdout, "{value:#}")?;
+                } else {
+                    let found = serde_json::from_str(&text).context("an answer of another Weir")?;
+                    print(&mut stdout, &found)?;
+                }
+                Ok(Exit::Success)
+            }
+            Answer::Refused(failure) => {
+                let mut text = failure.error;
+                for reason in failure.reasons {
+                    text.push_str(&format!("\n  {reason}"));
+                }
+                Ok(Exit::finding(&text))
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! As much of HTTP/1.1 as asking Weir takes: one request a connection.
+
+use anyhow::{Context, bail};
+use daemon::api::networks::Failure;
+use serde::Serialize;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Until there is an answer; placing a large network takes less than a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Longest answer that is read.
+const LARGEST: u64 = 64 << 20;
+
+pub struct Client(SocketAddr);
+
+pub enum Answer {
+    /// The body.
+    Done(String),
+    /// It was understood and not done.
+    Refused(Failure),
+}
+
+impl Client {
+    pub fn new(api: SocketAddr) -> Client {
+        Client(api)
+    }
+
+    pub fn get(&self, path: &str) -> anyhow::Result<Answer> {
+        self.ask("GET", path, None)
+    }
+
+    pub fn send(&self, method: &str, path: &str, body: &impl Serialize) -> anyhow::Result<Answer> {
+        self.ask(method, path, Some(&serde_json::to_string(body)?))
+    }
+
+    fn ask(&self, method: &str, path: &str, body: Option<&str>) -> anyhow::Result<Answer> {
+        let api = self.0;
+        let (status, body) = self
+            .exchange(method, path, body)
+            .with_context(|| format!("no answer from http://{api}: is `weir serve` running there, and [listen] api not off?"))?;
+        match status {
+            200 => Ok(Answer::Done(body)),
+            400..=499 | 503 => match serde_json::from_str(&body) {
+                Ok(failure) => Ok(Answer::Refused(failure)),
+                Err(_) => bail!("http://{api} answers {status}: not a Weir of this version"),
+            },
+            _ => bail!("http://{api} answers {status}: {body}"),
+        }
+    }
+
+    fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&str>,
+    ) -> anyhow::Result<(u16, String)> {
+        let api = self.0;
+        let mut stream = TcpStream::connect_timeout(&api, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut request =
+            format!("{method} {} HTTP/1.1\r\nHost: {api}\r\nConnection: close\r\n", escaped(path));
+        if let Some(body) = body {
+            let length = body.len();
+            request.push_str(&format!(
+                "Content-Type: application/json\r\nContent-Length: {length}\r\n"
+            ));
+        }
+        request.push_str("\r\n");
+        request.push_str(body.unwrap_or_default());
+        stream.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        stream.take(LARGEST).read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("not HTTP")?;
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        Ok((status.context("not HTTP")?, body.to_owned()))
+    }
+}
+
+/// Whatever cannot stand in a path, as a tenant's name may have been mistyped.
+fn escaped(path: &str) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.?=".contains(byte);
+    path.bytes()
+        .map(|byte| match is_plain(&byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
+}

@@ -1,0 +1,140 @@
+//! Networks, and changes of them, as people read them.
+
+use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument};
+use std::io::{Result, Write};
+
+pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
+    if all.is_empty() {
+        return writeln!(out, "no tenant has a network of its own");
+    }
+    for view in all {
+        let network = &view.network;
+        let up = view.ports.iter().filter(|port| port.up).count();
+        writeln!(
+            out,
+            "{}: {}, switches {}, links {}, hosts {}, ports {} of {} up{}",
+            view.tenant,
+            if network.started { "started" } else { "stopped" },
+            network.switches.len(),
+            network.links.len(),
+            network.hosts.len(),
+            up,
+            view.ports.len(),
+            if view.as_configured { "" } else { ", changed since the file" },
+        )?;
+    }
+    Ok(())
+}
+
+pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
+    networks(out, std::slice::from_ref(view))?;
+    let network = &view.network;
+    let stopped = |started: bool| if started { "" } else { "  (stopped)" };
+    if let Some(block) = &network.addresses {
+        writeln!(out, "addresses {block}")?;
+    }
+    for switch in &network.switches {
+        writeln!(
+            out,
+            "switch {} on {}{}",
+            switch.dpid,
+            switch.on.join(", "),
+            stopped(switch.started)
+        )?;
+    }
+    let state = |name: &str| match view.ports.iter().find(|port| port.port == name) {
+        Some(port) if port.up => "up",
+        Some(_) => "down",
+        None => "-",
+    };
+    for port in &network.ports {
+        let name = format!("{} port {}", port.switch, port.number);
+        let shared = if port.shared { ", shared" } else { "" };
+        writeln!(
+            out,
+            "port {name} at {}{shared}  {}{}",
+            port.at,
+            state(&name),
+            stopped(port.started)
+        )?;
+    }
+    for host in &network.hosts {
+        let assigned = view.assigned.iter().find(|assigned| assigned.mac == host.mac);
+        let mut addresses = host.address.clone();
+        addresses.extend(assigned.map(|assigned| assigned.address.clone()));
+        writeln!(out, "host {} {} at {}", host.mac, addresses.join(", "), host.at)?;
+    }
+    for link in &network.links {
+        let [a, b] = &link.between;
+        let bandwidth = link.bandwidth.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
+        let given = matches!(link.route, RouteDocument::Given(_));
+        let given = if given { ", way given" } else { "" };
+        writeln!(out, "link {a} - {b}{bandwidth}{given}  {}{}", state(a), stopped(link.started))?;
+        let same = |other: &[String; 2]| other == &link.between || [&other[1], &other[0]] == [a, b];
+        for path in view.paths.iter().filter(|path| path.carries == "link" && same(&path.between)) {
+            passed(out, "path", &path.path)?;
+            passed(out, "backup", &path.backup)?;
+            if let Some(trouble) = &path.trouble {
+                writeln!(out, "  {trouble}")?;
+            }
+        }
+    }
+    for path in view.paths.iter().filter(|path| path.carries == "inside") {
+        writeln!(out, "inside {} - {}", path.between[0], path.between[1])?;
+        passed(out, "path", &path.path)?;
+        if let Some(trouble) = &path.trouble {
+            writeln!(out, "  {trouble}")?;
+        }
+    }
+    Ok(())
+}
+
+fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
+    for wire in path {
+        let tags: Vec<String> = wire.tags.iter().map(ToString::to_string).collect();
+        let tags =
+            if tags.is_empty() { String::new() } else { format!("  tag {}", tags.join(", ")) };
+        writeln!(out, "  {what:6} {} -> {}{tags}", wire.from, wire.to)?;
+    }
+    Ok(())
+}
+
+pub fn outcome(out: &mut dyn Write, outcome: &Outcome) -> Result<()> {
+    let Outcome { dry_run, switches, ports, paths } = outcome;
+    if switches.is_empty() && ports.is_empty() && paths.is_empty() {
+        return writeln!(
+            out,
+            "{}",
+            if *dry_run { "nothing would change" } else { "nothing changes" }
+        );
+    }
+    let state = |state: Option<bool>| match state {
+        None => "-",
+        Some(true) => "up",
+        Some(false) => "down",
+    };
+    for port in ports {
+        writeln!(
+            out,
+            "{} port {}: {} -> {}",
+            port.tenant,
+            port.port,
+            state(port.was),
+            state(port.is)
+        )?;
+    }
+    let way = |ports: &[String]| if ports.is_empty() { "-".to_owned() } else { ports.join(", ") };
+    for path in paths {
+        let [a, b] = &path.between;
+        writeln!(
+            out,
+            "{} {} {a} - {b}: {} -> {}",
+            path.tenant,
+            path.carries,
+            way(&path.was),
+            way(&path.is)
+        )?;
+    }
+    let verb = if *dry_run { "would get" } else { "get" };
+    writeln!(out, "physical switches that {verb} other rules: {}", switches.join(", "))
+}

@@ -1,0 +1,155 @@
+//! `/api/v1/networks`: the tenants' own networks, seen and changed. A request that changes something is one transaction.
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{get, post};
+use serde::{Deserialize, Serialize};
+
+use super::{Sources, error};
+use crate::networks::{ChangeError, Document, NetworkView, Operation};
+
+/// A document of a thousand links has some 200 kB.
+const LARGEST: usize = 16 << 20;
+
+/// All networks.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Networks {
+    /// By their tenants' numbers.
+    pub networks: Vec<NetworkView>,
+}
+
+/// Why a request was not done.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// In short.
+    pub error: String,
+    /// Of a network that cannot be: each reason, with the part that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+/// Whether `?dry_run=true` stands behind the path.
+fn dry_run(uri: &Uri) -> Result<bool, Box<Response>> {
+    match uri.query() {
+        None | Some("dry_run=false") => Ok(false),
+        Some("dry_run=true") => Ok(true),
+        Some(_) => {
+            let message = "all that can stand behind the ? is dry_run=true or dry_run=false";
+            Err(Box::new(error(StatusCode::BAD_REQUEST, message)))
+        }
+    }
+}
+
+pub(super) fn routes() -> Router<Sources> {
+    Router::new()
+        .route("/api/v1/networks", get(list))
+        .route("/api/v1/networks/{tenant}", get(show).put(put).delete(remove))
+        .route("/api/v1/networks/{tenant}/changes", post(change))
+        .layer(DefaultBodyLimit::max(LARGEST))
+        .layer(middleware::from_fn(from_here))
+}
+
+/// Without passwords, a page in somebody's browser must not reach this by a name of its own that leads here: what is
+/// asked for must be an address, or `localhost`.
+async fn from_here(request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let name = host.unwrap_or_default();
+    let bare = match name.rsplit_once(':') {
+        Some((bare, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => bare,
+        _ => name,
+    };
+    let is_address = bare.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
+    if request.method().is_safe() || is_address || bare == "localhost" {
+        return next.run(request).await;
+    }
+    error(StatusCode::FORBIDDEN, "changes are asked for by an address or localhost, not by a name")
+}
+
+async fn list(State(sources): State<Sources>) -> Response {
+    off_thread(move || Json(Networks { networks: sources.networks.list() }).into_response()).await
+}
+
+async fn show(State(sources): State<Sources>, Path(tenant): Path<String>) -> Response {
+    off_thread(move || answer(sources.networks.get(&tenant))).await
+}
+
+async fn put(
+    State(sources): State<Sources>,
+    Path(tenant): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    match dry_run(&uri).and_then(|dry_run| Ok((dry_run, read::<Document>(&headers, &body)?))) {
+        Ok((dry_run, document)) => {
+            off_thread(move || answer(sources.networks.put(&tenant, Some(&document), dry_run)))
+                .await
+        }
+        Err(refused) => *refused,
+    }
+}
+
+async fn remove(State(sources): State<Sources>, Path(tenant): Path<String>, uri: Uri) -> Response {
+    match dry_run(&uri) {
+        Ok(dry_run) => {
+            off_thread(move || answer(sources.networks.put(&tenant, None, dry_run))).await
+        }
+        Err(refused) => *refused,
+    }
+}
+
+async fn change(
+    State(sources): State<Sources>,
+    Path(tenant): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let read = |dry_run| Ok((dry_run, read::<Vec<Operation>>(&headers, &body)?));
+    match dry_run(&uri).and_then(read) {
+        Ok((dry_run, operations)) => {
+            off_thread(move || answer(sources.networks.change(&tenant, &operations, dry_run))).await
+        }
+        Err(refused) => *refused,
+    }
+}
+
+/// JSON, and said to be: a form in somebody's browser cannot say so without being asked whether it may.
+fn read<T: for<'de> Deserialize<'de>>(
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<T, Box<Response>> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if !kind.is_some_and(|kind| kind.starts_with("application/json")) {
+        let message = "the body has to be application/json";
+        return Err(Box::new(error(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)));
+    }
+    serde_json::from_slice(body)
+        .map_err(|refused| Box::new(error(StatusCode::BAD_REQUEST, &refused.to_string())))
+}
+
+fn answer<T: Serialize>(result: Result<T, ChangeError>) -> Response {
+    match result {
+        Ok(found) => Json(found).into_response(),
+        Err(ChangeError::Missing(what)) => error(StatusCode::NOT_FOUND, &what),
+        Err(ChangeError::Refused(reasons)) => {
+            let error = "refused; nothing was changed".to_owned();
+            (StatusCode::CONFLICT, Json(Failure { error, reasons })).into_response()
+        }
+        Err(ChangeError::Store(refused)) => {
+            error(StatusCode::SERVICE_UNAVAILABLE, &refused.to_string())
+        }
+    }
+}
+
+/// Placing a large network takes a while, and so may the store.
+async fn off_thread(work: impl FnOnce() -> Response + Send + 'static) -> Response {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(response) => response,
+        Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the request failed"),
+    }
+}

@@ -1,0 +1,115 @@
+//! The tenants' own networks: what they are, and where they would lie on the declared topology.
+
+use std::collections::BTreeMap;
+
+use fabric::embedding::{Carries, Embedding, Part, Routed, Spec, TrunkStatus, VirtualPortId};
+use fabric::{LldpKey, TenantId};
+use hypervisor::PortState;
+
+use super::{Checker, Severity, Topic};
+use crate::config::{self, wanted};
+use crate::networks::why;
+use crate::topology::State;
+
+impl Checker<'_> {
+    /// Puts the tenants' networks on the declared topology, as if all that is named had connected and was up.
+    pub(super) fn networks(&mut self) {
+        let wanted = wanted(&self.config.tenants);
+        if wanted.is_empty() {
+            return;
+        }
+        let topology = &self.config.topology;
+        let tenant = |id: TenantId| self.config.tenants.get(usize::from(id.0).wrapping_sub(1));
+        let named = |id| tenant(id).map_or("", |tenant| tenant.name.as_str()).to_owned();
+        let mut remarks = Vec::new();
+        let mut say = |severity, id, part: Option<Part>, message: String| {
+            if let Some(tenant) = tenant(id)
+                && let Some(network) = &tenant.network
+            {
+                let at = part.map_or(network.at, |part| network.position_of(part));
+                remarks.push((severity, at, tenant.name.clone(), message));
+            }
+        };
+        for (&id, spec) in &wanted {
+            let [switches, ports, links, hosts] =
+                [spec.switches.len(), spec.ports.len(), spec.links.len(), spec.hosts.len()];
+            let message = format!(
+                "has a network of its own: switches {switches}, edge ports {ports}, links {links}, hosts {hosts}"
+            );
+            say(Severity::Note, id, None, message);
+        }
+        if topology.links.is_empty() {
+            // Where links go can only be said of a topology that is declared.
+            for (&id, spec) in wanted.iter().filter(|_| !topology.discovery) {
+                if !spec.links.is_empty() {
+                    let message = "has links, but [topology] declares none and does not look for any: they will stay down";
+                    say(Severity::Finding, id, None, message.to_owned());
+                }
+            }
+        } else {
+            let network = declared(topology, &wanted);
+            let [least, most] = topology.tags;
+            let mut embedding = Embedding::new(least, most);
+            match embedding.apply(&network, &wanted) {
+                Err(refusals) => {
+                    for refusal in refusals {
+                        let message = format!("{}: {}", refusal.part, why(&refusal.why, named));
+                        say(Severity::Finding, refusal.tenant, Some(refusal.part), message);
+                    }
+                }
+                Ok(_) => {
+                    for &id in wanted.keys() {
+                        for (trunk, status) in embedding.trunks(id) {
+                            let Carries::Link(ends) = trunk.carries else { continue };
+                            let message = placed(ends, &status);
+                            say(Severity::Note, id, Some(written(&wanted[&id], ends)), message);
+                        }
+                    }
+                }
+            }
+        }
+        for (severity, at, tenant, message) in remarks {
+            self.say(severity, Topic::Network, at, &tenant, message);
+        }
+    }
+}
+
+/// The part that a link is in the file, where its ends may stand in the other order.
+fn written(spec: &Spec, ends: [VirtualPortId; 2]) -> Part {
+    let link = spec.links.iter().find(|link| link.ends.contains(&ends[0]));
+    Part::Link(link.map_or(ends, |link| link.ends))
+}
+
+/// Where a link would go.
+fn placed(ends: [VirtualPortId; 2], status: &TrunkStatus<'_>) -> String {
+    let [a, b] = ends;
+    let way = |routed: &Routed| {
+        let switches = routed.wires.iter().map(|wire| wire.from.dpid);
+        let last = routed.wires.last().map(|wire| wire.to.dpid);
+        let switches: Vec<String> = switches.chain(last).map(|dpid| dpid.to_string()).collect();
+        switches.join(", ")
+    };
+    match (status.active, status.backup, status.trouble) {
+        (Some(active), backup, _) => {
+            let backup = backup.map(|backup| format!("; its backup by {}", way(backup)));
+            format!("link {a} - {b} goes by {}{}", way(active), backup.unwrap_or_default())
+        }
+        (None, _, Some(trouble)) => format!("link {a} - {b} waits: {trouble}"),
+        (None, _, None) => format!("link {a} - {b} is nowhere"),
+    }
+}
+
+/// The declared topology with everything up that it or the networks name.
+fn declared(topology: &config::Topology, wanted: &BTreeMap<TenantId, Spec>) -> fabric::Network {
+    let mut state = State::new(topology.clone(), LldpKey([0; 16]));
+    let ports = topology.links.iter().flat_map(|link| link.between);
+    let ports = ports.chain(topology.edges.iter().copied());
+    let edges = wanted.values().flat_map(|spec| spec.ports.iter().map(|port| port.at));
+    let now = fabric::Instant(0);
+    for port in ports.chain(edges) {
+        state.handle_port(port, Some(PortState { is_up: true, speed: 0 }), now);
+    }
+    let members = wanted.values().flat_map(|spec| &spec.switches).flat_map(|it| &it.members);
+    members.for_each(|&dpid| state.handle_switch(dpid));
+    state.network().clone()
+}

@@ -1,0 +1,302 @@
+//! `[tenants.network]`: a tenant's own network.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Range;
+
+use fabric::embedding::{
+    Embedding, HostSpec, LinkSpec, Part, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
+};
+use fabric::paths::Disjoint;
+use fabric::{Bandwidth, Dpid, MacAddress, PortId, TenantId};
+
+use super::diagnostic::Position;
+use super::reader::{Reader, Table, Value};
+use super::topology::bandwidth;
+use super::{Config, Tenant};
+use crate::networks::why;
+
+/// `[tenants.network]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Where it stands in the file.
+    pub at: Position,
+    /// What it is to be.
+    pub spec: Spec,
+    span: Range<usize>,
+    /// Where its parts stand.
+    parts: Vec<(Part, Range<usize>, Position)>,
+}
+
+impl Network {
+    /// Where a part of it stands in the file.
+    pub fn position_of(&self, part: Part) -> Position {
+        let found = self.parts.iter().find(|(other, ..)| *other == part);
+        found.map_or(self.at, |(_, _, at)| *at)
+    }
+
+    pub(super) fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    fn span_of(&self, part: Part) -> Range<usize> {
+        // The last of that name: the first is not the one that is too many.
+        let found = self.parts.iter().rev().find(|(other, ..)| *other == part);
+        found.map_or_else(|| self.span(), |(_, span, _)| span.clone())
+    }
+}
+
+/// Contradictions within and between networks, which need no physical network to be seen.
+pub(super) fn check(reader: &Reader<'_>, config: &Config) {
+    let [least, most] = config.topology.tags;
+    let wanted = wanted(&config.tenants);
+    let mut embedding = Embedding::new(least, most);
+    let Err(refusals) = embedding.apply(&fabric::Network::default(), &wanted) else { return };
+    let tenant = |id: TenantId| config.tenants.get(usize::from(id.0).wrapping_sub(1));
+    for refusal in refusals {
+        let Some(Tenant { network: Some(network), .. }) = tenant(refusal.tenant) else { continue };
+        let named = |id| tenant(id).map_or("", |tenant| tenant.name.as_str()).to_owned();
+        let message = format!("{}: {}", refusal.part, why(&refusal.why, named));
+        let key = format!("tenants[{}].network", refusal.tenant.0 - 1);
+        reader.error(network.span_of(refusal.part), &key, message, None);
+    }
+}
+
+/// All networks, of tenants that are numbered from 1 in the file's order.
+pub(crate) fn wanted(tenants: &[Tenant]) -> BTreeMap<TenantId, Spec> {
+    let specs = tenants.iter().zip(1..);
+    specs.filter_map(|(it, id)| Some((TenantId(id), it.network.as_ref()?.spec.clone()))).collect()
+}
+
+pub(super) fn read(value: &Value<'_, '_>) -> Option<Network> {
+    let mut parts = Parts::default();
+    let spec = value.table(|table| {
+        let default = Spec::default();
+        Spec {
+            started: table.get("started", Value::boolean).unwrap_or(default.started),
+            block: table.get("addresses", Value::parsed),
+            switches: list(table, "switches", |table| switch(table, &mut parts)),
+            ports: list(table, "ports", |table| port(table, &mut parts)),
+            links: list(table, "links", |table| link(table, &mut parts)),
+            hosts: list(table, "hosts", |table| host(table, &mut parts)),
+        }
+    })?;
+    let Parts(parts) = parts;
+    Some(Network { at: value.position(), spec, span: value.span(), parts })
+}
+
+#[derive(Default)]
+struct Parts(Vec<(Part, Range<usize>, Position)>);
+
+impl Parts {
+    fn note(&mut self, part: Part, table: &Table<'_, '_>) {
+        self.0.push((part, table.span(), table.position()));
+    }
+}
+
+/// An array of tables; none if it is not there.
+fn list<T>(
+    table: &mut Table<'_, '_>,
+    key: &'static str,
+    mut read: impl FnMut(&mut Table<'_, '_>) -> Option<T>,
+) -> Vec<T> {
+    let list = table.get(key, |value| value.list(|value| value.table(&mut read).flatten()));
+    list.unwrap_or_default()
+}
+
+fn started(table: &mut Table<'_, '_>) -> bool {
+    table.get("started", Value::boolean).unwrap_or(true)
+}
+
+fn text(table: &mut Table<'_, '_>) -> String {
+    table.get("name", Value::string).unwrap_or_default().to_owned()
+}
+
+fn switch(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<SwitchSpec> {
+    let dpid = table.require("dpid", "\"00:00:00:00:00:00:0a:01\"", Value::parsed::<Dpid>);
+    let members = table.require("on", "[\"00:00:00:00:00:00:00:01\"]", |value| {
+        value.one_or_list(Value::parsed::<Dpid>)
+    });
+    let routes = table.get("routes", |value| value.list(steps));
+    let (name, started) = (text(table), started(table));
+    let dpid = dpid?;
+    parts.note(Part::Switch(dpid), table);
+    let (members, routes) = (members?, routes.unwrap_or_default());
+    Some(SwitchSpec { dpid, name, members, routes, started })
+}
+
+fn port(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<PortSpec> {
+    let switch = table.require("switch", "\"00:00:00:00:00:00:0a:01\"", Value::parsed::<Dpid>);
+    let number = table.require("number", "1", |value| value.integer(1..=0xff00));
+    let at = table.require("at", "\"00:00:00:00:00:00:00:01 port 3\"", Value::parsed::<PortId>);
+    let shared = table.get("shared", Value::boolean).unwrap_or(false);
+    let (name, started) = (text(table), started(table));
+    let port = VirtualPortId { switch: switch?, number: number? as u32 };
+    parts.note(Part::Port(port), table);
+    Some(PortSpec { port, name, at: at?, shared, started })
+}
+
+fn link(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<LinkSpec> {
+    let example = "[\"00:00:00:00:00:00:0a:01 port 2\", \"00:00:00:00:00:00:0a:02 port 1\"]";
+    let ends = table.require("between", example, |value| {
+        let ends = value.list(Value::parsed::<VirtualPortId>)?;
+        match <[VirtualPortId; 2]>::try_from(ends) {
+            Ok(ends) => Some(ends),
+            // Those that were refused are reported already.
+            Err(_) if value.length() == Some(2) => None,
+            Err(_) => value.refuse("a link has two ends", Some(format!("such as {example}"))),
+        }
+    });
+    let bandwidth = table.get("bandwidth", bandwidth).unwrap_or(Bandwidth::ZERO);
+    let route = table.get("route", route).unwrap_or(Route::Shortest);
+    let backups = [("links", Disjoint::Links), ("switches", Disjoint::Switches)];
+    let protection = table.get("backup", |value| value.choice(&backups));
+    let reverts = table.get("revert", Value::boolean).unwrap_or(false);
+    let started = started(table);
+    let ends = ends?;
+    parts.note(Part::Link(ends), table);
+    Some(LinkSpec { ends, bandwidth, route, protection, reverts, started })
+}
+
+fn host(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<HostSpec> {
+    let mac = table.require("mac", "\"02:00:00:00:00:01\"", Value::parsed::<MacAddress>);
+    let addresses = table.get("address", |value| value.one_or_list(address));
+    let at = "\"00:00:00:00:00:00:0a:01 port 1\"";
+    let at = table.require("at", at, Value::parsed::<VirtualPortId>);
+    let mac = mac?;
+    parts.note(Part::Host(mac), table);
+    Some(HostSpec { mac, addresses: addresses.unwrap_or_default(), at: at? })
+}
+
+fn address(value: &Value<'_, '_>) -> Option<IpAddr> {
+    let text = value.string()?;
+    text.parse().ok().or_else(|| {
+        let help = "an IPv4 or IPv6 address, such as \"10.0.0.1\"".to_owned();
+        value.refuse(format!("bad address \"{text}\""), Some(help))
+    })
+}
+
+fn route(value: &Value<'_, '_>) -> Option<Route> {
+    if value.maybe_string().is_some() {
+        return value.choice(&[("shortest", 0), ("widest", 1)]).map(|choice| match choice {
+            0 => Route::Shortest,
+            _ => Route::Widest,
+        });
+    }
+    let steps = steps(value)?;
+    if value.is_empty_list() {
+        return value.refuse("a way without steps", None);
+    }
+    Some(Route::Given(steps))
+}
+
+/// Physical switches to go to, or ports to go out of.
+fn steps(value: &Value<'_, '_>) -> Option<Vec<Step>> {
+    value.list(|value| match value.string()?.contains("port") {
+        true => value.parsed().map(Step::Port),
+        false => value.parsed().map(Step::Switch),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "[[tenants]]\nname = \"red\"\n[tenants.network]\naddresses = \"10.0.0.0/24\"\n\
+        [[tenants.network.switches]]\ndpid = \"0xa1\"\non = [\"1\"]\n\
+        [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"2\"\nname = \"far\"\n\
+        [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\n";
+
+    fn spec(more: &str) -> Spec {
+        let config = Config::parse("weir.toml", &format!("{TWO}{more}")).unwrap();
+        config.tenants[0].network.as_ref().unwrap().spec.clone()
+    }
+
+    #[test]
+    fn a_network_is_read() {
+        let spec = spec(
+            "[[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\nbandwidth = \"5Mbit\"\n\
+             route = [\"1\", \"1 port 2\", \"2\"]\nbackup = \"switches\"\nrevert = true\nstarted = false\n\
+             [[tenants.network.hosts]]\nmac = \"02:00:00:00:00:01\"\naddress = [\"10.0.0.9\"]\nat = \"0xa1 port 1\"\n",
+        );
+        assert_eq!(spec.block.unwrap().to_string(), "10.0.0.0/24");
+        assert_eq!((spec.switches[1].members[0], spec.switches[1].name.as_str()), (Dpid(2), "far"));
+        assert_eq!(spec.ports[0].at, "1 port 1".parse().unwrap());
+        let link = &spec.links[0];
+        let steps =
+            [Step::Switch(Dpid(1)), Step::Port("1 port 2".parse().unwrap()), Step::Switch(Dpid(2))];
+        assert_eq!(link.route, Route::Given(steps.to_vec()));
+        assert_eq!(
+            (link.protection, link.reverts, link.started),
+            (Some(Disjoint::Switches), true, false)
+        );
+        assert_eq!(spec.hosts[0].addresses, ["10.0.0.9".parse::<IpAddr>().unwrap()]);
+        assert!(spec.started && spec.ports[0].started && !spec.ports[0].shared);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (more, line, message) in [
+            ("[[tenants.network.link]]\n", 16, "unknown key `link`"),
+            (
+                "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 0\nat = \"1 port 2\"\n",
+                18,
+                "0 is out of range",
+            ),
+            ("[[tenants.network.links]]\nbetween = [\"0xa1 port 2\"]\n", 17, "a link has two ends"),
+            (
+                "[[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\nroute = \"shortst\"\n",
+                18,
+                "unknown value \"shortst\"",
+            ),
+            (
+                "[[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\nroute = []\n",
+                18,
+                "a way without steps",
+            ),
+            (
+                "[[tenants.network.hosts]]\nmac = \"01:00:00:00:00:01\"\nat = \"0xa1 port 1\"\n",
+                17,
+                "expected a host's MAC",
+            ),
+            (
+                "[[tenants.network.hosts]]\nmac = \"02:00:00:00:00:01\"\naddress = \"10.0.0\"\nat = \"0xa1 port 1\"\n",
+                18,
+                "bad address \"10.0.0\"",
+            ),
+            // Contradictions, where the part stands that is too many.
+            (
+                "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 2\"\n",
+                16,
+                "another port of that number",
+            ),
+            (
+                "[[tenants.network.hosts]]\nmac = \"02:00:00:00:00:01\"\naddress = \"10.0.1.1\"\nat = \"0xa1 port 1\"\n",
+                16,
+                "10.0.1.1 is not in 10.0.0.0/24",
+            ),
+            (
+                "[[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa9 port 2\"]\n",
+                16,
+                "the tenant has no switch",
+            ),
+            (
+                "[[tenants.flowspace]]\nmatch = \"\"\n",
+                3,
+                "a flowspace or a network of its own, not both",
+            ),
+            (
+                "[[tenants]]\nname = \"blue\"\n[[tenants.network.switches]]\ndpid = \"5\"\non = \"1\"\n\
+                 [[tenants.network.ports]]\nswitch = \"5\"\nnumber = 9\nat = \"1 port 1\"\n",
+                21,
+                "1 port 1 is taken by \"red\"",
+            ),
+        ] {
+            let errors = Config::parse("weir.toml", &format!("{TWO}{more}")).unwrap_err();
+            let errors: Vec<_> = errors.iter().collect();
+            let [error] = errors.as_slice() else { panic!("{more}: {errors:?}") };
+            assert!(error.message.contains(message), "{more}: {}", error.message);
+            assert_eq!(error.at.line, line, "{more}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Networks as REST shows and changes them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fabric::embedding::{Carries, Changes, Routed, Spec, TrunkStatus, Wire};
+use fabric::{Dpid, TenantId};
+use serde::{Deserialize, Serialize};
+
+use super::{ChangeError, Document, Inner, Operation, Shared, refused, wanted};
+use crate::topology::Watch;
+
+/// A way to see and change the networks, from any thread.
+#[derive(Clone)]
+pub struct Control(Arc<Shared>);
+
+/// A tenant's network: what it is to be, and where it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetworkView {
+    /// Whose.
+    pub tenant: String,
+    /// Whether it is as the file says; otherwise it was changed through REST.
+    pub as_configured: bool,
+    /// What it is to be.
+    pub network: Document,
+    /// Addresses of hosts that asked for none.
+    pub assigned: Vec<Assigned>,
+    /// All its ports.
+    pub ports: Vec<PortView>,
+    /// Where its links, and the insides of its big switches, are.
+    pub paths: Vec<PathView>,
+}
+
+/// An address that was given to a host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assigned {
+    /// The host.
+    pub mac: String,
+    /// Its address.
+    pub address: String,
+}
+
+/// A port of a virtual switch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PortView {
+    /// Such as `00:00:00:00:00:00:0a:01 port 1`.
+    pub port: String,
+    /// What the tenant sees of it.
+    pub up: bool,
+}
+
+/// Where a link, or the inside of a big switch, is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathView {
+    /// `link` or `inside`.
+    pub carries: String,
+    /// The virtual ports of a link, or the members of a big switch.
+    pub between: [String; 2],
+    /// The physical ports that it leaves by, one after the other; empty while there is no way.
+    pub path: Vec<Passed>,
+    /// The path that stands by.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub backup: Vec<Passed>,
+    /// Why there is no path.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trouble: Option<String>,
+}
+
+/// A physical link on a path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Passed {
+    /// The port that it leaves by.
+    pub from: String,
+    /// The port that it comes in at.
+    pub to: String,
+    /// The VLAN ids that its packets bear there, there and back; of a big switch for each port.
+    pub tags: Vec<u16>,
+}
+
+/// What a change changed, or would change.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Whether nothing was really done.
+    pub dry_run: bool,
+    /// Physical switches that have something else to do.
+    pub switches: Vec<String>,
+    /// Virtual ports that come, go, or go up or down.
+    pub ports: Vec<PortOutcome>,
+    /// Paths that come, go, or move.
+    pub paths: Vec<PathOutcome>,
+}
+
+/// What becomes of a virtual port.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PortOutcome {
+    /// Whose.
+    pub tenant: String,
+    /// Which.
+    pub port: String,
+    /// Whether it was up; absent if it was not there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub was: Option<bool>,
+    /// Whether it is up; absent if it is no more.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub is: Option<bool>,
+}
+
+/// What becomes of a path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathOutcome {
+    /// Whose.
+    pub tenant: String,
+    /// `link` or `inside`.
+    pub carries: String,
+    /// The virtual ports of a link, or the members of a big switch.
+    pub between: [String; 2],
+    /// The physical ports that it left by; empty if it was nowhere.
+    pub was: Vec<String>,
+    /// The physical ports that it leaves by; empty if it is nowhere.
+    pub is: Vec<String>,
+}
+
+impl Control {
+    pub(super) fn new(shared: Arc<Shared>) -> Control {
+        Control(shared)
+    }
+
+    /// All networks, by their tenants' numbers.
+    pub fn list(&self) -> Vec<NetworkView> {
+        let inner = self.0.lock();
+        inner.embedding.wanted().iter().map(|(&id, spec)| inner.view(id, spec)).collect()
+    }
+
+    /// A tenant's network.
+    pub fn get(&self, tenant: &str) -> Result<NetworkView, ChangeError> {
+        let inner = self.0.lock();
+        let id = inner.id(tenant)?;
+        let spec = inner.embedding.wanted().get(&id);
+        let spec = spec.ok_or_else(|| no_network(tenant))?;
+        Ok(inner.view(id, spec))
+    }
+
+    /// Makes a tenant's network what the document says; `None` is none.
+    pub fn put(
+        &self,
+        tenant: &str,
+        document: Option<&Document>,
+        dry_run: bool,
+    ) -> Result<Outcome, ChangeError> {
+        let spec = document.map(Document::spec).transpose()?;
+        self.0.lock().change(tenant, dry_run, |network| {
+            if spec.is_none() && network.is_none() {
+                return Err(no_network(tenant));
+            }
+            *network = spec;
+            Ok(())
+        })
+    }
+
+    /// Makes all these changes of a tenant's network, or none of them.
+    pub fn change(
+        &self,
+        tenant: &str,
+        operations: &[Operation],
+        dry_run: bool,
+    ) -> Result<Outcome, ChangeError> {
+        self.0.lock().change(tenant, dry_run, |network| {
+            operations.iter().try_for_each(|operation| operation.make(network))
+        })
+    }
+}
+
+fn no_network(tenant: &str) -> ChangeError {
+    ChangeError::Missing(format!("tenant \"{tenant}\" has no network of its own"))
+}
+
+impl Inner {
+    fn id(&self, tenant: &str) -> Result<TenantId, ChangeError> {
+        let found = self.names.iter().find(|(_, name)| *name == tenant).map(|(&id, _)| id);
+        found.ok_or_else(|| ChangeError::Missing(format!("there is no tenant \"{tenant}\"")))
+    }
+
+    fn change(
+        &mut self,
+        tenant: &str,
+        dry_run: bool,
+        change: impl FnOnce(&mut Option<Spec>) -> Result<(), ChangeError>,
+    ) -> Result<Outcome, ChangeError> {
+        let id = self.id(tenant)?;
+        let sliced = |it: &&hypervisor::policy::Tenant| it.id == id && !it.flowspace.is_empty();
+        if self.base.policy.tenants.iter().find(sliced).is_some() {
+            let reason =
+                format!("tenant \"{tenant}\" has a flowspace: a slice, and no network of its own");
+            return Err(ChangeError::Refused(vec![reason]));
+        }
+        let mut made = self.embedding.wanted().get(&id).cloned();
+        change(&mut made)?;
+        let mut edits = self.edits.clone();
+        edits.set(tenant, self.file.get(tenant), made);
+        let wanted = wanted(&self.names, &self.file, &edits);
+        let snapshot = self.watch.as_ref().map(Watch::current).unwrap_or_default();
+        let network = &snapshot.network;
+        if dry_run {
+            let changes = self.embedding.dry_run(network, &wanted);
+            let changes = changes.map_err(|all| refused(&self.names, &all))?;
+            return Ok(self.outcome(&changes, true));
+        }
+        // Tried first, stored then, made last: what is not stored would be lost, and what is refused must not be stored.
+        let mut next = self.embedding.clone();
+        let changes = next.apply(network, &wanted).map_err(|all| refused(&self.names, &all))?;
+        edits.save(&self.documents).map_err(ChangeError::Store)?;
+        self.edits = edits;
+        self.follow(|embedding| {
+            *embedding = next;
+            changes.clone()
+        });
+        self.tell_topology();
+        self.save();
+        Ok(self.outcome(&changes, false))
+    }
+
+    fn name(&self, id: TenantId) -> String {
+        self.names.get(&id).cloned().unwrap_or_default()
+    }
+
+    fn outcome(&self, changes: &Changes, dry_run: bool) -> Outcome {
+        let ports = changes.ports.iter().map(|change| PortOutcome {
+            tenant: self.name(change.tenant),
+            port: change.port.to_string(),
+            was: change.was,
+            is: change.is,
+        });
+        let left_by = |wires: &[Wire]| wires.iter().map(|wire| wire.from.to_string()).collect();
+        let paths = changes.moves.iter().map(|it| {
+            let (carries, between) = carried(&it.trunk.carries);
+            let (was, is) = (left_by(&it.from), left_by(&it.to));
+            PathOutcome { tenant: self.name(it.trunk.tenant), carries, between, was, is }
+        });
+        Outcome {
+            dry_run,
+            switches: changes.switches.iter().map(Dpid::to_string).collect(),
+            ports: ports.collect(),
+            paths: paths.collect(),
+        }
+    }
+
+    fn view(&self, id: TenantId, spec: &Spec) -> NetworkView {
+        let tenant = self.name(id);
+        let assigned = self
+            .embedding
+            .assigned(id)
+            .map(|(mac, address)| Assigned { mac: mac.to_string(), address: address.to_string() });
+        let paths = self.embedding.trunks(id).map(|(trunk, status)| path(&trunk.carries, &status));
+        NetworkView {
+            as_configured: self.edits.get(&tenant).is_none(),
+            network: Document::new(spec),
+            assigned: assigned.collect(),
+            ports: self.ports(id),
+            paths: paths.collect(),
+            tenant,
+        }
+    }
+
+    fn ports(&self, id: TenantId) -> Vec<PortView> {
+        let members = self.embedding.switch_maps().values().filter_map(|map| map.members.get(&id));
+        let ports = members.flat_map(|member| {
+            member.ports.iter().map(|(number, port)| (member.datapath, *number, port.up))
+        });
+        // Each member of a big switch has all its ports.
+        let ports: BTreeSet<(Dpid, u32, bool)> = ports.collect();
+        let view = |(dpid, number, up)| PortView { port: format!("{dpid} port {number}"), up };
+        ports.into_iter().map(view).collect()
+    }
+}
+
+fn carried(carries: &Carries) -> (String, [String; 2]) {
+    match carries {
+        Carries::Link(ends) => ("link".to_owned(), ends.map(|end| end.to_string())),
+        Carries::Inside { members, .. } => {
+            ("inside".to_owned(), members.map(|member| member.to_string()))
+        }
+    }
+}
+
+fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
+    let (carries, between) = carried(carries);
+    let passed = |routed: Option<&Routed>| -> Vec<Passed> {
+        let wires = routed.map(|routed| {
+            routed.wires.iter().enumerate().map(|(at, wire)| {
+                let tags = routed.tags.values().filter_map(|tags| tags.get(at));
+                let mut tags: Vec<u16> = tags.map(|tag| tag.get()).collect();
+                tags.dedup();
+                Passed { from: wire.from.to_string(), to: wire.to.to_string(), tags }
+            })
+        });
+        wires.into_iter().flatten().collect()
+    };
+    PathView {
+        carries,
+        between,
+        path: passed(status.active),
+        backup: passed(status.backup),
+        trouble: status.trouble.map(|trouble| trouble.to_string()),
+    }
+}

@@ -1,0 +1,322 @@
+//! A network as JSON: the same names as in the file. Part of the interface: add, do not change.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use fabric::Bandwidth;
+use fabric::embedding::{
+    HostSpec, LinkSpec, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
+};
+use fabric::paths::Disjoint;
+use serde::{Deserialize, Serialize};
+
+/// A tenant's own network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// Whether it works. One that is stopped keeps its paths, tags and bandwidth.
+    #[serde(default = "yes")]
+    pub started: bool,
+    /// The block of its hosts' addresses, such as `10.0.0.0/24`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<String>,
+    /// Its switches.
+    #[serde(default)]
+    pub switches: Vec<SwitchDocument>,
+    /// Their ports at the edge.
+    #[serde(default)]
+    pub ports: Vec<PortDocument>,
+    /// The links between them.
+    #[serde(default)]
+    pub links: Vec<LinkDocument>,
+    /// Its hosts.
+    #[serde(default)]
+    pub hosts: Vec<HostDocument>,
+}
+
+/// A virtual switch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchDocument {
+    /// What the tenant sees, such as `00:00:00:00:00:00:0a:01`.
+    pub dpid: String,
+    /// Its description.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// The physical switches that it lies on; several make a big switch.
+    pub on: Vec<String>,
+    /// Ways inside a big switch that are not to be the shortest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Vec<String>>,
+    /// Whether it works.
+    #[serde(default = "yes")]
+    pub started: bool,
+}
+
+/// A port of a virtual switch at the edge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortDocument {
+    /// The virtual switch.
+    pub switch: String,
+    /// The port's number there, 1 to 65280.
+    pub number: u32,
+    /// Its name, at most 15 bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// The physical port, such as `00:00:00:00:00:00:00:01 port 3`.
+    pub at: String,
+    /// Whether other tenants have ports there too.
+    #[serde(default)]
+    pub shared: bool,
+    /// Whether it works.
+    #[serde(default = "yes")]
+    pub started: bool,
+}
+
+/// A virtual link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkDocument {
+    /// The two ports that it joins, such as `00:00:00:00:00:00:0a:01 port 2`.
+    pub between: [String; 2],
+    /// Set aside for it in each direction, such as `5Mbit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<String>,
+    /// How its path is chosen.
+    #[serde(default)]
+    pub route: RouteDocument,
+    /// How far apart from its path a second one stands by; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Backup>,
+    /// Whether it goes back to its first path when that is whole again.
+    #[serde(default)]
+    pub revert: bool,
+    /// Whether it works.
+    #[serde(default = "yes")]
+    pub started: bool,
+}
+
+/// How a path is chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RouteDocument {
+    /// By itself.
+    Found(Choice),
+    /// This way: physical switches to go to, or ports to go out of.
+    Given(Vec<String>),
+}
+
+impl Default for RouteDocument {
+    fn default() -> Self {
+        RouteDocument::Found(Choice::Shortest)
+    }
+}
+
+/// How a path is found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// The fewest physical links that have room.
+    Shortest,
+    /// The most room on the narrowest physical link.
+    Widest,
+}
+
+/// What a path and its backup may not have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backup {
+    /// A physical link.
+    Links,
+    /// A physical link, or a switch between their ends.
+    Switches,
+}
+
+/// A host of a tenant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostDocument {
+    /// Its hardware address.
+    pub mac: String,
+    /// Its addresses in the tenant's network; without, one is taken from the block.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub address: Vec<String>,
+    /// The port where it is attached, such as `00:00:00:00:00:00:0a:01 port 1`.
+    pub at: String,
+}
+
+/// What cannot be read in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentError(String);
+
+impl Display for DocumentError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DocumentError {}
+
+fn yes() -> bool {
+    true
+}
+
+fn read<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, DocumentError> {
+    text.parse().map_err(|error| DocumentError(format!("{key}: \"{text}\": {error}")))
+}
+
+fn all<T: FromStr<Err: Display>>(key: &str, texts: &[String]) -> Result<Vec<T>, DocumentError> {
+    texts.iter().map(|text| read(key, text)).collect()
+}
+
+impl Document {
+    /// What is wanted, as a document.
+    pub fn new(spec: &Spec) -> Document {
+        Document {
+            started: spec.started,
+            addresses: spec.block.map(|block| block.to_string()),
+            switches: spec.switches.iter().map(SwitchDocument::new).collect(),
+            ports: spec.ports.iter().map(PortDocument::new).collect(),
+            links: spec.links.iter().map(LinkDocument::new).collect(),
+            hosts: spec.hosts.iter().map(HostDocument::new).collect(),
+        }
+    }
+
+    /// What the document wants.
+    pub fn spec(&self) -> Result<Spec, DocumentError> {
+        Ok(Spec {
+            started: self.started,
+            block: self.addresses.as_deref().map(|text| read("addresses", text)).transpose()?,
+            switches: self.switches.iter().map(SwitchDocument::spec).collect::<Result<_, _>>()?,
+            ports: self.ports.iter().map(PortDocument::spec).collect::<Result<_, _>>()?,
+            links: self.links.iter().map(LinkDocument::spec).collect::<Result<_, _>>()?,
+            hosts: self.hosts.iter().map(HostDocument::spec).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl SwitchDocument {
+    /// A switch as a document.
+    pub fn new(switch: &SwitchSpec) -> SwitchDocument {
+        SwitchDocument {
+            dpid: switch.dpid.to_string(),
+            name: switch.name.clone(),
+            on: switch.members.iter().map(ToString::to_string).collect(),
+            routes: switch.routes.iter().map(|steps| written(steps)).collect(),
+            started: switch.started,
+        }
+    }
+
+    /// The switch that the document wants.
+    pub fn spec(&self) -> Result<SwitchSpec, DocumentError> {
+        Ok(SwitchSpec {
+            dpid: read("dpid", &self.dpid)?,
+            name: self.name.clone(),
+            members: all("on", &self.on)?,
+            routes: self.routes.iter().map(|texts| steps(texts)).collect::<Result<_, _>>()?,
+            started: self.started,
+        })
+    }
+}
+
+impl PortDocument {
+    /// A port as a document.
+    pub fn new(port: &PortSpec) -> PortDocument {
+        PortDocument {
+            switch: port.port.switch.to_string(),
+            number: port.port.number,
+            name: port.name.clone(),
+            at: port.at.to_string(),
+            shared: port.shared,
+            started: port.started,
+        }
+    }
+
+    /// The port that the document wants.
+    pub fn spec(&self) -> Result<PortSpec, DocumentError> {
+        let port = VirtualPortId { switch: read("switch", &self.switch)?, number: self.number };
+        let (name, at) = (self.name.clone(), read("at", &self.at)?);
+        Ok(PortSpec { port, name, at, shared: self.shared, started: self.started })
+    }
+}
+
+impl LinkDocument {
+    /// A link as a document.
+    pub fn new(link: &LinkSpec) -> LinkDocument {
+        LinkDocument {
+            between: link.ends.map(|end| end.to_string()),
+            bandwidth: Some(link.bandwidth)
+                .filter(|bandwidth| *bandwidth > Bandwidth::ZERO)
+                .map(|bandwidth| bandwidth.to_string()),
+            route: match &link.route {
+                Route::Shortest => RouteDocument::Found(Choice::Shortest),
+                Route::Widest => RouteDocument::Found(Choice::Widest),
+                Route::Given(steps) => RouteDocument::Given(written(steps)),
+            },
+            backup: link.protection.map(|disjoint| match disjoint {
+                Disjoint::Links => Backup::Links,
+                Disjoint::Switches => Backup::Switches,
+            }),
+            revert: link.reverts,
+            started: link.started,
+        }
+    }
+
+    /// The link that the document wants.
+    pub fn spec(&self) -> Result<LinkSpec, DocumentError> {
+        let [a, b] = &self.between;
+        let bandwidth =
+            self.bandwidth.as_deref().map(|text| read("bandwidth", text)).transpose()?;
+        Ok(LinkSpec {
+            ends: [read("between", a)?, read("between", b)?],
+            bandwidth: bandwidth.unwrap_or_default(),
+            route: match &self.route {
+                RouteDocument::Found(Choice::Shortest) => Route::Shortest,
+                RouteDocument::Found(Choice::Widest) => Route::Widest,
+                RouteDocument::Given(texts) => Route::Given(steps(texts)?),
+            },
+            protection: self.backup.map(|backup| match backup {
+                Backup::Links => Disjoint::Links,
+                Backup::Switches => Disjoint::Switches,
+            }),
+            reverts: self.revert,
+            started: self.started,
+        })
+    }
+}
+
+impl HostDocument {
+    /// A host as a document.
+    pub fn new(host: &HostSpec) -> HostDocument {
+        HostDocument {
+            mac: host.mac.to_string(),
+            address: host.addresses.iter().map(ToString::to_string).collect(),
+            at: host.at.to_string(),
+        }
+    }
+
+    /// The host that the document wants.
+    pub fn spec(&self) -> Result<HostSpec, DocumentError> {
+        let addresses = all::<IpAddr>("address", &self.address)?;
+        Ok(HostSpec { mac: read("mac", &self.mac)?, addresses, at: read("at", &self.at)? })
+    }
+}
+
+fn written(steps: &[Step]) -> Vec<String> {
+    let step = |step: &Step| match step {
+        Step::Switch(dpid) => dpid.to_string(),
+        Step::Port(port) => port.to_string(),
+    };
+    steps.iter().map(step).collect()
+}
+
+/// Ports have a "port" in their names, switches have none.
+fn steps(texts: &[String]) -> Result<Vec<Step>, DocumentError> {
+    let step = |text: &String| match text.contains("port") {
+        true => read("route", text).map(Step::Port),
+        false => read("route", text).map(Step::Switch),
+    };
+    texts.iter().map(step).collect()
+}

@@ -1,0 +1,389 @@
+//! The tenants' own networks, kept on the physical one as that is known.
+//!
+//! ```text
+//!   topology ── Subscription ──▶ thread "networks" ──┐
+//!                                                    ├─▶ Inner: Embedding ──▶ Command::Maps ──▶ shards
+//!   reload, REST ────────────────────────────────────┘        └──▶ Documents: where everything is
+//! ```
+//!
+//! Whoever has a change makes it under one lock, and tells the shards before giving that back: so they hear of changes in
+//! their order. Only the newest state matters to a shard, and a map that did not change is the same one; so a failure
+//! costs the switches that it concerns something and the others nothing.
+//!
+//! **File and REST.** A tenant's network is what its `[tenants.network]` says, until it is changed through REST. Then it is
+//! what that made of it, also after a restart, until the file says something else of this tenant than it did then.
+//!
+//! Start reading at [`Networks`], then [`Control`]; `document` is a network as JSON, `operation` a change of one.
+
+mod control;
+mod document;
+mod edits;
+mod operation;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fabric::embedding::{Changes, Embedding, Reason, Refusal, Spec};
+use fabric::{PortId, TenantId};
+use hypervisor::Policy;
+
+use crate::config::{self, Config};
+use crate::shard::{Command, Handle, Snapshot};
+use crate::store::{Documents, StoreError};
+use crate::topology::{Inbox, Setup, Watch};
+use edits::Edits;
+
+pub use control::{
+    Assigned, Control, NetworkView, Outcome, Passed, PathOutcome, PathView, PortOutcome, PortView,
+};
+pub use document::{
+    Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, PortDocument,
+    RouteDocument, SwitchDocument,
+};
+pub use operation::{Operation, Target};
+
+/// Between two looks at the clock when nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How long after the start everything stays where it was before, if the network has not said otherwise: switches come
+/// back within some seconds, and links are found within some more.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where placements are stored.
+const PLACES: &str = "networks/places";
+
+/// The running actor. Dropping it ends its thread.
+pub struct Networks {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    inner: Mutex<Inner>,
+    stop: AtomicBool,
+}
+
+struct Inner {
+    embedding: Embedding,
+    /// What the shards have, but for the maps.
+    base: Snapshot,
+    names: BTreeMap<TenantId, String>,
+    edits: Edits,
+    /// What the file says, by the tenants' names.
+    file: BTreeMap<String, Spec>,
+    /// What the topology has been told, but for the networks' edge ports.
+    following: Setup,
+    inbox: Arc<Inbox>,
+    watch: Option<Watch>,
+    shards: Vec<Handle>,
+    documents: Documents,
+    started: Instant,
+    is_unsaved: bool,
+}
+
+/// Why networks are not changed. Then nothing of them is.
+#[derive(Debug, PartialEq)]
+pub enum ChangeError {
+    /// There is no such tenant, or no such part of its network.
+    Missing(String),
+    /// It contradicts itself or finds no place; each reason names its part.
+    Refused(Vec<String>),
+    /// The store.
+    Store(StoreError),
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChangeError::Missing(what) => f.write_str(what),
+            ChangeError::Refused(reasons) => f.write_str(&reasons.join("; ")),
+            ChangeError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ChangeError {}
+
+/// Why a part cannot be, with the tenants' names.
+pub(crate) fn why(reason: &Reason, name: impl Fn(TenantId) -> String) -> String {
+    match *reason {
+        Reason::PortTaken(port, by) => {
+            format!("{port} is taken by \"{}\"; all who have it must say `shared = true`", name(by))
+        }
+        Reason::HostTaken(by) => {
+            format!("\"{}\" has a host of that address at the same physical port", name(by))
+        }
+        ref other => other.to_string(),
+    }
+}
+
+impl Networks {
+    /// Takes up where the store says that everything was. `snapshot` is what the shards are to start with; it comes back
+    /// with the maps.
+    pub fn prepare(
+        config: &Config,
+        snapshot: &mut Snapshot,
+        following: Setup,
+        documents: Documents,
+        inbox: Arc<Inbox>,
+    ) -> Result<Networks, ChangeError> {
+        let [least, most] = config.topology.tags;
+        let mut embedding = Embedding::new(least, most);
+        match documents.get(PLACES) {
+            Ok(Some(saved)) => {
+                if let Err(error) = embedding.restore(&saved) {
+                    tracing::error!(%error, "the virtual networks are placed anew");
+                }
+            }
+            Ok(None) => {}
+            Err(error) => return Err(ChangeError::Store(error)),
+        }
+        let edits = Edits::load(&documents).map_err(ChangeError::Store)?;
+        let mut inner = Inner {
+            embedding,
+            base: snapshot.clone(),
+            names: BTreeMap::new(),
+            edits,
+            file: BTreeMap::new(),
+            following: following.clone(),
+            inbox,
+            watch: None,
+            shards: Vec::new(),
+            documents,
+            started: Instant::now(),
+            is_unsaved: false,
+        };
+        inner.configure(config, snapshot.clone(), following)?;
+        *snapshot = inner.snapshot();
+        let shared = Shared { inner: Mutex::new(inner), stop: AtomicBool::new(false) };
+        Ok(Networks { shared: Arc::new(shared), thread: None })
+    }
+
+    /// Begins to follow the topology, and to tell the shards.
+    pub fn start(&mut self, watch: Watch, shards: Vec<Handle>) -> io::Result<()> {
+        let subscription = watch.subscribe();
+        {
+            let mut inner = self.shared.lock();
+            inner.watch = Some(watch);
+            inner.shards = shards;
+        }
+        let shared = Arc::clone(&self.shared);
+        let run = move || {
+            while !shared.stop.load(Ordering::Relaxed) {
+                let change = subscription.wait(TICK);
+                let mut inner = shared.lock();
+                if let Some(change) = change {
+                    inner.follow(|embedding| embedding.handle_changes(&change.snapshot.network));
+                }
+                inner.tick();
+            }
+        };
+        self.thread = Some(std::thread::Builder::new().name("networks".to_owned()).spawn(run)?);
+        Ok(())
+    }
+
+    /// Takes over another configuration: all of it, telling the shards, or nothing.
+    pub fn configure(
+        &self,
+        config: &Config,
+        snapshot: Snapshot,
+        following: Setup,
+    ) -> Result<(), ChangeError> {
+        self.shared.lock().configure(config, snapshot, following).map(|_| ())
+    }
+
+    /// A way to see and change the networks.
+    pub fn control(&self) -> Control {
+        Control::new(Arc::clone(&self.shared))
+    }
+}
+
+impl Drop for Networks {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the networks' thread ended by a panic");
+        }
+        self.shared.lock().save();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn configure(
+        &mut self,
+        config: &Config,
+        base: Snapshot,
+        following: Setup,
+    ) -> Result<Changes, ChangeError> {
+        let ids = base.policy.tenants.iter().map(|tenant| (tenant.id, tenant.name.clone()));
+        let names: BTreeMap<TenantId, String> = ids.collect();
+        let said = |tenant: &config::Tenant| {
+            Some((tenant.name.clone(), tenant.network.as_ref()?.spec.clone()))
+        };
+        let file: BTreeMap<String, Spec> = config.tenants.iter().filter_map(said).collect();
+        let slices: BTreeSet<&str> = config
+            .tenants
+            .iter()
+            .filter(|tenant| !tenant.flowspace.is_empty())
+            .map(|tenant| tenant.name.as_str())
+            .collect();
+        let mut edits = self.edits.clone();
+        edits.follow_file(&file, |name| {
+            names.values().any(|other| other == name) && !slices.contains(name)
+        });
+        let wanted = wanted(&names, &file, &edits);
+        let network = self.watch.as_ref().map(Watch::current);
+        let nothing = fabric::Network::default();
+        let network = network.as_ref().map_or(&nothing, |snapshot| &snapshot.network);
+        let changes =
+            self.embedding.apply(network, &wanted).map_err(|all| refused(&names, &all))?;
+        if edits != self.edits {
+            edits.save(&self.documents).map_err(ChangeError::Store)?;
+        }
+        (self.names, self.file, self.edits, self.base) = (names, file, edits, base);
+        self.following = following;
+        self.is_unsaved = true;
+        self.tell_all();
+        self.tell_topology();
+        self.log(&changes);
+        Ok(changes)
+    }
+
+    /// What the shards enforce.
+    fn snapshot(&self) -> Snapshot {
+        Snapshot { policy: Arc::new(self.policy()), ..self.base.clone() }
+    }
+
+    fn policy(&self) -> Policy {
+        let maps = self.embedding.switch_maps().iter();
+        let [least, most] = self.embedding.tag_range();
+        Policy {
+            tenants: self.base.policy.tenants.clone(),
+            maps: maps.map(|(dpid, map)| (dpid.0, Arc::clone(map))).collect(),
+            tags: (!self.embedding.wanted().is_empty()).then(|| least.get()..=most.get()),
+        }
+    }
+
+    /// Where tenants have ports there are hosts, whom probes are none of their business and who must not make links.
+    fn tell_topology(&self) {
+        let mut following = self.following.clone();
+        let topology = &mut following.topology;
+        let declared: BTreeSet<PortId> = topology.links.iter().flat_map(|it| it.between).collect();
+        let specs = self.embedding.wanted().values();
+        let edges = specs.flat_map(|spec| spec.ports.iter().map(|port| port.at));
+        let mut all: BTreeSet<PortId> = topology.edges.iter().copied().collect();
+        topology.edges.extend(edges.filter(|at| !declared.contains(at) && all.insert(*at)));
+        self.inbox.configure(following);
+    }
+
+    fn tell_all(&self) {
+        if !self.shards.is_empty() {
+            let snapshot = self.snapshot();
+            for shard in &self.shards {
+                shard.send(Command::Apply(snapshot.clone()));
+            }
+        }
+    }
+
+    /// Makes a change and tells the shards whose switches it concerns.
+    fn follow(&mut self, change: impl FnOnce(&mut Embedding) -> Changes) -> Changes {
+        let reserved = !self.embedding.wanted().is_empty();
+        let begun = Instant::now();
+        let changes = change(&mut self.embedding);
+        if changes.is_empty() {
+            return changes;
+        }
+        if reserved == self.embedding.wanted().is_empty() {
+            self.tell_all();
+        } else if !changes.switches.is_empty() {
+            let policy = Arc::new(self.policy());
+            let switches = Arc::new(changes.switches.iter().map(|dpid| dpid.0).collect());
+            for shard in &self.shards {
+                shard.send(Command::Maps(Arc::clone(&policy), Arc::clone(&switches)));
+            }
+        }
+        self.is_unsaved = true;
+        self.log(&changes);
+        tracing::debug!(took = ?begun.elapsed(), "virtual networks followed a change");
+        changes
+    }
+
+    fn tick(&mut self) {
+        if self.embedding.is_holding() && self.started.elapsed() > PATIENCE {
+            let Some(watch) = &self.watch else { return };
+            let topology = watch.current();
+            self.follow(|embedding| embedding.stop_waiting(&topology.network));
+        }
+        self.save();
+    }
+
+    /// Stores where everything is. What cannot be stored now is tried again with the next tick.
+    fn save(&mut self) {
+        if !self.is_unsaved {
+            return;
+        }
+        match self.documents.put(PLACES, self.embedding.export()) {
+            Ok(()) => self.is_unsaved = false,
+            // The store says itself what is wrong with it.
+            Err(error) => tracing::debug!(%error, "places of virtual networks are not stored yet"),
+        }
+    }
+
+    fn log(&self, changes: &Changes) {
+        let switches = changes.switches.len();
+        let moved = changes.moves.len();
+        if moved > 0 {
+            tracing::info!(
+                moved,
+                switches,
+                "virtual links and insides of big switches were placed"
+            );
+        }
+        for change in &changes.ports {
+            let tenant = self.names.get(&change.tenant).map_or("", String::as_str);
+            match (change.was, change.is) {
+                (Some(true), Some(false)) => {
+                    tracing::warn!(tenant, port = %change.port, "a virtual port went down");
+                }
+                (_, Some(true)) => {
+                    tracing::debug!(tenant, port = %change.port, "a virtual port is up");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What all tenants are to have, by their numbers.
+fn wanted(
+    names: &BTreeMap<TenantId, String>,
+    file: &BTreeMap<String, Spec>,
+    edits: &Edits,
+) -> BTreeMap<TenantId, Spec> {
+    let spec = |name: &String| match edits.get(name) {
+        Some(edited) => edited.cloned(),
+        None => file.get(name).cloned(),
+    };
+    names.iter().filter_map(|(&id, name)| Some((id, spec(name)?))).collect()
+}
+
+fn refused(names: &BTreeMap<TenantId, String>, all: &[Refusal]) -> ChangeError {
+    let name = |id: TenantId| names.get(&id).cloned().unwrap_or_default();
+    let say = |refusal: &Refusal| {
+        format!("{}: {}: {}", name(refusal.tenant), refusal.part, why(&refusal.why, name))
+    };
+    ChangeError::Refused(all.iter().map(say).collect())
+}

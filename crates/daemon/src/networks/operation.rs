@@ -1,0 +1,229 @@
+//! Changes of a network, each of one part. Several that are made together are one transaction.
+
+use fabric::embedding::{Spec, VirtualPortId};
+use fabric::{Dpid, MacAddress};
+use serde::{Deserialize, Serialize};
+
+use super::ChangeError;
+use super::document::{DocumentError, HostDocument, LinkDocument, PortDocument, SwitchDocument};
+
+/// A change of one part of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Adds a switch, or changes the one of that dpid.
+    PutSwitch(SwitchDocument),
+    /// Adds an edge port, or changes the one of that switch and number.
+    PutPort(PortDocument),
+    /// Adds a link, or changes the one between those ports: its bandwidth, its path.
+    PutLink(LinkDocument),
+    /// Adds a host, or changes the one of that hardware address.
+    PutHost(HostDocument),
+    /// Changes the block of the hosts' addresses; `null` is none.
+    SetAddresses(Option<String>),
+    /// Makes a part work.
+    Start(Target),
+    /// Makes a part stop working; it keeps its place.
+    Stop(Target),
+    /// Removes a part.
+    Remove(Target),
+}
+
+/// A part of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// All of it.
+    Network,
+    /// The switch of that dpid.
+    Switch(String),
+    /// An edge port, such as `00:00:00:00:00:00:0a:01 port 1`.
+    Port(String),
+    /// The link between two ports, in either order.
+    Link([String; 2]),
+    /// The host of that hardware address.
+    Host(String),
+}
+
+impl From<DocumentError> for ChangeError {
+    fn from(error: DocumentError) -> ChangeError {
+        ChangeError::Refused(vec![error.to_string()])
+    }
+}
+
+impl Operation {
+    /// Makes the change. `Remove` of all of it leaves nothing; everything else begins with an empty network where
+    /// there is none.
+    pub(super) fn make(&self, on: &mut Option<Spec>) -> Result<(), ChangeError> {
+        match self {
+            Operation::Remove(Target::Network) => {
+                on.take().map(|_| ()).ok_or_else(|| missing("the tenant has no network"))
+            }
+            Operation::Start(target) => start(target, on, true),
+            Operation::Stop(target) => start(target, on, false),
+            Operation::Remove(target) => remove(target, on),
+            Operation::PutSwitch(switch) => {
+                put(&mut on.get_or_insert_default().switches, switch.spec()?, |it| it.dpid);
+                Ok(())
+            }
+            Operation::PutPort(port) => {
+                put(&mut on.get_or_insert_default().ports, port.spec()?, |it| it.port);
+                Ok(())
+            }
+            Operation::PutLink(link) => {
+                put(&mut on.get_or_insert_default().links, link.spec()?, |it| sorted(it.ends));
+                Ok(())
+            }
+            Operation::PutHost(host) => {
+                put(&mut on.get_or_insert_default().hosts, host.spec()?, |it| it.mac);
+                Ok(())
+            }
+            Operation::SetAddresses(block) => {
+                let block = block.as_deref().map(|text| parse("addresses", text)).transpose()?;
+                on.get_or_insert_default().block = block;
+                Ok(())
+            }
+        }
+    }
+}
+
+fn missing(what: impl Into<String>) -> ChangeError {
+    ChangeError::Missing(what.into())
+}
+
+fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(
+    key: &str,
+    text: &str,
+) -> Result<T, ChangeError> {
+    let refuse = |error| ChangeError::Refused(vec![format!("{key}: \"{text}\": {error}")]);
+    text.parse().map_err(refuse)
+}
+
+fn sorted([a, b]: [VirtualPortId; 2]) -> [VirtualPortId; 2] {
+    [a.min(b), a.max(b)]
+}
+
+/// In the place of the one of the same key, or at the end.
+fn put<T, K: PartialEq>(all: &mut Vec<T>, new: T, key: impl Fn(&T) -> K) {
+    match all.iter_mut().find(|old| key(old) == key(&new)) {
+        Some(old) => *old = new,
+        None => all.push(new),
+    }
+}
+
+fn find<T>(all: &mut [T], is: impl Fn(&T) -> bool, name: &str) -> Result<usize, ChangeError> {
+    all.iter().position(is).ok_or_else(|| missing(format!("the network has no {name}")))
+}
+
+/// A part's place.
+enum At {
+    Switch(usize),
+    Port(usize),
+    Link(usize),
+    Host(usize),
+}
+
+fn locate(target: &Target, spec: &mut Spec) -> Result<Option<At>, ChangeError> {
+    Ok(Some(match target {
+        Target::Network => return Ok(None),
+        Target::Switch(text) => {
+            let dpid: Dpid = parse("switch", text)?;
+            At::Switch(find(&mut spec.switches, |it| it.dpid == dpid, &format!("switch {dpid}"))?)
+        }
+        Target::Port(text) => {
+            let port: VirtualPortId = parse("port", text)?;
+            At::Port(find(&mut spec.ports, |it| it.port == port, &format!("edge port {port}"))?)
+        }
+        Target::Link([a, b]) => {
+            let ends = sorted([parse("link", a)?, parse("link", b)?]);
+            let name = format!("link {} - {}", ends[0], ends[1]);
+            At::Link(find(&mut spec.links, |it| sorted(it.ends) == ends, &name)?)
+        }
+        Target::Host(text) => {
+            let mac: MacAddress = parse("host", text)?;
+            At::Host(find(&mut spec.hosts, |it| it.mac == mac, &format!("host {mac}"))?)
+        }
+    }))
+}
+
+fn start(target: &Target, on: &mut Option<Spec>, started: bool) -> Result<(), ChangeError> {
+    let spec = on.as_mut().ok_or_else(|| missing("the tenant has no network"))?;
+    match locate(target, spec)? {
+        None => spec.started = started,
+        Some(At::Switch(at)) => spec.switches[at].started = started,
+        Some(At::Port(at)) => spec.ports[at].started = started,
+        Some(At::Link(at)) => spec.links[at].started = started,
+        Some(At::Host(_)) => {
+            let reason = "a host is neither started nor stopped; its port is".to_owned();
+            return Err(ChangeError::Refused(vec![reason]));
+        }
+    }
+    Ok(())
+}
+
+fn remove(target: &Target, on: &mut Option<Spec>) -> Result<(), ChangeError> {
+    let spec = on.as_mut().ok_or_else(|| missing("the tenant has no network"))?;
+    match locate(target, spec)? {
+        None => *on = None,
+        Some(At::Switch(at)) => drop(spec.switches.remove(at)),
+        Some(At::Port(at)) => drop(spec.ports.remove(at)),
+        Some(At::Link(at)) => drop(spec.links.remove(at)),
+        Some(At::Host(at)) => drop(spec.hosts.remove(at)),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::Document;
+
+    fn make(operations: &str, on: &mut Option<Spec>) -> Result<(), ChangeError> {
+        let operations: Vec<Operation> = serde_json::from_str(operations).unwrap();
+        operations.iter().try_for_each(|operation| operation.make(on))
+    }
+
+    #[test]
+    fn parts_come_change_and_go() {
+        let mut network = None;
+        make(
+            r#"[{"put-switch": {"dpid": "0xa1", "on": ["1"]}}, {"put-switch": {"dpid": "0xa2", "on": ["2"]}},
+                {"put-port": {"switch": "0xa1", "number": 1, "at": "1 port 1"}},
+                {"put-link": {"between": ["0xa2 port 2", "0xa1 port 2"], "bandwidth": "5Mbit", "route": ["1", "2"]}},
+                {"put-host": {"mac": "02:00:00:00:00:01", "at": "0xa1 port 1"}},
+                {"set-addresses": "10.0.0.0/24"}]"#,
+            &mut network,
+        )
+        .unwrap();
+        let spec = network.clone().unwrap();
+        assert_eq!(Document::new(&spec).spec().unwrap(), spec);
+        assert_eq!(
+            [spec.switches.len(), spec.ports.len(), spec.links.len(), spec.hosts.len()],
+            [2, 1, 1, 1]
+        );
+        // The same link, whichever end is named first.
+        make(
+            r#"[{"put-link": {"between": ["0xa1 port 2", "0xa2 port 2"]}}, {"stop": {"link": ["0xa2 port 2", "0xa1 port 2"]}},
+                {"stop": "network"}, {"set-addresses": null}]"#,
+            &mut network,
+        )
+        .unwrap();
+        let spec = network.clone().unwrap();
+        assert_eq!(
+            (spec.links.len(), spec.links[0].started, spec.started, spec.block),
+            (1, false, false, None)
+        );
+        make(r#"[{"remove": {"host": "02:00:00:00:00:01"}}, {"remove": {"port": "0xa1 port 1"}}, {"start": "network"}]"#, &mut network).unwrap();
+        assert!(network.as_ref().unwrap().hosts.is_empty() && network.as_ref().unwrap().started);
+        make(r#"[{"remove": "network"}]"#, &mut network).unwrap();
+        assert_eq!(network, None);
+        for (operation, message) in [
+            (r#"[{"remove": "network"}]"#, "the tenant has no network"),
+            (r#"[{"stop": {"switch": "1"}}]"#, "the tenant has no network"),
+            (r#"[{"put-switch": {"dpid": "x", "on": []}}]"#, "dpid: \"x\": expected a dpid"),
+        ] {
+            let error = make(operation, &mut network).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}
