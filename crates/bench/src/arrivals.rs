@@ -1,6 +1,7 @@
 //! Arrival processes: when each message is meant to leave. Pure: nanoseconds in, nanoseconds out.
 
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// How a stream's intended send times are spaced.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,7 +50,11 @@ pub enum Arrivals {
     /// A recorded sequence of send times, in nanoseconds since the stream's start, rising.
     Trace {
         /// The times.
+        #[serde(default)]
         times_ns: Vec<u64>,
+        /// A file that has them instead; see [`crate::recorded::read`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<PathBuf>,
     },
     /// As fast as the peer takes them: no schedule, so the intended time is the actual one.
     Saturate,
@@ -125,13 +130,11 @@ impl Arrivals {
                 }
                 steps.iter().filter(|step| step.1 != 0.0).try_for_each(|&(_, r)| rate_ok("rate", r))
             }
-            Self::Trace { times_ns } => {
-                if times_ns.is_sorted() {
-                    Ok(())
-                } else {
-                    Err("trace times must be in rising order".to_owned())
-                }
+            Self::Trace { file: Some(file), .. } => {
+                Err(format!("the trace {} can only be named in a scenario file", file.display()))
             }
+            Self::Trace { times_ns, .. } if times_ns.is_sorted() => Ok(()),
+            Self::Trace { .. } => Err("trace times must be in rising order".to_owned()),
             Self::Saturate => Ok(()),
             Self::Closed { outstanding } => {
                 if (1..=65_536).contains(outstanding) {
@@ -199,7 +202,7 @@ impl Schedule {
                 self.clock = time + 1e9 / steps.get(step)?.1;
                 time
             }
-            Arrivals::Trace { times_ns } => {
+            Arrivals::Trace { times_ns, .. } => {
                 *times_ns.get(usize::try_from(self.count).ok()?)? as f64
             }
             Arrivals::Saturate | Arrivals::Closed { .. } => return None,
@@ -291,7 +294,7 @@ mod tests {
                 Arrivals::Steps { steps: vec![(0.0, 10_000.0), (0.00025, 0.0), (0.001, 20_000.0)] },
                 us(&[0, 100, 200, 1000, 1050, 1100]),
             ),
-            (Arrivals::Trace { times_ns: us(&[5, 9, 9]) }, us(&[5, 9, 9])),
+            (Arrivals::Trace { times_ns: us(&[5, 9, 9]), file: None }, us(&[5, 9, 9])),
             (Arrivals::Ramp { from: 1000.0, to: 1000.0, over_s: 1.0 }, us(&[0, 1000, 2000])),
             (Arrivals::Saturate, vec![]),
         ] {
@@ -302,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_trace_and_silence_end() {
-        assert_eq!(times(Arrivals::Trace { times_ns: vec![1, 2] }, 10).len(), 2);
+        assert_eq!(times(Arrivals::Trace { times_ns: vec![1, 2], file: None }, 10).len(), 2);
         let steps = vec![(0.0, 1000.0), (0.0025, 0.0)];
         assert_eq!(times(Arrivals::Steps { steps }, 10), [0, 1_000_000, 2_000_000]);
     }

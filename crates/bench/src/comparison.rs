@@ -4,6 +4,7 @@
 //! Start reading at [`Comparison`] and [`Comparison::run`].
 
 use crate::Error;
+use crate::control::Control;
 use crate::load::{Kind, Load, Plan, Stream};
 use crate::measure::{Collector, Measurement, ceiling};
 use crate::outcome::Outcome;
@@ -39,6 +40,8 @@ pub struct Options {
     pub work_dir: PathBuf,
     /// Real switches instead of emulated ones.
     pub switches: Option<Arc<dyn RealSwitches>>,
+    /// Where runs are changed while they go on.
+    pub control: Option<Arc<Control>>,
 }
 
 impl Options {
@@ -55,6 +58,7 @@ impl Options {
             seed: 1,
             work_dir,
             switches: None,
+            control: None,
         }
     }
 
@@ -277,6 +281,9 @@ impl Comparison {
         results.settings.insert("generator_ceiling_per_s".to_owned(), most.into());
         talk(&format!("the generator itself can do {}/s of {}", number(most), self.kind.name()));
         let measured = interleave(&self.cases, options, talk)?;
+        if let Some(control) = &options.control {
+            results.settings.insert("changes".to_owned(), control.log().join("; ").into());
+        }
         let mut histograms = Vec::new();
         for measurement in measured {
             histograms.extend(measurement.histograms);
@@ -376,7 +383,7 @@ fn measure_once(
         switches.forget(ports.len()).map_err(Error::System)?;
     }
     let load = Load { seed: options.seed.wrapping_add(run as u64), ..case.load.clone() };
-    let outcome = session.run(&load, &target.pids)?;
+    let outcome = session.run_under(&load, &target.pids, options.control.as_deref())?;
     collector.add(&outcome);
     if let Some(look) = case.afterwards {
         look(collector, &outcome, &target.pids);

@@ -79,6 +79,11 @@ impl Injector {
                     let run = Run::new(id, &self.setup, load, INJECTS, start, forwarded);
                     self.run = Some(run);
                 }
+                Ok(Command::Change(load)) => {
+                    if let Some(run) = &mut self.run {
+                        run.change(&self.setup, load, INJECTS);
+                    }
+                }
                 Ok(Command::Finish) => {
                     let faults = std::mem::take(&mut self.faults);
                     if let Some(run) = self.run.take() {
@@ -231,6 +236,11 @@ impl Capturer {
                     self.offset = offset(self.wiring.clock);
                     let run = Run::new(id, &self.setup, load, CAPTURES, start, forwarded);
                     self.run = Some(run);
+                }
+                Ok(Command::Change(load)) => {
+                    if let Some(run) = &mut self.run {
+                        run.change(&self.setup, load, CAPTURES);
+                    }
                 }
                 Ok(Command::Finish) => {
                     let faults = std::mem::take(&mut self.faults);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What one process used between two moments.
@@ -88,6 +88,42 @@ impl Observer {
             })
         });
         usage.collect()
+    }
+}
+
+/// What is observed of a system that runs already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// One process.
+    Process(u32),
+    /// All processes of a control group, by its folder.
+    Group(PathBuf),
+}
+
+impl Watched {
+    /// Reads `PID`, or `cgroup:FOLDER`, which is below `/sys/fs/cgroup` unless it begins with `/`.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn read(text: &str) -> Result<Watched, String> {
+        if let Some(folder) = text.strip_prefix("cgroup:") {
+            let folder = Path::new("/sys/fs/cgroup").join(folder);
+            if !folder.join("cgroup.procs").exists() {
+                return Err(format!("{} is no control group", folder.display()));
+            }
+            return Ok(Watched::Group(folder));
+        }
+        let pid = text.parse().ok().filter(|pid| *pid > 0).map(Watched::Process);
+        pid.ok_or_else(|| format!("{text:?} is neither a process id nor cgroup:FOLDER"))
+    }
+
+    /// The processes that there are now.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        match self {
+            Watched::Process(pid) => vec![*pid],
+            Watched::Group(folder) => processes_of_cgroup(folder),
+        }
     }
 }
 

@@ -114,6 +114,20 @@ impl Run {
         run
     }
 
+    /// Goes on with a load that has further streams, and in which others end earlier.
+    pub(crate) fn change(&mut self, setup: &Setup, load: Arc<Load>, sides: Sides) {
+        self.load = load;
+        for number in self.sender_of.len()..self.load.streams.len() {
+            self.sender_of.push(None);
+            self.add_stream(setup, number, sides, Precision::Coarse);
+        }
+        for sender in &mut self.senders {
+            if let Some(stream) = self.load.streams.get(sender.stream) {
+                sender.end_at(stream.stop_ms);
+            }
+        }
+    }
+
     fn add_stream(&mut self, setup: &Setup, number: usize, sides: Sides, precision: Precision) {
         let Some(stream) = self.load.streams.get(number) else { return };
         let has = |test: fn(Kind) -> bool| stream.mix.iter().any(|&(kind, w)| w > 0 && test(kind));

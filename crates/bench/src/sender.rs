@@ -77,7 +77,6 @@ impl Sender {
         let mix = mix.collect();
         let seed = load.seed_of(number);
         let start = window.start + stream.start_ms * 1_000_000;
-        let stop = stream.stop_ms.map_or(window.end, |ms| window.start + ms * 1_000_000);
         let credit = match stream.arrivals {
             Arrivals::Closed { outstanding } => outstanding,
             _ => 0,
@@ -94,16 +93,23 @@ impl Sender {
             next: None,
             chosen: 0,
             start,
-            stop: stop.min(window.end),
+            stop: window.end,
             window,
             credit,
             excused_until: 0,
             counts: Counts::default(),
             sent: 0,
         };
+        sender.end_at(stream.stop_ms);
         sender.sequence = u32::MAX;
         sender.advance();
         Some(sender)
+    }
+
+    /// Says when it is over; absent: at the run's end.
+    pub(crate) fn end_at(&mut self, stop_ms: Option<u64>) {
+        let ms = |ms: u64| self.window.start.saturating_add(ms.saturating_mul(1_000_000));
+        self.stop = stop_ms.map_or(self.window.end, ms).min(self.window.end);
     }
 
     /// Goes to this side's next message.

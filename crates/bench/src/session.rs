@@ -8,9 +8,10 @@
 //! The session's own thread sleeps while a run goes on, but for looking at `/proc` now and then.
 
 use crate::clock::Clock;
+use crate::control::{Change, Control};
 use crate::dataplane::{Capturer, Injector};
 use crate::error::Error;
-use crate::load::{Kind, Load};
+use crate::load::{Kind, Load, Stream};
 use crate::observe::Observer;
 use crate::outcome::{Outcome, merge};
 use crate::plan::{DataPort, Setup, Topology};
@@ -18,6 +19,7 @@ use crate::probing::Forwarded;
 use crate::run::{Part, Sides};
 use crate::segments::{self, Segments};
 use crate::worker::{Command, Progress, Wiring, Worker};
+use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -215,7 +217,7 @@ impl Session {
                 // A run of no length brings the faults to light.
                 let load = Load { drain_ms: 0, ..Load::constant(Kind::Echo, 1, 1.0, 1) };
                 let seen =
-                    self.run_once(&load, &[], true).map(|outcome| outcome.faults.sentences());
+                    self.run_once(&load, &[], true, None).map(|outcome| outcome.faults.sentences());
                 return Err(Error::Handshake { ready, wanted, seen: seen.unwrap_or_default() });
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -228,13 +230,34 @@ impl Session {
     /// # Errors
     /// [`Error::Setting`] for a bad load, [`Error::Internal`] when a thread of the generator died.
     pub fn run(&mut self, load: &Load, pids: &[u32]) -> Result<Outcome, Error> {
-        load.check(&self.setup)?;
-        self.run_once(load, pids, false)
+        self.run_under(load, pids, None)
     }
 
-    fn run_once(&mut self, load: &Load, pids: &[u32], keep_faults: bool) -> Result<Outcome, Error> {
+    /// The same, changed by what `control` is asked while it goes on.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn run_under(
+        &mut self,
+        load: &Load,
+        pids: &[u32],
+        control: Option<&Control>,
+    ) -> Result<Outcome, Error> {
+        load.check(&self.setup)?;
+        self.run_once(load, pids, false, control)
+    }
+
+    fn run_once(
+        &mut self,
+        load: &Load,
+        pids: &[u32],
+        keep_faults: bool,
+        control: Option<&Control>,
+    ) -> Result<Outcome, Error> {
         self.runs = self.runs.wrapping_add(1);
-        let load = Arc::new(load.clone());
+        let mut load = Arc::new(load.clone());
+        // Who asked between two runs was told that there is none.
+        while control.is_some_and(|control| control.next().is_some()) {}
         let forwarded = Arc::new(Forwarded::new(&load));
         // Everything is allocated before the first message is due.
         let prepare = 20_000_000 + load.streams.len() as u64 * 300_000;
@@ -252,17 +275,17 @@ impl Session {
             worker.order(command)?;
         }
         let (from, to) = load.window_ns();
-        self.clock.sleep_until(start + from);
+        self.pass(start + from, start, &mut load, control)?;
         let segments_before = segments::count(&self.controller_ports, &self.switch_ports);
         let mut observer = Observer::start(pids);
         while self.clock.now() < start + to {
             let next = self.clock.now() + 200_000_000;
-            self.clock.sleep_until(next.min(start + to));
+            self.pass(next.min(start + to), start, &mut load, control)?;
             observer.sample();
         }
         let usage = observer.finish();
         let segments_after = segments::count(&self.controller_ports, &self.switch_ports);
-        self.clock.sleep_until(start + load.duration_ms * 1_000_000);
+        self.pass(start + load.duration_ms * 1_000_000, start, &mut load, control)?;
         self.drain(&load);
         let parts = self.collect()?;
         let mut outcome = merge(&load, parts, self.setup.switches());
@@ -270,12 +293,45 @@ impl Session {
         outcome.segments = segments_before.zip(segments_after).map(|(before, after)| {
             // Probes into a real switch's ports cross no socket of ours.
             let on_wires = matches!(self.setup.topology, Topology::Interfaces { .. });
-            let probes =
-                |stream: &crate::Stream| stream.mix.iter().all(|(kind, _)| kind.from_switch());
+            let probes = |stream: &Stream| stream.mix.iter().all(|(kind, _)| kind.from_switch());
             let by_sockets = !(on_wires && load.streams.iter().all(probes));
             Segments::between(before, after, outcome.counts(), load.window_s(), by_sockets)
         });
         Ok(outcome)
+    }
+
+    /// Sleeps until then, but for doing what is asked.
+    fn pass(
+        &self,
+        until: u64,
+        start: u64,
+        load: &mut Arc<Load>,
+        control: Option<&Control>,
+    ) -> Result<(), Error> {
+        let Some(control) = control else {
+            self.clock.sleep_until(until);
+            return Ok(());
+        };
+        while self.clock.now() < until {
+            while let Some(order) = control.next() {
+                let elapsed_ms = self.clock.now().saturating_sub(start) / 1_000_000;
+                match changed(load, &self.setup, &order.change, elapsed_ms) {
+                    Ok((answer, None)) => order.answer(Ok(answer)),
+                    Ok((answer, Some(new))) => {
+                        *load = Arc::new(new);
+                        for worker in &self.workers {
+                            worker.order(Command::Change(Arc::clone(load)))?;
+                        }
+                        control.note(format!("at {elapsed_ms} ms: {answer}"));
+                        order.answer(Ok(answer));
+                    }
+                    Err(why) => order.answer(Err(why)),
+                }
+            }
+            let next = self.clock.now() + LOOK_NS;
+            self.clock.sleep_until(next.min(until));
+        }
+        Ok(())
     }
 
     /// Waits until all that was sent has arrived, but no longer than the load says.
@@ -305,6 +361,69 @@ impl Session {
         };
         self.workers.iter().map(take).collect()
     }
+}
+
+/// How often a session looks whether somebody asks for a change.
+const LOOK_NS: u64 = 5_000_000;
+/// How much later than it was asked for a change comes, so that all threads know of it in time.
+const LEAD_MS: u64 = 100;
+
+/// What is answered, and the load as it is after a change.
+fn changed(
+    load: &Load,
+    setup: &Setup,
+    change: &Change,
+    elapsed_ms: u64,
+) -> Result<(Value, Option<Load>), String> {
+    let soon = elapsed_ms + LEAD_MS;
+    let mut new = load.clone();
+    let mut stop = |number: usize, at: u64| {
+        let count = load.streams.len();
+        let stream = new.streams.get_mut(number);
+        let stream = stream.ok_or_else(|| format!("stream {number}: there are {count}, from 0"))?;
+        stream.stop_ms = Some(stream.stop_ms.map_or(at, |earlier| earlier.min(at)));
+        Ok::<(), String>(())
+    };
+    let begin = |stream: &Stream| {
+        let mut stream = stream.clone();
+        stream.start_ms = stream.start_ms.max(soon);
+        if stream.start_ms >= load.duration_ms {
+            return Err(format!("the run ends at {} ms", load.duration_ms));
+        }
+        if stream.is_probed() {
+            return Err("flow-mod-packet can only be in the scenario file".to_owned());
+        }
+        Ok(stream)
+    };
+    let answer = match change {
+        Change::Look => {
+            let streams = serde_json::to_value(&load.streams).map_err(|error| error.to_string())?;
+            let duration_ms = load.duration_ms;
+            let answer =
+                json!({ "elapsed_ms": elapsed_ms, "duration_ms": duration_ms, "streams": streams });
+            return Ok((answer, None));
+        }
+        Change::Stop(number) => {
+            stop(*number, soon)?;
+            json!({ "stream": number, "stop_ms": soon })
+        }
+        Change::Add(stream) => {
+            let stream = begin(stream)?;
+            let answer = json!({ "stream": load.streams.len(), "start_ms": stream.start_ms });
+            new.streams.push(stream);
+            answer
+        }
+        Change::Replace(number, stream) => {
+            let stream = begin(stream)?;
+            let start_ms = stream.start_ms;
+            stop(*number, start_ms)?;
+            new.streams.push(stream);
+            let begun = load.streams.len();
+            json!({ "stream": begun, "start_ms": start_ms, "in_place_of": number })
+        }
+    };
+    new.check(setup).map_err(|error| error.to_string())?;
+    Ok((answer, Some(new)))
 }
 
 impl Remote {

@@ -1,6 +1,7 @@
 //! Systems under test that this crate starts itself: a command, the addresses that it will listen
 //! on, and a configuration written for it. Everything else about them is a black box.
 
+use crate::observe::Watched;
 use crate::plan::{Identity, Setup};
 use crate::real::{self, RealSwitches};
 use crate::session::Controllers;
@@ -43,8 +44,8 @@ pub enum System {
         switch_address: SocketAddr,
         /// Where it expects the first tenant's controller; the others' are on the ports behind.
         controllers: SocketAddr,
-        /// The process to observe, where it is on this machine.
-        pid: Option<u32>,
+        /// What of it to observe, where it is on this machine.
+        watched: Option<Watched>,
     },
 }
 
@@ -109,9 +110,13 @@ impl System {
         };
         let mut target = match self {
             Self::Direct => Target { topology: Topology::Direct, pids: Vec::new(), process: None },
-            Self::External { switch_address, pid, .. } => {
+            Self::External { switch_address, watched, .. } => {
                 let topology = Topology::Shared { switch_address: *switch_address, switches: 1 };
-                Target { topology, pids: pid.iter().copied().collect(), process: None }
+                Target {
+                    topology,
+                    pids: watched.as_ref().map(Watched::processes).unwrap_or_default(),
+                    process: None,
+                }
             }
             Self::Haproxy { program } => start_haproxy(program, controllers, dir, host)?,
             Self::Weir { command, extra } => {

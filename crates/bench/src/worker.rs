@@ -67,6 +67,8 @@ pub(crate) enum Command {
         /// Keep what was wrong before the run, to explain a handshake that failed.
         keep_faults: bool,
     },
+    /// Streams came, and others end earlier.
+    Change(Arc<Load>),
     /// The run is over: send the part.
     Finish,
 }
@@ -227,6 +229,11 @@ impl Worker {
                 }
                 self.homeless.clear();
                 self.run = Some(Run::new(id, &self.setup, load, self.sides, start, forwarded));
+            }
+            Command::Change(load) => {
+                if let Some(run) = &mut self.run {
+                    run.change(&self.setup, load, self.sides);
+                }
             }
             Command::Finish => {
                 let faults = std::mem::take(&mut self.faults);

@@ -196,7 +196,7 @@ fn every_arrival_process_sends_what_it_says() {
         (Arrivals::OnOff { rate: 2000.0, on_ms: 20.0, off_ms: 30.0 }, 160),
         (Arrivals::Ramp { from: 1000.0, to: 3000.0, over_s: 0.2 }, 400),
         (Arrivals::Steps { steps: vec![(0.0, 1000.0), (0.1, 0.0), (0.15, 2000.0)] }, 200),
-        (Arrivals::Trace { times_ns: vec![0, 1_000_000, 1_000_000, 90_000_000] }, 4),
+        (Arrivals::Trace { times_ns: vec![0, 1_000_000, 1_000_000, 90_000_000], file: None }, 4),
     ] {
         let stream = Stream::new(0, Kind::Echo, arrivals.clone());
         let outcome = session.run(&Load::new(vec![stream], 200), &[]).unwrap();

@@ -5,6 +5,8 @@
 
 use report::Results;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -164,4 +166,116 @@ fn a_search_and_a_sweep_are_results_like_others() {
     ]);
     assert!(page.contains("p50_us against rate") && page.contains("p99_us against rate"));
     assert!(page.contains("generator_ceiling_per_s") && page.contains("lag p99"));
+}
+
+/// One HTTP request, and the status and body of its answer.
+fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
+    let mut stream = TcpStream::connect(address).expect("the control socket");
+    let length = body.len();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}")
+        .expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let body = answer.split("\r\n\r\n").nth(1).and_then(|body| serde_json::from_str(body).ok());
+    (status.expect("a status"), body.expect("JSON"))
+}
+
+/// A scenario's own words, said while it runs: a tenant comes, changes its rate and mix, and another one goes.
+#[test]
+fn a_run_is_changed_while_it_goes_on() {
+    let folder = std::env::temp_dir().join(format!("weir-control-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("scenario.toml");
+    let scenario = "setup.tenants = 2\nload.duration_ms = 6000\n[[load.streams]]\ntenant = 0\n\
+                    mix = [[\"echo\", 1]]\narrivals.constant.rate = 1000\n";
+    fs::write(&file, scenario).expect("a file");
+    let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["bench", "scenario", "--system", "direct", "--runs", "1", "--cut", "0"])
+        .args(["--control", "127.0.0.1:0"])
+        .arg(&file)
+        .arg("--out")
+        .arg(folder.join("out"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start weir bench");
+    let mut lines = BufReader::new(weir.stderr.take().expect("stderr")).lines();
+    let address = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| Some(line.strip_prefix("changes: http://")?.split('/').next()?.to_owned()))
+        .expect("where to ask");
+    // Whoever asks before the run begins is told so.
+    let state = loop {
+        match request(&address, "GET", "/streams", "") {
+            (200, state) => break state,
+            (status, answer) => assert_eq!((status, answer["error"].is_string()), (409, true)),
+        }
+    };
+    assert_eq!(state["streams"].as_array().map(Vec::len), Some(1));
+
+    let neighbour = |rate: u32, kind: &str| {
+        format!(
+            r#"{{"tenant": 1, "mix": [["{kind}", 1]], "arrivals": {{"constant": {{"rate": {rate}}}}}, "subject": false}}"#
+        )
+    };
+    let (status, added) = request(&address, "POST", "/streams", &neighbour(500, "packet-out"));
+    assert_eq!((status, &added["stream"]), (201, &1.into()), "{added}");
+    let (status, replaced) = request(&address, "PUT", "/streams/1", &neighbour(2000, "barrier"));
+    assert_eq!((status, &replaced["stream"]), (200, &2.into()), "{replaced}");
+    let (status, stopped) = request(&address, "DELETE", "/streams/0", "");
+    assert_eq!(status, 200, "{stopped}");
+    for (method, path, body, status, words) in [
+        ("DELETE", "/streams/9", String::new(), 400, "there are 3"),
+        ("POST", "/streams", neighbour(0, "echo"), 400, "rate"),
+        ("POST", "/streams", neighbour(1, "ping"), 400, "ping"),
+        ("POST", "/streams", neighbour(1, "echo").replace("1,", "7,"), 400, "tenant"),
+        ("GET", "/elsewhere", String::new(), 404, "/streams"),
+    ] {
+        let (found, answer) = request(&address, method, path, &body);
+        assert_eq!(found, status, "{answer}");
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(words)), "{answer}");
+    }
+    assert!(matches!(weir.wait().expect("weir bench").code(), Some(0 | 1)));
+    let results = Results::read(&folder.join("out")).expect("result.json");
+    let _ = fs::remove_dir_all(folder);
+    let ms = |answer: &serde_json::Value, name: &str| answer[name].as_u64().expect("a time");
+    let (came, changed, went) =
+        (ms(&added, "start_ms"), ms(&replaced, "start_ms"), ms(&stopped, "stop_ms"));
+    let sent: Vec<u64> = results.points[0].tenants.iter().map(|tenant| tenant.sent).collect();
+    // Tenant 0 until it went; tenant 1 at 500/s until it was changed, and at 2,000/s until the end.
+    let expected = [went, (changed - came) / 2 + 2 * (6000 - changed)];
+    for (sent, expected) in sent.iter().zip(expected) {
+        assert!(sent.abs_diff(expected) <= 2, "{sent} and not {expected}");
+    }
+    let received: Vec<u64> = results.points[0].tenants.iter().map(|it| it.received).collect();
+    assert_eq!(received, sent);
+    let changes = results.settings.get("changes").map(ToString::to_string).unwrap_or_default();
+    assert_eq!(changes.matches("at ").count(), 3, "{changes}");
+}
+
+#[test]
+fn recorded_times_are_read_from_a_file() {
+    let times = std::env::temp_dir().join(format!("weir-times-{}.txt", std::process::id()));
+    fs::write(&times, "# seconds\n12.0\n12.001\n12.0015\n12.25\n").expect("a file");
+    let scenario = format!(
+        "load.duration_ms = 500\n[[load.streams]]\ntenant = 0\nmix = [[\"echo\", 1]]\n\
+         arrivals.trace.file = \"{}\"\n",
+        times.display()
+    );
+    let scenario = format!("setup.tenants = 1\n{scenario}");
+    let (status, stderr, folder) = run("trace", &scenario, &["--system", "direct", "--runs", "1"]);
+    assert!(matches!(status, Some(0 | 1)), "{stderr}");
+    let results = Results::read(&folder.join("out")).expect("result.json");
+    assert_eq!(results.points[0].tenants[0].sent, 4);
+    fs::write(&times, "one\n").expect("a file");
+    let (status, stderr, again) = run("no-trace", &scenario, &["--system", "direct"]);
+    assert_eq!(status, Some(2));
+    assert!(stderr.contains("line 1") && stderr.contains("weir-times"), "{stderr}");
+    for path in [folder, again] {
+        let _ = fs::remove_dir_all(path);
+    }
+    let _ = fs::remove_file(times);
 }

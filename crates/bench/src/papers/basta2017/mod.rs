@@ -273,7 +273,7 @@ mod tests {
                 name: "fv".to_owned(),
                 switch_address: SocketAddr::from(([127, 0, 0, 1], 6633)),
                 controllers: SocketAddr::from(([127, 0, 0, 1], 6701)),
-                pid: None,
+                watched: None,
             },
         ];
         Plan { figures: figures.to_vec(), systems, quick, bursts: false }

@@ -3,9 +3,11 @@
 use super::{Output, Times, Work, own_serve, talk, values};
 use crate::exit::Exit;
 use anyhow::Context;
-use bench::{Comparison, Options, Plan, System, Topology};
+use bench::{Comparison, Control, Options, Plan, System, Topology};
 use std::fs;
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use values::Wanted;
 
 /// Run what a scenario file says: tenants that come and go, rates and mixes that change while a run goes on
@@ -36,9 +38,12 @@ pub struct ScenarioFile {
     /// The scenario
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Systems under test, one after the other: direct, weir, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID]
+    /// Systems under test, one after the other: direct, weir, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
     systems: Vec<Wanted>,
+    /// Change runs while they go on, over HTTP at this loopback address; see docs/bench.md
+    #[arg(long, value_name = "127.0.0.1:PORT")]
+    control: Option<SocketAddr>,
     #[command(flatten)]
     times: Times,
     #[command(flatten)]
@@ -61,6 +66,10 @@ impl ScenarioFile {
                 "{shown}: setup.topology is given by --system; leave it out"
             )));
         }
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        if let Err(error) = plan.load.read_traces(folder) {
+            return Ok(Exit::usage(&format_args!("{shown}: {error}")));
+        }
         let mut options = Options::new(System::Direct, PathBuf::new());
         (options.duration_ms, options.cut_ms) = (plan.load.duration_ms, plan.load.cut_ms);
         options.seed = plan.load.seed;
@@ -69,6 +78,14 @@ impl ScenarioFile {
         let work = Work::new()?;
         options.work_dir = work.path().to_owned();
         options.setup = plan.setup.clone();
+        options.control = match self.control.map(Control::bind).transpose() {
+            Ok(control) => control.map(Arc::new),
+            Err(error @ bench::Error::Setting { .. }) => return Ok(Exit::usage(&error)),
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(control) = &options.control {
+            talk(&format!("changes: http://{}/streams", control.address()));
+        }
         let serve = own_serve()?;
         let systems: Vec<System> =
             self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect();

@@ -1,6 +1,6 @@
 //! What `weir bench`'s options are made of, and how they are read.
 
-use bench::{Identity, Kind, Shape, System, Version};
+use bench::{Identity, Kind, Shape, System, Version, Watched};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -72,14 +72,14 @@ impl Wanted {
     }
 }
 
-/// `direct`, `haproxy`, `weir`, or `NAME=IP:PORT[+CONTROLLERBASE][/PID]` for one that runs already.
+/// `direct`, `haproxy`, `weir`, or `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]` for one that runs already.
 pub fn system(text: &str) -> Result<Wanted, String> {
     let known = match text {
         "weir" => return Ok(Wanted::Weir),
         "direct" => System::Direct,
         "haproxy" => System::Haproxy { program: PathBuf::from("haproxy") },
         other => external(other).ok_or_else(|| {
-            "not `direct`, `weir`, `haproxy` or, for a system that runs already, NAME=IP:PORT[+CONTROLLERBASE][/PID]"
+            "not `direct`, `weir`, `haproxy` or, for a system that runs already, NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]"
                 .to_owned()
         })?,
     };
@@ -88,8 +88,8 @@ pub fn system(text: &str) -> Result<Wanted, String> {
 
 fn external(text: &str) -> Option<System> {
     let (name, place) = text.split_once('=')?;
-    let (address, pid) = match place.split_once('/') {
-        Some((address, pid)) => (address, Some(pid.parse().ok()?)),
+    let (address, watched) = match place.split_once('/') {
+        Some((address, watched)) => (address, Some(Watched::read(watched).ok()?)),
         None => (place, None),
     };
     let (address, base) = match address.split_once('+') {
@@ -97,32 +97,32 @@ fn external(text: &str) -> Option<System> {
         None => (address, CONTROLLER_BASE),
     };
     let switch_address: SocketAddr = address.parse().ok()?;
-    external_system(name, switch_address, base, pid)
+    external_system(name, switch_address, base, watched)
 }
 
 fn external_system(
     name: &str,
     switch_address: SocketAddr,
     base: u16,
-    pid: Option<u32>,
+    watched: Option<Watched>,
 ) -> Option<System> {
     let controllers = SocketAddr::from((Ipv4Addr::LOCALHOST, base));
     let name = name.to_owned();
-    (!name.is_empty()).then_some(System::External { name, switch_address, controllers, pid })
+    (!name.is_empty()).then_some(System::External { name, switch_address, controllers, watched })
 }
 
 /// `NAME=SWITCHPORT,CONTROLLERBASE[/PID]`: a hypervisor that runs on this machine.
 pub fn external_by_ports(text: &str) -> Result<System, String> {
     let parse = || {
         let (name, places) = text.split_once('=')?;
-        let (ports, pid) = match places.split_once('/') {
-            Some((ports, pid)) => (ports, Some(pid.parse().ok()?)),
+        let (ports, watched) = match places.split_once('/') {
+            Some((ports, watched)) => (ports, Some(Watched::read(watched).ok()?)),
             None => (places, None),
         };
         let (switches, controllers) = ports.split_once(',')?;
         let port = |text: &str| text.parse().ok().filter(|port: &u16| *port > 0);
         let switch_address = SocketAddr::from((Ipv4Addr::LOCALHOST, port(switches)?));
-        external_system(name, switch_address, port(controllers)?, pid)
+        external_system(name, switch_address, port(controllers)?, watched)
     };
     parse().ok_or_else(|| {
         "not NAME=SWITCHPORT,CONTROLLERBASE[/PID], ports from 1 to 65535, as in flowvisor=6633,6701".to_owned()
@@ -173,8 +173,9 @@ mod tests {
     #[test]
     fn systems() {
         let place = "127.0.0.1:6633".parse().ok();
-        let external = |base, pid| {
-            place.and_then(|at| external_system("fv", at, base, pid)).map(Wanted::Known)
+        let external = |base, pid: Option<u32>| {
+            let watched = pid.map(Watched::Process);
+            place.and_then(|at| external_system("fv", at, base, watched)).map(Wanted::Known)
         };
         let cases = [
             ("weir", Some(Wanted::Weir)),
@@ -183,6 +184,8 @@ mod tests {
             ("fv=127.0.0.1:6633/42", external(6701, Some(42))),
             ("fv=127.0.0.1:6633+10000/42", external(10_000, Some(42))),
             ("fv=127.0.0.1:6633+0", None),
+            ("fv=127.0.0.1:6633/0", None),
+            ("fv=127.0.0.1:6633/cgroup:no/such", None),
             ("fv=localhost", None),
             ("=127.0.0.1:6633", None),
             ("flowvisor", None),
@@ -197,7 +200,7 @@ mod tests {
         let place = SocketAddr::from((Ipv4Addr::LOCALHOST, 6633));
         for (text, expected) in [
             ("fv=6633,6701", external_system("fv", place, 6701, None)),
-            ("fv=6633,6701/42", external_system("fv", place, 6701, Some(42))),
+            ("fv=6633,6701/42", external_system("fv", place, 6701, Some(Watched::Process(42)))),
             ("fv=6633", None),
             ("fv=6633,0", None),
             ("fv=66330,6701", None),
