@@ -68,6 +68,15 @@ impl Exporter {
         self.sent.samples += 1;
     }
 
+    /// The same for a sample taken at a rate of its own: 1/`one_in`.
+    pub fn add_at(&mut self, header: &[u8], length: usize, one_in: f64) {
+        if self.builder.is_full_for(header.len()) {
+            self.finish_datagram();
+        }
+        self.builder.add_at(header, length, one_in);
+        self.sent.samples += 1;
+    }
+
     /// States with the next samples how many were lost so far.
     pub fn set_drops(&mut self, drops: u64) {
         self.builder.set_drops(drops);

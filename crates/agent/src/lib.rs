@@ -13,6 +13,7 @@
 //! * [`ovsdb`] tells Open vSwitch to sample by itself.
 //! * [`mirror`] writes down, for `tc`, which random share of an interface's frames goes where, each frame to at most one
 //!   place.
+//! * [`station`]: one server's part of a plan that all servers enact together: what receives, what sends, step by step.
 //! * [`Collector`] estimates totals, per agent, tenant and flow, with their error bounds.
 //!
 //! It deliberately does not plan (that is `sampling`) and runs no program (that is `lab`).
@@ -27,6 +28,7 @@ pub mod mirror;
 pub mod ovsdb;
 mod sampler;
 pub mod sflow;
+pub mod station;
 
 pub use collector::{Collector, Limits, Row, Tenant};
 pub use error::{Error, Result};

@@ -18,7 +18,9 @@ use crate::error::{Error, Result};
 use packet::{Filter, RandomSample};
 use sampling::Plan;
 use sampling::ranges::NUMBERS;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 
 /// VXLAN's registered port.
 pub const VXLAN_PORT: u16 = 4789;
@@ -26,8 +28,11 @@ pub const VXLAN_PORT: u16 = 4789;
 /// A share of an interface's frames, and the interface that gets clones of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Destination {
-    /// Of all frames, 0 to 1.
+    /// Of all frames, or of the tenant's, 0 to 1.
     pub share: f64,
+    /// Whose frames: of those from this IPv4 network (address and prefix length) only, where tenants have rates of
+    /// their own; `None` for everybody's.
+    pub tenant: Option<(Ipv4Addr, u8)>,
     /// Such as a VXLAN interface, or one end of a veth pair.
     pub interface: String,
 }
@@ -40,7 +45,12 @@ pub fn of_plan(
     interface: impl Fn(usize) -> String,
 ) -> Vec<Destination> {
     let own = plan.flows.iter().filter(|flow| flow.origin == origin);
-    own.map(|flow| Destination { share: flow.rate, interface: interface(flow.processor) }).collect()
+    let destination = |flow: &sampling::Flow| Destination {
+        share: flow.rate,
+        tenant: None,
+        interface: interface(flow.processor),
+    };
+    own.map(destination).collect()
 }
 
 /// What takes an earlier script's filters away; `tc` fails where there are none.
@@ -56,32 +66,37 @@ pub fn clear(interface: &str) -> Result<String> {
 ///
 /// # Errors
 /// [`Error::Option`] when shares are not within 0 to 1 or sum to more, a name is none of an interface, or an interface
-/// would be mirrored to itself or to one that is itself `sampled`.
+/// would be mirrored to itself or to one that is itself `sampled`, or two tenants have an address in common: a frame would
+/// be drawn for twice.
 pub fn script(interface: &str, destinations: &[Destination], sampled: &[&str]) -> Result<String> {
     let mut script = String::new();
     check_name(interface)?;
     // Writing to a String cannot fail.
     let _ = writeln!(script, "qdisc add dev {interface} clsact");
-    let mut left = 1.0_f64;
-    for (index, Destination { share, interface: to }) in destinations.iter().enumerate() {
+    check_tenants(destinations)?;
+    let mut rest: BTreeMap<Option<(Ipv4Addr, u8)>, f64> = BTreeMap::new();
+    for (index, Destination { share, tenant, interface: to }) in destinations.iter().enumerate() {
         check_name(to)?;
         if to == interface || sampled.contains(&to.as_str()) {
             return Err(Error::Option(format!(
                 "{to} is itself sampled: mirroring {interface} to it would be a loop"
             )));
         }
+        let place = rest.entry(*tenant).or_insert(1.0);
+        let left = *place;
         if !(0.0..=1.0).contains(share) || *share > left + 1e-9 {
             return Err(Error::Option(format!(
                 "the share {share} for {to} is more than the {left} that is left, or not within 0 to 1"
             )));
         }
         let conditional = if left > 0.0 { (share / left).min(1.0) } else { 0.0 };
-        left = (left - share).max(0.0);
+        *place = (left - share).max(0.0);
         let below = (conditional * NUMBERS as f64).round() as u64;
         if below == 0 {
             continue;
         }
-        let sample = RandomSample { below, keep: u32::MAX, except_port: Some(VXLAN_PORT) };
+        let sample =
+            RandomSample { below, keep: u32::MAX, except_port: Some(VXLAN_PORT), source: *tenant };
         let _ = writeln!(
             script,
             "filter add dev {interface} ingress prio {} protocol all bpf bytecode \"{}\" \
@@ -91,6 +106,26 @@ pub fn script(interface: &str, destinations: &[Destination], sampled: &[&str]) -
         );
     }
     Ok(script)
+}
+
+/// A frame is to be drawn for as one tenant's: their networks are apart, and nobody's share stands beside a tenant's.
+fn check_tenants(destinations: &[Destination]) -> Result<()> {
+    let mask = |prefix: u8| u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
+    let meet = |a: Option<(Ipv4Addr, u8)>, b: Option<(Ipv4Addr, u8)>| match (a, b) {
+        (Some((a, short)), Some((b, long))) => {
+            (a.to_bits() ^ b.to_bits()) & mask(short) & mask(long) == 0
+        }
+        _ => true,
+    };
+    for (index, one) in destinations.iter().enumerate() {
+        let others = destinations.iter().take(index).filter(|other| other.tenant != one.tenant);
+        if others.into_iter().any(|other| meet(one.tenant, other.tenant)) {
+            return Err(Error::Option(
+                "two tenants have addresses in common: a frame would be drawn for twice".to_owned(),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What Linux takes for an interface's name, and nothing that `tc` would take for something else.
@@ -108,7 +143,11 @@ mod tests {
     use super::*;
 
     fn to(interface: &str, share: f64) -> Destination {
-        Destination { share, interface: interface.to_owned() }
+        Destination { share, tenant: None, interface: interface.to_owned() }
+    }
+
+    fn of(network: [u8; 4], prefix: u8, to: Destination) -> Destination {
+        Destination { tenant: Some((network.into(), prefix)), ..to }
     }
 
     /// The limits in the script, as shares.
@@ -126,6 +165,14 @@ mod tests {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         }
         assert_eq!(found.len(), 3);
+        // Each tenant's shares are its own.
+        let tenants = [
+            of([10, 1, 0, 0], 16, to("a", 0.5)),
+            of([10, 2, 0, 0], 16, to("a", 0.5)),
+            of([10, 1, 0, 0], 16, to("b", 0.25)),
+        ];
+        let found = limits(&script("eth1", &tenants, &[]).unwrap());
+        assert_eq!(found, [0.5, 0.5, 0.5]);
         assert_eq!(script("eth1", &[to("a", 0.0)], &[]).unwrap().lines().count(), 1);
     }
 
@@ -139,6 +186,11 @@ mod tests {
             (vec![to("a", -0.1)], "share -0.1"),
             (vec![to("a b", 0.1)], "no name"),
             (vec![to("-a", 0.1)], "no name"),
+            (vec![of([10, 0, 0, 0], 8, to("a", 0.1)), to("b", 0.1)], "in common"),
+            (
+                vec![of([10, 0, 0, 0], 8, to("a", 0.1)), of([10, 7, 0, 0], 16, to("b", 0.1))],
+                "in common",
+            ),
         ] {
             let error = script("eth1", &destinations, &["eth2"]).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

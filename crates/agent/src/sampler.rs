@@ -127,5 +127,6 @@ fn filter(options: &SamplerOptions) -> Result<Filter> {
         below: (options.rate * NUMBERS as f64).round() as u64,
         keep: options.header.max(14),
         except_port: options.except_port,
+        source: None,
     }))
 }

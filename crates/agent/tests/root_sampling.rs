@@ -169,6 +169,7 @@ fn root_each_frame_goes_to_one_place() {
     }
     let destination = |(index, share): (usize, &f64)| Destination {
         share: *share,
+        tenant: None,
         interface: format!("to{index}"),
     };
     let destinations: Vec<_> = shares.iter().enumerate().map(destination).collect();
@@ -211,7 +212,7 @@ fn root_mirrored_frames_are_not_mirrored_again() {
                 agent::mirror::VXLAN_PORT
             ),
         );
-        let all = Destination { share: 1.0, interface: "vxlan0".to_owned() };
+        let all = Destination { share: 1.0, tenant: None, interface: "vxlan0".to_owned() };
         network.tc(host, &script("eth0", &[all], &["eth0"]).unwrap());
     }
     let options = CaptureOptions { filter: Some(Filter::probes(TAG)), ..CaptureOptions::default() };

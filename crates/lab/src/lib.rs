@@ -33,6 +33,7 @@
 
 mod address;
 mod command;
+mod cpu;
 mod error;
 mod guard;
 mod iperf;
@@ -47,9 +48,11 @@ mod process;
 mod requirements;
 mod state;
 pub mod testing;
+pub mod tools;
 pub mod topology;
 
 pub use address::ControlLink;
+pub use cpu::CpuBound;
 pub use error::{Error, Result};
 pub use guard::LabGuard;
 pub use iperf::{IperfOptions, IperfReport};

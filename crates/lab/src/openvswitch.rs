@@ -54,8 +54,8 @@ impl OpenVSwitch {
         Ok(instance)
     }
 
-    /// The one whose files are in `folder`, started earlier.
-    pub(crate) fn attach(folder: &Path) -> OpenVSwitch {
+    /// The one whose files are in `folder` (`/run/openvswitch` is the system's), started earlier.
+    pub fn attach(folder: &Path) -> OpenVSwitch {
         OpenVSwitch { folder: folder.to_owned() }
     }
 

@@ -1,5 +1,7 @@
 //! Socket filters (classic BPF): which frames wake a capture at all, or are taken by a traffic filter of `tc`.
 
+use std::net::Ipv4Addr;
+
 use nix::libc::sock_filter;
 
 use crate::probe::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_VLAN, PROTOCOL_UDP, UDP, VLAN};
@@ -19,6 +21,8 @@ pub struct RandomSample {
     pub keep: u32,
     /// UDP datagrams to this port are never taken, over IPv4 without VLAN tags: what carries samples is no sample.
     pub except_port: Option<u16>,
+    /// Only IPv4 from this network, without VLAN tags: its address and the prefix's length, 0 to 32.
+    pub source: Option<(Ipv4Addr, u8)>,
 }
 
 // Codes of linux/bpf_common.h, as they are combined here.
@@ -30,6 +34,7 @@ const LOAD_WORD: u16 = 0x20;
 const JUMP_EQUAL: u16 = 0x15;
 const JUMP_AT_LEAST: u16 = 0x35;
 const LOAD_HALF_INDEXED: u16 = 0x48;
+const AND: u16 = 0x54;
 /// Where a load means a random number (linux/filter.h: SKF_AD_OFF + SKF_AD_RANDOM).
 const RANDOM: u32 = 0xffff_f000 + 56;
 const RETURN: u16 = 0x06;
@@ -78,6 +83,18 @@ impl Filter {
             program.push(statement(LOAD_WORD, RANDOM));
             program.push(sock_filter { code: JUMP_AT_LEAST, jt: 0, jf: 1, k: below });
             program.push(statement(RETURN, 0));
+        }
+        if let Some((network, prefix)) = sample.source {
+            let ip = ETHERNET as u32;
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
+            program.extend([
+                statement(LOAD_HALF, ip - 2),
+                jump(u32::from(ETHERTYPE_IPV4), 0, 3),
+                statement(LOAD_WORD, ip + 12),
+                statement(AND, mask),
+                jump(network.to_bits() & mask, 1, 0),
+                statement(RETURN, 0),
+            ]);
         }
         if let Some(port) = sample.except_port {
             let ip = ETHERNET as u32;
@@ -148,6 +165,8 @@ mod tests {
                 LOAD_HALF => load(k, 2),
                 LOAD_BYTE => load(k, 1),
                 LOAD_WORD if k == RANDOM => Some(random),
+                LOAD_WORD => load(k, 4),
+                AND => Some(accumulator & k),
                 LOAD_HALF_INDEXED => load(index + k, 2),
                 JUMP_AT_LEAST => {
                     at +=
@@ -176,7 +195,8 @@ mod tests {
 
     #[test]
     fn bytecode_is_what_tc_reads() {
-        let sample = RandomSample { below: 1 << 31, keep: u32::MAX, except_port: None };
+        let sample =
+            RandomSample { below: 1 << 31, keep: u32::MAX, except_port: None, source: None };
         let expected = "4,32 0 0 4294963256,53 0 1 2147483648,6 0 0 0,6 0 0 4294967295";
         assert_eq!(Filter::random(&sample).bytecode(), expected);
     }
@@ -196,12 +216,34 @@ mod tests {
             }
             for number in [random, (limit as i64 + near).clamp(0, i64::from(u32::MAX)) as u32] {
                 let take = |except_port| {
-                    let sample = RandomSample { below: limit, keep: 128, except_port };
+                    let sample = RandomSample { below: limit, keep: 128, except_port, source: None };
                     run_with(Filter::random(&sample).program(), &frame, number)
                 };
                 let expected = if u64::from(number) < limit { 128 } else { 0 };
                 prop_assert_eq!(take(None), expected);
                 prop_assert_eq!(take(Some(except)), if udp && except == 4789 { 0 } else { expected });
+            }
+        }
+
+        /// Only what a network's hosts send.
+        #[test]
+        fn sources(source: u32, network: u32, prefix in 0..=32_u8, near: bool, ip: bool) {
+            // Half the networks have the source in them.
+            let network = if near { source ^ 1_u32.checked_shl(32 - u32::from(prefix)).unwrap_or(0) } else { network };
+            let headers = Headers {
+                source_mac: [2; 6], destination_mac: [4; 6], vlan: None,
+                source: source.into(), destination: [10, 0, 0, 2].into(), tos: 0, ttl: 64,
+                source_port: 1, destination_port: 2,
+            };
+            let mut frame = ProbeTemplate::new(&headers, 7, 64).unwrap().stamp(1, Timestamp(1)).to_vec();
+            if !ip {
+                frame[13] = 6;
+            }
+            for network in [network, source] {
+                let sample = RandomSample { below: 1 << 32, keep: 128, except_port: None, source: Some((network.into(), prefix)) };
+                let shift = 32 - u32::from(prefix);
+                let is_in = ip && u64::from(source) >> shift == u64::from(network) >> shift;
+                prop_assert_eq!(run(Filter::random(&sample).program(), &frame), if is_in { 128 } else { 0 });
             }
         }
 

@@ -14,12 +14,15 @@
 //! * [`Plan`] says what each server samples where, and checks itself against the constraints.
 //! * [`simulate`]: the paper's numerical evaluation. [`ranges`]: a plan as disjoint ranges of a random number.
 //!   [`estimate`]: what a sample says about the whole, and how surely.
+//! * [`control`]: the closed loop: capacities from observations, plans as loads change, each enacted on all servers or on
+//!   none.
 //!
 //! It deliberately has no sockets, files, clocks or randomness: numbers come in, numbers go out. `clippy.toml` and the
 //! architecture test hold that.
 //!
 //! Start reading at [`Problem`] and [`mod@solve`].
 
+pub mod control;
 pub mod cost;
 mod error;
 pub mod estimate;

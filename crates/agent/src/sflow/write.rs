@@ -43,6 +43,8 @@ pub struct DatagramBuilder {
     sequence: u32,
     /// Packets that the samples since the start stand for.
     pool: u64,
+    /// By how much the stated rates fall short of the true ones so far: within half a packet.
+    short: f64,
     drops: u32,
 }
 
@@ -50,7 +52,7 @@ impl DatagramBuilder {
     /// For samples that are taken at the rate 1/`one_in`; less than 1 counts as 1.
     #[must_use]
     pub fn new(origin: Origin, one_in: f64) -> DatagramBuilder {
-        let one_in = if one_in.is_finite() { one_in.max(1.0) } else { 1.0 };
+        let one_in = usable(one_in);
         let bytes = Vec::with_capacity(LARGEST);
         DatagramBuilder {
             origin,
@@ -60,6 +62,7 @@ impl DatagramBuilder {
             datagrams: 0,
             sequence: 0,
             pool: 0,
+            short: 0.0,
             drops: 0,
         }
     }
@@ -72,13 +75,18 @@ impl DatagramBuilder {
 
     /// Adds a sample: the first bytes of a frame, and its length on the wire without check sequence.
     pub fn add(&mut self, header: &[u8], length: usize) {
+        self.add_at(header, length, self.one_in);
+    }
+
+    /// The same for a sample taken at a rate of its own: 1/`one_in`.
+    pub fn add_at(&mut self, header: &[u8], length: usize, one_in: f64) {
         if self.samples == 0 {
             self.bytes.clear();
             self.bytes.resize(HEADER, 0);
         }
         let header = header.get(..header.len().min(LARGEST_HEADER)).unwrap_or(header);
         self.sequence = self.sequence.wrapping_add(1);
-        let rate = self.next_rate();
+        let rate = self.next_rate(usable(one_in));
         self.pool += u64::from(rate);
         let size = padded(header.len()) as u32;
         let words = [
@@ -136,17 +144,17 @@ impl DatagramBuilder {
         Some(&self.bytes)
     }
 
-    /// Such that the sum of rates is the nearest whole number to samples · 1/s.
-    fn next_rate(&self) -> u32 {
-        let due = (f64::from(self.sequence) * self.one_in).round();
-        let rate = due - self.pool as f64;
-        // Past 2³² samples the sequence starts again, and so does the reckoning.
-        if (1.0..=f64::from(u32::MAX)).contains(&rate) {
-            rate as u32
-        } else {
-            self.one_in.round() as u32
-        }
+    /// Such that the sum of rates is the nearest whole number to the sum of 1/s.
+    fn next_rate(&mut self, one_in: f64) -> u32 {
+        let due = self.short + one_in;
+        let rate = due.round().clamp(1.0, f64::from(u32::MAX));
+        self.short = (due - rate).clamp(-0.5, 0.5);
+        rate as u32
     }
+}
+
+fn usable(one_in: f64) -> f64 {
+    if one_in.is_finite() { one_in.max(1.0) } else { 1.0 }
 }
 
 fn padded(length: usize) -> usize {

@@ -1,18 +1,24 @@
 //! `weir sampling`: who samples how much of whose traffic.
 //!
 //! One file per subcommand: [`calibrate`] (what sampling costs here), [`plan`] (an optimal plan for a traffic matrix),
-//! [`simulate`] (what collaboration gains, after the 2019 paper), [`filters`] (a plan as `tc` is told it), [`sample`] (one interface, sFlow out) and [`collect`] (what samples say). Here is what they share.
+//! [`simulate`] (what collaboration gains, after the 2019 paper), [`filters`] (a plan as `tc` is told it), [`sample`] (one interface, sFlow out), [`collect`]
+//! (what samples say), [`run`] (the closed loop over servers) and [`mod@agent`] (its part on each). Here is what they share.
 
+mod agent;
 pub mod calibrate;
 mod collect;
 mod filters;
 mod plan;
+pub mod run;
 mod sample;
 pub mod simulate;
+mod traffic;
 
 use crate::exit::Exit;
+use ::agent::Tenant;
 use anyhow::Context;
 use sampling::{Costs, Error, Problem, Solver};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// Plan traffic sampling across servers so that most is seen and no user traffic suffers
@@ -39,6 +45,10 @@ enum Command {
     Filters(filters::Filters),
     Sample(sample::Sample),
     Collect(collect::Collect),
+    Run(run::Run),
+    Agent(agent::Agent),
+    #[command(hide = true)]
+    Traffic(traffic::Traffic),
     Simulate(simulate::Simulate),
 }
 
@@ -50,6 +60,9 @@ impl Sampling {
             Command::Filters(filters) => filters.run(),
             Command::Sample(sample) => sample.run(),
             Command::Collect(collect) => collect.run(),
+            Command::Run(run) => run.run(),
+            Command::Agent(agent) => agent.run(),
+            Command::Traffic(traffic) => traffic.run(),
             Command::Simulate(simulate) => simulate.run(),
         };
         result.or_else(|error| match error.downcast_ref::<Error>() {
@@ -129,4 +142,16 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// `12.3 %`.
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
+}
+
+/// `red=10.1.0.0/16`.
+fn tenant(text: &str) -> Result<Tenant, String> {
+    let read = || {
+        let (name, network) = text.split_once('=')?;
+        let (address, prefix) = network.split_once('/').unwrap_or((network, "32"));
+        let network: Ipv4Addr = address.parse().ok()?;
+        let prefix = prefix.parse().ok().filter(|prefix| *prefix <= 32)?;
+        (!name.is_empty()).then(|| Tenant { name: name.to_owned(), network, prefix })
+    };
+    read().ok_or_else(|| "not a tenant such as red=10.1.0.0/16".to_owned())
 }

@@ -105,6 +105,11 @@ impl Calibrate {
 }
 
 impl Effort {
+    /// Whether it is for a look only.
+    pub fn is_quick(&self) -> bool {
+        self.quick
+    }
+
     /// Makes the lab, measures, and takes the lab down, however that ends.
     pub fn calibrate(mut self) -> anyhow::Result<Calibration> {
         if self.quick {
@@ -140,7 +145,12 @@ impl Effort {
                     case.mechanism.map(|one| one.start(bridge, case.one_in)).transpose()?;
                 let throughput = bridge.throughput(self.seconds)?;
                 running.map(mechanism::Running::stop).transpose()?;
-                samples.push(Taken { mechanism: case.mechanism, rate: case.rate(), throughput });
+                samples.push(Taken {
+                    repetition,
+                    mechanism: case.mechanism,
+                    rate: case.rate(),
+                    throughput,
+                });
             }
         }
         let mut courses = vec![("no sampling".to_owned(), bridge.course(self.course)?)];

@@ -1,14 +1,14 @@
 //! `weir sampling collect`: an sFlow v5 collector that says what the samples stand for, and how surely.
 
+use super::tenant;
 use crate::exit::Exit;
 use crate::signals::Interrupt;
 use agent::{Collector, Limits, Row, Tenant};
 use anyhow::Context;
 use report::Table;
 use report::table::number;
-use serde_json::{Value, json};
 use std::io::{ErrorKind, Write};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// Collect sFlow and estimate the traffic: per agent, tenant and flow, with 95 % error bounds
@@ -70,31 +70,35 @@ impl Collect {
         }
         let mut stdout = std::io::stdout().lock();
         if self.json {
-            writeln!(stdout, "{:#}", self.to_json(&collector))?;
+            writeln!(stdout, "{:#}", told::json(&collector, self.flows))?;
         } else {
-            write!(stdout, "{}", self.to_text(&collector))?;
+            write!(stdout, "{}", told::text(&collector, self.flows))?;
         }
         Ok(Exit::Success)
     }
+}
 
-    fn to_text(&self, collector: &Collector) -> String {
+/// What a collector has to tell, with the largest flows.
+pub mod told {
+    use super::table;
+    use agent::{Collector, Row};
+    use report::table::number;
+    use serde_json::{Value, json};
+
+    pub fn text(collector: &Collector, flows: usize) -> String {
         let mut text = String::new();
-        for (heading, rows) in self.sections(collector) {
+        for (heading, rows) in sections(collector, flows) {
             if !rows.is_empty() {
                 text += &format!("{}\n", table(heading, &rows));
             }
         }
         let ((datagrams, rejected), missing) = (collector.datagrams(), collector.missing());
-        text += &format!(
-            "{} datagrams, {} not understood, {} missing.\n",
-            number(datagrams as f64),
-            rejected,
-            missing
-        );
+        let datagrams = number(datagrams as f64);
+        text += &format!("{datagrams} datagrams, {rejected} not understood, {missing} missing.\n");
         text
     }
 
-    fn to_json(&self, collector: &Collector) -> Value {
+    pub fn json(collector: &Collector, flows: usize) -> Value {
         let row = |row: &Row| {
             json!({
                 "name": row.name, "samples": row.samples,
@@ -106,18 +110,18 @@ impl Collect {
         let mut value = json!({
             "datagrams": datagrams, "rejected": rejected, "missing": collector.missing(),
         });
-        for (heading, rows) in self.sections(collector) {
+        for (heading, rows) in sections(collector, flows) {
             value[heading] = rows.iter().map(row).collect();
         }
         value
     }
 
-    fn sections(&self, collector: &Collector) -> [(&'static str, Vec<Row>); 4] {
+    fn sections(collector: &Collector, flows: usize) -> [(&'static str, Vec<Row>); 4] {
         [
             ("total", vec![collector.total()]),
             ("agents", collector.agents()),
             ("tenants", collector.tenants()),
-            ("flows", collector.flows(self.flows)),
+            ("flows", collector.flows(flows)),
         ]
     }
 }
@@ -139,16 +143,4 @@ fn table(heading: &str, rows: &[Row]) -> Table {
 
 fn is_passing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-/// `red=10.1.0.0/16`.
-fn tenant(text: &str) -> Result<Tenant, String> {
-    let read = || {
-        let (name, network) = text.split_once('=')?;
-        let (address, prefix) = network.split_once('/').unwrap_or((network, "32"));
-        let network: Ipv4Addr = address.parse().ok()?;
-        let prefix = prefix.parse().ok().filter(|prefix| *prefix <= 32)?;
-        (!name.is_empty()).then(|| Tenant { name: name.to_owned(), network, prefix })
-    };
-    read().ok_or_else(|| "not a tenant such as red=10.1.0.0/16".to_owned())
 }

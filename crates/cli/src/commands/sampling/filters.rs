@@ -1,7 +1,8 @@
 //! `weir sampling filters`: a plan as what one server's `tc` is told.
 
-use super::read;
+use super::{read, tenant};
 use crate::exit::Exit;
+use agent::Tenant;
 use agent::mirror::{self, Destination};
 use anyhow::Context;
 use sampling::Error;
@@ -34,11 +35,14 @@ pub struct Filters {
     /// The interface that leads to a server that processes samples, its own included; several times for several
     #[arg(long = "way", value_name = "SERVER=DEVICE", value_parser = way)]
     ways: Vec<(String, String)>,
+    /// A tenant and its IPv4 network, where the plan has tenants with rates of their own; several times for several
+    #[arg(long = "tenant", value_name = "NAME=NETWORK/PREFIX", value_parser = tenant)]
+    tenants: Vec<Tenant>,
     /// Another interface of this server that is sampled, to which no way may lead
     #[arg(long = "sampled", value_name = "DEVICE")]
     sampled: Vec<String>,
     /// Print what takes the filters away again
-    #[arg(long, conflicts_with_all = ["plan", "server", "ways", "sampled"])]
+    #[arg(long, conflicts_with_all = ["plan", "server", "ways", "sampled", "tenants"])]
     clear: bool,
 }
 
@@ -72,12 +76,16 @@ impl Filters {
             .map_err(|error| wrong(shown(), format!("no plan: {error}")))?;
         let mut destinations = Vec::new();
         for flow in plan.flows.iter().filter(|flow| flow.from == *server) {
-            if let Some(tenant) = &flow.tenant {
-                let message = format!(
-                    "it samples {tenant:?} at a rate of its own, and filters do not know tenants"
-                );
-                return Err(wrong(shown(), message).into());
-            }
+            let network = |name: &String| {
+                let tenant = self.tenants.iter().find(|tenant| tenant.name == *name);
+                tenant.map(|tenant| (tenant.network, tenant.prefix)).ok_or_else(|| {
+                    let message = format!(
+                        "the plan samples {name:?} at a rate of its own, and no network of it is given"
+                    );
+                    wrong("--tenant".to_owned(), message)
+                })
+            };
+            let tenant = flow.tenant.as_ref().map(network).transpose()?;
             let way = self.ways.iter().find(|(at, _)| *at == flow.at);
             let (_, interface) = way.ok_or_else(|| {
                 wrong(
@@ -88,7 +96,11 @@ impl Filters {
                     ),
                 )
             })?;
-            destinations.push(Destination { share: flow.rate, interface: interface.clone() });
+            destinations.push(Destination {
+                share: flow.rate,
+                tenant,
+                interface: interface.clone(),
+            });
         }
         let mut sampled: Vec<&str> = self.sampled.iter().map(String::as_str).collect();
         sampled.push(&self.interface);

@@ -13,6 +13,7 @@ use sampling::fit::{Fit, Sample, fit};
 /// One measurement.
 #[derive(Clone, Copy)]
 pub struct Taken {
+    pub repetition: u16,
     pub mechanism: Option<Mechanism>,
     pub rate: f64,
     pub throughput: Throughput,
@@ -35,8 +36,8 @@ impl Cost {
             };
             fit(&samples.iter().map(sample).collect::<Vec<_>>())
         };
-        let by_second = law(|one| one.per_second)?;
-        let by_cpu = law(|one| one.per_cpu_second)?;
+        let by_second = law(per_second)?;
+        let by_cpu = law(per_cpu_second)?;
         Ok(Cost { mechanism, samples: samples.to_vec(), by_second, by_cpu })
     }
 
@@ -87,10 +88,84 @@ impl Cost {
     }
 }
 
+fn per_second(throughput: &Throughput) -> f64 {
+    throughput.per_second
+}
+
+fn per_cpu_second(throughput: &Throughput) -> f64 {
+    throughput.per_cpu_second
+}
+
+/// A quotient of two costs, with half the width of its 95 % confidence interval where there is one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ratio {
+    value: f64,
+    half95: Option<f64>,
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.half95 {
+            Some(half) => write!(f, "{:.2} ± {half:.2}", self.value),
+            None => write!(f, "{:.2}", self.value),
+        }
+    }
+}
+
+/// What one mechanism costs, in units of what another costs.
+///
+/// The interval is the jackknife's: both laws are fitted again without each repetition in turn. In a repetition the two
+/// are measured interleaved, and they share the measurements without sampling; leaving a whole repetition out accounts
+/// for what they have in common, which adding up two intervals would not.
+fn ratio(ours: &Cost, theirs: &Cost, by: fn(&Throughput) -> f64) -> Ratio {
+    let quotient = |without: Option<u16>| {
+        let law = |cost: &Cost| {
+            let kept = cost.samples.iter().filter(|taken| Some(taken.repetition) != without);
+            let sample =
+                |taken: &Taken| Sample { rate: taken.rate, throughput: by(&taken.throughput) };
+            fit(&kept.map(sample).collect::<Vec<_>>()).ok().map(|fit| fit.cost)
+        };
+        Some(law(ours)? / law(theirs)?).filter(|value| value.is_finite())
+    };
+    let value = quotient(None).unwrap_or(f64::NAN);
+    let mut repetitions: Vec<u16> = ours.samples.iter().map(|taken| taken.repetition).collect();
+    repetitions.sort_unstable();
+    repetitions.dedup();
+    let left_out: Option<Vec<f64>> =
+        repetitions.into_iter().map(|one| quotient(Some(one))).collect();
+    let half95 = left_out.filter(|all| all.len() > 1).map(|all| {
+        let count = all.len() as f64;
+        let mean = all.iter().sum::<f64>() / count;
+        let spread: f64 = all.iter().map(|one| (one - mean).powi(2)).sum();
+        student_t975(count - 1.0) * (spread * (count - 1.0) / count).sqrt()
+    });
+    Ratio { value, half95 }
+}
+
 /// Half the width of the cost's 95 % confidence interval.
 fn half95(fit: &Fit) -> f64 {
     student_t975(fit.freedom as f64) * fit.cost_error
 }
+/// Weir's sampler beside Open vSwitch's, where both were measured.
+fn cheaper(costs: &[Cost]) -> Option<Point> {
+    let cost = |wanted| costs.iter().find(|one| one.mechanism == wanted);
+    let (ours, theirs) = (cost(Mechanism::Weir)?, cost(Mechanism::OvsSflow)?);
+    let mut point = Point::new("weir over ovs-sflow", [("cost", "ratio of α")]);
+    for (by, throughput) in
+        [("", per_second as fn(&Throughput) -> f64), ("_by_cpu", per_cpu_second)]
+    {
+        let ratio = ratio(ours, theirs, throughput);
+        let mut put = |name: String, value: f64| {
+            point.metrics.insert(name, Metric::new("", Better::Lower, vec![value]));
+        };
+        put(format!("ratio{by}"), ratio.value);
+        if let Some(half) = ratio.half95 {
+            put(format!("ratio_ci95{by}"), half);
+        }
+    }
+    Some(point)
+}
+
 /// What was measured and fitted.
 pub struct Calibration {
     pub results: Results,
@@ -132,6 +207,9 @@ impl Calibration {
             }
             costs.push(cost);
         }
+        if let Some(point) = cheaper(&costs) {
+            results.points.push(point);
+        }
         Ok(Calibration { results, costs, courses, quick: effort.quick })
     }
 
@@ -171,12 +249,10 @@ impl Calibration {
         let cost = |wanted| self.costs.iter().find(|one| one.mechanism == wanted);
         let mut text = String::new();
         if let (Some(theirs), Some(ours)) = (cost(Mechanism::OvsSflow), cost(Mechanism::Weir)) {
-            let [by_second, by_cpu] = [
-                ours.by_second.cost / theirs.by_second.cost,
-                ours.by_cpu.cost / theirs.by_cpu.cost,
-            ];
+            let [by_second, by_cpu] =
+                [per_second, per_cpu_second].map(|by| ratio(ours, theirs, by));
             text += &format!(
-                "Weir's sampler costs {by_second:.2} times what Open vSwitch's sFlow costs by throughput, {by_cpu:.2} times by CPU time.\n"
+                "Weir's sampler costs {by_second} times what Open vSwitch's sFlow costs by throughput, {by_cpu} times by CPU time.\n"
             );
         }
         if let Some(first) = self.costs.first() {
@@ -323,5 +399,36 @@ impl Calibration {
             lines,
             ..Lines::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Measurements that follow the law exactly but for a drift of each repetition.
+    fn cost(mechanism: Mechanism, alpha: [f64; 4]) -> Cost {
+        let mut samples = Vec::new();
+        for (repetition, alpha) in (1..).zip(alpha) {
+            for rate in [0.0, 0.5, 1.0] {
+                let value = 1e9 / (1.0 + alpha * rate);
+                let throughput = Throughput { per_second: value, per_cpu_second: value };
+                let mechanism = (rate > 0.0).then_some(mechanism);
+                samples.push(Taken { repetition, mechanism, rate, throughput });
+            }
+        }
+        Cost::of(mechanism, &samples).unwrap()
+    }
+
+    #[test]
+    fn the_ratio_has_an_interval_that_leaves_out_repetitions() {
+        let theirs = cost(Mechanism::OvsSflow, [0.5; 4]);
+        let exact = ratio(&cost(Mechanism::Weir, [0.25; 4]), &theirs, per_second);
+        assert!((exact.value - 0.5).abs() < 1e-6 && exact.half95.unwrap() < 1e-6, "{exact:?}");
+        // The interval of four repetitions that differ has their mean, and is no wider than they are apart.
+        let noisy = ratio(&cost(Mechanism::Weir, [0.2, 0.3, 0.24, 0.26]), &theirs, per_cpu_second);
+        let half = noisy.half95.unwrap();
+        assert!((noisy.value - 0.5).abs() < half && (0.02..0.2).contains(&half), "{noisy:?}");
+        assert_eq!(Ratio { value: 0.5, half95: None }.to_string(), "0.50");
     }
 }

@@ -63,7 +63,7 @@ impl Mechanism {
             }
             Mechanism::Mirror => {
                 let share = 1.0 / f64::from(one_in);
-                let to = [Destination { share, interface: REMOTE.to_owned() }];
+                let to = [Destination { share, tenant: None, interface: REMOTE.to_owned() }];
                 let scripts = PORTS.iter().map(|port| mirror::script(port, &to, &PORTS));
                 bridge.tc(&scripts.collect::<Result<String, _>>()?)?;
             }

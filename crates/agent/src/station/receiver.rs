@@ -1,0 +1,205 @@
+//! Processes what was sampled: reads an interface, reports every frame as sFlow.
+
+use crate::error::{Error, Result};
+use crate::exporter::Exporter;
+use crate::flow::FlowKey;
+use crate::sampler::{Sampler, SamplerOptions};
+use crate::sflow::Origin;
+use sampling::control::Import;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What is done with each sample before it is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Processing {
+    /// How many bytes of it are taken.
+    pub header: u32,
+    /// How often every byte is read: what a measurement does with a sample beyond its headers. 0 for nothing.
+    pub passes: u32,
+}
+
+impl Default for Processing {
+    /// sFlow's: the first 128 bytes, reported as they are.
+    fn default() -> Processing {
+        Processing { header: 128, passes: 0 }
+    }
+}
+
+/// Where it reads, and what it says.
+#[derive(Clone, Debug)]
+pub struct ReceiverOptions {
+    /// The network namespace of the interface; the process's own when `None`.
+    pub namespace: Option<String>,
+    /// The server at which it is.
+    pub agent: Ipv4Addr,
+    /// By tenant: its network.
+    pub tenants: Vec<(Ipv4Addr, u8)>,
+    /// Where samples go.
+    pub collector: SocketAddr,
+    /// What is done with each.
+    pub processing: Processing,
+}
+
+/// What reports the samples of one origin: it outlives receivers, so that its datagrams' numbers go on from plan to plan.
+pub type Reporter = Arc<Mutex<Exporter>>;
+
+/// A thread that reads one interface until it is dropped.
+#[derive(Debug)]
+pub struct Receiver {
+    ending: Arc<AtomicBool>,
+    samples: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How long samples wait to be reported together.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How much of a sample is reported, however much was read.
+const REPORTED: usize = 128;
+const RING: usize = 4 << 20;
+
+impl Receiver {
+    /// What reports the samples of that server from here.
+    ///
+    /// # Errors
+    /// As [`Exporter::new`].
+    pub fn reporter(from: usize, options: &ReceiverOptions) -> Result<Reporter> {
+        // Which of the interfaces that come and go with plans it was says nothing.
+        let origin = Origin { agent: options.agent, sub_agent: from as u32 + 1, interface: 1 };
+        Ok(Arc::new(Mutex::new(Exporter::new(options.collector, origin, 1.0)?)))
+    }
+
+    /// Starts.
+    ///
+    /// # Errors
+    /// As [`Sampler::open`].
+    pub fn start(
+        interface: &str,
+        import: &Import,
+        options: &ReceiverOptions,
+        reporter: Reporter,
+    ) -> Result<Receiver> {
+        let header = options.processing.header.clamp(64, 1 << 14);
+        // Everything that comes in was chosen where it was cloned.
+        let sampler = SamplerOptions { rate: 1.0, header, except_port: None, memory: RING };
+        let open = || Sampler::open(interface, &sampler);
+        let mut sampler = match &options.namespace {
+            Some(namespace) => packet::in_namespace(namespace, open)??,
+            None => open()?,
+        };
+        let rates = Rates::new(import, &options.tenants);
+        let ending = Arc::new(AtomicBool::new(false));
+        let samples = Arc::new(AtomicU64::new(0));
+        let (seen, counted) = (Arc::clone(&ending), Arc::clone(&samples));
+        let passes = options.processing.passes;
+        let work = move || {
+            loop {
+                // Looked at first, so that what is in the ring when it ends is still read.
+                let is_last = seen.load(Ordering::Relaxed);
+                let mut sum = 0_u64;
+                let read = sampler.read(PATIENCE, |bytes, length| {
+                    for _ in 0..passes {
+                        sum = digest(sum, bytes);
+                    }
+                    let header = bytes.get(..REPORTED.min(bytes.len())).unwrap_or(bytes);
+                    lock(&reporter).add_at(header, length, rates.of(header));
+                    counted.fetch_add(1, Ordering::Relaxed);
+                });
+                std::hint::black_box(sum);
+                let mut reporter = lock(&reporter);
+                if let Ok(taken) = sampler.taken() {
+                    reporter.set_drops(taken.dropped);
+                }
+                reporter.flush();
+                // An interface that went away is not read any more; whoever removed it knows.
+                if read.is_err() || (is_last && read.is_ok_and(|count| count == 0)) {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("receiver".to_owned()).spawn(work);
+        let thread = thread.map_err(|error| Error::io("start a thread", error))?;
+        Ok(Receiver { ending, samples, thread: Some(thread) })
+    }
+
+    /// How many samples it has processed.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock(reporter: &Reporter) -> std::sync::MutexGuard<'_, Exporter> {
+    reporter.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many packets each sample stands for.
+struct Rates {
+    everybody: f64,
+    tenants: Vec<((Ipv4Addr, u8), f64)>,
+}
+
+impl Rates {
+    fn new(import: &Import, networks: &[(Ipv4Addr, u8)]) -> Rates {
+        let of = |tenant| import.one_in.iter().find(|(one, _)| *one == tenant).map(|(_, n)| *n);
+        let tenants = networks.iter().enumerate();
+        let tenants = tenants.filter_map(|(index, network)| Some((*network, of(Some(index))?)));
+        Rates { everybody: of(None).unwrap_or(1.0), tenants: tenants.collect() }
+    }
+
+    fn of(&self, header: &[u8]) -> f64 {
+        if self.tenants.is_empty() {
+            return self.everybody;
+        }
+        let Some(IpAddr::V4(source)) = FlowKey::of(header).map(|flow| flow.source) else {
+            return self.everybody;
+        };
+        let has = |((network, prefix), _): &&((Ipv4Addr, u8), f64)| {
+            let mask = u32::MAX.checked_shl(32 - u32::from((*prefix).min(32))).unwrap_or(0);
+            (network.to_bits() ^ source.to_bits()) & mask == 0
+        };
+        self.tenants.iter().find(has).map_or(self.everybody, |(_, one_in)| *one_in)
+    }
+}
+
+/// A polynomial over all bytes: something that needs each of them.
+fn digest(sum: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(sum, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tenants_samples_stand_for_its_own_number() {
+        let import = Import { from: 3, one_in: vec![(None, 9.0), (Some(1), 2.0), (Some(0), 4.0)] };
+        let networks = [([10, 1, 0, 0].into(), 16), ([10, 2, 0, 0].into(), 16)];
+        let rates = Rates::new(&import, &networks);
+        let frame = |source: [u8; 4]| {
+            let mut frame = vec![2; 12];
+            frame.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0]);
+            frame.extend(source.iter().chain(&[10, 9, 9, 9, 0, 1, 0, 2]));
+            frame
+        };
+        for (source, expected) in
+            [([10, 1, 2, 3], 4.0), ([10, 2, 2, 3], 2.0), ([192, 0, 2, 1], 9.0)]
+        {
+            assert_eq!(rates.of(&frame(source)), expected);
+        }
+        assert_eq!(rates.of(b"short"), 9.0);
+        assert_eq!(Rates::new(&Import { from: 0, one_in: vec![] }, &[]).of(&[]), 1.0);
+    }
+}

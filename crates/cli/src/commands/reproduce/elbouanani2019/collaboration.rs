@@ -1,0 +1,365 @@
+//! What the paper left as future work: real servers under skewed load, each on its own and together.
+//!
+//! Each server is a namespace with an Open vSwitch of its own and a bounded share of the CPU, in which its guests, its
+//! switch and its agent are. Costs and capacities are measured in that very lab first, from CPU time; then no sampling,
+//! local sampling only and collaboration take turns.
+
+use crate::commands::sampling::run::driver::{CapacityOption, Driver, Manner, News};
+use crate::commands::sampling::run::servers::{Received, Servers};
+use crate::commands::sampling::run::verify::Verdict;
+use crate::signals::Interrupt;
+use agent::station::Processing;
+use anyhow::ensure;
+use report::table::number;
+use report::{Better, Metric, Point, Table};
+use sampling::control::{Event, Settings};
+use std::cell::RefCell;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// Packets per second that the guests of each server send: skewed, as the paper's geometric load is.
+const LOAD: [f64; 3] = [9000.0, 1500.0, 1500.0];
+/// Of one CPU, for each server.
+const SHARE: f64 = 0.25;
+/// Bytes of guests' packets, and how often each byte of a sample is read: a measurement of contents, so that sampling is
+/// dear beside mirroring, as in the paper.
+const LENGTH: usize = 1000;
+const PASSES: u32 = 20;
+/// How full servers may be.
+const FILL: f64 = 0.75;
+
+/// How servers sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Nothing,
+    Alone,
+    Together,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Nothing => "no sampling",
+            Way::Alone => "local only",
+            Way::Together => "collaborative",
+        }
+    }
+}
+
+/// One stretch of measurement.
+struct Stretch {
+    received: Received,
+    verdict: Option<Verdict>,
+    /// Packets per second that the plan samples.
+    planned: f64,
+    seconds: f64,
+    /// By server.
+    busy: Vec<f64>,
+    own: Vec<f64>,
+}
+
+/// What was measured of costs.
+struct Costs {
+    alpha: f64,
+    beta: f64,
+    /// What an imported sample costs its processor; α + β in the model.
+    import: f64,
+    /// Share of a server's CPU that forwarding a packet per second takes.
+    forward: f64,
+    capacities: Vec<f64>,
+}
+
+/// All of it.
+pub struct Collaboration {
+    costs: Costs,
+    stretches: Vec<(Way, Stretch)>,
+}
+
+/// Measures; `repetitions` of each way, in turn, `seconds` each.
+pub fn measure(
+    repetitions: u16,
+    seconds: u16,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Collaboration> {
+    let mut servers = Servers::up(&[SHARE; LOAD.len()])?;
+    let result = measure_in(&mut servers, repetitions, seconds, interrupt);
+    servers.down()?;
+    interrupt.check()?;
+    result
+}
+
+fn measure_in(
+    servers: &mut Servers,
+    repetitions: u16,
+    seconds: u16,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Collaboration> {
+    let time = Duration::from_secs(seconds.into());
+    let costs = costs(servers, time, interrupt)?;
+    let mut stretches = Vec::new();
+    for repetition in 1..=repetitions {
+        for way in [Way::Nothing, Way::Alone, Way::Together] {
+            talk(&format!("servers, {repetition} of {repetitions}: {}", way.name()));
+            let capacities = match way {
+                Way::Nothing => vec![0.0; LOAD.len()],
+                _ => costs.capacities.clone(),
+            };
+            let stretch = Run {
+                capacities: &capacities,
+                costs: (costs.alpha, costs.beta),
+                is_collaborative: way == Way::Together,
+            }
+            .measure(servers, time, interrupt)?;
+            stretches.push((way, stretch));
+        }
+    }
+    Ok(Collaboration { costs, stretches })
+}
+
+/// α, β and capacities in units of forwarding: from the CPU time that each takes.
+fn costs(servers: &mut Servers, time: Duration, interrupt: &Interrupt) -> anyhow::Result<Costs> {
+    let half: Vec<f64> = LOAD.iter().map(|rate| rate / 2.0).collect();
+    let nothing = [0.0; LOAD.len()];
+    let all = [1e9; LOAD.len()];
+    let mut run = |what: &str, load: &[f64], capacities: &[f64], costs, is_collaborative| {
+        talk(&format!("servers: what costs what: {what}"));
+        servers.send(load, LENGTH)?;
+        Run { capacities, costs, is_collaborative }.measure(servers, time, interrupt)
+    };
+    let at_half = run("forwarding, half the load", &half, &nothing, (1.0, 1.0), false)?;
+    let forwarding = run("forwarding", &LOAD, &nothing, (1.0, 1.0), false)?;
+    let local = run("all sampled locally", &LOAD, &all, (1.0, 1.0), false)?;
+    // Where sampling is dear and mirroring is not, all of it is mirrored: by the first server, to the others.
+    let first = forwards(&forwarding.own).first().copied().unwrap_or(0.0);
+    let mut tight = all;
+    tight[0] = first * 1.02 + 100.0;
+    let mirrored = run("the first server's mirrored", &LOAD, &tight, (10.0, 1e-3), true)?;
+
+    let at = |of: &[f64], server: usize| of.get(server).copied().unwrap_or(0.0);
+    let (more, less) = (forwards(&forwarding.own), forwards(&at_half.own));
+    let forward =
+        (at(&forwarding.busy, 0) - at(&at_half.busy, 0)) / (at(&more, 0) - at(&less, 0)).max(1.0);
+    ensure!(
+        forward > 0.0,
+        "forwarding twice as much took no more CPU: this machine is too busy to measure on"
+    );
+    let dearer = |stretch: &Stretch, server: usize, volume: f64| {
+        (at(&stretch.busy, server) - at(&forwarding.busy, server)) / volume.max(1.0) / forward
+    };
+    let alpha = dearer(&local, 0, at(&local.own, 0)).max(0.01);
+    let beta = dearer(&mirrored, 0, at(&mirrored.own, 0)).max(0.001);
+    // The others sample all of their own then, too, as when all is sampled locally.
+    let others = 1..LOAD.len();
+    let imported = at(&mirrored.own, 0) / (LOAD.len() - 1) as f64;
+    let import = others.clone().map(|server| {
+        (at(&mirrored.busy, server) - at(&local.busy, server)) / imported.max(1.0) / forward
+    });
+    let import = import.sum::<f64>() / others.len() as f64;
+    let capacity = |(server, forwards): (usize, &f64)| {
+        (forwards + (FILL - at(&forwarding.busy, server)) / forward).max(0.0)
+    };
+    let capacities = more.iter().enumerate().map(capacity).collect();
+    Ok(Costs { alpha, beta, import, forward, capacities })
+}
+
+/// Of each server, by what all send: half of it goes to the others, evenly.
+fn forwards(own: &[f64]) -> Vec<f64> {
+    let others = (own.len() - 1).max(1) as f64;
+    let sum: f64 = own.iter().sum();
+    own.iter().map(|own| own + (sum - own) / 2.0 / others).collect()
+}
+
+struct Run<'a> {
+    capacities: &'a [f64],
+    costs: (f64, f64),
+    is_collaborative: bool,
+}
+
+impl Run<'_> {
+    /// Starts agents, waits until the plan is in force, and measures for that time.
+    fn measure(
+        &self,
+        servers: &mut Servers,
+        time: Duration,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Stretch> {
+        let mut site = servers.site.clone();
+        for (server, capacity) in site.servers.iter_mut().zip(self.capacities) {
+            server.capacity = Some(*capacity);
+        }
+        let settings = Settings {
+            // One plan, for as long as it is measured.
+            interval: Duration::from_secs(3600),
+            change: 1.0,
+            is_collaborative: self.is_collaborative,
+            ..Settings::default()
+        };
+        let manner = Manner {
+            settings,
+            capacity: CapacityOption::Cpu,
+            alpha: Some(self.costs.0),
+            beta: Some(self.costs.1),
+            processing: Processing { header: LENGTH as u32, passes: PASSES },
+            // What is measured is what the plan does to users, not what the guard saves them from.
+            limit: 10.0,
+            observe: Duration::from_secs(1),
+        };
+        let mut driver = Driver::start(site, manner, |at, pid| servers.join(at, pid))?;
+        let (enacted, planned) = (RefCell::new(false), RefCell::new(0.0));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        driver.run(
+            Some(deadline),
+            || interrupt.is_asked() || *enacted.borrow(),
+            |_, news| {
+                match news {
+                    News::Event(Event::Planned { sampled, .. }) => *planned.borrow_mut() = *sampled,
+                    News::Event(Event::Enacted(_)) => *enacted.borrow_mut() = true,
+                    _ => {}
+                }
+                Ok(())
+            },
+        )?;
+        interrupt.check()?;
+        ensure!(*enacted.borrow(), "no plan came into force");
+        // A round that began before is over, and CPU use is of the plan alone.
+        driver.run(
+            Some(Instant::now() + Duration::from_millis(2500)),
+            || interrupt.is_asked(),
+            |_, _| Ok(()),
+        )?;
+        servers.watch()?;
+        let start = Instant::now();
+        let count = servers.site.servers.len();
+        let mut sums = vec![(0.0, 0.0); count];
+        let (mut rounds, mut verdict) = (0.0_f64, None);
+        driver.run(
+            Some(start + time),
+            || interrupt.is_asked(),
+            |_, news| {
+                if let News::Round(round) = news {
+                    rounds += 1.0;
+                    verdict = round.verdict.or(verdict);
+                    for (sum, seen) in sums.iter_mut().zip(&round.servers) {
+                        if let Some(seen) = seen {
+                            *sum = (sum.0 + seen.busy.unwrap_or(0.0), sum.1 + seen.own);
+                        }
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        interrupt.check()?;
+        let received = servers.received();
+        driver.stop()?;
+        let planned = *planned.borrow();
+        Ok(Stretch {
+            received,
+            verdict,
+            planned,
+            seconds: start.elapsed().as_secs_f64(),
+            busy: sums.iter().map(|sum| sum.0 / rounds.max(1.0)).collect(),
+            own: sums.iter().map(|sum| sum.1 / rounds.max(1.0)).collect(),
+        })
+    }
+}
+
+impl Stretch {
+    /// Samples per second: the share that was collected of what was sent, at the rate at which it was sent.
+    fn sampled(&self) -> f64 {
+        let own: f64 = self.own.iter().sum();
+        self.verdict.map_or(0.0, |one| one.collected as f64 / (one.of as f64).max(1.0) * own)
+    }
+}
+
+impl Collaboration {
+    fn of(&self, way: Way, value: impl Fn(&Stretch) -> f64) -> Vec<f64> {
+        let its = self.stretches.iter().filter(|(one, _)| *one == way);
+        its.map(|(_, stretch)| value(stretch)).collect()
+    }
+
+    fn mean(&self, way: Way, value: impl Fn(&Stretch) -> f64) -> f64 {
+        report::stats::mean(&self.of(way, value)).unwrap_or(0.0)
+    }
+
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "way",
+            "planned/s",
+            "sampled/s",
+            "off plan",
+            "users receive/s",
+            "of no sampling",
+            "median µs",
+            "p99 µs",
+            "busiest",
+        ]);
+        let users = self.mean(Way::Nothing, |one| one.received.rate());
+        for way in [Way::Nothing, Way::Alone, Way::Together] {
+            let of = |value: fn(&Stretch) -> f64| self.mean(way, value);
+            let off = self.mean(way, |one| one.verdict.map_or(0.0, |one| one.deviation()));
+            let is_sampled = way != Way::Nothing;
+            let when = |text: String| if is_sampled { text } else { "–".to_owned() };
+            let rate = of(|one| one.received.rate());
+            table.row([
+                way.name().to_owned(),
+                when(number(of(|one| one.planned))),
+                when(number(of(Stretch::sampled))),
+                when(format!("{:+.1} %", off * 100.0)),
+                number(rate),
+                format!("{:.1} %", rate / users.max(1.0) * 100.0),
+                format!("{:.0}", of(|one| one.received.latency(0.5).unwrap_or(0.0)) * 1e6),
+                format!("{:.0}", of(|one| one.received.latency(0.99).unwrap_or(0.0)) * 1e6),
+                format!("{:.0} %", of(|one| one.busy.iter().copied().fold(0.0, f64::max)) * 100.0),
+            ]);
+        }
+        table
+    }
+
+    pub fn remarks(&self) -> String {
+        let Costs { alpha, beta, import, forward, capacities } = &self.costs;
+        let gain = |value: fn(&Stretch) -> f64| {
+            (self.mean(Way::Together, value) / self.mean(Way::Alone, value).max(1e-9) - 1.0) * 100.0
+        };
+        let capacities: Vec<String> = capacities.iter().map(|one| number(*one)).collect();
+        let measured: f64 = gain(Stretch::sampled);
+        format!(
+            "Measured in this lab: α = {alpha:.2}, β = {beta:.2}; processing another's sample {import:.2} (the model: α + β). \
+             Forwarding takes {:.1} µs of CPU time, servers bear {}.\nCollaboration samples {measured:+.1} % of what servers sample alone; planned {:+.1} %.\n",
+            forward * SHARE * 1e6,
+            capacities.join(", "),
+            gain(|one| one.planned),
+        )
+    }
+
+    pub fn points(&self) -> Vec<Point> {
+        let mut points = Vec::new();
+        for way in [Way::Nothing, Way::Alone, Way::Together] {
+            let mut point = Point::new("servers", [("way", way.name())]);
+            let mut put = |name: &str, unit: &str, better, values| {
+                point.metrics.insert(name.to_owned(), Metric::new(unit, better, values));
+            };
+            put("planned", "packet/s", Better::Higher, self.of(way, |one| one.planned));
+            put("sampled", "packet/s", Better::Higher, self.of(way, Stretch::sampled));
+            put("received", "packet/s", Better::Higher, self.of(way, |one| one.received.rate()));
+            for (name, share) in [("latency_p50", 0.5), ("latency_p99", 0.99)] {
+                let values = self.of(way, |one| one.received.latency(share).unwrap_or(0.0));
+                put(name, "s", Better::Lower, values);
+            }
+            put("seconds", "s", Better::Higher, self.of(way, |one| one.seconds));
+            points.push(point);
+        }
+        let mut point = Point::new("servers' costs", [("of", "forwarding")]);
+        let Costs { alpha, beta, import, .. } = &self.costs;
+        for (name, value) in [("alpha", alpha), ("beta", beta), ("import", import)] {
+            point.metrics.insert(name.to_owned(), Metric::new("", Better::Lower, vec![*value]));
+        }
+        points.push(point);
+        points
+    }
+}
+
+/// Says on stderr what is being done.
+fn talk(text: &str) {
+    // If stderr is gone there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

@@ -1,0 +1,297 @@
+//! `weir sampling run`: the closed loop on real servers.
+//!
+//! [`driver`] runs it, [`protocol`] is spoken with the agents (`super::agent`), [`site`] says which servers there are,
+//! [`servers`] makes a lab of them, [`counters`] reads their switches, [`verify`] compares collected with planned. What
+//! is decided is in [`sampling::control`].
+
+pub mod counters;
+pub mod driver;
+pub mod protocol;
+pub mod servers;
+pub mod site;
+pub mod verify;
+
+use super::collect::told;
+use super::{percent, read};
+use crate::exit::Exit;
+use crate::signals::{Interrupt, Interrupted};
+use agent::station::Processing;
+use anyhow::Context;
+use driver::{CapacityOption, Driver, Manner, News, Round};
+use report::table::number;
+use sampling::control::{Event, Settings};
+use serde_json::{Value, json};
+use servers::Servers;
+use site::Site;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Sample as much as servers bear: estimate, plan, enact, verify, again and again
+///
+/// Starts an agent on each server, reads how much its guests send from its switch's counters, estimates what it bears,
+/// plans, and enacts each plan on all servers or on none; plans again at an interval and on change. A server whose
+/// headroom vanishes samples nothing within a second; one that vanishes is mirrored to no more. Samples are collected
+/// here and compared with the plan. Ctrl-C removes everything it made. Exit status 1: less or more was collected than
+/// planned, by more than 3 % and what chance explains.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir sampling run --lab --seconds 60
+  weir sampling run site.toml --capacity active --alpha 1.2 --beta 0.3
+  weir sampling run --lab --load 9000,2000,2000 --cpu 0.3 --alone
+
+See docs/sampling.md for what a site's file has.")]
+pub struct Run {
+    /// The servers, as TOML
+    #[arg(value_name = "SITE", required_unless_present = "lab", conflicts_with = "lab")]
+    site: Option<PathBuf>,
+    /// Make a lab of servers with an Open vSwitch each, and guests that send; needs root
+    #[arg(long)]
+    lab: bool,
+    /// Packets per second that the guests of each server of the lab send, 2 to 16 servers
+    #[arg(long, value_name = "RATES", value_delimiter = ',', default_value = "12000,3000,3000", value_parser = rate)]
+    load: Vec<f64>,
+    /// What each server of the lab has of a CPU, 0.05 to 64
+    #[arg(long, value_name = "SHARE", default_value_t = 0.25, value_parser = cpu)]
+    cpu: f64,
+    /// Bytes of the packets that the lab's guests send, 64 to 1400
+    #[arg(long, value_name = "BYTES", default_value_t = 256, value_parser = clap::value_parser!(u16).range(64..=1400))]
+    length: u16,
+    /// How to estimate what a server bears
+    #[arg(long, value_name = "WAY", default_value = "cpu")]
+    capacity: CapacityOption,
+    /// What sampling a packet locally costs, in units of forwarding it [default: the site's, or 1.54, as published]
+    #[arg(long, value_name = "COST")]
+    alpha: Option<f64>,
+    /// What mirroring a packet costs, and receiving one [default: the site's, or 0.46, as published]
+    #[arg(long, value_name = "COST")]
+    beta: Option<f64>,
+    /// Up to which share of its CPU a server is filled, 0.1 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.7, value_parser = share)]
+    fill: f64,
+    /// Above which share of its CPU a server's sampling is cut, 0.1 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = share)]
+    limit: f64,
+    /// Seconds between plans without a reason, 2 to 3600
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=3600))]
+    interval: u16,
+    /// Seconds between looks at the servers, 1 to 60
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=60))]
+    observe: u16,
+    /// No collaboration: every server samples what it can of its own
+    #[arg(long)]
+    alone: bool,
+    /// Bytes of each sample that are processed, 64 to 16384
+    #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(64..=16_384))]
+    header: u32,
+    /// How often each byte of a sample is read, as a measurement of contents would; 0 to 1000
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    passes: u32,
+    /// Stop after so many seconds, 1 to 86400 [default: at Ctrl-C]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    seconds: Option<u32>,
+    /// Print JSON, a line for everything that happens
+    #[arg(long)]
+    json: bool,
+}
+
+impl Run {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let interrupt = Interrupt::catch()?;
+        let manner = self.manner();
+        let result = match &self.site {
+            Some(path) => {
+                let site = Site::read(&read(path)?).with_context(|| path.display().to_string())?;
+                self.drive(Driver::start(site, manner, |_, _| Ok(()))?, &interrupt)
+            }
+            None => {
+                let mut servers = Servers::up(&vec![self.cpu; self.load.len()])?;
+                let site = servers.site.clone();
+                let driver = Driver::start(site, manner, |at, pid| servers.join(at, pid));
+                let result = driver.and_then(|driver| {
+                    servers.send(&self.load, self.length.into())?;
+                    self.drive(driver, &interrupt)
+                });
+                servers.down()?;
+                result
+            }
+        };
+        match result {
+            // A signal ends what it can, in order; that what was measured ends as well is no failure.
+            Err(error) if interrupt.is_asked() && !error.is::<Interrupted>() => {
+                Err(Interrupted.into())
+            }
+            result => result,
+        }
+    }
+
+    fn manner(&self) -> Manner {
+        let settings = Settings {
+            interval: Duration::from_secs(self.interval.into()),
+            fill: self.fill,
+            is_collaborative: !self.alone,
+            ..Settings::default()
+        };
+        Manner {
+            settings,
+            capacity: self.capacity,
+            alpha: self.alpha,
+            beta: self.beta,
+            processing: Processing { header: self.header, passes: self.passes },
+            limit: self.limit,
+            observe: Duration::from_secs(self.observe.into()),
+        }
+    }
+
+    fn drive(&self, mut driver: Driver, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        let end = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
+        let agents: Vec<String> = driver.agents().map(|pid| pid.to_string()).collect();
+        writeln!(std::io::stderr(), "running; agents are processes {}", agents.join(", "))?;
+        driver.run(
+            end,
+            || interrupt.is_asked(),
+            |driver, news| {
+                let line = if self.json {
+                    to_json(driver, news).to_string()
+                } else {
+                    to_text(driver, news)
+                };
+                writeln!(std::io::stdout().lock(), "{line}").context("cannot print")
+            },
+        )?;
+        let verdicts = driver.verdicts();
+        let text = if self.json {
+            let verdict = |(epoch, one): &(u64, verify::Verdict)| {
+                json!({
+                    "epoch": epoch, "expected": one.expected, "collected": one.collected,
+                    "of": one.of, "deviation": one.deviation(), "scatter": one.scatter,
+                })
+            };
+            let plans: Vec<Value> = verdicts.iter().map(verdict).collect();
+            let collected = driver.with_collector(|collector| told::json(collector, 10));
+            json!({ "plans": plans, "collected": collected }).to_string() + "\n"
+        } else {
+            driver.with_collector(|collector| told::text(collector, 10))
+        };
+        write!(std::io::stdout().lock(), "{text}")?;
+        driver.stop()?;
+        let off = verdicts.iter().filter(|(_, one)| one.deviation().abs() > 0.03 + one.scatter);
+        let mut exit = Exit::Success;
+        for (epoch, one) in off {
+            exit = Exit::finding(&format!(
+                "plan {epoch}: {} samples were collected, {:.0} are planned of {} packets",
+                one.collected, one.expected, one.of
+            ));
+        }
+        Ok(exit)
+    }
+}
+
+fn to_text(driver: &Driver, news: &News) -> String {
+    match news {
+        News::Event(event) => match event {
+            Event::Planned { epoch, sampled, total, alone } => format!(
+                "plan {epoch}: {} of {} packets/s ({}); each server alone {}",
+                number(*sampled),
+                number(*total),
+                percent(sampled / total.max(1.0)),
+                number(*alone)
+            ),
+            Event::Enacted(epoch) => format!("plan {epoch}: in force on all servers"),
+            Event::RolledBack { epoch, server, why } => {
+                format!("plan {epoch}: rolled back, because of {}: {why}", driver.name(*server))
+            }
+            Event::Gone { server, why } => {
+                format!("{} is gone: {why}; nobody mirrors to it", driver.name(*server))
+            }
+            Event::Cut(server) => {
+                format!(
+                    "{} has no headroom: it samples nothing, nobody mirrors to it",
+                    driver.name(*server)
+                )
+            }
+            Event::NoPlan(why) => why.clone(),
+        },
+        News::Round(round) => round_text(driver, round),
+    }
+}
+
+fn round_text(driver: &Driver, round: &Round) -> String {
+    let mut text = format!("{:.0} s: {} packets/s", round.seconds, number(round.own));
+    if let Some(one) = &round.verdict {
+        text += &format!(
+            "; {} sampled, {} planned ({:+.1} %)",
+            number(one.collected as f64),
+            number(one.expected),
+            one.deviation() * 100.0
+        );
+    }
+    for (server, seen) in round.servers.iter().enumerate() {
+        let Some(seen) = seen else { continue };
+        text += &format!("; {}", driver.name(server));
+        if let Some(busy) = seen.busy {
+            text += &format!(" {:.0} % busy", busy * 100.0);
+        }
+        if let Some(capacity) = seen.capacity {
+            text += &format!(", bears {}", number(capacity));
+        }
+        if let Some(latency) = seen.latency {
+            text += &format!(", {:.0} µs", latency * 1e6);
+        }
+    }
+    text
+}
+
+fn to_json(driver: &Driver, news: &News) -> Value {
+    match news {
+        News::Event(event) => match event {
+            Event::Planned { epoch, sampled, total, alone } => json!({
+                "event": "planned", "epoch": epoch, "sampled": sampled, "total": total, "alone": alone,
+            }),
+            Event::Enacted(epoch) => json!({ "event": "enacted", "epoch": epoch }),
+            Event::RolledBack { epoch, server, why } => json!({
+                "event": "rolled-back", "epoch": epoch, "server": driver.name(*server), "why": why,
+            }),
+            Event::Gone { server, why } => {
+                json!({ "event": "gone", "server": driver.name(*server), "why": why })
+            }
+            Event::Cut(server) => json!({ "event": "cut", "server": driver.name(*server) }),
+            Event::NoPlan(why) => json!({ "event": "no-plan", "why": why }),
+        },
+        News::Round(round) => {
+            let server = |(server, seen): (usize, &Option<driver::Seen>)| {
+                let seen = seen.as_ref()?;
+                Some(json!({
+                    "server": driver.name(server), "own": seen.own, "busy": seen.busy,
+                    "latency": seen.latency, "capacity": seen.capacity, "load": seen.load,
+                }))
+            };
+            let servers: Vec<Value> = round.servers.iter().enumerate().filter_map(server).collect();
+            let verdict = round.verdict.map(
+                |one| json!({ "expected": one.expected, "collected": one.collected, "of": one.of }),
+            );
+            json!({
+                "event": "round", "seconds": round.seconds, "epoch": round.epoch,
+                "own": round.own, "verdict": verdict, "servers": servers,
+            })
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    within(text, 0.0..=1e7, "0 to 10000000 packets per second")
+}
+
+fn cpu(text: &str) -> Result<f64, String> {
+    within(text, 0.05..=64.0, "0.05 to 64")
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    within(text, 0.1..=1.0, "0.1 to 1")
+}
+
+fn within(text: &str, range: std::ops::RangeInclusive<f64>, words: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("not a number within {words}"))
+}

@@ -1,0 +1,208 @@
+//! A bounded share of the CPU for a group of processes: a server smaller than the machine.
+//!
+//! By `cpu.max` of cgroup v2 where that controller is there, else by `cpu.cfs_quota_us` of cgroup v1, which is the same
+//! scheduler's same bound under an older name; its use is then read from `cpuacct`.
+//!
+//! The kernel's work for a packet is charged to whoever it interrupts or who sent it: put whoever sends into the group,
+//! too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::process::ProcessIdentity;
+use crate::requirements::Missing;
+
+const V2: &str = "/sys/fs/cgroup";
+const V1: &str = "/sys/fs/cgroup/cpu";
+const V1_ACCOUNT: &str = "/sys/fs/cgroup/cpuacct";
+const PREFIX: &str = "weir-";
+/// Short, so that who has used up its share waits for milliseconds, not for a tenth of a second.
+const PERIOD: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A group of processes that together get no more than a share of one CPU. Removed when dropped, its processes then
+/// being unbounded again.
+#[derive(Debug)]
+pub struct CpuBound {
+    share: f64,
+    /// Where processes are put and the bound is set; in v1 also where use is counted.
+    folders: Vec<PathBuf>,
+    usage: PathBuf,
+    is_v2: bool,
+}
+
+impl CpuBound {
+    /// Makes a group, with `share` of one CPU: 0.2 is a fifth, 2 are two CPUs.
+    pub fn new(name: &str, share: f64) -> Result<CpuBound> {
+        if !(0.01..=1024.0).contains(&share) {
+            let message = format!("{share} is not a share of a CPU such as 0.25");
+            return Err(Error::Option { option: "cpu", message });
+        }
+        let name = format!("{PREFIX}{}-{name}", std::process::id());
+        let is_v2 = has_cpu_controller(Path::new(V2));
+        let roots: &[&str] = match is_v2 {
+            true => &[V2],
+            false if Path::new(V1).join("cpu.cfs_quota_us").exists() || Path::new(V1).exists() => {
+                &[V1, V1_ACCOUNT]
+            }
+            false => return Err(missing()),
+        };
+        let mut folders: Vec<PathBuf> =
+            roots.iter().map(|root| Path::new(root).join(&name)).collect();
+        // In some systems both controllers are one hierarchy.
+        folders.dedup_by_key(|folder| fs::canonicalize(folder.parent().unwrap_or(folder)).ok());
+        let usage = folders.last().cloned().unwrap_or_default();
+        let usage = usage.join(if is_v2 { "cpu.stat" } else { "cpuacct.usage" });
+        let bound = CpuBound { share, folders, usage, is_v2 };
+        for folder in &bound.folders {
+            fs::create_dir(folder).map_err(Error::path("make", folder))?;
+        }
+        let period = PERIOD.as_micros();
+        let quota = (share * period as f64) as u64;
+        if is_v2 {
+            bound.write("cpu.max", &format!("{quota} {period}"))?;
+        } else {
+            bound.write("cpu.cfs_period_us", &period.to_string())?;
+            bound.write("cpu.cfs_quota_us", &quota.to_string())?;
+        }
+        Ok(bound)
+    }
+
+    /// Removes groups that were left by processes which are no more.
+    pub fn remove_abandoned() {
+        for root in [V2, V1, V1_ACCOUNT] {
+            let entries = fs::read_dir(root).into_iter().flatten().flatten();
+            for entry in entries {
+                let name = entry.file_name();
+                let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+                let owner: Option<i32> =
+                    owner.and_then(|rest| rest.split('-').next()?.parse().ok());
+                if owner.is_some_and(|pid| ProcessIdentity::of(pid).is_none()) {
+                    // Somebody else may be faster, or somebody be in it: then it stays.
+                    let _ = fs::remove_dir(entry.path());
+                }
+            }
+        }
+    }
+
+    /// The share of one CPU that the group gets.
+    pub fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// Puts a process with all its threads into the group; what it starts from then on is in it, too.
+    pub fn add(&self, pid: i32) -> Result<()> {
+        self.folders.iter().try_for_each(|folder| {
+            let file = folder.join("cgroup.procs");
+            fs::write(&file, pid.to_string()).map_err(Error::path("write", &file))
+        })
+    }
+
+    /// The file from which [`CpuBound::read_usage`] reads, for a process that watches itself.
+    pub fn usage_file(&self) -> &Path {
+        &self.usage
+    }
+
+    /// The CPU time that a group has used, by its usage file.
+    pub fn read_usage(file: &Path) -> Result<Duration> {
+        let text = fs::read_to_string(file).map_err(Error::path("read", file))?;
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let v2 = || text.lines().find_map(|line| number(line.strip_prefix("usage_usec ")?));
+        number(&text)
+            .map(Duration::from_nanos)
+            .or_else(|| v2().map(Duration::from_micros))
+            .ok_or_else(|| Error::State {
+                path: file.to_owned(),
+                message: "it tells no CPU time".to_owned(),
+            })
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<()> {
+        let Some(folder) = self.folders.first() else { return Ok(()) };
+        let path = folder.join(file);
+        fs::write(&path, text).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => missing(),
+            _ => Error::path("write", &path)(error),
+        })
+    }
+
+    fn members(&self) -> Vec<String> {
+        let file = self.folders.first().map(|folder| folder.join("cgroup.procs"));
+        let text = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for CpuBound {
+    fn drop(&mut self) {
+        // A group with processes cannot be removed; who is still there goes back to the root's.
+        for pid in self.members() {
+            for root in self.folders.iter().filter_map(|folder| folder.parent()) {
+                let _ = fs::write(root.join("cgroup.procs"), &pid);
+            }
+        }
+        for folder in &self.folders {
+            // Who has just ended is counted for a moment yet.
+            let deadline = Instant::now() + PATIENCE;
+            let removed = loop {
+                match fs::remove_dir(folder) {
+                    Err(_) if folder.exists() && Instant::now() < deadline => {
+                        std::thread::sleep(Duration::from_millis(10));
+                    }
+                    result => break result,
+                }
+            };
+            if let Err(error) = removed
+                && folder.exists()
+            {
+                tracing::warn!(folder = %folder.display(), %error, v2 = self.is_v2, "a group of processes is left");
+            }
+        }
+    }
+}
+
+fn has_cpu_controller(root: &Path) -> bool {
+    let controllers = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
+    let names_cpu = |text: String| text.split_whitespace().any(|word| word == "cpu");
+    if !names_cpu(controllers("cgroup.controllers")) {
+        return false;
+    }
+    // Whether the root hands it down to what is made there; it may be asked to.
+    names_cpu(controllers("cgroup.subtree_control"))
+        || fs::write(root.join("cgroup.subtree_control"), "+cpu").is_ok()
+}
+
+fn missing() -> Error {
+    Error::Missing(vec![Missing {
+        what: "a bound on CPU use".to_owned(),
+        remedy: "this kernel has neither cpu.max of cgroup v2 nor cpu.cfs_quota_us of cgroup v1, or they are not mounted"
+            .to_owned(),
+    }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn use_is_read_in_both_forms() {
+        let folder = std::env::temp_dir().join(format!("weir-cpu-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("usage");
+        for (text, expected) in [
+            ("1500000000\n", Some(1500)),
+            ("usage_usec 2500000\nuser_usec 1\n", Some(2500)),
+            ("user_usec 1\n", None),
+            ("", None),
+        ] {
+            fs::write(&file, text).unwrap();
+            let read = CpuBound::read_usage(&file).ok();
+            assert_eq!(read, expected.map(Duration::from_millis), "{text:?}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(CpuBound::read_usage(&file).is_err());
+        assert!(CpuBound::new("x", 0.0).is_err() && CpuBound::new("x", f64::NAN).is_err());
+    }
+}

@@ -1,0 +1,240 @@
+//! A server's capacity, estimated in the paper's three ways (section V): from its CPU, by short tests, and from what its
+//! users feel.
+//!
+//! Each is fed with what somebody else measured, and says how much load the server bears. Load is in the model's unit:
+//! forwarded packets per second, with what sampling costs on top (`F + α·l + β·e + (α + β)·m`).
+
+/// A line is not believed farther out than this many times what proportion says: it was not seen there.
+const FARTHEST: f64 = 3.0;
+
+/// From CPU statistics: how busy a server is rises linearly with its load.
+///
+/// The line is fitted by least squares to what was observed, old observations counting less and less: then it follows
+/// a server whose packets become dearer.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuModel {
+    keep: f64,
+    weight: f64,
+    load: f64,
+    busy: f64,
+    load_load: f64,
+    load_busy: f64,
+}
+
+impl Default for CpuModel {
+    fn default() -> CpuModel {
+        CpuModel { keep: 0.9, weight: 0.0, load: 0.0, busy: 0.0, load_load: 0.0, load_busy: 0.0 }
+    }
+}
+
+/// Loads that differ by less than this, relative to their mean, show no slope.
+const LEAST_SPREAD: f64 = 0.15;
+
+impl CpuModel {
+    /// A load, and the share of the server's CPU that was busy at it.
+    pub fn handle(&mut self, load: f64, busy: f64) {
+        if !(load.is_finite() && busy.is_finite() && load >= 0.0 && busy >= 0.0) {
+            return;
+        }
+        for sum in [
+            &mut self.weight,
+            &mut self.load,
+            &mut self.busy,
+            &mut self.load_load,
+            &mut self.load_busy,
+        ] {
+            *sum *= self.keep;
+        }
+        self.weight += 1.0;
+        self.load += load;
+        self.busy += busy;
+        self.load_load += load * load;
+        self.load_busy += load * busy;
+    }
+
+    /// The load at which the share `target` of the CPU is busy; `None` before anything was seen.
+    #[must_use]
+    pub fn capacity(&self, target: f64) -> Option<f64> {
+        let (load, busy) = (self.load / self.weight, self.busy / self.weight);
+        if !(load > 0.0 && busy > 0.0) {
+            return None;
+        }
+        let variance = self.load_load / self.weight - load * load;
+        let slope = (self.load_busy / self.weight - load * busy) / variance;
+        let intercept = busy - slope * load;
+        let is_spread = variance.max(0.0).sqrt() >= LEAST_SPREAD * load;
+        // A line through too little, or one that is busy below no load at all: proportional is what is left.
+        let proportional = load * target / busy;
+        if is_spread && slope > 0.0 && (0.0..target).contains(&intercept) {
+            return Some(((target - intercept) / slope).min(FARTHEST * proportional));
+        }
+        Some(proportional)
+    }
+}
+
+/// By short active tests: bursts beside the users' traffic, each faster than the one before until one is not carried whole,
+/// then between the two.
+#[derive(Clone, Copy, Debug)]
+pub struct ActiveSearch {
+    carried: f64,
+    refused: Option<f64>,
+    next: Option<f64>,
+    refinements: u32,
+}
+
+/// After this many halvings the answer is known to an eighth of the last step.
+const REFINEMENTS: u32 = 3;
+/// A burst that came through to at least this share was carried.
+const WHOLE: f64 = 0.99;
+
+impl ActiveSearch {
+    /// Begins with bursts at that rate, in packets per second.
+    #[must_use]
+    pub fn new(first: f64) -> ActiveSearch {
+        ActiveSearch { carried: 0.0, refused: None, next: Some(first), refinements: 0 }
+    }
+
+    /// The rate of the next burst; `None` when it is known what the server bears.
+    #[must_use]
+    pub fn poll_rate(&self) -> Option<f64> {
+        self.next
+    }
+
+    /// What became of it: the share that came through. Beyond `most` nobody wants to know.
+    pub fn handle(&mut self, delivered: f64, most: f64) {
+        let Some(rate) = self.next else { return };
+        if delivered >= WHOLE {
+            self.carried = rate;
+        } else {
+            self.refused = Some(rate);
+        }
+        self.next = match self.refused {
+            None if rate >= most => None,
+            None => Some((rate * 2.0).min(most)),
+            Some(_) if self.refinements >= REFINEMENTS => None,
+            Some(refused) => {
+                self.refinements += 1;
+                Some((self.carried + refused) / 2.0)
+            }
+        };
+    }
+
+    /// How much it bore beside its users' traffic.
+    #[must_use]
+    pub fn carried(&self) -> f64 {
+        self.carried
+    }
+}
+
+/// Passively, from rises of latency: as long as it does not rise there is room for more; where it rises, there was none.
+#[derive(Clone, Copy, Debug)]
+pub struct PassiveSearch {
+    base: Option<f64>,
+    room: f64,
+    ceiling: Option<f64>,
+}
+
+impl Default for PassiveSearch {
+    fn default() -> PassiveSearch {
+        PassiveSearch { base: None, room: 1.1, ceiling: None }
+    }
+}
+
+/// This many times the least latency seen is a rise.
+const RISE: f64 = 3.0;
+/// What is left of the estimate after a rise, and by how much it grows while there is none.
+const RETREAT: f64 = 0.9;
+const ADVANCE: f64 = 1.1;
+
+impl PassiveSearch {
+    /// A load, and a latency (or jitter: any one measure of it, always the same) at it.
+    pub fn handle(&mut self, load: f64, latency: f64) {
+        if !(load > 0.0 && load.is_finite() && latency > 0.0 && latency.is_finite()) {
+            return;
+        }
+        // The least drifts up slowly, so that it can be forgotten when the path has changed.
+        let base = self.base.map_or(latency, |base| (base * 1.001).min(latency));
+        self.base = Some(base);
+        if latency > base * RISE {
+            self.ceiling = Some(load * RETREAT);
+            self.room = 1.0;
+        } else {
+            self.room = ADVANCE;
+            // Only a load that came near it shows that a ceiling is no longer there.
+            self.ceiling =
+                self.ceiling.map(|it| if load > it * RETREAT { it * ADVANCE } else { it });
+        }
+        let seen = load * self.room;
+        if self.ceiling.is_none_or(|ceiling| seen < ceiling) && self.room > 1.0 {
+            self.ceiling = Some(self.ceiling.unwrap_or(seen).max(seen));
+        }
+    }
+
+    /// What it is known to bear.
+    #[must_use]
+    pub fn capacity(&self) -> Option<f64> {
+        self.ceiling
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_through_cpu_statistics() {
+        let mut model = CpuModel::default();
+        assert_eq!(model.capacity(0.8), None);
+        // One load alone: in proportion.
+        model.handle(1000.0, 0.4);
+        assert!((model.capacity(0.8).unwrap() - 2000.0).abs() < 1e-6);
+        // 10 % are busy with nothing, 0.02 % for each packet per second.
+        for load in [1000.0, 2000.0, 1500.0, 3000.0, 2500.0].iter().cycle().take(60) {
+            model.handle(*load, 0.1 + 0.0002 * load);
+        }
+        assert!((model.capacity(0.8).unwrap() - 3500.0).abs() < 20.0, "{:?}", model.capacity(0.8));
+        // Packets become twice as dear, and the line follows.
+        for load in [1000.0, 2000.0, 1500.0].iter().cycle().take(60) {
+            model.handle(*load, 0.1 + 0.0004 * load);
+        }
+        assert!((model.capacity(0.8).unwrap() - 1750.0).abs() < 20.0, "{:?}", model.capacity(0.8));
+        model.handle(f64::NAN, 0.5);
+        model.handle(-1.0, 0.5);
+        assert!(model.capacity(0.8).unwrap().is_finite());
+    }
+
+    #[test]
+    fn bursts_find_what_is_left() {
+        for (left, expected) in
+            [(7300.0, 6500.0..=7300.0), (500.0, 0.0..=500.0), (1e9, 64e3..=64e3)]
+        {
+            let mut search = ActiveSearch::new(1000.0);
+            let mut bursts = 0;
+            while let Some(rate) = search.poll_rate() {
+                search.handle(if rate <= left { 1.0 } else { left / rate }, 64e3);
+                bursts += 1;
+            }
+            assert!(expected.contains(&search.carried()), "{left}: {}", search.carried());
+            assert!(bursts <= 12, "{bursts}");
+        }
+    }
+
+    #[test]
+    fn latency_tells_where_it_ends() {
+        // A server that bears 5000, where latency is that of a queue; its load follows the estimate.
+        let mut search = PassiveSearch::default();
+        let mut load: f64 = 1000.0;
+        let mut most: f64 = 0.0;
+        for round in 0..200 {
+            let latency = 1e-4 / (1.0 - (load / 5000.0).min(0.99));
+            search.handle(load, latency);
+            load = search.capacity().unwrap();
+            if round > 20 {
+                most = most.max(load);
+                assert!((2500.0..5000.0).contains(&load), "round {round}: {load}");
+            }
+        }
+        assert!(most > 3500.0, "{most}");
+        assert!(PassiveSearch::default().capacity().is_none());
+    }
+}

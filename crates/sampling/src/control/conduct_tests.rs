@@ -1,0 +1,220 @@
+//! The loop in virtual time, with servers that are numbers.
+
+use super::*;
+
+/// Three servers that bear 1000 each; what is sent is theirs alone.
+struct World {
+    conduct: Conduct,
+    now: Duration,
+    orders: Vec<(usize, Order)>,
+    events: Vec<Event>,
+    silent: Vec<usize>,
+}
+
+const ALPHA: f64 = 1.5;
+const BETA: f64 = 0.5;
+
+fn member(name: usize, estimator: Estimator) -> Member {
+    let costs = Costs { alpha: ALPHA, beta: BETA };
+    Member { name: format!("s{name}"), costs, minimum: 0.0, estimator }
+}
+
+fn sends(volume: f64) -> Observation {
+    let traffic = vec![Traffic { to: None, tenant: None, volume }];
+    Observation { traffic, ..Observation::default() }
+}
+
+impl World {
+    fn new(settings: Settings) -> World {
+        let members = (0..3).map(|at| member(at, Estimator::Fixed(1000.0))).collect();
+        World {
+            conduct: Conduct::new(settings, members, Vec::new()),
+            now: Duration::ZERO,
+            orders: Vec::new(),
+            events: Vec::new(),
+            silent: Vec::new(),
+        }
+    }
+
+    /// All report these volumes; then every order is carried out until there is none.
+    fn report(&mut self, volumes: [f64; 3]) {
+        for (server, volume) in volumes.into_iter().enumerate() {
+            self.conduct.handle_observation(self.now, server, sends(volume));
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        while let Some((server, order)) = self.conduct.poll_order() {
+            let step = match &order {
+                Order::Prepare(assignment) => Some(Step::Prepare(assignment.epoch)),
+                Order::Step(step) => Some(*step),
+                _ => None,
+            };
+            self.orders.push((server, order));
+            if let Some(step) = step.filter(|_| !self.silent.contains(&server)) {
+                self.conduct.handle_answer(self.now, server, step, Ok(()));
+            }
+        }
+        while let Some(event) = self.conduct.poll_event() {
+            self.events.push(event);
+        }
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+        self.conduct.handle_timeout(self.now);
+        self.settle();
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.conduct.in_force().map_or(0, |(epoch, _)| epoch)
+    }
+
+    fn flows(&self) -> Vec<(usize, usize)> {
+        let flows = self.conduct.in_force().map_or(&[][..], |(_, flows)| flows);
+        flows.iter().map(|flow| (flow.origin, flow.processor)).collect()
+    }
+}
+
+#[test]
+fn a_plan_is_enacted_once_all_have_reported_and_again_on_change() {
+    let mut world = World::new(Settings::default());
+    world.conduct.handle_observation(world.now, 0, sends(800.0));
+    world.settle();
+    assert!(world.orders.is_empty());
+    world.report([800.0, 100.0, 100.0]);
+    assert_eq!(world.epoch(), 1);
+    assert!(world.flows().contains(&(0, 1)), "{:?}", world.flows());
+    let Some(Event::Planned { sampled, alone, total, .. }) = world.events.first() else { panic!() };
+    // 133.3 alone; 200 / 0.5 = 400 mirrored.
+    assert!((sampled - 600.0).abs() < 1e-6 && (alone - 200.0 - 400.0 / 3.0).abs() < 1e-6);
+    assert_eq!(*total, 1000.0);
+    // A tenth more or less is no reason; more is, but not sooner than `least`; and the interval is, if it changes anything.
+    world.report([805.0, 100.0, 100.0]);
+    assert_eq!(world.epoch(), 1);
+    world.pass(1);
+    world.report([500.0, 100.0, 100.0]);
+    assert_eq!(world.epoch(), 1);
+    world.pass(1);
+    assert_eq!(world.epoch(), 2);
+    world.pass(20);
+    assert_eq!(world.epoch(), 2);
+    assert_eq!(world.events.iter().filter(|event| matches!(event, Event::Enacted(_))).count(), 2);
+}
+
+#[test]
+fn what_samples_stand_for_adds_up() {
+    let mut world = World::new(Settings::default());
+    world.report([800.0, 300.0, 300.0]);
+    let prepared: Vec<&Assignment> = world
+        .orders
+        .iter()
+        .filter_map(|(_, order)| if let Order::Prepare(one) = order { Some(one) } else { None })
+        .collect();
+    let rate: f64 = prepared[0].sends.iter().map(|share| share.rate).sum();
+    assert!(prepared[0].sends.len() >= 2, "{:?}", prepared[0]);
+    for share in &prepared[0].sends {
+        assert!((share.one_in * rate - 1.0).abs() < 1e-9);
+        let import = prepared[share.to].receives.iter().find(|import| import.from == 0).unwrap();
+        assert_eq!(import.one_in, [(None, share.one_in)]);
+    }
+}
+
+#[test]
+fn a_server_that_vanishes_is_cut_off_first_and_planned_without() {
+    let mut world = World::new(Settings::default());
+    world.report([800.0, 100.0, 100.0]);
+    world.orders.clear();
+    world.pass(3);
+    world.conduct.handle_gone(world.now, 1, "killed");
+    world.settle();
+    assert_eq!(world.orders[0], (0, Order::CutOff(1)));
+    assert_eq!(world.orders[1], (2, Order::CutOff(1)));
+    assert_eq!(world.epoch(), 2);
+    assert!(world.flows().iter().all(|(from, to)| *from != 1 && *to != 1), "{:?}", world.flows());
+    assert!(world.flows().contains(&(0, 2)));
+    // Its late report is nobody's.
+    world.report([800.0, 100.0, 100.0]);
+    assert_eq!(world.epoch(), 2);
+}
+
+#[test]
+fn a_server_that_is_silent_during_enactment_is_gone() {
+    let mut world = World::new(Settings::default());
+    world.silent = vec![2];
+    world.report([800.0, 100.0, 100.0]);
+    assert_eq!(world.epoch(), 0);
+    world.pass(5);
+    assert!(world.orders.contains(&(0, Order::CutOff(2))));
+    assert!(world.events.iter().any(|event| matches!(event, Event::Gone { server: 2, .. })));
+    assert!(world.events.iter().any(|event| matches!(event, Event::RolledBack { server: 2, .. })));
+    assert_eq!(world.flows().into_iter().filter(|(_, to)| *to == 2).count(), 0);
+    assert_eq!(world.epoch(), 2, "planned without it");
+    assert!(world.flows().contains(&(0, 1)));
+}
+
+#[test]
+fn headroom_that_vanishes_is_cut_at_once_and_comes_back() {
+    let mut world = World::new(Settings::default());
+    world.report([800.0, 100.0, 100.0]);
+    world.orders.clear();
+    world.pass(3);
+    world.conduct.handle_headroom_gone(world.now, 1);
+    world.settle();
+    assert_eq!(world.orders[..2], [(0, Order::CutOff(1)), (2, Order::CutOff(1))]);
+    assert!(world.flows().iter().all(|(from, to)| *from != 1 && *to != 1), "{:?}", world.flows());
+    // After a while it takes part again.
+    world.pass(10);
+    world.report([800.0, 100.0, 100.0]);
+    assert!(world.flows().contains(&(1, 1)), "{:?}", world.flows());
+}
+
+#[test]
+fn servers_on_their_own_mirror_nothing() {
+    let mut world = World::new(Settings { is_collaborative: false, ..Settings::default() });
+    world.report([800.0, 100.0, 100.0]);
+    assert_eq!(world.flows(), [(0, 0), (1, 1), (2, 2)]);
+}
+
+#[test]
+fn minimums_that_cannot_be_had_are_told_once() {
+    let members = (0..2).map(|at| Member { minimum: 0.9, ..member(at, Estimator::Fixed(1000.0)) });
+    let mut conduct = Conduct::new(Settings::default(), members.collect(), Vec::new());
+    for second in [0, 11, 22] {
+        for server in 0..2 {
+            conduct.handle_observation(Duration::from_secs(second), server, sends(900.0));
+        }
+    }
+    let events: Vec<Event> = std::iter::from_fn(|| conduct.poll_event()).collect();
+    let told = events.iter().filter(|event| matches!(event, Event::NoPlan(_))).count();
+    assert_eq!(told, 1, "{events:?}");
+    assert!(events.iter().any(|event| matches!(event, Event::Planned { .. })), "{events:?}");
+}
+
+#[test]
+fn estimators_are_fed() {
+    let active = Estimator::Active { last: None, found: None, search: None };
+    let kinds =
+        [Estimator::Cpu(CpuModel::default()), active, Estimator::Passive(PassiveSearch::default())];
+    let members = kinds.into_iter().enumerate().map(|(at, kind)| member(at, kind)).collect();
+    let mut conduct = Conduct::new(Settings::default(), members, Vec::new());
+    for server in 0..3 {
+        let observed = Observation { busy: Some(0.2), latency: Some(1e-4), ..sends(1000.0) };
+        conduct.handle_observation(Duration::ZERO, server, observed);
+    }
+    // Tests of the second server: it bears 3000 more.
+    let mut tests = 0;
+    while let Some((server, order)) = conduct.poll_order() {
+        if let Order::Test(rate) = order {
+            assert_eq!(server, 1);
+            conduct.handle_tested(Duration::ZERO, server, if rate <= 3000.0 { 1.0 } else { 0.5 });
+            tests += 1;
+        }
+    }
+    assert!(tests > 3);
+    let capacity = |server| conduct.capacity(server).unwrap();
+    assert!((capacity(0) - 4000.0).abs() < 1e-6, "{}", capacity(0));
+    assert!((3800.0..=4000.0).contains(&capacity(1)), "{}", capacity(1));
+    assert!((1000.0..1300.0).contains(&capacity(2)), "{}", capacity(2));
+}

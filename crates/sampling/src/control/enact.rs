@@ -1,0 +1,354 @@
+//! One plan put into force on all servers, or on none: a transaction.
+//!
+//! ```text
+//!                 all done              all done             all done
+//!   Preparing ─────────────▶ Committing ────────▶ Retiring ──────────▶ Enacted
+//!       │ one fails, vanishes     │
+//!       │ or is late              ▼       all done            all done
+//!       └───────────────────▶ Restoring ────────▶ Dropping ──────────▶ RolledBack
+//! ```
+//!
+//! *Prepare* makes what receives (samplers, tunnels), *commit* switches what sends, *retire* removes what received under
+//! the plan before. So nothing is ever sent to where nobody listens: receivers are there before the first sender
+//! switches, and until the last has. *Restore* has what sends go back to the plan before, at a server that has switched
+//! and at one that has not; when all have, *drop* removes what was prepared.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// Number of a plan; each enactment has a higher one than those before.
+pub type Epoch = u64;
+
+/// What a server is to do; each is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Step {
+    /// Make what receives under that plan; send nothing yet.
+    Prepare(Epoch),
+    /// Send by that plan, and no longer by the one before.
+    Commit(Epoch),
+    /// Remove what received under the plan before that one.
+    Retire(Epoch),
+    /// Send by the plan before that one again.
+    Restore(Epoch),
+    /// Remove what was made for that plan.
+    Drop(Epoch),
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every server that is still there samples by the new plan.
+    Enacted,
+    /// Every server that is still there samples by the plan before.
+    RolledBack {
+        /// Whose fault it was, and what it was.
+        server: usize,
+        /// In words.
+        why: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Preparing,
+    Committing,
+    Retiring,
+    Restoring,
+    Dropping,
+    Done,
+}
+
+/// A transaction under way.
+#[derive(Clone, Debug)]
+pub struct Enactment {
+    epoch: Epoch,
+    phase: Phase,
+    members: BTreeSet<usize>,
+    waiting: BTreeSet<usize>,
+    orders: VecDeque<(usize, Step)>,
+    deadline: Duration,
+    patience: Duration,
+    fault: Option<(usize, String)>,
+}
+
+impl Enactment {
+    /// Begins; `patience` is how long each phase may take.
+    pub fn start(
+        now: Duration,
+        epoch: Epoch,
+        members: impl IntoIterator<Item = usize>,
+        patience: Duration,
+    ) -> Enactment {
+        let mut enactment = Enactment {
+            epoch,
+            phase: Phase::Preparing,
+            members: members.into_iter().collect(),
+            waiting: BTreeSet::new(),
+            orders: VecDeque::new(),
+            deadline: now,
+            patience,
+            fault: None,
+        };
+        enactment.enter(now, Phase::Preparing);
+        enactment
+    }
+
+    /// Which plan this is about.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The next thing to tell a server.
+    pub fn poll_order(&mut self) -> Option<(usize, Step)> {
+        self.orders.pop_front()
+    }
+
+    /// When [`Enactment::handle_timeout`] is due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        (self.phase != Phase::Done).then_some(self.deadline)
+    }
+
+    /// How it ended, once it has.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        if self.phase != Phase::Done {
+            return None;
+        }
+        Some(match self.fault.clone() {
+            Some((server, why)) => Outcome::RolledBack { server, why },
+            None => Outcome::Enacted,
+        })
+    }
+
+    /// A server has done what it was told, or could not. What it was not told counts for nothing.
+    pub fn handle_answer(
+        &mut self,
+        now: Duration,
+        server: usize,
+        step: Step,
+        result: Result<(), String>,
+    ) {
+        if self.step() != Some(step) || !self.waiting.contains(&server) {
+            return;
+        }
+        match (result, self.phase) {
+            (Err(why), Phase::Preparing | Phase::Committing) => self.restore(now, server, why),
+            // What could not be removed harms nobody: nothing is sent there any more.
+            _ => self.settle(now, server),
+        }
+    }
+
+    /// A server cannot go through with it: it has no headroom left, say. Once all have switched it is too late for that.
+    pub fn handle_fault(&mut self, now: Duration, server: usize, why: String) {
+        if matches!(self.phase, Phase::Preparing | Phase::Committing) {
+            self.restore(now, server, why);
+        }
+    }
+
+    /// A server is no more: it does not take part any longer.
+    pub fn handle_gone(&mut self, now: Duration, server: usize) {
+        if !self.members.remove(&server) {
+            return;
+        }
+        self.orders.retain(|(of, _)| *of != server);
+        match self.phase {
+            Phase::Preparing | Phase::Committing => {
+                self.restore(now, server, "it vanished".to_owned());
+            }
+            _ => self.settle(now, server),
+        }
+    }
+
+    /// Time has passed. Returns the servers that did not answer in time: to the caller they are gone, and it has to say so
+    /// with [`Enactment::handle_gone`].
+    pub fn handle_timeout(&mut self, now: Duration) -> Vec<usize> {
+        if self.phase == Phase::Done || now < self.deadline {
+            return Vec::new();
+        }
+        self.waiting.iter().copied().collect()
+    }
+
+    fn step(&self) -> Option<Step> {
+        match self.phase {
+            Phase::Preparing => Some(Step::Prepare(self.epoch)),
+            Phase::Committing => Some(Step::Commit(self.epoch)),
+            Phase::Retiring => Some(Step::Retire(self.epoch)),
+            Phase::Restoring => Some(Step::Restore(self.epoch)),
+            Phase::Dropping => Some(Step::Drop(self.epoch)),
+            Phase::Done => None,
+        }
+    }
+
+    fn restore(&mut self, now: Duration, server: usize, why: String) {
+        self.fault.get_or_insert((server, why));
+        // Whoever has been told to prepare or commit and has not answered is told to restore behind that.
+        self.enter(now, Phase::Restoring);
+    }
+
+    fn settle(&mut self, now: Duration, server: usize) {
+        self.waiting.remove(&server);
+        if !self.waiting.is_empty() {
+            return;
+        }
+        let next = match self.phase {
+            Phase::Preparing => Phase::Committing,
+            Phase::Committing => Phase::Retiring,
+            Phase::Restoring => Phase::Dropping,
+            Phase::Retiring | Phase::Dropping | Phase::Done => Phase::Done,
+        };
+        self.enter(now, next);
+    }
+
+    fn enter(&mut self, now: Duration, phase: Phase) {
+        self.phase = phase;
+        self.deadline = now + self.patience;
+        self.waiting.clear();
+        let Some(step) = self.step() else { return };
+        self.waiting.clone_from(&self.members);
+        self.orders.extend(self.members.iter().map(|server| (*server, step)));
+        if self.members.is_empty() {
+            self.phase = Phase::Done;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A server as far as the transaction sees it.
+    #[derive(Clone, Default)]
+    struct Station {
+        /// By which plan it sends; 0 for none.
+        sends: Epoch,
+        before: Epoch,
+        /// Under which plans it receives.
+        receives: BTreeSet<Epoch>,
+        is_gone: bool,
+    }
+
+    impl Station {
+        fn carry_out(&mut self, step: Step) {
+            match step {
+                Step::Prepare(epoch) => drop(self.receives.insert(epoch)),
+                Step::Commit(epoch) => {
+                    self.before = self.sends;
+                    self.sends = epoch;
+                }
+                Step::Retire(epoch) => self.receives.retain(|one| *one == epoch),
+                Step::Restore(epoch) => {
+                    if self.sends == epoch {
+                        self.sends = self.before;
+                    }
+                }
+                Step::Drop(epoch) => drop(self.receives.remove(&epoch)),
+            }
+        }
+    }
+
+    /// What happens next to some server that has an order.
+    #[derive(Clone, Copy, Debug)]
+    enum Fate {
+        Obeys,
+        Fails,
+        Vanishes,
+        IsLate,
+    }
+
+    /// Runs one transaction to its end; fates are drawn in turn, then everybody obeys.
+    fn run(stations: &mut [Station], epoch: Epoch, fates: &[(usize, Fate)]) -> Outcome {
+        let members = (0..stations.len()).filter(|index| !stations[*index].is_gone);
+        let members: Vec<usize> = members.collect();
+        let mut now = Duration::ZERO;
+        let patience = Duration::from_secs(1);
+        let mut enactment = Enactment::start(now, epoch, members, patience);
+        let mut orders: Vec<(usize, Step)> = Vec::new();
+        let mut fates = fates.iter();
+        for _ in 0..1000 {
+            while let Some(order) = enactment.poll_order() {
+                orders.push(order);
+            }
+            if let Some(outcome) = enactment.outcome() {
+                return outcome;
+            }
+            let (pick, fate) = fates.next().copied().unwrap_or((0, Fate::Obeys));
+            // Servers answer in any order, but each in its own order.
+            let servers: BTreeSet<usize> = orders.iter().map(|(server, _)| *server).collect();
+            let server = servers.iter().nth(pick % servers.len().max(1)).copied();
+            let gone = match (server, fate) {
+                (Some(server), Fate::Vanishes) => vec![server],
+                (None, _) | (_, Fate::IsLate) => {
+                    now += patience;
+                    enactment.handle_timeout(now)
+                }
+                (Some(server), _) => {
+                    let at = orders.iter().position(|(of, _)| *of == server).unwrap();
+                    let (_, step) = orders.remove(at);
+                    // Going back and clearing up is what a server does, or it is gone.
+                    let may_fail = matches!(step, Step::Prepare(_) | Step::Commit(_));
+                    let fails = may_fail && matches!(fate, Fate::Fails);
+                    let result = if fails { Err("no".to_owned()) } else { Ok(()) };
+                    if !fails {
+                        stations[server].carry_out(step);
+                    }
+                    enactment.handle_answer(now, server, step, result);
+                    Vec::new()
+                }
+            };
+            for server in gone {
+                stations[server].is_gone = true;
+                orders.retain(|(of, _)| *of != server);
+                enactment.handle_gone(now, server);
+            }
+            // Whatever is sent, whoever is there receives it.
+            let there = || stations.iter().filter(|one| !one.is_gone);
+            for sender in there().filter(|one| one.sends > 0) {
+                assert!(there().all(|one| one.receives.contains(&sender.sends)), "{epoch}");
+            }
+        }
+        panic!("it does not end");
+    }
+
+    fn fate() -> impl Strategy<Value = Fate> {
+        prop_oneof![12 => Just(Fate::Obeys), 1 => Just(Fate::Fails), 1 => Just(Fate::Vanishes), 1 => Just(Fate::IsLate)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Whatever happens, servers that are left send by one plan, and none ever sends to where nobody receives.
+        #[test]
+        fn all_or_none(
+            count in 1..6_usize,
+            plans in prop::collection::vec(prop::collection::vec((0..6_usize, fate()), 0..30), 1..5),
+        ) {
+            let mut stations = vec![Station::default(); count];
+            let mut last = 0;
+            for (epoch, fates) in (1..).zip(&plans) {
+                let outcome = run(&mut stations, epoch, fates);
+                if outcome == Outcome::Enacted {
+                    last = epoch;
+                }
+                let there: Vec<&Station> = stations.iter().filter(|one| !one.is_gone).collect();
+                prop_assert!(there.iter().all(|one| one.sends == last), "{outcome:?}");
+                prop_assert!(there.iter().all(|one| one.receives.iter().all(|of| *of == last)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_names_its_server() {
+        let mut stations = vec![Station::default(); 3];
+        // All prepare; the second to commit fails.
+        let mut fates = vec![(0, Fate::Obeys); 4];
+        fates.push((0, Fate::Fails));
+        let outcome = run(&mut stations, 1, &fates);
+        assert_eq!(outcome, Outcome::RolledBack { server: 1, why: "no".to_owned() });
+        assert_eq!(run(&mut stations, 2, &[]), Outcome::Enacted);
+        assert!(stations.iter().all(|one| one.sends == 2));
+    }
+}

@@ -1,0 +1,27 @@
+//! The closed loop of `weir sampling run`, without sockets and clocks.
+//!
+//! ```text
+//!   counters, CPU, latency ──▶ Conduct ── what each server bears (capacity)
+//!                                 │   └── who samples what (solve), at an interval and on change
+//!                                 ▼
+//!                            Enactment: prepare, commit, retire; or restore  ──▶ orders to servers
+//!   headroom gone (guard), server gone ──▶ cut off at once, plan again
+//! ```
+//!
+//! * [`Conduct`]: the loop. Whoever runs it passes in what servers report (`handle_*`, with the time) and carries out
+//!   what it says (`poll_*`).
+//! * [`Enactment`]: one plan on all servers or on none.
+//! * [`CpuModel`], [`ActiveSearch`], [`PassiveSearch`]: what a server bears. [`Guard`]: whether it bears no more.
+
+mod capacity;
+mod conduct;
+mod enact;
+mod guard;
+
+pub use capacity::{ActiveSearch, CpuModel, PassiveSearch};
+pub use conduct::{
+    Assignment, Conduct, Estimator, Event, Import, Member, Observation, Order, Settings, Share,
+    Traffic,
+};
+pub use enact::{Enactment, Epoch, Outcome, Step};
+pub use guard::Guard;
