@@ -43,11 +43,12 @@ def main():
     else:
         options += ["--ofp-tcp-listen-port", port]
     applications = [arguments.application]
-    if arguments.application in ("topology", "shortest_path"):
+    if arguments.application in ("topology", "shortest_path", "multipath_10", "multipath_13", "multipath_blind"):
         options += ["--observe-links"]
         import os_ken.topology.switches  # noqa: F401 - it registers --observe-links
     if arguments.openflow:
         os.environ["OPENFLOW"] = arguments.openflow
+    os.environ["VNICS"], os.environ["CHOOSE"] = arguments.vnics, arguments.choose
     cfg.CONF(args=options, project="os_ken")
     AppManager.run_apps(applications)
 
@@ -57,6 +58,8 @@ def parse():
     parser.add_argument("application", help="a module of this folder")
     parser.add_argument("--listen", default="127.0.0.1:6653", metavar="ADDRESS:PORT")
     parser.add_argument("--openflow", choices=["1.0", "1.3"], help="for applications that speak both")
+    parser.add_argument("--vnics", default="{}", metavar="JSON", help="for multipath_*: kbit/s by MAC address")
+    parser.add_argument("--choose", choices=["labels", "random", "first"], default="labels", help="for multipath_*")
     parser.add_argument("--certificate", metavar="PEM")
     parser.add_argument("--private-key", metavar="PEM")
     parser.add_argument("--ca", metavar="PEM", help="who signs the peer's certificate")

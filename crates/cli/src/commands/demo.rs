@@ -14,8 +14,8 @@
 mod intruder;
 mod latency;
 mod network;
-mod peers;
-mod process;
+pub mod peers;
+pub mod process;
 mod screen;
 mod story;
 

@@ -4,6 +4,7 @@
 mod basta2017;
 mod elbouanani2019;
 mod oflops2012;
+mod riggio2013;
 mod switches;
 
 use crate::exit::Exit;
@@ -18,6 +19,7 @@ Example:
   weir reproduce basta2017 --quick --out results/
   weir reproduce elbouanani2019 --quick --out results/
   weir reproduce oflops2012 --quick --out results/
+  weir reproduce riggio2013 --quick --out results/
 
 See docs/reproduce/.")]
 pub struct Reproduce {
@@ -30,6 +32,7 @@ enum Paper {
     Basta2017(basta2017::Basta2017),
     Elbouanani2019(elbouanani2019::Elbouanani2019),
     Oflops2012(Box<oflops2012::Oflops2012>),
+    Riggio2013(riggio2013::Riggio2013),
 }
 
 impl Reproduce {
@@ -38,6 +41,7 @@ impl Reproduce {
             Paper::Basta2017(paper) => paper.run(),
             Paper::Elbouanani2019(paper) => paper.run(),
             Paper::Oflops2012(paper) => paper.run(),
+            Paper::Riggio2013(paper) => paper.run(),
         }
     }
 }

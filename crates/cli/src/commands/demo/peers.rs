@@ -87,7 +87,7 @@ impl Peer {
 }
 
 /// A Python that has os-ken, and os-ken's version: the environment that `make` builds, or the system's.
-fn os_ken_python() -> Option<(PathBuf, String)> {
+pub fn os_ken_python() -> Option<(PathBuf, String)> {
     let program = std::env::current_exe().ok();
     let folders = program.iter().flat_map(|program| program.ancestors().skip(1));
     let here = std::env::current_dir().ok();
@@ -113,7 +113,7 @@ fn find_program(name: &str) -> Option<PathBuf> {
 }
 
 /// A port of the loopback interface that was free a moment ago, for programs that do not say which one they got.
-fn free_address() -> anyhow::Result<SocketAddr> {
+pub fn free_address() -> anyhow::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .context("cannot find a free port")
