@@ -12,6 +12,7 @@ mod bad_peers;
 mod controllers;
 mod demo;
 mod evaluate;
+mod labels;
 mod mininet;
 mod operations;
 mod reconnect;

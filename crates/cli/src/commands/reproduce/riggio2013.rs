@@ -144,7 +144,7 @@ impl Riggio2013 {
         extras.tables.push((heading.to_owned(), table(outcomes, gap)));
         let of = |wanted: Choice| outcomes.iter().find(|(choice, _)| *choice == wanted);
         let note = format!(
-            "{} runs of each kind, flows {} s apart",
+            "runs of each kind: {}; flows {} s apart",
             outcomes.first().map_or(0, |it| it.1.len()),
             gap.as_secs()
         );

@@ -41,6 +41,12 @@ impl App {
         App::start("topology", LOOPBACK, &[], None)
     }
 
+    /// The load balancer of that version that reads link labels; `vnics` is kbit/s by MAC address, as JSON.
+    pub fn multipath(openflow: &str, vnics: &Value) -> App {
+        let name = if openflow == "1.0" { "multipath_10" } else { "multipath_13" };
+        App::start(name, LOOPBACK, &["--vnics", &vnics.to_string()], None)
+    }
+
     /// `openflow` is "1.0" or "1.3".
     pub fn flow_installer(openflow: &str) -> App {
         App::start("flow_installer", LOOPBACK, &["--openflow", openflow], None)

@@ -56,6 +56,17 @@ impl Network {
         Network::up(&Topology::load(&path.display().to_string()).expect("a topology"), V13)
     }
 
+    /// A network that `weir lab` has built in.
+    pub fn builtin(name: &str, version: Version) -> Network {
+        Network::up(&Topology::builtin(name).expect("a topology"), version)
+    }
+
+    /// A host's MAC address, as text.
+    pub fn mac(&self, host: &str) -> String {
+        let hosts = self.lab.topology().hosts();
+        hosts.iter().find(|it| it.name == host).expect("a host").mac.to_string()
+    }
+
     fn up(topology: &Topology, version: Version) -> Network {
         // What a killed test run left.
         Lab::down_abandoned(&StateDirectory::default()).unwrap_or_else(|error| panic!("{error}"));

@@ -39,13 +39,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The applications that the controllers run, so that it works without the repository.
-const OS_KEN: [(&str, &str); 7] = [
+const OS_KEN: [(&str, &str); 8] = [
     ("run.py", include_str!("../../../../../../examples/os-ken/run.py")),
     ("events.py", include_str!("../../../../../../examples/os-ken/events.py")),
     ("flow_installer.py", include_str!("../../../../../../examples/os-ken/flow_installer.py")),
     ("shortest_path.py", include_str!("../../../../../../examples/os-ken/shortest_path.py")),
     ("multipath.py", include_str!("../../../../../../examples/os-ken/multipath.py")),
     ("multipath_10.py", include_str!("../../../../../../examples/os-ken/multipath_10.py")),
+    ("multipath_blind.py", include_str!("../../../../../../examples/os-ken/multipath_blind.py")),
     ("multipath_13.py", include_str!("../../../../../../examples/os-ken/multipath_13.py")),
 ];
 

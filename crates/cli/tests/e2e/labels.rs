@@ -1,0 +1,156 @@
+//! Tenants' controllers see what others leave of links, and go where there is room: the 2013 paper's example, with real
+//! controllers on a real network, in both versions' forms.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::support::app::App;
+use crate::support::eventually;
+use crate::support::network::{Network, V10, V13, Version};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+/// What each host bought, in Mbit/s; at leaf 3 are A, C and E at ports 1 to 3, at leaf 4 B, D and F.
+const VNICS: [(&str, &str, &str, u64); 6] = [
+    ("A", "red", "3 port 1", 8),
+    ("B", "red", "4 port 1", 8),
+    ("C", "blue", "3 port 2", 2),
+    ("D", "blue", "4 port 2", 2),
+    ("E", "blue", "3 port 3", 10),
+    ("F", "blue", "4 port 3", 10),
+];
+
+#[test]
+fn ovs_controllers_that_read_labels_avoid_each_other_over_openflow_1_3() {
+    needs!(ovs_controllers_that_read_labels_avoid_each_other_over_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+    check(V13, "1.3", "of13");
+}
+
+#[test]
+fn ovs_controllers_that_read_the_papers_field_avoid_each_other_over_openflow_1_0() {
+    needs!(ovs_controllers_that_read_the_papers_field_avoid_each_other_over_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+    check(V10, "1.0", "of10");
+}
+
+fn check(version: Version, name: &str, form: &str) {
+    let network = Network::builtin("isolation2013", version);
+    let of = |tenant: &'static str| VNICS.iter().filter(move |vnic| vnic.1 == tenant);
+    let bought = |tenant: &'static str| {
+        let all = of(tenant).map(|(host, _, _, mbit)| (network.mac(host), json!(mbit * 1_000)));
+        Value::Object(all.collect())
+    };
+    let mut red = App::multipath(name, &bought("red"));
+    let mut blue = App::multipath(name, &bought("blue"));
+    let weir = Weir::serve_on(
+        network.controller_host(),
+        &config(&network, form, &[("red", &red), ("blue", &blue)]),
+    );
+    network.connect_to(weir.openflow);
+    for app in [&mut red, &mut blue] {
+        app.expect_where("link", |event| event["links"] == 8);
+    }
+    eventually("everything is left to begin with", || {
+        label(&weir, "blue", 3, 4) == Some(10_000_000)
+    });
+
+    // A to B goes by the first spine; blue is told, red is not told of itself.
+    assert!(network.pings("A", "B"));
+    let path = red.expect("path");
+    assert_eq!(path["hops"][1][0], 1, "{path}");
+    blue.expect_where("label", |event| is_label(event, 2_000));
+    assert_eq!(label(&weir, "blue", 3, 4), Some(2_000_000));
+    assert_eq!(label(&weir, "red", 3, 4), Some(10_000_000));
+    let mut events = Events::open(&weir, "blue");
+    events.expect(&|event| event["port"] == 4 && event["label_bits_per_second"] == 2_000_000);
+
+    // E to F avoids it, C to D does not fit beside blue's own.
+    for (from, to, spine) in [("E", "F", 2), ("C", "D", 1)] {
+        assert!(network.pings(from, to));
+        let from = network.mac(from);
+        let path = blue.expect_where("path", |event| event["source"] == from.as_str());
+        assert_eq!(path["hops"][1][0], spine, "{path}");
+    }
+
+    // Of a link that goes nothing is left; when it is back, what is left is told again.
+    network.set_port("s1", "s1-eth2", "down");
+    eventually("nothing is left of a link that is down", || label(&weir, "red", 1, 2) == Some(0));
+    network.set_port("s1", "s1-eth2", "up");
+    eventually("it is back", || label(&weir, "red", 1, 2).is_some_and(|left| left > 0));
+
+    // A switch that comes back has forgotten what its tenants were told, and they are told again.
+    network.disconnect();
+    eventually("no link is left", || label(&weir, "blue", 3, 5) == Some(0));
+    network.connect_to(weir.openflow);
+    events.expect(&|event| event["port"] == 5 && event["label_bits_per_second"] == 10_000_000);
+}
+
+fn is_label(event: &Value, left: u64) -> bool {
+    event["dpid"] == 3 && event["port"] == 4 && event["left"] == left
+}
+
+fn config(network: &Network, form: &str, tenants: &[(&str, &App)]) -> String {
+    let mut text = "[topology]\ndiscovery = true\ninterval = \"200ms\"\nlifetime = \"1200ms\"\n\
+                    bandwidth = \"10Mbit\"\n"
+        .to_owned();
+    let edges: Vec<String> = VNICS.iter().map(|vnic| format!("\"{}\"", vnic.2)).collect();
+    text += &format!("edge_ports = [{}]\n", edges.join(", "));
+    for (tenant, app) in tenants {
+        text += &format!(
+            "[[tenants]]\nname = \"{tenant}\"\ncontrollers = [\"{app}\"]\nlabels = \"{form}\"\n"
+        );
+        for (host, _, port, mbit) in VNICS.iter().filter(|vnic| vnic.1 == *tenant) {
+            let mac = network.mac(host);
+            text += &format!(
+                "[[tenants.flowspace]]\nmatch = \"dl_src={mac}\"\n\
+                 [[tenants.vnics]]\nport = \"{port}\"\nmac = \"{mac}\"\nbandwidth = \"{mbit}Mbit\"\n"
+            );
+        }
+    }
+    text
+}
+
+/// What a tenant was told of the link that leaves by a port, in bit/s.
+fn label(weir: &Weir, tenant: &str, dpid: u64, port: u64) -> Option<u64> {
+    let (status, body) = weir.get(&format!("/api/v1/tenants/{tenant}/labels"));
+    assert_eq!(status, 200, "{body}");
+    let body: Value = serde_json::from_str(&body).expect("JSON");
+    let labels = body["labels"].as_array().expect("labels");
+    let wanted = format!("00:00:00:00:00:00:00:{dpid:02}");
+    let found = labels.iter().find(|it| it["dpid"] == wanted.as_str() && it["port"] == port);
+    found?["label_bits_per_second"].as_u64()
+}
+
+/// A client of the server-sent events.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    fn open(weir: &Weir, tenant: &str) -> Events {
+        let mut stream = TcpStream::connect(weir.api).expect("connect");
+        stream.set_read_timeout(Some(crate::support::PATIENCE)).expect("a timeout");
+        let path = format!("/api/v1/tenants/{tenant}/labels/events");
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n\r\n",
+            weir.api
+        )
+        .expect("ask");
+        Events(BufReader::new(stream))
+    }
+
+    /// Reads until such a label of switch 3 comes.
+    fn expect(&mut self, wanted: &dyn Fn(&Value) -> bool) {
+        loop {
+            let mut line = String::new();
+            let read = self.0.read_line(&mut line).expect("the label never came");
+            assert!(read > 0, "the stream ended");
+            let Some(data) = line.strip_prefix("data: ") else { continue };
+            let event: Value = serde_json::from_str(data).expect("JSON");
+            let at_leaf = event["dpid"].as_str().is_some_and(|dpid| dpid.ends_with(":03"));
+            if at_leaf && wanted(&event) {
+                return;
+            }
+        }
+    }
+}
