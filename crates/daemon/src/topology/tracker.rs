@@ -219,7 +219,8 @@ impl Tracker {
 
     fn take_flows(&mut self, pair: Pair, keep: &[Box<[LinkId]>], changes: &mut Vec<Change>) {
         let Some(known) = self.pairs.get_mut(&pair) else { return };
-        if known.flows.iter().map(|(_, links)| links).eq(keep) {
+        if known.flows.len() == keep.len() {
+            // As many as before share what the pair may send: they are put on other links at most.
             return;
         }
         for (flow, _) in std::mem::take(&mut known.flows) {
@@ -253,7 +254,11 @@ impl Tracker {
         }
         known.visited = visited;
         if known.flows.len() == flows.len() {
-            // They were kept, or there is none.
+            for ((id, before), links) in known.flows.iter_mut().zip(flows) {
+                if *before != links && self.usage.reroute(network, *id, links.clone()).is_ok() {
+                    *before = links;
+                }
+            }
             return;
         }
         for links in flows {
