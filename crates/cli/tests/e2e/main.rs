@@ -14,6 +14,7 @@ mod demo;
 mod evaluate;
 mod labels;
 mod mininet;
+mod networks;
 mod operations;
 mod reconnect;
 mod reload;

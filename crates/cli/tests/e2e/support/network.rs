@@ -46,6 +46,26 @@ impl Network {
         Network::up(&topology.build().expect("a topology"), version)
     }
 
+    /// Switches, hosts and links by name; ports are numbered in the order of the links.
+    pub fn of(
+        switches: &[&str],
+        hosts: &[&str],
+        links: &[(&str, &str)],
+        version: Version,
+    ) -> Network {
+        let mut topology = Topology::builder();
+        for switch in switches {
+            topology.switch(switch).expect("a switch");
+        }
+        for host in hosts {
+            topology.host(host).expect("a host");
+        }
+        for (a, b) in links {
+            topology.link(a, b, None).expect("a link");
+        }
+        Network::up(&topology.build().expect("a topology"), version)
+    }
+
     /// Switches in a row, one host each, as `weir lab` builds them.
     pub fn linear(switches: usize, version: Version) -> Network {
         Network::up(&Topology::builtin(&format!("linear,{switches}")).expect("a topology"), version)
