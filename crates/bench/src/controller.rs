@@ -28,8 +28,8 @@ pub struct ControllerPlan {
     pub address: SocketAddr,
     /// Its process, when it is on this machine.
     pub pid: Option<u32>,
-    /// Where a second controller of the same network listens.
-    pub backup: Option<SocketAddr>,
+    /// Where the other controllers of the same network listen, in a cluster of any size.
+    pub backups: Vec<SocketAddr>,
     /// The interfaces that denial of service attacks; none: the one at [`address`](Self::address).
     pub attacks: Vec<SocketAddr>,
     /// The switches' identity towards controllers that speak TLS; absent: plain TCP.
@@ -84,7 +84,7 @@ impl ControllerPlan {
             controller_version: String::new(),
             address,
             pid: None,
-            backup: None,
+            backups: Vec::new(),
             attacks: Vec::new(),
             tls: None,
             version,
@@ -133,7 +133,7 @@ impl ControllerPlan {
     pub fn missing(&self, test: Test, helpers: &Helpers) -> Option<Need> {
         test.needs.iter().copied().find(|need| match need {
             Need::Northbound => helpers.northbound.is_none(),
-            Need::Backup => self.backup.is_none() || helpers.operator.is_none(),
+            Need::Backup => self.backups.is_empty() || helpers.operator.is_none(),
             Need::Loop => !self.layout().has_loops(),
         })
     }
@@ -206,13 +206,14 @@ impl ControllerPlan {
 
     fn settings(&self) -> impl Iterator<Item = (String, Scalar)> + use<> {
         let version = if self.version == Version::V1_0 { "1.0" } else { "1.3" };
+        let backups: Vec<String> = self.backups.iter().map(ToString::to_string).collect();
         let transport = if self.tls.is_some() { "TLS" } else { "plain TCP" };
         let texts = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(" ");
         let settings: [(&str, Scalar); 24] = [
             ("controller_name", self.name.clone().into()),
             ("controller_version", self.controller_version.clone().into()),
             ("controller", self.address.to_string().into()),
-            ("backup", self.backup.map(|backup| backup.to_string()).unwrap_or_default().into()),
+            ("backup", backups.join(" ").into()),
             ("openflow", version.into()),
             ("connection", format!("{transport}, one version, TCP_NODELAY").into()),
             ("topology", texts(&mut self.layouts.iter().map(ToString::to_string)).into()),

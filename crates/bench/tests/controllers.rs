@@ -294,7 +294,7 @@ fn ovs_testcontroller_fails_over() {
     let end = AtEnd(fail.clone());
     active.wait_listening();
     let mut plan = active.plan("ovs-testcontroller", Version::V1_0);
-    (plan.pid, plan.backup) = (None, Some(backup.address));
+    (plan.pid, plan.backups) = (None, vec![backup.address]);
     let operator = OperatorCommands { fail, restore };
     let mut helpers = Helpers { operator: Some(Box::new(operator)), ..Helpers::default() };
     let verdict = run(&plan, &["failover"], &mut helpers);

@@ -1,5 +1,5 @@
-//! Controller failover time (RFC 8456, section 5.4.1): switches are connected to two controllers, the
-//! active one ends; the longest gap in a one-way stream of packets, each of which needs a decision,
+//! Controller failover time (RFC 8456, section 5.4.1): switches are connected to two controllers, or to a
+//! cluster of more; the active one ends; the longest gap in a one-way stream of packets, each of which needs a decision,
 //! because each has a source of its own.
 //!
 //! `gap_ms` is between two arrivals at the far traffic port, the first at or before the failure. Where
@@ -31,12 +31,18 @@ pub(super) const TEST: Test = Test {
 };
 
 fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
-    let Some(backup) = context.plan.backup else {
+    if context.plan.backups.is_empty() {
         return Err(Error::System("there is no second controller".to_owned()));
-    };
+    }
     let case = Case::plain(TEST.name).with("failure", "process ends");
+    // A pair is what most are, and what figures without this parameter mean.
+    let case = match context.plan.backups.len() {
+        1 => case,
+        others => case.with("controllers", (others + 1) as u64),
+    };
     let mut sheet = Sheet::new(context, &case);
-    let controllers = [context.plan.address, backup];
+    let mut controllers = vec![context.plan.address];
+    controllers.extend(&context.plan.backups);
     for trial in 0..context.plan.trials {
         context.say_trial(&case, trial);
         let fabric = Fabric::raise(context.plan, context.plan.layout(), &controllers)?;

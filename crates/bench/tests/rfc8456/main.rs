@@ -277,11 +277,25 @@ fn the_standby_takes_over_as_late_as_planted() {
     let mut bench = Bench::new("linear,2", Plan::learning());
     let standby = Planted::start(Plan::learning());
     standby.brain().set_passive(true);
-    bench.plan.backup = Some(standby.address);
+    bench.plan.backups = vec![standby.address];
     let after = 150 * MS;
     let pair = Pair { active: bench.planted.brain(), standby: standby.brain(), after };
     bench.helpers.operator = Some(Box::new(pair));
     // 200 packets a second: at least so many fell into the gap.
+    bench.check("failover", &[("gap_ms", AtLeast(150.0)), ("lost_packets", AtLeast(20.0))]);
+}
+
+/// All switches are connected to all three; the one that idles takes nothing over and stands in nobody's way.
+#[test]
+fn one_of_a_cluster_of_three_takes_over() {
+    let mut bench = Bench::new("linear,2", Plan::learning());
+    let (idle, standby) = (Planted::start(Plan::learning()), Planted::start(Plan::learning()));
+    idle.brain().set_passive(true);
+    standby.brain().set_passive(true);
+    bench.plan.backups = vec![idle.address, standby.address];
+    let after = 150 * MS;
+    let pair = Pair { active: bench.planted.brain(), standby: standby.brain(), after };
+    bench.helpers.operator = Some(Box::new(pair));
     bench.check("failover", &[("gap_ms", AtLeast(150.0)), ("lost_packets", AtLeast(20.0))]);
 }
 
@@ -290,7 +304,7 @@ fn without_a_standby_nobody_takes_over() {
     let mut bench = Bench::new("linear,2", Plan::learning());
     let standby = Planted::start(Plan::learning());
     standby.brain().set_passive(true);
-    bench.plan.backup = Some(standby.address);
+    bench.plan.backups = vec![standby.address];
     let after = Duration::from_secs(3600);
     let pair = Pair { active: bench.planted.brain(), standby: standby.brain(), after };
     bench.helpers.operator = Some(Box::new(pair));

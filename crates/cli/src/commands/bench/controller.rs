@@ -56,14 +56,14 @@ pub struct Controller {
     /// A command that takes orders for its northbound interface on stdin, one JSON object a line
     #[arg(long, value_name = "COMMAND")]
     northbound: Option<String>,
-    /// Where a second controller of the same network listens
-    #[arg(long, value_name = "tcp:IP:PORT", requires = "fail", requires = "restore")]
-    backup: Option<Address>,
+    /// Where a second controller of the same network listens; several times for a cluster of more
+    #[arg(long = "backup", value_name = "tcp:IP:PORT", requires = "fail", requires = "restore")]
+    backups: Vec<Address>,
     /// A command that ends the first one
-    #[arg(long, value_name = "COMMAND", requires = "backup")]
+    #[arg(long, value_name = "COMMAND", requires = "backups")]
     fail: Option<String>,
     /// A command that starts it again
-    #[arg(long, value_name = "COMMAND", requires = "backup")]
+    #[arg(long, value_name = "COMMAND", requires = "backups")]
     restore: Option<String>,
     /// What denial-of-service attacks, beside the OpenFlow port or instead of it [default: that port]
     #[arg(long = "attack", value_name = "tcp:IP:PORT", value_parser = tcp)]
@@ -77,14 +77,14 @@ pub struct Controller {
 impl Controller {
     pub fn run(self) -> anyhow::Result<Exit> {
         let Some(address) = self.address else { return list() };
-        if let Some(wrong) = wrong_scheme(address, self.backup, self.switch_tls.is_some()) {
+        if let Some(wrong) = wrong_scheme(address, &self.backups, self.switch_tls.is_some()) {
             return Ok(Exit::usage(&wrong));
         }
         let mut plan = ControllerPlan::new(&self.name, address.addr, self.openflow.version());
         plan.tls = self.switch_tls;
         plan.controller_version = self.controller_version;
         plan.pid = self.pid;
-        plan.backup = self.backup.map(|backup| backup.addr);
+        plan.backups = self.backups.iter().map(|backup| backup.addr).collect();
         plan.attacks = self.attacks;
         self.settings.apply(&mut plan);
         // A northbound command and what it started end with this process, however that ends.
@@ -183,12 +183,12 @@ fn list() -> anyhow::Result<Exit> {
 }
 
 /// What is wrong with addresses of this scheme: TLS needs an identity, and both controllers the same.
-fn wrong_scheme(address: Address, backup: Option<Address>, has_identity: bool) -> Option<String> {
+fn wrong_scheme(address: Address, backups: &[Address], has_identity: bool) -> Option<String> {
     match (address.scheme, has_identity) {
         (Scheme::Ssl, false) => Some(format!("{address} needs --switch-tls KEY,CERT,CA")),
         (Scheme::Tcp, true) => Some(format!("--switch-tls needs ssl:IP:PORT, not {address}")),
-        _ if backup.is_some_and(|backup| backup.scheme != address.scheme) => {
-            Some("--backup: both controllers must be tcp: or both ssl:".to_owned())
+        _ if backups.iter().any(|backup| backup.scheme != address.scheme) => {
+            Some("--backup: all controllers must be tcp: or all ssl:".to_owned())
         }
         _ => None,
     }
