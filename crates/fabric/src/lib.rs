@@ -3,7 +3,8 @@
 //! Switches, ports, links and hosts ([`Network`]), paths over them ([`paths`]) and bandwidth set aside on those paths
 //! ([`reservations`]); which of it the tenants' own networks lie on ([`embedding`]); which tenant's flows load which
 //! links ([`usage`]), what is left of a link as one tenant sees it and when it is told ([`labels`]); how bandwidth is
-//! shared ([`share`], [`hose`]); how links are found ([`discovery`]), by probes with a keyed tag ([`lldp`]).
+//! shared ([`share`], [`hose`]); how links are found ([`discovery`]), by probes with a keyed tag ([`lldp`]);
+//! what agents at the edge tell one another and the hypervisor ([`edge`]).
 //!
 //! Deliberately without sockets, clocks, threads and randomness: time and seeds are arguments, what is to be sent or
 //! told is returned. It knows OpenFlow no further than that ports have numbers. Start reading at [`Network`].
@@ -16,6 +17,7 @@ extern crate std;
 
 pub mod discovery;
 pub mod dpid;
+pub mod edge;
 pub mod embedding;
 pub mod error;
 pub mod hose;

@@ -1,0 +1,264 @@
+//! Datagrams that nobody else could have made, each taken once.
+//!
+//! A process draws a *life*, a number that no process before it had. To whoever sends it something that it cannot place,
+//! it answers with a hello: a *token*, and the life that it saw. A datagram is taken when it carries the token that this
+//! process gave to that peer, in the life to which the token was first used, with a number that was not seen before. So
+//!
+//! * what was recorded in an earlier life of ours carries a token that we never gave;
+//! * what was recorded in an earlier life of the peer carries a token that is used up: each new life of a peer needs the
+//!   token that was drawn after the life before had begun;
+//! * what was recorded in the present lives repeats a number.
+//!
+//! A peer that restarts is taken again after one datagram there, a hello back, and the next datagram. Nobody needs a
+//! clock that agrees with another's.
+
+use super::message::Message;
+use super::{AgentId, LONGEST_DATAGRAM};
+use crate::time::{Duration, Instant};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::hash::Hasher;
+use siphasher::sip::SipHasher24;
+use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
+
+const MAGIC: [u8; 4] = *b"WEIR";
+const VERSION: u8 = 1;
+const HEADER: usize = 48;
+const HASH: usize = 16;
+pub(super) const OVERHEAD: usize = HEADER + HASH;
+/// How often a peer is greeted at the most: garbage must not make us a source of it.
+const BETWEEN_HELLOS: Duration = Duration::from_millis(50);
+/// Datagrams may overtake each other by so many.
+const WINDOW: u64 = 64;
+
+/// The key that all agents of a fabric share.
+#[derive(Clone, Copy)]
+pub struct EdgeKey(pub [u8; 16]);
+
+impl core::fmt::Debug for EdgeKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("EdgeKey(..)")
+    }
+}
+
+/// Why a datagram was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Not one of ours, cut short, or not made with the key.
+    Garbage,
+    /// Made with the key, but from or to somebody whom nobody named.
+    Stranger,
+    /// Without a valid token; the peer is greeted.
+    Unplaced,
+    /// Taken before, or far behind what was.
+    Repeated,
+}
+
+/// A datagram that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Who made it.
+    pub from: AgentId,
+    /// What it says; never a hello.
+    pub message: Message,
+}
+
+/// One process's side of all its conversations.
+pub struct Sessions {
+    key: EdgeKey,
+    own: AgentId,
+    life: u64,
+    tokens: u64,
+    peers: BTreeMap<AgentId, Peer>,
+}
+
+struct Peer {
+    /// The life that is listened to.
+    current: Option<Current>,
+    /// The token that another life of it has to show.
+    offered: u64,
+    /// Its life that is to be greeted, and when it was last.
+    greet: Option<u64>,
+    greeted: Option<Instant>,
+    /// The token that it gave us, and which of its hellos said so.
+    token: u64,
+    hello: Option<(u64, u64)>,
+    /// Of our datagrams to it.
+    number: u64,
+}
+
+struct Current {
+    life: u64,
+    token: u64,
+    /// The highest number, and which of those just below it were seen.
+    highest: u64,
+    seen: u64,
+}
+
+struct Header {
+    kind: u8,
+    count: usize,
+    from: AgentId,
+    to: AgentId,
+    life: u64,
+    token: u64,
+    number: u64,
+}
+
+impl Sessions {
+    /// Of the agent `own` with those peers; `life` is random.
+    pub fn new(
+        key: EdgeKey,
+        own: AgentId,
+        life: u64,
+        peers: impl IntoIterator<Item = AgentId>,
+    ) -> Sessions {
+        let mut sessions = Sessions { key, own, life, tokens: 0, peers: BTreeMap::new() };
+        for peer in peers {
+            let offered = sessions.draw();
+            let (current, greet, greeted, hello) = (None, None, None, None);
+            sessions.peers.insert(
+                peer,
+                Peer { current, offered, greet, greeted, token: 0, hello, number: 0 },
+            );
+        }
+        sessions
+    }
+
+    /// A datagram to that peer; nothing when there is no such peer or it does not fit.
+    pub fn seal(&mut self, to: AgentId, message: &Message) -> Option<Vec<u8>> {
+        let token = self.peers.get(&to)?.token;
+        self.write(to, token, message)
+    }
+
+    /// What a datagram says, if it is to be taken. It is a hello's whole effect that later datagrams carry its token.
+    pub fn open(&mut self, datagram: &[u8]) -> Result<Option<Opened>, Refused> {
+        let (header, entries) = self.verify(datagram).ok_or(Refused::Garbage)?;
+        let message = Message::read(header.kind, header.count, entries).ok_or(Refused::Garbage)?;
+        if header.to != self.own {
+            return Err(Refused::Stranger);
+        }
+        let peer = self.peers.get_mut(&header.from).ok_or(Refused::Stranger)?;
+        if let Message::Hello { life } = message {
+            let is_newer = match peer.hello {
+                Some((life, number)) => life != header.life || number < header.number,
+                None => true,
+            };
+            if life != self.life || !is_newer {
+                return Err(Refused::Repeated);
+            }
+            peer.hello = Some((header.life, header.number));
+            peer.token = header.token;
+            return Ok(None);
+        }
+        match &mut peer.current {
+            Some(current) if (current.life, current.token) == (header.life, header.token) => {
+                current.take(header.number)?;
+            }
+            _ if header.token == peer.offered => {
+                let (life, token, highest) = (header.life, header.token, header.number);
+                peer.current = Some(Current { life, token, highest, seen: 1 });
+                let offered = self.draw();
+                if let Some(peer) = self.peers.get_mut(&header.from) {
+                    peer.offered = offered;
+                }
+            }
+            _ => {
+                peer.greet = Some(header.life);
+                return Err(Refused::Unplaced);
+            }
+        }
+        Ok(Some(Opened { from: header.from, message }))
+    }
+
+    /// A hello that is due, and to whom.
+    pub fn poll_hello(&mut self, now: Instant) -> Option<(AgentId, Vec<u8>)> {
+        let is_due = |peer: &Peer| {
+            // A clock that jumped back must not silence us.
+            let rests = |last: Instant| last <= now && now - last < BETWEEN_HELLOS;
+            peer.greet.is_some() && !peer.greeted.is_some_and(rests)
+        };
+        let (&to, peer) = self.peers.iter_mut().find(|(_, peer)| is_due(peer))?;
+        peer.greeted = Some(now);
+        let life = peer.greet.take()?;
+        // If it lost the token of its present life, that one serves on.
+        let known = peer.current.as_ref().filter(|current| current.life == life);
+        let token = known.map_or(peer.offered, |current| current.token);
+        Some((to, self.write(to, token, &Message::Hello { life })?))
+    }
+
+    fn write(&mut self, to: AgentId, token: u64, message: &Message) -> Option<Vec<u8>> {
+        let peer = self.peers.get_mut(&to)?;
+        peer.number += 1;
+        let mut out = Vec::with_capacity(LONGEST_DATAGRAM);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&[VERSION, message.kind()]);
+        out.extend_from_slice(&u16::try_from(message.count()).ok()?.to_be_bytes());
+        for number in [self.own.0, to.0, self.life, token, peer.number] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        message.write(&mut out);
+        out.extend_from_slice(&self.hash(&out));
+        (out.len() <= LONGEST_DATAGRAM).then_some(out)
+    }
+
+    fn verify<'a>(&self, datagram: &'a [u8]) -> Option<(Header, &'a [u8])> {
+        if datagram.len() > LONGEST_DATAGRAM {
+            return None;
+        }
+        let (signed, hash) = datagram.split_at_checked(datagram.len().checked_sub(HASH)?)?;
+        let (header, entries) = signed.split_at_checked(HEADER)?;
+        // All bytes are looked at, so that the time it takes tells nothing of how many were right.
+        let wrong = hash.iter().zip(self.hash(signed)).fold(0, |sum, (a, b)| sum | (a ^ b));
+        if wrong != 0 || header[..4] != MAGIC || header[4] != VERSION {
+            return None;
+        }
+        let word = |at: usize| Some(u64::from_be_bytes(header.get(at..at + 8)?.try_into().ok()?));
+        let header = Header {
+            kind: header[5],
+            count: usize::from(u16::from_be_bytes([header[6], header[7]])),
+            from: AgentId(word(8)?),
+            to: AgentId(word(16)?),
+            life: word(24)?,
+            token: word(32)?,
+            number: word(40)?,
+        };
+        Some((header, entries))
+    }
+
+    fn hash(&self, bytes: &[u8]) -> [u8; HASH] {
+        let mut hasher = SipHasher128::new_with_key(&self.key.0);
+        hasher.write(bytes);
+        hasher.finish128().as_bytes()
+    }
+
+    /// A number that nobody without the key can guess, and that is not 0, which stands for none.
+    fn draw(&mut self) -> u64 {
+        self.tokens += 1;
+        let mut hasher = SipHasher24::new_with_key(&self.key.0);
+        hasher.write(b"token");
+        hasher.write(&self.life.to_be_bytes());
+        hasher.write(&self.tokens.to_be_bytes());
+        hasher.finish().max(1)
+    }
+}
+
+impl Current {
+    fn take(&mut self, number: u64) -> Result<(), Refused> {
+        if number > self.highest {
+            let ahead = number - self.highest;
+            self.seen = if ahead < WINDOW { self.seen << ahead } else { 0 } | 1;
+            self.highest = number;
+            return Ok(());
+        }
+        let behind = self.highest - number;
+        if behind >= WINDOW || self.seen & (1 << behind) != 0 {
+            return Err(Refused::Repeated);
+        }
+        self.seen |= 1 << behind;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
