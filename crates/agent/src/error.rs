@@ -17,6 +17,8 @@ pub enum Error {
     Database(String),
     /// The interface or its ring failed.
     Packet(packet::Error),
+    /// Shaping an interface failed: the kernel lacks something, or somebody else shapes it.
+    Shaping(String),
     /// A system call failed.
     Io {
         /// What was attempted.
@@ -45,6 +47,7 @@ impl fmt::Display for Error {
             Error::Datagram(message) => write!(f, "not an sFlow v5 datagram: {message}"),
             Error::Database(message) => write!(f, "Open vSwitch's database: {message}"),
             Error::Packet(error) => error.fmt(f),
+            Error::Shaping(message) => f.write_str(message),
             Error::Io { action, source } => write!(f, "cannot {action}: {source}"),
         }
     }

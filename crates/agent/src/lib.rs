@@ -1,5 +1,12 @@
 #![forbid(unsafe_code)]
-//! What runs on a server for sampling: samplers, their output, and the collector that reads it.
+//! What runs on a server: shapers and meters of virtual interfaces; samplers, their output, and the collector that reads
+//! it.
+//!
+//! ```text
+//!   interface ══ Shaper, meters (netlink) ◀──▶ eyeq::Control: who may send how much to whom ◀── edge::Edge ══ UDP ══▶ agents
+//! ```
+//!
+//! * [`edge`] is the daemon: it drives [`eyeq`], which is pure, with what [`shaper`] and [`meter`] read and other agents say.
 //!
 //! ```text
 //!   interface ══ Sampler (kernel draws, only samples are copied) ──▶ DatagramBuilder ──▶ Exporter ══ UDP ══▶ Collector
@@ -18,16 +25,21 @@
 //!
 //! It deliberately does not plan (that is `sampling`) and runs no program (that is `lab`).
 //!
-//! Start reading at [`Sampler`] and [`Collector`].
+//! Start reading at [`edge::Edge`] for bandwidth, at [`Sampler`] and [`Collector`] for sampling.
 
 mod collector;
+pub mod edge;
 mod error;
 mod exporter;
+pub mod eyeq;
 mod flow;
+pub mod meter;
 pub mod mirror;
+mod netlink;
 pub mod ovsdb;
 mod sampler;
 pub mod sflow;
+pub mod shaper;
 pub mod station;
 
 pub use collector::{Collector, Limits, Row, Tenant};

@@ -1,0 +1,99 @@
+//! A rate, from a counter that is looked at now and then.
+
+use fabric::{Bandwidth, Duration, Instant};
+use std::collections::VecDeque;
+
+/// Looks are kept this long: long enough for some frames at slow rates, short against a reaction.
+pub(crate) const WINDOW: Duration = Duration::from_millis(50);
+/// However often somebody looks.
+const MOST_LOOKS: usize = 64;
+
+/// A counter's past few looks.
+#[derive(Clone, Debug, Default)]
+pub struct Meter {
+    looks: VecDeque<(Instant, u64)>,
+}
+
+impl Meter {
+    /// The counter showed so many bytes at that time.
+    ///
+    /// A clock or a counter that went back begins anew: what was before cannot be compared.
+    pub fn look(&mut self, now: Instant, bytes: u64) {
+        if self.looks.back().is_some_and(|&(last, before)| now < last || bytes < before) {
+            self.looks.clear();
+        }
+        if let Some(last) = self.looks.back_mut().filter(|(last, _)| *last == now) {
+            last.1 = bytes;
+            return;
+        }
+        self.looks.push_back((now, bytes));
+        // The oldest look that is kept is the last one outside the window.
+        let outside =
+            |look: Option<&(Instant, u64)>| look.is_some_and(|&(at, _)| now - at >= WINDOW);
+        while outside(self.looks.get(1)) || self.looks.len() > MOST_LOOKS {
+            self.looks.pop_front();
+        }
+    }
+
+    /// Over the window, or nothing before the second look.
+    pub fn rate(&self) -> Bandwidth {
+        self.between(self.looks.front())
+    }
+
+    /// Since the look before the last.
+    pub fn latest(&self) -> Bandwidth {
+        self.between(self.looks.len().checked_sub(2).and_then(|at| self.looks.get(at)))
+    }
+
+    /// What the counter showed last.
+    pub fn bytes(&self) -> Option<u64> {
+        self.looks.back().map(|(_, bytes)| *bytes)
+    }
+
+    fn between(&self, first: Option<&(Instant, u64)>) -> Bandwidth {
+        let (Some(&(start, before)), Some(&(end, after))) = (first, self.looks.back()) else {
+            return Bandwidth::ZERO;
+        };
+        let bits = u128::from(after - before) * 8 * 1_000_000_000;
+        let rate = bits.checked_div(u128::from((end - start).0)).unwrap_or(0);
+        Bandwidth::from_bits_per_second(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(looks: &[(u64, u64)], expected: u64) {
+        let mut meter = Meter::default();
+        for &(ms, bytes) in looks {
+            meter.look(Instant(0) + Duration::from_millis(ms), bytes);
+        }
+        assert_eq!(meter.rate().bits_per_second(), expected, "{looks:?}");
+    }
+
+    #[test]
+    fn rates() {
+        check(&[], 0);
+        check(&[(0, 7)], 0);
+        check(&[(0, 1_000), (10, 2_000)], 800_000);
+        // Two looks at once: the second counts.
+        check(&[(0, 0), (10, 500), (10, 1_000)], 800_000);
+        // What was before the window is forgotten.
+        check(&[(0, 0), (100, 1_000_000), (150, 1_000_000), (160, 1_000_000)], 0);
+        // Seldom looks: the window is as long as it has to be.
+        check(&[(0, 0), (1_000, 1_000)], 8_000);
+        // The interface was made anew; the clock jumped back.
+        check(&[(0, 9_000), (10, 0), (20, 1_000)], 800_000);
+        check(&[(5_000, 0), (10, 5_000), (20, 6_000)], 800_000);
+        check(&[(0, 0), (1, u64::MAX)], u64::MAX);
+    }
+
+    #[test]
+    fn many_looks_are_not_kept() {
+        let mut meter = Meter::default();
+        (0..10_000).for_each(|ns| meter.look(Instant(ns), ns));
+        assert!(meter.looks.len() <= MOST_LOOKS);
+        assert_eq!(meter.rate().bits_per_second(), 8_000_000_000);
+    }
+}

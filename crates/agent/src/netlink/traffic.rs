@@ -1,0 +1,341 @@
+//! Traffic control's messages: an HTB with its classes, their queues, the filters in front of them, and what they count.
+//!
+//! The kernel measures the time that bytes take in ticks of 64 ns (`PSCHED_SHIFT` is 6 since Linux 2.6.31, which
+//! `/proc/net/psched` tells programs); so that is the unit of `buffer` and `cbuffer` in `tc_htb_opt`.
+
+use super::message::{ASK, DUMP, Message, NEW, Received, attribute, u32_at, u64_at};
+
+/// `RTM_*` of `linux/rtnetlink.h`.
+const NEW_QDISC: u16 = 36;
+const DELETE_QDISC: u16 = 37;
+const GET_QDISC: u16 = 38;
+const NEW_CLASS: u16 = 40;
+const GET_CLASS: u16 = 42;
+const NEW_FILTER: u16 = 44;
+const NEW_STATS: u16 = 92;
+const GET_STATS: u16 = 94;
+
+/// `TCA_*`.
+const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
+const STATS2: u16 = 7;
+/// Inside `TCA_STATS2`.
+const STATS_BASIC: u16 = 1;
+const STATS_QUEUE: u16 = 3;
+/// `TCA_HTB_*`.
+const HTB_PARAMETERS: u16 = 1;
+const HTB_INIT: u16 = 2;
+const HTB_RATE64: u16 = 6;
+const HTB_CEIL64: u16 = 7;
+/// `TCA_U32_*`.
+const U32_CLASSID: u16 = 1;
+const U32_SELECTOR: u16 = 5;
+
+/// The parent of a root queueing discipline.
+pub(crate) const ROOT: u32 = 0xffff_ffff;
+
+const TICK_NS: u128 = 64;
+/// `TC_LINKLAYER_ETHERNET`: rates are exact, and no table of them has to come along.
+const ETHERNET: u8 = 1;
+/// `ETH_P_ALL`.
+const EVERY_PROTOCOL: u16 = 3;
+const PRIORITY: u32 = 1;
+
+/// What a class may send, in bits per second, and how many bytes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClassRates {
+    /// What it may send in any case.
+    pub(crate) rate: u64,
+    /// What it may send when its parent has it to lend.
+    pub(crate) ceiling: u64,
+    /// Bytes that it sends at once before another class of the same parent has its turn.
+    pub(crate) quantum: u32,
+}
+
+/// Which one, on which interface, below what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) interface: u32,
+    pub(crate) handle: u32,
+    pub(crate) parent: u32,
+}
+
+/// A queueing discipline that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Qdisc {
+    pub(crate) place: Place,
+    pub(crate) kind: String,
+    /// Of an HTB: the class of what no filter takes.
+    pub(crate) default: Option<u32>,
+}
+
+/// What a class counted since it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClassCounters {
+    pub(crate) place: Place,
+    /// Bytes that left it.
+    pub(crate) bytes: u64,
+    /// Bytes that wait in it.
+    pub(crate) backlog: u32,
+    /// Frames that its queue had no room for.
+    pub(crate) dropped: u32,
+    /// How often it had to wait because it was at its ceiling.
+    pub(crate) throttled: u32,
+}
+
+impl Place {
+    /// `struct tcmsg`.
+    fn bytes(self, info: u32) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        bytes[4..8].copy_from_slice(&self.interface.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&self.handle.to_ne_bytes());
+        bytes[12..16].copy_from_slice(&self.parent.to_ne_bytes());
+        bytes[16..].copy_from_slice(&info.to_ne_bytes());
+        bytes
+    }
+
+    fn read(body: &[u8]) -> Option<Place> {
+        Some(Place {
+            interface: u32_at(body, 4)?,
+            handle: u32_at(body, 8)?,
+            parent: u32_at(body, 12)?,
+        })
+    }
+}
+
+/// An HTB; frames that no filter takes go to the class with that minor number.
+pub(crate) fn new_htb(place: Place, default: u32) -> Message {
+    // struct tc_htb_glob: version, rate2quantum, default, debug, direct packets.
+    let init: Vec<u8> =
+        [3, 10, default, 0, 0].iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
+    Message::new(NEW_QDISC, ASK | NEW, &place.bytes(0))
+        .text(KIND, "htb")
+        .nested(OPTIONS, |options| options.attribute(HTB_INIT, &init))
+}
+
+/// A queue of so many bytes, below a class.
+pub(crate) fn new_queue(place: Place, limit: u32) -> Message {
+    Message::new(NEW_QDISC, ASK | NEW, &place.bytes(0))
+        .text(KIND, "bfifo")
+        .attribute(OPTIONS, &limit.to_ne_bytes())
+}
+
+pub(crate) fn delete_qdisc(place: Place) -> Message {
+    Message::new(DELETE_QDISC, ASK, &place.bytes(0))
+}
+
+pub(crate) fn new_class(place: Place, rates: ClassRates) -> Message {
+    class(ASK | NEW, place, rates)
+}
+
+/// Other rates for a class that is there.
+pub(crate) fn change_class(place: Place, rates: ClassRates) -> Message {
+    class(ASK, place, rates)
+}
+
+fn class(flags: u16, place: Place, rates: ClassRates) -> Message {
+    let (rate, ceiling) = (rates.rate / 8, rates.ceiling / 8);
+    // struct tc_htb_opt: two struct tc_ratespec, two buffers, quantum, level, priority.
+    let mut parameters = Vec::with_capacity(44);
+    for bytes in [rate, ceiling] {
+        // Cell log, link layer, overhead, cell alignment, smallest packet unit, rate.
+        parameters.extend_from_slice(&[0, ETHERNET, 0, 0, 0, 0, 0, 0]);
+        let short = u32::try_from(bytes).unwrap_or(u32::MAX);
+        parameters.extend_from_slice(&short.to_ne_bytes());
+    }
+    for number in [ticks(burst(rate), rate), ticks(burst(ceiling), ceiling), rates.quantum, 0, 0] {
+        parameters.extend_from_slice(&number.to_ne_bytes());
+    }
+    Message::new(NEW_CLASS, flags, &place.bytes(0)).text(KIND, "htb").nested(OPTIONS, |options| {
+        let mut options = options.attribute(HTB_PARAMETERS, &parameters);
+        for (kind, bytes) in [(HTB_RATE64, rate), (HTB_CEIL64, ceiling)] {
+            if u32::try_from(bytes).is_err() {
+                options = options.attribute(kind, &bytes.to_ne_bytes());
+            }
+        }
+        options
+    })
+}
+
+/// Two frames, or what passes in a millisecond: less starves a class at the timer's resolution, more lets bursts
+/// through that the rate forbids.
+fn burst(bytes_per_second: u64) -> u64 {
+    (bytes_per_second / 1000).max(2 * 1600)
+}
+
+/// How long those bytes take at that rate, in the kernel's ticks.
+fn ticks(bytes: u64, bytes_per_second: u64) -> u32 {
+    let ns = u128::from(bytes) * 1_000_000_000 / u128::from(bytes_per_second.max(1));
+    u32::try_from(ns / TICK_NS).unwrap_or(u32::MAX)
+}
+
+/// Sends frames to that hardware address to a class.
+///
+/// u32's offsets count from the network header, so the destination stands 14 bytes before it. A VLAN tag is outside
+/// the frame there (in the buffer's metadata), and the filter is for all protocols: tagged or not, IPv4 or not, all is
+/// taken.
+pub(crate) fn new_filter(place: Place, destination: [u8; 6], class: u32) -> Message {
+    let [a, b, c, d, e, f] = destination;
+    // struct tc_u32_sel: flags (1: an end), shift, count of keys, padding, offsets and hash, all unused; then the keys:
+    // mask, value (both as on the wire), offset, offset mask.
+    let mut selector = vec![1, 0, 2, 0];
+    selector.extend_from_slice(&[0; 12]);
+    for (mask, value, offset) in
+        [([0, 0, 0xff, 0xff], [0, 0, a, b], -16_i32), ([0xff; 4], [c, d, e, f], -12)]
+    {
+        selector.extend_from_slice(&mask);
+        selector.extend_from_slice(&value);
+        selector.extend_from_slice(&offset.to_ne_bytes());
+        selector.extend_from_slice(&[0; 4]);
+    }
+    let info = (PRIORITY << 16) | u32::from(EVERY_PROTOCOL.to_be());
+    Message::new(NEW_FILTER, ASK | NEW, &place.bytes(info)).text(KIND, "u32").nested(
+        OPTIONS,
+        |options| {
+            options.attribute(U32_CLASSID, &class.to_ne_bytes()).attribute(U32_SELECTOR, &selector)
+        },
+    )
+}
+
+/// Asks for every queueing discipline of the namespace.
+pub(crate) fn get_qdiscs(interface: u32) -> Message {
+    Message::new(GET_QDISC, DUMP, &Place { interface, handle: 0, parent: 0 }.bytes(0))
+}
+
+/// Asks for the classes of that queueing discipline.
+pub(crate) fn get_classes(interface: u32, qdisc: u32) -> Message {
+    Message::new(GET_CLASS, DUMP, &Place { interface, handle: 0, parent: qdisc }.bytes(0))
+}
+
+/// Asks what an interface counted.
+pub(crate) fn get_counters(interface: u32) -> Message {
+    // struct if_stats_msg: family and padding, interface, which statistics (IFLA_STATS_LINK_64).
+    let mut body = [0; 12];
+    body[4..8].copy_from_slice(&interface.to_ne_bytes());
+    body[8..].copy_from_slice(&1_u32.to_ne_bytes());
+    Message::new(GET_STATS, ASK, &body)
+}
+
+pub(crate) fn read_qdisc(message: Received<'_>) -> Option<Qdisc> {
+    if message.kind != NEW_QDISC {
+        return None;
+    }
+    let attributes = message.body.get(20..)?;
+    let kind = attribute(attributes, KIND)?;
+    let kind = String::from_utf8_lossy(kind.strip_suffix(&[0]).unwrap_or(kind)).into_owned();
+    let init = attribute(attributes, OPTIONS).and_then(|options| attribute(options, HTB_INIT));
+    let default = init.filter(|_| kind == "htb").and_then(|init| u32_at(init, 8));
+    Some(Qdisc { place: Place::read(message.body)?, kind, default })
+}
+
+pub(crate) fn read_class(message: Received<'_>) -> Option<ClassCounters> {
+    if message.kind != NEW_CLASS {
+        return None;
+    }
+    let statistics = attribute(message.body.get(20..)?, STATS2)?;
+    let queue = attribute(statistics, STATS_QUEUE)?;
+    Some(ClassCounters {
+        place: Place::read(message.body)?,
+        bytes: u64_at(attribute(statistics, STATS_BASIC)?, 0)?,
+        backlog: u32_at(queue, 4)?,
+        dropped: u32_at(queue, 8)?,
+        throttled: u32_at(queue, 16)?,
+    })
+}
+
+/// Bytes that the interface received, and that it sent.
+pub(crate) fn read_counters(message: Received<'_>) -> Option<(u64, u64)> {
+    if message.kind != NEW_STATS {
+        return None;
+    }
+    // struct rtnl_link_stats64: packets received, sent, bytes received, sent, ...
+    let counters = attribute(message.body.get(12..)?, 1)?;
+    Some((u64_at(counters, 16)?, u64_at(counters, 24)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::messages;
+    use super::*;
+
+    #[track_caller]
+    fn check(message: Message, expected: &str) {
+        let hex: String = message.finish(7).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, expected.split_whitespace().collect::<String>());
+    }
+
+    /// Laid out apart from this code, in Python, from the structures of `linux/pkt_sched.h`; that the kernel takes them
+    /// for what `tc` would have said is for `root_a_shaper_is_what_tc_would_make`. Little-endian, as the machines are.
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn messages_byte_by_byte() {
+        let place = |handle, parent| Place { interface: 3, handle, parent };
+        check(
+            new_htb(place(0x5745_0000, ROOT), 2),
+            "48000000 2400 0506 07000000 00000000 00000000 03000000 00004557 ffffffff 00000000
+             0800 0100 68746200 1c00 0200 1800 0200 03000000 0a000000 02000000 00000000 00000000",
+        );
+        check(
+            new_class(
+                place(0x5745_0010, 0x5745_0001),
+                ClassRates { rate: 2_000_000, ceiling: 8_000_000, quantum: 1514 },
+            ),
+            "60000000 2800 0506 07000000 00000000 00000000 03000000 10004557 01004557 00000000
+             0800 0100 68746200 3400 0200 3000 0100
+             00 01 0000 0000 0000 90d00300 00 01 0000 0000 0000 40420f00
+             400d0300 50c30000 ea050000 00000000 00000000",
+        );
+        check(
+            new_filter(place(0, 0x5745_0000), [0, 0, 0, 0, 0, 7], 0x5745_0010),
+            "6c000000 2c00 0506 07000000 00000000 00000000 03000000 00000000 00004557 00030100
+             0800 0100 75333200 4000 0200 0800 0100 10004557 3400 0500
+             01 00 02 00 0000 0000 0000 0000 00000000
+             0000ffff 00000000 f0ffffff 00000000 ffffffff 00000007 f4ffffff 00000000",
+        );
+    }
+
+    #[test]
+    fn rates_beyond_32_bits_come_along() {
+        let place = Place { interface: 1, handle: 1, parent: 0 };
+        let rates = |bits| ClassRates { rate: 8_000, ceiling: bits, quantum: 1514 };
+        for (bits, expected) in [(34_000_000_000, None), (40_000_000_000, Some(5_000_000_000))] {
+            let bytes = new_class(place, rates(bits)).finish(1);
+            let message = messages(&bytes).next().unwrap();
+            let options = attribute(&message.body[20..], OPTIONS).unwrap();
+            assert_eq!(attribute(options, HTB_CEIL64).and_then(|it| u64_at(it, 0)), expected);
+            assert_eq!(attribute(options, HTB_RATE64), None);
+        }
+    }
+
+    /// Against tc: microseconds times 15.625, the factor that `/proc/net/psched` gives.
+    #[test]
+    fn times_are_in_the_kernels_ticks() {
+        for (bytes, rate, expected) in [
+            (3_200, 250_000, 200_000),
+            (3_200, 1_000_000, 50_000),
+            (125_000, 125_000_000, 15_625),
+            (3_200, 1_000, 50_000_000),
+            (3_200, 0, u32::MAX),
+        ] {
+            assert_eq!(ticks(bytes, rate), expected, "{bytes} bytes at {rate}");
+        }
+        assert_eq!((burst(1_000), burst(125_000_000)), (3_200, 125_000));
+    }
+
+    #[test]
+    fn what_the_kernel_says_may_be_cut_short() {
+        let bytes = new_htb(Place { interface: 3, handle: 7 << 16, parent: ROOT }, 5).finish(1);
+        let whole = messages(&bytes).next().unwrap();
+        let qdisc = read_qdisc(whole).unwrap();
+        assert_eq!(
+            (qdisc.kind.as_str(), qdisc.default, qdisc.place.interface),
+            ("htb", Some(5), 3)
+        );
+        for end in 0..whole.body.len() {
+            let cut = Received { body: &whole.body[..end], ..whole };
+            assert!(read_qdisc(cut).is_none_or(|it| it.default.is_none() || it == qdisc));
+            assert_eq!(read_class(Received { kind: NEW_CLASS, ..cut }), None);
+            assert_eq!(read_counters(Received { kind: NEW_STATS, ..cut }), None);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Agents at work on a real switch: what TCP and UDP get of a receiver that both want. They need root and Open vSwitch.
+//!
+//! Shares are measured over seconds and compared generously; how soon they are reached is what
+//! `cargo run -p weir-agent --example burst` prints.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests, too.
+
+mod common;
+
+use agent::edge::{Edge, Settings};
+use common::{Network, rates, with_agents};
+use fabric::edge::{AgentId, EdgeKey, Message, Sessions};
+use fabric::{Bandwidth, Instant};
+use lab::Requirements;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Of 1,514 bytes of a full frame so many are TCP's payload; with UDP's 1,400 bytes it is nearly the same.
+const PAYLOAD: f64 = 1448.0 / 1514.0;
+
+#[track_caller]
+fn expect_near(found: f64, expected: f64, tolerance: f64) {
+    assert!((found - expected).abs() <= expected * tolerance, "{found:.2}, not {expected:.2}");
+}
+
+#[test]
+fn ovs_a_burst_leaves_the_neighbours_tcp_its_guarantee() {
+    if lab::testing::skip("ovs_a_burst_leaves_the_neighbours_tcp_its_guarantee", Requirements::ALL)
+    {
+        return;
+    }
+    let network = Network::single("burst", 3, "20Mbit");
+    let settings = network.settings(&[("h1", "20Mbit"), ("h2", "20Mbit"), ("h3", "20Mbit")]);
+    let tcp = network.tcp("h1", "h3", 5001);
+    let (alone, beside) = with_agents(&[settings], || {
+        std::thread::sleep(Duration::from_secs(1));
+        let alone = rates(&[&tcp], Duration::from_secs(2))[0];
+        let udp = network.udp("h2", "h3", 5002, 100_000_000);
+        std::thread::sleep(Duration::from_millis(500));
+        (alone, rates(&[&tcp, &udp], Duration::from_secs(4)))
+    });
+    // Nobody else wants it: TCP has the whole link. Then UDP wants ten times its share, and gets half.
+    expect_near(alone, 20.0 * PAYLOAD, 0.15);
+    expect_near(beside[0], 10.0 * PAYLOAD, 0.15);
+    expect_near(beside[1], 10.0 * PAYLOAD, 0.15);
+    // The agent is gone, and with it every shaper: UDP takes what it wants.
+    let udp = network.udp("h2", "h3", 5003, 100_000_000);
+    std::thread::sleep(Duration::from_secs(1));
+    let without = rates(&[&tcp], Duration::from_secs(2))[0];
+    assert!(without < 5.0 * PAYLOAD, "there would be nothing to show: {without}");
+    drop(udp);
+}
+
+/// Two agents that hear each other by UDP, and somebody in the hypervisor's place who is told the rates.
+#[test]
+fn ovs_agents_of_two_servers_share_a_receiver() {
+    if lab::testing::skip("ovs_agents_of_two_servers_share_a_receiver", Requirements::ALL) {
+        return;
+    }
+    const KEY: EdgeKey = EdgeKey([3; 16]);
+    let network = Network::single("two", 3, "20Mbit");
+    let sockets = [0; 2].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let hypervisor = UdpSocket::bind("127.0.0.1:0").unwrap();
+    hypervisor.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let vnics = vec![
+        network.site("h1", "15Mbit", "one"),
+        network.site("h2", "5Mbit", "two"),
+        network.site("h3", "10Mbit", "one"),
+    ];
+    let settings = |own: &str, listen: usize| Settings {
+        own: own.to_owned(),
+        vnics: vnics.clone(),
+        listen: Some(sockets[listen]),
+        peers: vec![(["two", "one"][listen].to_owned(), sockets[1 - listen])],
+        hypervisor: Some(("weir".to_owned(), hypervisor.local_addr().unwrap())),
+        key: Some(KEY),
+    };
+    let both = [settings("one", 0), settings("two", 1)];
+    let mut sessions = Sessions::new(KEY, AgentId::of("weir"), 7, ["one", "two"].map(AgentId::of));
+    let (shares, told) = with_agents(&both, || {
+        let first = network.udp("h1", "h3", 5001, 100_000_000);
+        let second = network.udp("h2", "h3", 5002, 50_000_000);
+        std::thread::sleep(Duration::from_secs(1));
+        let shares = rates(&[&first, &second], Duration::from_secs(3));
+        let mut told = Vec::new();
+        for number in 0..200_u64 {
+            let mut buffer = [0; 2048];
+            let Ok((length, _)) = hypervisor.recv_from(&mut buffer) else { continue };
+            if let Ok(Some(opened)) = sessions.open(&buffer[..length])
+                && let Message::Rates(rates) = opened.message
+            {
+                told.extend(rates);
+            }
+            while let Some((to, hello)) = sessions.poll_hello(Instant(number * 1_000_000_000)) {
+                let to = usize::from(to == AgentId::of("two"));
+                hypervisor.send_to(&hello, sockets[to]).unwrap();
+            }
+            if told.len() > 20 {
+                break;
+            }
+        }
+        (shares, told)
+    });
+    expect_near(shares[0], 7.5 * PAYLOAD, 0.15);
+    expect_near(shares[1], 2.5 * PAYLOAD, 0.15);
+    let receiver = vnics[2].mac;
+    let received: Vec<Bandwidth> =
+        told.iter().filter(|rates| rates.vnic == receiver).map(|rates| rates.received).collect();
+    assert!(!received.is_empty(), "{told:?}");
+    // The last: the first may be from before the burst.
+    expect_near(received.last().unwrap().bits_per_second() as f64, 10e6, 0.2);
+    assert!(told.iter().any(|rates| rates.vnic == vnics[1].mac), "of both agents");
+}
+
+#[test]
+fn ovs_settings_that_cannot_be_meant_change_nothing() {
+    if lab::testing::skip("ovs_settings_that_cannot_be_meant_change_nothing", Requirements::ALL) {
+        return;
+    }
+    let network = Network::single("wrong", 2, "20Mbit");
+    let good = network.settings(&[("h1", "20Mbit"), ("h2", "20Mbit")]);
+    let before = network.run("h1", "tc qdisc show");
+    type Change = dyn Fn(&mut Settings);
+    let cases: [(&str, &Change); 7] = [
+        ("no agent \"other\"", &|it| it.vnics[1].agent = "other".to_owned()),
+        ("have the same address", &|it| it.vnics[1].mac = it.vnics[0].mac),
+        ("two VNICs \"h1\"", &|it| it.vnics[1].name = "h1".to_owned()),
+        ("is another VNIC's", &|it| it.vnics[1].namespace = it.vnics[0].namespace.clone()),
+        ("no VNIC is served", &|it| it.vnics.clear()),
+        ("need an address to listen on", &|it| {
+            it.hypervisor = Some(("x".to_owned(), ([127, 0, 0, 1], 9).into()))
+        }),
+        // The first is shaped by then, and has to be given back.
+        ("VNIC h2", &|it| it.vnics[1].interface = "eth9".to_owned()),
+    ];
+    for (expected, change) in cases {
+        let mut settings = good.clone();
+        change(&mut settings);
+        let error = Edge::open(&settings).err().unwrap().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+        assert_eq!(network.run("h1", "tc qdisc show"), before);
+    }
+}
+
+/// Somebody removes the shaper; the agent tells it, and puts it back.
+#[test]
+fn ovs_a_shaper_that_somebody_removes_comes_back() {
+    if lab::testing::skip("ovs_a_shaper_that_somebody_removes_comes_back", Requirements::ALL) {
+        return;
+    }
+    let network = Network::single("gone", 2, "20Mbit");
+    let settings = network.settings(&[("h1", "5Mbit"), ("h2", "20Mbit")]);
+    let mut edge = Edge::open(&settings).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut events = Vec::new();
+    let mut steps = 0;
+    edge.run(&stop, |edge| {
+        steps += 1;
+        if steps == 10 {
+            network.run("h1", "tc qdisc del dev eth0 parent 1:1");
+        }
+        events.extend(edge.take_events());
+        stop.store(events.len() >= 2 || steps > 4_000, Ordering::SeqCst);
+        Ok::<(), agent::Error>(())
+    })
+    .unwrap();
+    assert!(events[0].starts_with("VNIC h1: somebody removed the shaper of eth0"), "{events:?}");
+    assert_eq!(events[1], "h1 is shaped again");
+    assert!(network.run("h1", "tc qdisc show dev eth0").contains("5745:"));
+    edge.close().unwrap();
+    assert!(!network.run("h1", "tc qdisc show dev eth0").contains("5745:"));
+}
