@@ -1,5 +1,6 @@
 //! The subcommands.
 
+mod agent;
 mod bench;
 mod check;
 mod ctl;
@@ -28,6 +29,7 @@ pub enum Command {
     Evaluate(evaluate::Evaluate),
     Fabric(fabric::Fabric),
     Lab(lab::LabCommand),
+    Agent(agent::Agent),
     Sampling(sampling::Sampling),
     Report(report::Report),
     Reproduce(reproduce::Reproduce),
@@ -45,6 +47,7 @@ impl Command {
             Command::Evaluate(evaluate) => evaluate.run(),
             Command::Fabric(fabric) => fabric.run(),
             Command::Lab(lab) => lab.run(),
+            Command::Agent(agent) => agent.run(),
             Command::Sampling(sampling) => sampling.run(),
             Command::Report(report) => report.run(),
             Command::Reproduce(reproduce) => reproduce.run(),

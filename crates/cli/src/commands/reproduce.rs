@@ -5,6 +5,7 @@ mod basta2017;
 mod elbouanani2019;
 mod oflops2012;
 mod riggio2013;
+mod riggio2013_edge;
 mod switches;
 
 use crate::exit::Exit;
@@ -20,6 +21,7 @@ Example:
   weir reproduce elbouanani2019 --quick --out results/
   weir reproduce oflops2012 --quick --out results/
   weir reproduce riggio2013 --quick --out results/
+  weir reproduce riggio2013-edge
 
 See docs/reproduce/.")]
 pub struct Reproduce {
@@ -33,6 +35,8 @@ enum Paper {
     Elbouanani2019(elbouanani2019::Elbouanani2019),
     Oflops2012(Box<oflops2012::Oflops2012>),
     Riggio2013(riggio2013::Riggio2013),
+    #[command(name = "riggio2013-edge")]
+    Riggio2013Edge(riggio2013_edge::Riggio2013Edge),
 }
 
 impl Reproduce {
@@ -42,6 +46,7 @@ impl Reproduce {
             Paper::Elbouanani2019(paper) => paper.run(),
             Paper::Oflops2012(paper) => paper.run(),
             Paper::Riggio2013(paper) => paper.run(),
+            Paper::Riggio2013Edge(paper) => paper.run(),
         }
     }
 }

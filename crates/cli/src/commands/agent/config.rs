@@ -1,0 +1,318 @@
+//! What an agent has to know: from the file that all agents share, or from a lab.
+//!
+//! ```toml
+//! key = "edge.key"                  # 32 hexadecimal digits, beside this file; not needed by an agent alone
+//!
+//! [[agents]]
+//! name = "server1"
+//! address = "192.0.2.1:6640"        # where it hears the others; not needed by an agent alone
+//!
+//! [hypervisor]                      # who is told the rates; may be left out
+//! name = "weir"
+//! address = "192.0.2.9:6641"
+//!
+//! [[vnics]]
+//! name = "A"
+//! mac = "00:00:00:00:00:01"
+//! bandwidth = "8Mbit"
+//! tenant = "red"                    # VNICs of one tenant send to each other
+//! agent = "server1"                 # who serves it; not needed if there is one
+//! namespace = "weir-iso.A"          # on that server; may be left out
+//! interface = "eth0"                # default eth0
+//! ```
+
+use agent::edge::{Settings, Site};
+use anyhow::{Context, bail, ensure};
+use fabric::edge::EdgeKey;
+use fabric::{Bandwidth, MacAddress};
+use lab::{Lab, Rate, StateDirectory};
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::Path;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    key: Option<String>,
+    #[serde(default)]
+    agents: Vec<AgentTable>,
+    hypervisor: Option<AgentTable>,
+    #[serde(default)]
+    vnics: Vec<VnicTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentTable {
+    name: String,
+    address: Option<SocketAddr>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VnicTable {
+    name: String,
+    mac: lab::MacAddress,
+    bandwidth: Rate,
+    #[serde(default = "one_tenant")]
+    tenant: String,
+    agent: Option<String>,
+    namespace: Option<String>,
+    #[serde(default = "first_interface")]
+    interface: String,
+}
+
+fn one_tenant() -> String {
+    "all".to_owned()
+}
+
+fn first_interface() -> String {
+    "eth0".to_owned()
+}
+
+/// `HOST=RATE[@TENANT]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostRate {
+    host: String,
+    rate: Rate,
+    tenant: String,
+}
+
+pub fn host_rate(text: &str) -> Result<HostRate, String> {
+    let (host, rest) = text.split_once('=').ok_or("write it as HOST=RATE, such as A=8Mbit@red")?;
+    let (rate, tenant) = rest.split_once('@').unwrap_or((rest, "all"));
+    if host.is_empty() || tenant.is_empty() {
+        return Err("write it as HOST=RATE@TENANT, such as A=8Mbit@red".to_owned());
+    }
+    let rate = rate.parse().map_err(|error: lab::Error| error.to_string())?;
+    Ok(HostRate { host: host.to_owned(), rate, tenant: tenant.to_owned() })
+}
+
+/// One agent's settings from the shared file; errors are about the file.
+pub fn read(file: &Path, own: Option<&str>) -> anyhow::Result<Settings> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    let parsed: File = toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        anyhow::anyhow!("{shown}:{line}: {}", error.message())
+    })?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let key = parsed.key.as_ref().map(|name| read_key(&folder.join(name))).transpose()?;
+    let settings = settle(parsed, key, own);
+    settings.with_context(|| shown.to_string())
+}
+
+fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result<Settings> {
+    let names: Vec<&str> = file.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let own = match (own, names.as_slice()) {
+        (Some(own), names) if names.contains(&own) => own,
+        (Some(own), []) => own,
+        (Some(own), names) => bail!("there is no agent {own:?} (there are {})", names.join(", ")),
+        (None, [only]) => only,
+        (None, []) => "agent",
+        (None, names) => bail!("say with --name which agent this is: {}", names.join(", ")),
+    };
+    let mut vnics = Vec::new();
+    for vnic in file.vnics {
+        let agent = match vnic.agent {
+            Some(agent) => agent,
+            None if names.len() < 2 => own.to_owned(),
+            None => bail!("VNIC {}: say which agent serves it", vnic.name),
+        };
+        vnics.push(Site {
+            mac: mac(vnic.mac).with_context(|| format!("VNIC {}", vnic.name))?,
+            name: vnic.name,
+            bandwidth: Bandwidth::from_bits_per_second(vnic.bandwidth.bits_per_second()),
+            tenant: vnic.tenant,
+            agent,
+            namespace: vnic.namespace,
+            interface: vnic.interface,
+        });
+    }
+    let mut peers = Vec::new();
+    let mut listen = None;
+    for agent in &file.agents {
+        match agent.address {
+            Some(address) if agent.name == own => listen = Some(address),
+            Some(address) => peers.push((agent.name.clone(), address)),
+            None => ensure!(names.len() == 1, "agent {}: it has no address", agent.name),
+        }
+    }
+    let hypervisor = match file.hypervisor {
+        Some(AgentTable { name, address: Some(address) }) => Some((name, address)),
+        Some(AgentTable { name, address: None }) => bail!("hypervisor {name}: it has no address"),
+        None => None,
+    };
+    Ok(Settings { own: own.to_owned(), vnics, listen, peers, hypervisor, key })
+}
+
+/// 32 hexadecimal digits, readable by their owner alone.
+fn read_key(file: &Path) -> anyhow::Result<EdgeKey> {
+    use std::os::unix::fs::PermissionsExt;
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    let mode = std::fs::metadata(file).map(|found| found.permissions().mode()).unwrap_or(0);
+    ensure!(mode & 0o077 == 0, "{shown}: others may read this key; chmod 600 it");
+    let digits = text.trim();
+    let wrong = || anyhow::anyhow!("{shown}: a key is 32 hexadecimal digits: openssl rand -hex 16");
+    ensure!(digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()), wrong());
+    let key = u128::from_str_radix(digits, 16).map_err(|_| wrong())?;
+    Ok(EdgeKey(key.to_be_bytes()))
+}
+
+/// One agent for all hosts of a lab.
+pub fn of_lab(name: &str, state: Option<&Path>, rates: &[HostRate]) -> anyhow::Result<Settings> {
+    let state = state.map_or_else(StateDirectory::default, StateDirectory::at);
+    let lab = Lab::open(name, &state)?;
+    let mut wanted = rates.to_vec();
+    if wanted.is_empty() {
+        for host in lab.topology().hosts() {
+            let is_its = |link: &&lab::Link| link.ends.iter().any(|end| end.node == host.name);
+            let link = lab.topology().links().iter().find(is_its);
+            let Some(rate) = link.and_then(|link| link.rate) else {
+                return Err(agent::Error::Option(format!(
+                    "the link of host {} has no rate; say --vnic {}=RATE",
+                    host.name, host.name
+                ))
+                .into());
+            };
+            wanted.push(HostRate { host: host.name.clone(), rate, tenant: one_tenant() });
+        }
+    }
+    let mut vnics = Vec::new();
+    for HostRate { host, rate, tenant } in wanted {
+        // Its own complaint says which hosts there are.
+        let namespace = lab.namespace(&host)?;
+        let Some(found) = lab.topology().host(&host) else {
+            return Err(agent::Error::Option(format!("{host} is a switch, not a host")).into());
+        };
+        vnics.push(Site {
+            name: host,
+            mac: mac(found.mac)?,
+            bandwidth: Bandwidth::from_bits_per_second(rate.bits_per_second()),
+            tenant,
+            agent: "agent".to_owned(),
+            namespace: Some(namespace),
+            interface: first_interface(),
+        });
+    }
+    let own = "agent".to_owned();
+    Ok(Settings { own, vnics, listen: None, peers: Vec::new(), hypervisor: None, key: None })
+}
+
+fn mac(mac: lab::MacAddress) -> anyhow::Result<MacAddress> {
+    MacAddress::new(mac.0).map_err(|_| anyhow::anyhow!("{mac} is not a host's address"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "
+[[agents]]
+name = 'one'
+address = '192.0.2.1:6640'
+[[agents]]
+name = 'two'
+address = '192.0.2.2:6640'
+[hypervisor]
+name = 'weir'
+address = '192.0.2.9:6641'
+[[vnics]]
+name = 'A'
+mac = '00:00:00:00:00:01'
+bandwidth = '8Mbit'
+agent = 'two'
+";
+
+    fn settings(text: &str, own: Option<&str>) -> anyhow::Result<Settings> {
+        let folder = std::env::temp_dir().join(format!("weir-agent-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let file = folder.join(format!("{:p}.toml", text));
+        std::fs::write(&file, text)?;
+        let settings = read(&file, own);
+        std::fs::remove_dir_all(&folder)?;
+        settings
+    }
+
+    #[test]
+    fn the_shared_file_says_what_each_needs() {
+        let _alone = ALONE.lock();
+        let two = settings(TWO, Some("two")).unwrap();
+        assert_eq!(two.listen, "192.0.2.2:6640".parse().ok());
+        assert_eq!(two.peers, [("one".to_owned(), "192.0.2.1:6640".parse().unwrap())]);
+        assert_eq!(two.hypervisor.map(|(name, _)| name).as_deref(), Some("weir"));
+        assert_eq!(
+            (two.vnics[0].tenant.as_str(), two.vnics[0].interface.as_str()),
+            ("all", "eth0")
+        );
+        let alone = "[[vnics]]\nname='A'\nmac='00:00:00:00:00:01'\nbandwidth='8Mbit'\n";
+        assert_eq!(settings(alone, None).unwrap().vnics[0].agent, "agent");
+    }
+
+    /// The tests share a folder's name.
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let _alone = ALONE.lock();
+        let without = TWO.replace("agent = 'two'", "");
+        let cases: [(&str, Option<&str>, &str); 9] = [
+            (TWO, None, "say with --name which agent this is: one, two"),
+            (TWO, Some("three"), "there is no agent \"three\""),
+            (&without, Some("one"), "VNIC A: say which agent serves it"),
+            ("\n[[vnics]]\nnam = 'A'", None, ":3: unknown field `nam`, expected one of `name`"),
+            (
+                "[[vnics]]\nname='A'\nmac='00:00'\nbandwidth='1Mbit'",
+                None,
+                ":3: \"00:00\" is not a hardware address",
+            ),
+            (
+                "[[vnics]]\nname='A'\nmac='01:00:00:00:00:00'\nbandwidth='1Mbit'",
+                None,
+                "not a host's address",
+            ),
+            ("[[vnics]]\nname='A'\nmac='00:00:00:00:00:01'\nbandwidth='1Parsec'", None, ":4: "),
+            ("key = 'missing.key'", None, "cannot read"),
+            ("[hypervisor]\nname='weir'", None, "it has no address"),
+        ];
+        for (text, own, expected) in cases {
+            let error = format!("{:#}", settings(text, own).unwrap_err());
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn host_rates() {
+        let good = host_rate("A=8Mbit@red").unwrap();
+        assert_eq!((good.host.as_str(), good.tenant.as_str()), ("A", "red"));
+        assert_eq!(host_rate("A=8Mbit").unwrap().tenant, "all");
+        for wrong in ["A", "=8Mbit", "A=", "A=8", "A=8Mbit@", "A=-1Mbit"] {
+            assert!(host_rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn keys() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = std::env::temp_dir().join(format!("weir-agent-key-{}", std::process::id()));
+        let check = |text: &str, mode: u32| {
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            read_key(&file).map(|key| key.0).map_err(|error| error.to_string())
+        };
+        let mut expected = [0; 16];
+        expected[15] = 0xab;
+        assert_eq!(check("000000000000000000000000000000AB\n", 0o600), Ok(expected));
+        assert!(
+            check("000000000000000000000000000000AB\n", 0o644).unwrap_err().contains("chmod 600")
+        );
+        for wrong in
+            ["", "ab", "+00000000000000000000000000000ab", "zz000000000000000000000000000000"]
+        {
+            assert!(check(wrong, 0o600).unwrap_err().contains("32 hexadecimal digits"), "{wrong}");
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+}

@@ -1,0 +1,208 @@
+//! `weir agent` as somebody runs it: on a real lab, with Ctrl-C, killed, twice, and with what cannot be meant.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use lab::{Lab, LabGuard, Options, Requirements, StateDirectory, Topology};
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const RATED: Requirements = Requirements { switches: false, rates: true };
+
+/// Two hosts on a wire of 20 Mbit/s.
+struct Network {
+    lab: LabGuard,
+    state: PathBuf,
+}
+
+impl Network {
+    fn new(name: &str) -> Network {
+        let name = format!("g{}-{name}", std::process::id());
+        let state = std::env::temp_dir().join(format!("weir-{name}"));
+        let mut topology = Topology::builder();
+        let rate = "20Mbit".parse().ok();
+        let hosts = topology.host("h1").and_then(|it| it.host("h2"));
+        hosts.and_then(|it| it.link("h1", "h2", rate)).expect("a topology");
+        let options = Options {
+            name: Some(name),
+            state: StateDirectory::at(&state),
+            ephemeral: true,
+            ..Options::default()
+        };
+        let topology = topology.build().expect("a topology");
+        Network { lab: LabGuard::new(Lab::up(&topology, &options).expect("a lab")), state }
+    }
+
+    fn agent(&self, more: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(["agent", "--lab", self.lab.name(), "--state"]).arg(&self.state).args(more);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts it, and waits until it shapes; what it says from then on.
+    fn start(&self, more: &[&str]) -> (Child, impl BufRead + use<>) {
+        let mut child = self.agent(more).spawn().expect("start weir");
+        let mut stderr = BufReader::new(child.stderr.take().expect("stderr"));
+        let mut line = String::new();
+        stderr.read_line(&mut line).expect("what it says");
+        assert_eq!(line, "2 VNICs shaped\n");
+        (child, stderr)
+    }
+
+    fn queueing(&self) -> String {
+        let output = self.lab.exec("h1", &["sh", "-c", "tc qdisc show; tc class show dev eth0"]);
+        String::from_utf8(output.expect("run tc").stdout).expect("UTF-8")
+    }
+
+    /// UDP from h1 to h2, as fast as it goes, until it is dropped.
+    fn send(&self) -> Sender {
+        let namespace = self.lab.namespace("h1").expect("a host");
+        let bind = || UdpSocket::bind("0.0.0.0:0");
+        let socket = packet::in_namespace(&namespace, bind).expect("enter").expect("bind");
+        socket.set_write_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let send = move || {
+            while !stopped.load(Ordering::SeqCst) {
+                // Nobody listens there, and is told to say so.
+                let _ = socket.send_to(&[0; 1400], "10.0.0.2:9");
+            }
+        };
+        Sender { stop, thread: Some(std::thread::spawn(send)) }
+    }
+
+    /// Until somebody else has changed what is there.
+    fn wait_for(&self, wanted: impl Fn(&str) -> bool) {
+        let start = Instant::now();
+        while !wanted(&self.queueing()) {
+            assert!(start.elapsed() < Duration::from_secs(20), "{}", self.queueing());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+struct Sender {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let status = Command::new("kill").args([name, &pid]).status().expect("run kill");
+    assert!(status.success());
+}
+
+#[test]
+fn root_every_end_gives_back_what_was_there() {
+    if lab::testing::skip("root_every_end_gives_back_what_was_there", RATED) {
+        return;
+    }
+    let network = Network::new("end");
+    let before = network.queueing();
+    for end in ["-INT", "-TERM"] {
+        let (mut child, mut stderr) = network.start(&[]);
+        assert!(network.queueing().contains("htb 5745: dev eth0 parent 1:1"));
+        signal(&child, end);
+        assert_eq!(child.wait().expect("its status").code(), Some(0));
+        let mut said = String::new();
+        stderr.read_to_string(&mut said).expect("what it says");
+        assert!(said.starts_with("interfaces are as they were; "), "{said}");
+        assert_eq!(network.queueing(), before);
+    }
+    let output = network.agent(&["--seconds", "0.5", "--every", "0.2", "--json"]).output();
+    let output = output.expect("run weir");
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(!lines.is_empty());
+    assert_eq!(lines[0]["vnics"][0]["vnic"], "h1");
+    assert_eq!(lines[0]["vnics"][0]["destinations"][0]["most"], 20_000_000);
+    assert_eq!(network.queueing(), before);
+}
+
+#[test]
+fn root_what_a_killed_agent_throttled_is_let_go_and_cleaned_up() {
+    if lab::testing::skip("root_what_a_killed_agent_throttled_is_let_go_and_cleaned_up", RATED) {
+        return;
+    }
+    let network = Network::new("kill");
+    let before = network.queueing();
+    let (mut child, mut stderr) = network.start(&["--vnic", "h1=8Mbit", "--vnic", "h2=2Mbit"]);
+    // h2 takes 2 of the 8 that h1 sends.
+    let throttled = |text: &str| {
+        text.lines().any(|line| line.contains("htb 5745:10 ") && !line.contains("ceil 8Mbit"))
+    };
+    let sender = network.send();
+    network.wait_for(throttled);
+    let twice = network.agent(&[]).output().expect("run weir");
+    assert_eq!(twice.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&twice.stderr).into_owned();
+    assert!(said.contains("VNIC h1: another weir agent shapes eth0"), "{said}");
+
+    signal(&child, "-KILL");
+    assert_eq!(child.wait().expect("its status").code(), None);
+    network.wait_for(|text| text.contains("htb 5745:10 ") && !throttled(text));
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).expect("what its guard says");
+    assert!(
+        said.contains("the agent was killed; 2 of 2 VNICs have their whole bandwidth"),
+        "{said}"
+    );
+    drop(sender);
+
+    let (mut child, _stderr) = network.start(&[]);
+    assert!(network.queueing().contains("rate 20Mbit ceil 20Mbit"), "{}", network.queueing());
+    signal(&child, "-INT");
+    assert!(child.wait().expect("its status").success());
+    assert_eq!(network.queueing(), before);
+}
+
+#[test]
+fn what_cannot_be_meant_is_said() {
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&[], 2, "neither a CONFIG nor a --lab"),
+        (&["/nowhere/edge.toml"], 2, "cannot read /nowhere/edge.toml"),
+        (&["--lab", "no-such-lab-at-all", "--state", "/tmp/weir-no-such"], 2, "no-such-lab-at-all"),
+        (&["--lab", "x", "--vnic", "A"], 2, "write it as HOST=RATE"),
+        (&["--lab", "x", "--vnic", "A=9Parsec"], 2, "9Parsec"),
+        (&["--vnic", "A=1Mbit"], 2, "--lab"),
+        (&["edge.toml", "--lab", "x"], 2, "cannot be used with"),
+        (&["--lab", "x", "--every", "0"], 2, "not a number of seconds"),
+    ];
+    for (arguments, expected, says) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        let output = command.arg("agent").args(arguments).stdin(Stdio::null()).output();
+        let output = output.expect("run weir");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(says), "{arguments:?}: {said}");
+        assert_eq!(output.status.code(), Some(expected), "{arguments:?}: {said}");
+    }
+}
+
+/// The guard has no more to do than it is told, and is not confused by what is no plan.
+#[test]
+fn a_guard_of_nothing_ends() {
+    for (input, expected) in [("", 0), ("done\n", 0), ("[]\n", 0), ("garbage\n", 3)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(["agent", "--guard"]).stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("start weir");
+        std::io::Write::write_all(&mut child.stdin.take().expect("stdin"), input.as_bytes())
+            .expect("it listens");
+        assert_eq!(child.wait().expect("its status").code(), Some(expected), "{input:?}");
+    }
+}
