@@ -16,6 +16,7 @@ mod labels;
 mod mininet;
 mod networks;
 mod operations;
+mod own_networks;
 mod reconnect;
 mod reload;
 mod restart;

@@ -14,6 +14,7 @@
 //! | `GET /api/v1/networks` | the tenants' own networks, and where they lie |
 //! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one of them |
 //! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
+//! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //!
 //! Without passwords, hence bound to the loopback by default. Numbers are at most a quarter of a
 //! second old. Everything runs on the one control thread; nothing here is on the forwarding path.
@@ -36,6 +37,7 @@ use axum::response::sse::KeepAlive;
 use axum::response::{IntoResponse, Json, Response, Sse};
 use axum::routing::get;
 use serde_json::json;
+use utoipa::OpenApi;
 
 use crate::metrics::{self, Registry};
 use crate::networks::Control;
@@ -79,6 +81,7 @@ pub fn router(sources: Sources) -> Router {
         .route("/api/v1/labels", get(label_counts))
         .route("/api/v1/tenants/{name}/labels", get(tenant_labels))
         .route("/api/v1/tenants/{name}/labels/events", get(label_events))
+        .route("/api/v1/openapi.json", get(openapi))
         .merge(networks::routes())
         .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
@@ -87,6 +90,12 @@ pub fn router(sources: Sources) -> Router {
         .with_state(sources)
 }
 
+/// Whether every shard answers.
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    responses((status = 200, description = "all is well"), (status = 503, description = "a shard does not answer"))
+)]
 async fn health(State(sources): State<Sources>) -> Response {
     let pulse = Arc::clone(&sources.pulse);
     let answer = tokio::task::spawn_blocking(move || pulse(PATIENCE)).await;
@@ -103,10 +112,22 @@ async fn health(State(sources): State<Sources>) -> Response {
     }
 }
 
+/// Metrics as Prometheus text.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    responses((status = 200, description = "metrics"))
+)]
 async fn prometheus(State(sources): State<Sources>) -> Response {
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], sources.metrics.encode()).into_response()
 }
 
+/// Tenants as configured, and what each counts on each switch.
+#[utoipa::path(
+    get,
+    path = "/api/v1/tenants",
+    responses((status = 200, description = "all tenants"))
+)]
 async fn tenants(State(sources): State<Sources>) -> Response {
     let (config, switches) = (sources.current.get(), sources.metrics.switches());
     let tenants: Vec<_> =
@@ -114,6 +135,13 @@ async fn tenants(State(sources): State<Sources>) -> Response {
     Json(json!({ "tenants": tenants })).into_response()
 }
 
+/// One tenant.
+#[utoipa::path(
+    get,
+    path = "/api/v1/tenants/{name}",
+    params(("name" = String, Path, description = "the tenant's name")),
+    responses((status = 200, description = "the tenant"), (status = 404, description = "there is no such tenant, or it is told nothing"))
+)]
 async fn tenant(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
     let config = sources.current.get();
     match config.tenants.iter().find(|tenant| tenant.name == name) {
@@ -124,16 +152,34 @@ async fn tenant(State(sources): State<Sources>, Path(name): Path<String>) -> Res
     }
 }
 
+/// Connected switches, and what their tenants count.
+#[utoipa::path(
+    get,
+    path = "/api/v1/switches",
+    responses((status = 200, description = "all switches"))
+)]
 async fn switches(State(sources): State<Sources>) -> Response {
     let switches: Vec<_> =
         sources.metrics.switches().iter().map(|switch| view::Switch::new(switch)).collect();
     Json(json!({ "switches": switches })).into_response()
 }
 
+/// The physical network as it is known.
+#[utoipa::path(
+    get,
+    path = "/api/v1/topology",
+    responses((status = 200, description = "switches, ports, links"))
+)]
 async fn topology_now(State(sources): State<Sources>) -> Response {
     Json(topology::Topology::new(&sources.topology)).into_response()
 }
 
+/// How many flows are followed, and how many labels were told.
+#[utoipa::path(
+    get,
+    path = "/api/v1/labels",
+    responses((status = 200, description = "counts"))
+)]
 async fn label_counts(State(sources): State<Sources>) -> Response {
     let counts = sources.labels.counts();
     Json(json!({
@@ -145,6 +191,13 @@ async fn label_counts(State(sources): State<Sources>) -> Response {
     .into_response()
 }
 
+/// What is left of links, as the tenant was told last.
+#[utoipa::path(
+    get,
+    path = "/api/v1/tenants/{name}/labels",
+    params(("name" = String, Path, description = "the tenant's name")),
+    responses((status = 200, description = "labels"), (status = 404, description = "there is no such tenant, or it is told nothing"))
+)]
 async fn tenant_labels(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
     match sources.labels.tenant(&name) {
         Some(tenant) => {
@@ -154,6 +207,13 @@ async fn tenant_labels(State(sources): State<Sources>, Path(name): Path<String>)
     }
 }
 
+/// The same as server-sent events, as it is told.
+#[utoipa::path(
+    get,
+    path = "/api/v1/tenants/{name}/labels/events",
+    params(("name" = String, Path, description = "the tenant's name")),
+    responses((status = 200, description = "events"), (status = 404, description = "there is no such tenant, or it is told nothing"))
+)]
 async fn label_events(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
     match sources.labels.tenant(&name) {
         Some(tenant) => {
@@ -163,6 +223,39 @@ async fn label_events(State(sources): State<Sources>, Path(name): Path<String>) 
         }
         None => error(StatusCode::NOT_FOUND, NO_LABELS),
     }
+}
+
+/// All of this, as a document for programs. A test holds it against the routes.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Weir",
+        description = "What is configured, connected and counted; the tenants' own networks."
+    ),
+    paths(
+        health,
+        prometheus,
+        tenants,
+        tenant,
+        switches,
+        topology_now,
+        label_counts,
+        tenant_labels,
+        label_events,
+        openapi,
+        networks::list,
+        networks::show,
+        networks::put,
+        networks::remove,
+        networks::change,
+    )
+)]
+struct Document;
+
+/// This document.
+#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, description = "OpenAPI 3.1")))]
+async fn openapi() -> Response {
+    Json(Document::openapi()).into_response()
 }
 
 const NO_LABELS: &str = "there is no tenant of this name that is told labels";

@@ -8,22 +8,23 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Sources, error};
-use crate::networks::{ChangeError, Document, NetworkView, Operation};
+use crate::networks::{ChangeError, Document, NetworkView, Operation, Outcome};
 
 /// A document of a thousand links has some 200 kB.
 const LARGEST: usize = 16 << 20;
 
 /// All networks.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Networks {
     /// By their tenants' numbers.
     pub networks: Vec<NetworkView>,
 }
 
 /// Why a request was not done.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Failure {
     /// In short.
     pub error: String,
@@ -69,15 +70,47 @@ async fn from_here(request: Request, next: Next) -> Response {
     error(StatusCode::FORBIDDEN, "changes are asked for by an address or localhost, not by a name")
 }
 
-async fn list(State(sources): State<Sources>) -> Response {
+/// All networks, and where they lie.
+#[utoipa::path(
+    get,
+    path = "/api/v1/networks",
+    responses(
+        (status = 200, description = "all networks", body = Networks),
+    )
+)]
+pub(super) async fn list(State(sources): State<Sources>) -> Response {
     off_thread(move || Json(Networks { networks: sources.networks.list() }).into_response()).await
 }
 
-async fn show(State(sources): State<Sources>, Path(tenant): Path<String>) -> Response {
+/// A tenant's network, and where it lies.
+#[utoipa::path(
+    get,
+    path = "/api/v1/networks/{tenant}",
+    params(("tenant" = String, Path, description = "the tenant's name")),
+    responses(
+        (status = 200, description = "the network", body = NetworkView),
+        (status = 404, description = "there is no such tenant or network", body = Failure),
+    )
+)]
+pub(super) async fn show(State(sources): State<Sources>, Path(tenant): Path<String>) -> Response {
     off_thread(move || answer(sources.networks.get(&tenant))).await
 }
 
-async fn put(
+/// Makes a tenant's network what the document says.
+#[utoipa::path(
+    put,
+    path = "/api/v1/networks/{tenant}",
+    params(("tenant" = String, Path, description = "the tenant's name"), ("dry_run" = Option<bool>, Query, description = "say what would change, and change nothing")),
+    request_body = Document,
+    responses(
+        (status = 200, description = "what changed, or would change", body = Outcome),
+        (status = 400, description = "the body or the query cannot be read", body = Failure),
+        (status = 404, description = "there is no such tenant, network or part", body = Failure),
+        (status = 409, description = "it cannot be, for these reasons; nothing was changed", body = Failure),
+        (status = 503, description = "it cannot be stored; nothing was changed", body = Failure),
+    )
+)]
+pub(super) async fn put(
     State(sources): State<Sources>,
     Path(tenant): Path<String>,
     uri: Uri,
@@ -93,7 +126,24 @@ async fn put(
     }
 }
 
-async fn remove(State(sources): State<Sources>, Path(tenant): Path<String>, uri: Uri) -> Response {
+/// Removes a tenant's network.
+#[utoipa::path(
+    delete,
+    path = "/api/v1/networks/{tenant}",
+    params(("tenant" = String, Path, description = "the tenant's name"), ("dry_run" = Option<bool>, Query, description = "say what would change, and change nothing")),
+    responses(
+        (status = 200, description = "what changed, or would change", body = Outcome),
+        (status = 400, description = "the body or the query cannot be read", body = Failure),
+        (status = 404, description = "there is no such tenant, network or part", body = Failure),
+        (status = 409, description = "it cannot be, for these reasons; nothing was changed", body = Failure),
+        (status = 503, description = "it cannot be stored; nothing was changed", body = Failure),
+    )
+)]
+pub(super) async fn remove(
+    State(sources): State<Sources>,
+    Path(tenant): Path<String>,
+    uri: Uri,
+) -> Response {
     match dry_run(&uri) {
         Ok(dry_run) => {
             off_thread(move || answer(sources.networks.put(&tenant, None, dry_run))).await
@@ -102,7 +152,21 @@ async fn remove(State(sources): State<Sources>, Path(tenant): Path<String>, uri:
     }
 }
 
-async fn change(
+/// Makes all these changes of a network's parts, or none of them.
+#[utoipa::path(
+    post,
+    path = "/api/v1/networks/{tenant}/changes",
+    params(("tenant" = String, Path, description = "the tenant's name"), ("dry_run" = Option<bool>, Query, description = "say what would change, and change nothing")),
+    request_body = Vec<Operation>,
+    responses(
+        (status = 200, description = "what changed, or would change", body = Outcome),
+        (status = 400, description = "the body or the query cannot be read", body = Failure),
+        (status = 404, description = "there is no such tenant, network or part", body = Failure),
+        (status = 409, description = "it cannot be, for these reasons; nothing was changed", body = Failure),
+        (status = 503, description = "it cannot be stored; nothing was changed", body = Failure),
+    )
+)]
+pub(super) async fn change(
     State(sources): State<Sources>,
     Path(tenant): Path<String>,
     uri: Uri,

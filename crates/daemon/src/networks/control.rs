@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fabric::embedding::{Carries, Changes, Routed, Spec, TrunkStatus, Wire};
 use fabric::{Dpid, TenantId};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{ChangeError, Document, Inner, Operation, Shared, refused, wanted};
 use crate::topology::Watch;
@@ -15,7 +16,7 @@ use crate::topology::Watch;
 pub struct Control(Arc<Shared>);
 
 /// A tenant's network: what it is to be, and where it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NetworkView {
     /// Whose.
     pub tenant: String,
@@ -32,7 +33,7 @@ pub struct NetworkView {
 }
 
 /// An address that was given to a host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Assigned {
     /// The host.
     pub mac: String,
@@ -41,7 +42,7 @@ pub struct Assigned {
 }
 
 /// A port of a virtual switch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PortView {
     /// Such as `00:00:00:00:00:00:0a:01 port 1`.
     pub port: String,
@@ -50,7 +51,7 @@ pub struct PortView {
 }
 
 /// Where a link, or the inside of a big switch, is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PathView {
     /// `link` or `inside`.
     pub carries: String,
@@ -67,7 +68,7 @@ pub struct PathView {
 }
 
 /// A physical link on a path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Passed {
     /// The port that it leaves by.
     pub from: String,
@@ -78,7 +79,7 @@ pub struct Passed {
 }
 
 /// What a change changed, or would change.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Outcome {
     /// Whether nothing was really done.
     pub dry_run: bool,
@@ -91,7 +92,7 @@ pub struct Outcome {
 }
 
 /// What becomes of a virtual port.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PortOutcome {
     /// Whose.
     pub tenant: String,
@@ -106,7 +107,7 @@ pub struct PortOutcome {
 }
 
 /// What becomes of a path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PathOutcome {
     /// Whose.
     pub tenant: String,

@@ -10,9 +10,10 @@ use fabric::embedding::{
 };
 use fabric::paths::Disjoint;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A tenant's own network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
     /// Whether it works. One that is stopped keeps its paths, tags and bandwidth.
@@ -36,7 +37,7 @@ pub struct Document {
 }
 
 /// A virtual switch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchDocument {
     /// What the tenant sees, such as `00:00:00:00:00:00:0a:01`.
@@ -55,7 +56,7 @@ pub struct SwitchDocument {
 }
 
 /// A port of a virtual switch at the edge.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortDocument {
     /// The virtual switch.
@@ -76,7 +77,7 @@ pub struct PortDocument {
 }
 
 /// A virtual link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkDocument {
     /// The two ports that it joins, such as `00:00:00:00:00:00:0a:01 port 2`.
@@ -99,7 +100,7 @@ pub struct LinkDocument {
 }
 
 /// How a path is chosen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum RouteDocument {
     /// By itself.
@@ -115,7 +116,7 @@ impl Default for RouteDocument {
 }
 
 /// How a path is found.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
     /// The fewest physical links that have room.
@@ -125,7 +126,7 @@ pub enum Choice {
 }
 
 /// What a path and its backup may not have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backup {
     /// A physical link.
@@ -135,7 +136,7 @@ pub enum Backup {
 }
 
 /// A host of a tenant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostDocument {
     /// Its hardware address.

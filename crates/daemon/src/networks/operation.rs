@@ -3,12 +3,13 @@
 use fabric::embedding::{Spec, VirtualPortId};
 use fabric::{Dpid, MacAddress};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::ChangeError;
 use super::document::{DocumentError, HostDocument, LinkDocument, PortDocument, SwitchDocument};
 
 /// A change of one part of a network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// Adds a switch, or changes the one of that dpid.
@@ -30,7 +31,7 @@ pub enum Operation {
 }
 
 /// A part of a network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// All of it.

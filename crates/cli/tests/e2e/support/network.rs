@@ -71,6 +71,11 @@ impl Network {
         Network::up(&Topology::builtin(&format!("linear,{switches}")).expect("a topology"), version)
     }
 
+    /// A topology of `weir lab`.
+    pub fn builtin(topology: &str, version: Version) -> Network {
+        Network::up(&Topology::builtin(topology).expect("a topology"), version)
+    }
+
     /// A private Open vSwitch for somebody else's switches, as a topology file describes it.
     pub fn of_file(path: &Path) -> Network {
         Network::up(&Topology::load(&path.display().to_string()).expect("a topology"), V13)

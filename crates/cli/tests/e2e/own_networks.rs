@@ -1,0 +1,140 @@
+//! Two tenants with networks of their own and the same addresses, through failures, changes and a restart.
+
+use serde_json::Value;
+
+use crate::support::app::App;
+use crate::support::eventually;
+use crate::support::network::{Network, V10, V13, Version};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::{Weir, run};
+
+/// In `leafspine,2,2,2` the leaves are switches 1 and 2, the spines 3 and 4, and a leaf's hosts are at its ports 1 and 2.
+const TOPOLOGY: &str = "leafspine,2,2,2";
+
+/// A switch on each leaf, a host at each, and a link with a backup.
+fn tenant(name: &str, app: &App, port: u32) -> String {
+    format!(
+        "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\n\
+         [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+         [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"2\"\n\
+         [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port {port}\"\n\
+         [[tenants.network.ports]]\nswitch = \"0xa2\"\nnumber = 1\nat = \"2 port {port}\"\n\
+         [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\nbackup = \"switches\"\n"
+    )
+}
+
+#[test]
+fn ovs_tenants_with_the_same_addresses_on_openflow_1_0() {
+    needs!(ovs_tenants_with_the_same_addresses_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+    check(V10, [App::learning_switch_10(), App::learning_switch_10()]);
+}
+
+#[test]
+fn ovs_tenants_with_the_same_addresses_on_openflow_1_3() {
+    needs!(ovs_tenants_with_the_same_addresses_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+    check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
+}
+
+fn check(version: Version, [red, blue]: [App; 2]) {
+    let network = Network::builtin(TOPOLOGY, version);
+    let discovery = "[topology]\ndiscovery = true\n";
+    let configuration =
+        format!("{discovery}{}{}", tenant("red", &red, 1), tenant("blue", &blue, 2));
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
+    // A tenant's first host and its second have the same addresses in both.
+    let hosts = [["h1", "h3"], ["h2", "h4"]];
+    for [first, second] in hosts {
+        for (host, address) in [(first, "10.0.0.1/8"), (second, "10.0.0.2/8")] {
+            network.exec(host, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
+            network.exec(host, &["ip", "address", "add", address, "dev", "eth0"]);
+        }
+    }
+    network.connect_to(weir.openflow);
+    eventually("both networks are up", || ports_up(&weir) == [4, 4]);
+    let both_work = || hosts.iter().all(|[first, _]| answers(&network, first, "10.0.0.2"));
+    eventually("both tenants' hosts reach their own", both_work);
+    // The second answers of red are red's: blue's second host is away.
+    network.exec("h4", &["ip", "link", "set", "eth0", "down"]);
+    assert!(answers(&network, "h1", "10.0.0.2") && !answers(&network, "h2", "10.0.0.2"));
+    network.exec("h4", &["ip", "link", "set", "eth0", "up"]);
+    network.exec("h4", &["ip", "address", "replace", "10.0.0.2/8", "dev", "eth0"]);
+
+    // The physical link that red's is on fails; its backup takes over.
+    let before = path(&weir, "red");
+    let (switch, port) = before[0].clone();
+    network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
+    eventually("red's link is on its backup", || {
+        let now = path(&weir, "red");
+        !now.is_empty() && now != before
+    });
+    eventually("both tenants' hosts reach their own again", both_work);
+    assert_eq!(ports_up(&weir), [4, 4]);
+
+    // Stopped by the operator, seen by the tenant, and started.
+    ctl(
+        &weir,
+        &["stop", "red", "link", "0xa1 port 2", "0xa2 port 2"],
+        0,
+        "0a:1 port 2: up -> down",
+    );
+    assert_eq!(ports_up(&weir), [2, 4]);
+    assert!(!answers(&network, "h1", "10.0.0.2") && answers(&network, "h2", "10.0.0.2"));
+    ctl(
+        &weir,
+        &["add", "red", "link", "0xa1 port 2", "0xa9 port 2"],
+        1,
+        "the tenant has no switch",
+    );
+    assert_eq!(ports_up(&weir), [2, 4]);
+
+    // A restart keeps what the operator did, paths and tags.
+    let maps = weir.get("/api/v1/networks").1;
+    weir.crash();
+    weir.restart();
+    eventually("the networks are as before", || weir.get("/api/v1/networks").1 == maps);
+    ctl(&weir, &["start", "red", "link", "0xa1 port 2", "0xa2 port 2"], 0, "port 2: down -> up");
+    eventually("both tenants' hosts reach their own after all", both_work);
+}
+
+/// `weir ctl` ends with this status and says this.
+fn ctl(weir: &Weir, words: &[&str], status: i32, says: &str) {
+    let api = weir.api.to_string();
+    let (code, stdout, stderr) = run(&[&["ctl", "--api", &api], words].concat());
+    let said = format!("{stdout}{stderr}");
+    assert_eq!(code, Some(status), "{said}");
+    let says = says.replace("0a:1", "00:00:00:00:00:00:00:a1");
+    assert!(said.contains(&says), "{said}");
+}
+
+fn answers(network: &Network, host: &str, address: &str) -> bool {
+    let script = format!("ping -c 1 -W 1 {address} >/dev/null && echo yes || echo no");
+    network.exec(host, &["sh", "-c", &script]).trim() == "yes"
+}
+
+fn networks(weir: &Weir) -> Vec<Value> {
+    let (status, body) = weir.get("/api/v1/networks");
+    assert_eq!(status, 200, "{body}");
+    let body: Value = serde_json::from_str(&body).expect("JSON");
+    body["networks"].as_array().expect("networks").clone()
+}
+
+/// How many ports of each network are up.
+fn ports_up(weir: &Weir) -> Vec<usize> {
+    let up = |network: &Value| {
+        let ports = network["ports"].as_array().expect("ports");
+        ports.iter().filter(|port| port["up"] == true).count()
+    };
+    networks(weir).iter().map(up).collect()
+}
+
+/// The physical ports that a tenant's link leaves by: switch and number.
+fn path(weir: &Weir, tenant: &str) -> Vec<(u64, u64)> {
+    let networks = networks(weir);
+    let network = networks.iter().find(|it| it["tenant"] == tenant).expect("the network");
+    let wires = network["paths"][0]["path"].as_array().expect("a path");
+    let from = |wire: &Value| -> Option<(u64, u64)> {
+        let (dpid, port) = wire["from"].as_str()?.split_once(" port ")?;
+        Some((u64::from_str_radix(&dpid.replace(':', ""), 16).ok()?, port.parse().ok()?))
+    };
+    wires.iter().map(|wire| from(wire).expect("a port")).collect()
+}

@@ -1,0 +1,241 @@
+//! Networks through REST: seen, changed as transactions, refused with reasons, kept over a restart. Nothing connects
+//! here: what needs a switch waits.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use daemon::api::{Sources, http};
+use daemon::config::Config;
+use daemon::control::{Control, Setup};
+use daemon::reload::{Current, Reloader};
+use daemon::serve::{Daemon, ServeOptions};
+use serde_json::{Value, json};
+
+const LISTEN: &str = "[listen]\nopenflow = \"127.0.0.1:0\"\n";
+
+const TENANTS: &str = "[[tenants]]\nname = \"green\"\n[[tenants]]\nname = \"blue\"\n\
+    [[tenants.flowspace]]\nmatch = \"\"\n\
+    [[tenants]]\nname = \"red\"\n[tenants.network]\naddresses = \"10.0.0.0/30\"\n\
+    [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+    [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"2\"\n\
+    [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\n\
+    [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\n";
+
+struct Scene {
+    folder: PathBuf,
+    daemon: Option<Arc<Daemon>>,
+    control: Option<Control>,
+}
+
+impl Scene {
+    fn new(name: &str) -> Scene {
+        let name = format!("weir-networks-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let mut scene = Scene { folder, daemon: None, control: None };
+        scene.start(TENANTS);
+        scene
+    }
+
+    fn start(&mut self, tenants: &str) {
+        let config = config(&self.folder, tenants);
+        let state = Some(self.folder.join("state"));
+        let daemon = Arc::new(Daemon::start(&config, &ServeOptions { state, threads: 1 }).unwrap());
+        let current = Current::new(config);
+        let sources = Sources {
+            metrics: daemon.metrics(),
+            current: current.clone(),
+            pulse: Arc::new(daemon.pulse()),
+            topology: daemon.topology(),
+            labels: daemon.labels(),
+            networks: daemon.networks(),
+        };
+        let path = self.folder.join("weir.toml");
+        let reloader =
+            Reloader::new(&path, current, Box::new(|_: &Config| Ok(())), daemon.metrics());
+        let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let limits = http::Limits::default();
+        let terminate = Box::new(|_| {});
+        let setup = Setup { api, limits, sources, reloader, terminate };
+        self.control = Some(Control::start(setup).unwrap());
+        self.daemon = Some(daemon);
+    }
+
+    fn restart(&mut self, tenants: &str) {
+        drop(self.control.take());
+        Arc::into_inner(self.daemon.take().unwrap()).unwrap().stop();
+        self.start(tenants);
+    }
+
+    fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+        let api = self.control.as_ref().unwrap().api().unwrap();
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let length = body.len();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {api}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        let (status, text) = exchange(api, &request);
+        (status, serde_json::from_str(&text).unwrap())
+    }
+
+    /// One network, if there is one.
+    fn network(&self, tenant: &str) -> Option<Value> {
+        let (status, body) = self.ask("GET", &format!("/api/v1/networks/{tenant}"), None);
+        (status == 200).then_some(body)
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn config(folder: &Path, tenants: &str) -> Config {
+    let path = folder.join("weir.toml");
+    let text = format!("{LISTEN}{tenants}");
+    fs::write(&path, &text).unwrap();
+    Config::parse("weir.toml", &text).unwrap()
+}
+
+fn exchange(api: SocketAddr, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(api).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+fn green() -> Value {
+    json!({
+        "switches": [{ "dpid": "0xa1", "on": ["1"] }],
+        "ports": [{ "switch": "0xa1", "number": 1, "at": "1 port 2" }],
+    })
+}
+
+#[test]
+fn a_request_is_done_whole_or_not_at_all() {
+    let scene = Scene::new("whole");
+    let red = scene.network("red").unwrap();
+    assert_eq!(red["ports"].as_array().map(Vec::len), Some(3));
+    let trouble = red["paths"][0]["trouble"].as_str().unwrap();
+    assert!(trouble.ends_with("00:00:00:00:00:00:00:01 has not connected"), "{trouble}");
+
+    // A dry run says what would be, and does nothing.
+    let path = "/api/v1/networks/green";
+    let (status, outcome) = scene.ask("PUT", &format!("{path}?dry_run=true"), Some(green()));
+    assert_eq!((status, &outcome["dry_run"]), (200, &json!(true)), "{outcome}");
+    let came =
+        json!([{ "tenant": "green", "port": "00:00:00:00:00:00:00:a1 port 1", "is": false }]);
+    assert_eq!(outcome["ports"], came);
+    assert_eq!(scene.network("green"), None);
+    assert_eq!(scene.ask("PUT", path, Some(green())).0, 200);
+    assert_eq!(scene.network("green").unwrap()["as_configured"], false);
+
+    let add = json!({ "put-host": { "mac": "02:00:00:00:00:01", "at": "0xa1 port 1" } });
+    let before = scene.network("red");
+    for (what, status, reason) in [
+        // The first of the two could be done.
+        (json!([add, { "remove": { "switch": "0xa2" } }]), 409, "the tenant has no switch"),
+        (
+            json!([{ "put-port": { "switch": "0xa1", "number": 5, "at": "1 port 2" } }]),
+            409,
+            "is taken by \"green\"",
+        ),
+        (json!([{ "stop": { "port": "0xa1 port 9" } }]), 404, "the network has no edge port"),
+        (json!([{ "explode": "network" }]), 400, "unknown variant `explode`"),
+    ] {
+        let (found, body) = scene.ask("POST", "/api/v1/networks/red/changes", Some(what.clone()));
+        assert_eq!(found, status, "{what}: {body}");
+        assert!(body.to_string().replace("\\\"", "\"").contains(reason), "{what}: {body}");
+        assert_eq!(scene.network("red"), before, "{what}");
+    }
+    // Addresses run out: the block has two.
+    let hosts = |count: u8| {
+        let host = |last| json!({ "put-host": { "mac": format!("02:00:00:00:00:0{last}"), "at": "0xa1 port 1" } });
+        Value::Array((1..=count).map(host).collect())
+    };
+    let (status, body) = scene.ask("POST", "/api/v1/networks/red/changes", Some(hosts(3)));
+    let reasons = json!(["red: host 02:00:00:00:00:03: all addresses of 10.0.0.0/30 are taken"]);
+    assert_eq!((status, &body["reasons"]), (409, &reasons));
+    assert_eq!(scene.ask("POST", "/api/v1/networks/red/changes", Some(hosts(2))).0, 200);
+    assert_eq!(scene.network("red").unwrap()["assigned"][1]["address"], "10.0.0.2");
+
+    for (method, path, status) in [
+        ("GET", "/api/v1/networks/nobody", 404),
+        ("PUT", "/api/v1/networks/nobody", 404),
+        // A slice has no network.
+        ("PUT", "/api/v1/networks/blue", 409),
+        ("PUT", "/api/v1/networks/green?dry=1", 400),
+        ("PATCH", "/api/v1/networks/green", 405),
+    ] {
+        assert_eq!(scene.ask(method, path, Some(green())).0, status, "{method} {path}");
+    }
+}
+
+#[test]
+fn a_page_in_a_browser_cannot_change_anything() {
+    let scene = Scene::new("browser");
+    let api = scene.control.as_ref().unwrap().api().unwrap();
+    for (header, status) in [
+        ("Host: weir.example\r\nContent-Type: application/json", 403),
+        ("Host: 127.0.0.1\r\nContent-Type: text/plain", 415),
+        ("Host: localhost:8080\r\nContent-Type: application/json", 200),
+        ("Host: [::1]:8080\r\nContent-Type: application/json", 200),
+    ] {
+        let path = "/api/v1/networks/red/changes";
+        let head = format!("POST {path} HTTP/1.1\r\nConnection: close\r\n{header}\r\n");
+        assert_eq!(
+            exchange(api, &format!("{head}Content-Length: 2\r\n\r\n[]")).0,
+            status,
+            "{header}"
+        );
+    }
+}
+
+#[test]
+fn changes_outlive_a_restart_until_the_file_says_something_else() {
+    let mut scene = Scene::new("restart");
+    assert_eq!(scene.ask("PUT", "/api/v1/networks/green", Some(green())).0, 200);
+    assert_eq!(scene.ask("DELETE", "/api/v1/networks/red", None).0, 200);
+    assert_eq!(scene.ask("DELETE", "/api/v1/networks/red", None).0, 404);
+    let wanted = |scene: &Scene| scene.network("green").map(|it| it["network"].clone());
+    let made = wanted(&scene);
+    scene.restart(TENANTS);
+    assert_eq!((wanted(&scene), scene.network("red")), (made.clone(), None));
+    // Of red the file says something else now, of green it does not.
+    scene.restart(&TENANTS.replace("10.0.0.0/30", "10.0.0.0/24"));
+    assert_eq!(wanted(&scene), made);
+    let red = scene.network("red").unwrap();
+    assert_eq!(
+        (&red["as_configured"], &red["network"]["addresses"]),
+        (&json!(true), &json!("10.0.0.0/24"))
+    );
+}
+
+#[test]
+fn the_document_says_every_path() {
+    let scene = Scene::new("openapi");
+    let (status, document) = scene.ask("GET", "/api/v1/openapi.json", None);
+    assert_eq!(status, 200);
+    let said: BTreeSet<&str> =
+        document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    let sources = [include_str!("../src/api/mod.rs"), include_str!("../src/api/networks.rs")];
+    let routes = sources.iter().flat_map(|source| source.split(".route(\"").skip(1));
+    let routes: BTreeSet<&str> = routes.map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(said, routes);
+    let change = &document["paths"]["/api/v1/networks/{tenant}/changes"]["post"];
+    let items = &change["requestBody"]["content"]["application/json"]["schema"]["items"]["$ref"];
+    assert_eq!(items, "#/components/schemas/Operation");
+    let operation = document["components"]["schemas"]["Operation"].to_string();
+    assert!(operation.contains("put-link"), "{operation}");
+}
