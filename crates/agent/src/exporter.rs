@@ -3,7 +3,9 @@
 use crate::error::{Error, Result};
 use crate::sflow::{DatagramBuilder, Origin};
 use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
+use nix::sys::socket::{
+    ControlMessage, MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg, sendmsg,
+};
 use std::io::IoSlice;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -31,6 +33,8 @@ pub struct Exporter {
     filled: usize,
     started: Instant,
     sent: Sent,
+    /// Until the kernel says that it cannot.
+    can_segment: bool,
 }
 
 impl Exporter {
@@ -56,6 +60,7 @@ impl Exporter {
             filled: 0,
             started: Instant::now(),
             sent: Sent::default(),
+            can_segment: true,
         })
     }
 
@@ -109,27 +114,29 @@ impl Exporter {
 
     fn send(&mut self) {
         let mut from = 0;
-        // Made for each batch: it holds pointers, and would tie the exporter to one thread.
-        let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(BATCH, None);
         while from < self.filled {
-            let batch = self.waiting.get(from..self.filled).unwrap_or_default();
-            let slices: Vec<[IoSlice<'_>; 1]> =
-                batch.iter().map(|one| [IoSlice::new(one)]).collect();
-            let nobody: Vec<Option<SockaddrStorage>> = vec![None; batch.len()];
-            let flags = MsgFlags::MSG_DONTWAIT;
-            let taken =
-                sendmmsg(self.socket.as_raw_fd(), &mut headers, &slices, &nobody, [], flags)
-                    .map(Iterator::count);
+            let waiting = self.waiting.get(from..self.filled).unwrap_or_default();
+            let alike = alike(waiting);
+            let as_one = self.can_segment && alike >= WORTH_SEGMENTING;
+            let (tried, taken) = if as_one {
+                (alike, self.send_as_one(from, alike))
+            } else {
+                (1, self.send_one_by_one(from))
+            };
             match taken {
                 Ok(count) if count > 0 => {
                     from += count;
                     self.sent.datagrams += count as u64;
                 }
                 Err(Errno::EINTR) => {}
-                // ECONNREFUSED tells of an earlier datagram; this one has not been tried.
+                // ECONNREFUSED tells of an earlier datagram; these have not been tried.
                 Err(Errno::ECONNREFUSED) => {
-                    self.sent.lost += 1;
-                    from += 1;
+                    self.sent.lost += tried as u64;
+                    from += tried;
+                }
+                // A kernel or a way that cannot cut a buffer into datagrams.
+                Err(Errno::EINVAL | Errno::EIO | Errno::EOPNOTSUPP | Errno::EMSGSIZE) if as_one => {
+                    self.can_segment = false;
                 }
                 _ => {
                     self.sent.lost += (self.filled - from) as u64;
@@ -138,5 +145,90 @@ impl Exporter {
             }
         }
         self.filled = 0;
+    }
+
+    /// One pass through the kernel's network code for all of them, which it cuts apart at the end (UDP_SEGMENT).
+    fn send_as_one(&mut self, from: usize, count: usize) -> Result<usize, Errno> {
+        let batch = self.waiting.get(from..from + count).unwrap_or_default();
+        let size = batch.first().map_or(0, |one| one.len() as u16);
+        let slices: Vec<IoSlice<'_>> = batch.iter().map(|one| IoSlice::new(one)).collect();
+        let cut = [ControlMessage::UdpGsoSegments(&size)];
+        let flags = MsgFlags::MSG_DONTWAIT;
+        sendmsg::<SockaddrStorage>(self.socket.as_raw_fd(), &slices, &cut, flags, None)?;
+        Ok(count)
+    }
+
+    fn send_one_by_one(&mut self, from: usize) -> Result<usize, Errno> {
+        let batch = self.waiting.get(from..self.filled).unwrap_or_default();
+        // Made for each batch: it holds pointers, and would tie the exporter to one thread.
+        let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(BATCH, None);
+        let slices: Vec<[IoSlice<'_>; 1]> = batch.iter().map(|one| [IoSlice::new(one)]).collect();
+        let nobody: Vec<Option<SockaddrStorage>> = vec![None; batch.len()];
+        let flags = MsgFlags::MSG_DONTWAIT;
+        sendmmsg(self.socket.as_raw_fd(), &mut headers, &slices, &nobody, [], flags)
+            .map(Iterator::count)
+    }
+}
+
+/// Fewer are as quickly sent one by one.
+const WORTH_SEGMENTING: usize = 3;
+/// What a UDP datagram may have before it is cut, and into how many.
+const LARGEST_UNCUT: usize = 65_000;
+const MOST_CUTS: usize = 64;
+
+/// How many of the first datagrams the kernel can cut from one buffer: all of one size, but for a smaller one at the end.
+fn alike(waiting: &[Vec<u8>]) -> usize {
+    let size = waiting.first().map_or(0, Vec::len);
+    let most = (LARGEST_UNCUT / size.max(1)).min(MOST_CUTS);
+    let same = waiting.iter().take(most).take_while(|one| one.len() == size).count();
+    let is_smaller = |one: &Vec<u8>| one.len() < size;
+    same + usize::from(same < most && waiting.get(same).is_some_and(is_smaller))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_can_be_cut_from_one_buffer() {
+        for (sizes, expected) in [
+            (&[][..], 0),
+            (&[100], 1),
+            (&[100, 100, 100], 3),
+            (&[100, 100, 60, 100], 3),
+            (&[100, 120, 100], 1),
+            (&[60_000, 60_000], 1),
+        ] {
+            let waiting: Vec<Vec<u8>> = sizes.iter().map(|size| vec![0; *size]).collect();
+            assert_eq!(alike(&waiting), expected, "{sizes:?}");
+        }
+        let many: Vec<Vec<u8>> = (0..100).map(|_| vec![0; 10]).collect();
+        assert_eq!(alike(&many), MOST_CUTS);
+    }
+
+    /// However they are sent, datagrams arrive whole and in order.
+    #[test]
+    fn datagrams_arrive() {
+        let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
+        collector.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        for can_segment in [true, false] {
+            let origin = Origin { agent: [192, 0, 2, 1].into(), sub_agent: 0, interface: 1 };
+            let mut exporter = Exporter::new(collector.local_addr().unwrap(), origin, 1.0).unwrap();
+            exporter.can_segment = can_segment;
+            // Of headers of one length, and then of two.
+            (0..150).for_each(|_| exporter.add(&[1; 128], 200));
+            (0..15_usize).for_each(|turn| exporter.add(&vec![2; 60 + turn % 2 * 40], 100));
+            exporter.flush();
+            let sent = exporter.sent();
+            let mut seen = crate::Collector::new(Vec::new(), crate::Limits::default());
+            let mut buffer = [0; 2048];
+            for _ in 0..sent.datagrams {
+                let count = collector.recv(&mut buffer).unwrap();
+                seen.add(&buffer[..count]).unwrap();
+            }
+            assert_eq!((sent.samples, sent.lost, exporter.can_segment), (165, 0, can_segment));
+            assert_eq!((seen.total().samples, seen.missing()), (165, 0));
+        }
     }
 }
