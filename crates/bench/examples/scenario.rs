@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let subject = if command.is_empty() {
         System::Haproxy { program: PathBuf::from("haproxy") }
     } else {
-        System::Weir { command, extra: String::new() }
+        System::Weir { command, extra: String::new(), networks: false }
     };
     let mut options = Options::new(subject, out.join("work"));
     if arguments.get(2).is_some_and(|word| word == "quick") {

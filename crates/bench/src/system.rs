@@ -35,6 +35,8 @@ pub enum System {
         command: Vec<String>,
         /// Lines appended to the configuration, such as another table.
         extra: String,
+        /// Whether each tenant has a network of its own, at a switch port of its own, rather than a slice.
+        networks: bool,
     },
     /// A hypervisor that runs already.
     External {
@@ -66,9 +68,19 @@ impl System {
         match self {
             Self::Direct => "direct",
             Self::Haproxy { .. } => "haproxy",
-            Self::Weir { .. } => "weir",
+            Self::Weir { networks: false, .. } => "weir",
+            Self::Weir { networks: true, .. } => "weir-networks",
             Self::External { name, .. } => name,
         }
+    }
+
+    /// The same with networks of the tenants' own, where it can have them.
+    #[must_use]
+    pub fn with_networks(mut self) -> Self {
+        if let Self::Weir { networks, .. } = &mut self {
+            *networks = true;
+        }
+        self
     }
 
     /// The tenants' controllers, listening where this system will look for them.
@@ -119,8 +131,8 @@ impl System {
                 }
             }
             Self::Haproxy { program } => start_haproxy(program, controllers, dir, host)?,
-            Self::Weir { command, extra } => {
-                start_weir(command, extra, setup, controllers, dir, host)?
+            Self::Weir { command, extra, networks } => {
+                start_weir((command, extra, *networks), setup, controllers, dir, host)?
             }
         };
         if let Some(switches) = switches {
@@ -157,8 +169,7 @@ fn start_haproxy(
 }
 
 fn start_weir(
-    command: &[String],
-    extra: &str,
+    (command, extra, networks): (&[String], &str, bool),
     setup: &Setup,
     controllers: &Controllers,
     dir: &Path,
@@ -168,7 +179,8 @@ fn start_weir(
         return Err(Error::System("no two free ports".to_owned()));
     };
     let file = dir.join("weir.toml");
-    write(&file, &weir_config(setup, switch_address, api, controllers.addresses(), extra))?;
+    let addresses = controllers.addresses();
+    write(&file, &weir_config(setup, switch_address, api, addresses, (extra, networks)))?;
     let Some((program, first)) = command.split_first() else {
         return Err(Error::System("no command was given for weir".to_owned()));
     };
@@ -200,14 +212,14 @@ pub fn haproxy_config(switch_addresses: &[SocketAddr], controllers: &[SocketAddr
     text
 }
 
-/// Weir's configuration: one slice per tenant.
+/// Weir's configuration: one slice per tenant, or one network.
 #[must_use]
 pub fn weir_config(
     setup: &Setup,
     switch_address: SocketAddr,
     api: SocketAddr,
     controllers: &[SocketAddr],
-    extra: &str,
+    (extra, networks): (&str, bool),
 ) -> String {
     let scheme = |side: &Option<Identity>| if side.is_some() { "ssl" } else { "tcp" };
     let (southbound, northbound) = (scheme(&setup.tls.switches), scheme(&setup.tls.controllers));
@@ -224,12 +236,23 @@ pub fn weir_config(
         );
     }
     for (index, controller) in controllers.iter().enumerate() {
-        let flowspace = setup.slicing.flowspace(index, setup.tenants);
         let _ = write!(
             text,
-            "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"{northbound}:{controller}\"]\n\
-             [[tenants.flowspace]]\nmatch = \"{flowspace}\"\n"
+            "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"{northbound}:{controller}\"]\n"
         );
+        if networks {
+            // One switch on the one that there is; its port has the number that the generator uses.
+            let (dpid, port) = (0x100 + index, setup.port(index));
+            let _ = write!(
+                text,
+                "[[tenants.network.switches]]\ndpid = \"{dpid:#x}\"\non = \"1\"\n\
+                 [[tenants.network.ports]]\nswitch = \"{dpid:#x}\"\nnumber = {port}\n\
+                 at = \"1 port {port}\"\n"
+            );
+        } else {
+            let flowspace = setup.slicing.flowspace(index, setup.tenants);
+            let _ = write!(text, "[[tenants.flowspace]]\nmatch = \"{flowspace}\"\n");
+        }
     }
     if !extra.is_empty() {
         text.push('\n');
@@ -368,8 +391,13 @@ mod tests {
     #[test]
     fn weir_gets_one_slice_per_tenant() {
         let setup = Setup::new(Topology::Direct, 2);
-        let text =
-            weir_config(&setup, address(1), address(2), &[address(3), address(4)], "[limits]");
+        let text = weir_config(
+            &setup,
+            address(1),
+            address(2),
+            &[address(3), address(4)],
+            ("[limits]", false),
+        );
         assert_eq!(
             text,
             "[listen]\nopenflow = \"tcp:127.0.0.1:1\"\napi = \"127.0.0.1:2\"\n\
@@ -400,7 +428,7 @@ mod tests {
             (vec!["sh", "-c", "echo no such key >&2; exit 2"], "no such key"),
         ] {
             let command = command.into_iter().map(str::to_owned).collect();
-            let system = System::Weir { command, extra: String::new() };
+            let system = System::Weir { command, extra: String::new(), networks: false };
             let error = system.start(&setup, &controllers, &dir, None).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }

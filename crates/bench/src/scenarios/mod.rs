@@ -3,10 +3,11 @@
 //!
 //! A scenario is data: its cases (which system under which load) and its criteria over the points
 //! that came out; [`Comparison::run`] does the rest. They are `weir bench relay`, `saturation`, `tenants`,
-//! `isolation-switch`, `isolation-flood` and `memory`.
+//! `isolation-switch`, `isolation-flood`, `memory` and `networks`.
 
 mod isolation;
 mod memory;
+mod networks;
 mod relay;
 mod saturation;
 mod tenants;
@@ -34,17 +35,20 @@ pub enum Scenario {
     IsolationFlood,
     /// Resident memory with 20 tenants and 10,000 rules.
     Memory,
+    /// Tenants' own networks beside slices.
+    Networks,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Relay,
         Self::Saturation,
         Self::Tenants,
         Self::IsolationSwitch,
         Self::IsolationFlood,
         Self::Memory,
+        Self::Networks,
     ];
 
     /// As it is called on the command line.
@@ -57,6 +61,7 @@ impl Scenario {
             Self::IsolationSwitch => "isolation-switch",
             Self::IsolationFlood => "isolation-flood",
             Self::Memory => "memory",
+            Self::Networks => "networks",
         }
     }
 }
@@ -92,6 +97,7 @@ fn comparison(scenario: Scenario, options: &Options) -> Comparison {
         Scenario::IsolationSwitch => isolation::switch(options),
         Scenario::IsolationFlood => isolation::flood(options),
         Scenario::Memory => memory::scene(options),
+        Scenario::Networks => networks::scene(options),
     };
     Comparison { tool: format!("bench {}", scenario.name()), ..comparison }
 }

@@ -24,7 +24,7 @@ pub struct Scenario {
 impl Scenario {
     pub fn run(self, scenario: scenarios::Scenario) -> anyhow::Result<Exit> {
         let work = Work::new()?;
-        let subject = System::Weir { command: own_serve()?, extra: String::new() };
+        let subject = System::Weir { command: own_serve()?, extra: String::new(), networks: false };
         let options = work.options(&self.effort, &self.ends, subject);
         let verdict = scenarios::run(scenario, &options, &mut talk)?;
         self.output.give(&verdict)

@@ -66,7 +66,9 @@ impl Wanted {
     /// `serve` is the command that serves.
     pub fn system(self, serve: &[String]) -> System {
         match self {
-            Wanted::Weir => System::Weir { command: serve.to_vec(), extra: String::new() },
+            Wanted::Weir => {
+                System::Weir { command: serve.to_vec(), extra: String::new(), networks: false }
+            }
             Wanted::Known(system) => system,
         }
     }

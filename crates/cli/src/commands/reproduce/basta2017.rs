@@ -93,7 +93,7 @@ impl Basta2017 {
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
-        let weir = System::Weir { command: own_serve()?, extra: String::new() };
+        let weir = System::Weir { command: own_serve()?, extra: String::new(), networks: false };
         let figures = if self.figures.is_empty() { &Figure::ALL[..] } else { &self.figures };
         Ok(Plan {
             figures: figures.to_vec(),

@@ -1,0 +1,59 @@
+//! What a network of the tenant's own costs beyond a slice: the same packets, with their ports translated.
+
+use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
+use crate::load::{Kind, Load};
+use crate::plan::{Setup, SwitchModel};
+use crate::system::System;
+
+const RATE: f64 = 40_000.0;
+/// Ports of the switch: in a network each tenant has one of its own.
+const PORTS: usize = 20;
+
+pub(super) fn scene(options: &Options) -> Comparison {
+    let translated = options.subject.clone().with_networks();
+    let setup = |tenants| Setup {
+        tenants,
+        switch: SwitchModel { ports: PORTS, ..options.setup.switch.clone() },
+        ..options.setup.clone()
+    };
+    let case = |system: &System, name: &str, tenants: usize, load: Load| Case {
+        system: system.clone(),
+        parameters: vec![("load", name.into()), ("tenants", tenants.into())],
+        setup: setup(tenants),
+        load: timed(load, options),
+        afterwards: None,
+    };
+    let mut cases = Vec::new();
+    for tenants in [1, 20] {
+        for system in [&options.subject, &translated] {
+            let load = Load::constant(Kind::PacketIn, tenants, RATE, 1);
+            cases.push(case(system, "PACKET_IN 40,000/s", tenants, load));
+        }
+    }
+    for (name, kind) in [("PACKET_IN all", Kind::PacketIn), ("PACKET_OUT all", Kind::PacketOut)] {
+        cases.push(case(&translated, name, 1, Load::saturating(kind, 1, 1)));
+    }
+    let (slices, networks) = (options.subject.name().to_owned(), translated.name().to_owned());
+    let criteria = move |points: &[report::Point]| {
+        let mut criteria = Vec::new();
+        for tenants in [1_usize, 20] {
+            let parameters = [("load", "PACKET_IN 40,000/s".into()), ("tenants", tenants.into())];
+            let of = find(points, &networks, &parameters);
+            let to = find(points, &slices, &parameters);
+            for (metric, limit) in [("p50_us", 1.2), ("p99_us", 1.5)] {
+                let name = format!("{metric} over the slices', {tenants} tenants");
+                criteria.push(Criterion::at_most(name, ratio(of, to, metric), limit));
+            }
+            if tenants > 1 {
+                let fair = of.and_then(|point| point.mean("jain_index"));
+                criteria.push(Criterion::at_least("Jain's index, 20 tenants", fair, 0.99));
+            }
+        }
+        for (name, limit) in [("PACKET_IN all", 700_000.0), ("PACKET_OUT all", 500_000.0)] {
+            let rate = mean_of(points, &networks, &[("load", name.into())], "rate_per_s");
+            criteria.push(Criterion::at_least(format!("{name}, per second"), rate, limit));
+        }
+        criteria
+    };
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
+}
