@@ -1,5 +1,5 @@
-//! Two tenants with networks of their own on the same switches and with the same addresses: each has all of its own,
-//! also while links fail, and nothing of the other's.
+//! Two tenants with networks of their own on the same switches and with the same addresses: each has all of its own
+//! and nothing of the other's. What becomes of them when links fail is in `own_networks`.
 //!
 //! ```text
 //!   r1 b1     r2 b2     r3 b3     r4 b4           one row of switches, four of red's on it,
@@ -7,12 +7,10 @@
 //! ```
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::support::app::App;
-use crate::support::eventually;
 use crate::support::network::{Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
@@ -202,58 +200,4 @@ fn ovs_a_tenants_own_discovery_finds_its_virtual_links() {
         let ends = [&link["from"], &link["to"]].map(|end| end[0].as_u64());
         assert!(matches!(ends, [Some(0xb1), Some(0xb4)] | [Some(0xb4), Some(0xb1)]), "{link}");
     }
-}
-
-/// Two leaves, two spines; the tenant has the leaves and one link, with a backup over the other spine.
-#[test]
-fn ovs_a_virtual_link_moves_to_its_backup_and_comes_back() {
-    needs!(ovs_a_virtual_link_moves_to_its_backup_and_comes_back: Needs::OpenVSwitch, Needs::OsKen);
-    let links =
-        [("h1", "s1"), ("h2", "s2"), ("s1", "s3"), ("s1", "s4"), ("s2", "s3"), ("s2", "s4")];
-    let network = Network::of(&["s1", "s2", "s3", "s4"], &["h1", "h2"], &links, V13);
-    for (host, address) in [("h1", "10.7.0.1/24"), ("h2", "10.7.0.2/24")] {
-        network.exec(host, &["ip", "address", "add", address, "dev", "eth0"]);
-    }
-    let mut red = App::learning_switch_13();
-    let topology = "
-[topology]
-edge_ports = [\"1 port 1\", \"2 port 1\"]
-[[topology.links]]
-between = [\"1 port 2\", \"3 port 1\"]
-[[topology.links]]
-between = [\"1 port 3\", \"4 port 1\"]
-[[topology.links]]
-between = [\"2 port 2\", \"3 port 2\"]
-[[topology.links]]
-between = [\"2 port 3\", \"4 port 2\"]
-";
-    let backed = "backup = \"links\"\nrevert = true\n";
-    let own = switch("0xa1", "1")
-        + &switch("0xa2", "2")
-        + &edge("0xa1", 1, "1 port 1")
-        + &edge("0xa2", 1, "2 port 1")
-        + &link("0xa1 port 2", "0xa2 port 2", backed);
-    let config = topology.to_owned() + &tenant("red", &red, &own);
-    let weir = Weir::serve_on(network.controller_host(), &config);
-    network.connect_to(weir.openflow);
-    red.expect("switch");
-    red.expect("switch");
-    assert!(ping(&network, "h1", "10.7.0.2", 4));
-
-    // The tenant sees nothing of it, and its packets go another way.
-    for (switch, interface) in [("s1", "s1-eth2"), ("s2", "s2-eth3")] {
-        network.set_port(switch, interface, "down");
-        let cut = Instant::now();
-        eventually("packets take the other spine", || ping(&network, "h1", "10.7.0.2", 1));
-        assert!(cut.elapsed() < Duration::from_secs(20));
-        network.set_port(switch, interface, "up");
-        eventually("packets pass", || ping(&network, "h1", "10.7.0.2", 1));
-    }
-    // Nothing of it is left when no path is, and it comes back.
-    network.set_port("s1", "s1-eth2", "down");
-    network.set_port("s1", "s1-eth3", "down");
-    assert!(!ping(&network, "h1", "10.7.0.2", 2));
-    network.set_port("s1", "s1-eth3", "up");
-    eventually("a path is enough", || ping(&network, "h1", "10.7.0.2", 1));
-    assert!(!red.has_seen("error"));
 }

@@ -33,7 +33,7 @@ fn the_documented_example_is_read() {
     assert_eq!(config.keepalive.interval, Duration::from_secs(5));
     assert_eq!(config.reconnect.max, Duration::from_secs(10));
     let [red, blue, green] = config.tenants.as_slice() else { panic!("three tenants") };
-    assert_eq!(green.network.as_ref().unwrap().spec.switches[1].members.len(), 2);
+    assert_eq!(green.network.as_ref().unwrap().spec.switches[1].members.len(), 1);
     assert_eq!((red.name.as_str(), red.weight, red.controllers.len()), ("red", 2, 2));
     let rate = |per_second, burst| Some(Rate { per_second, burst });
     assert_eq!(

@@ -133,7 +133,7 @@ impl Networks {
         inbox: Arc<Inbox>,
     ) -> Result<Networks, ChangeError> {
         let [least, most] = config.topology.tags;
-        let mut embedding = Embedding::new(least, most);
+        let mut embedding = Embedding::new(least, most).without_big_switches();
         match documents.get(PLACES) {
             Ok(Some(saved)) => {
                 if let Err(error) = embedding.restore(&saved) {
