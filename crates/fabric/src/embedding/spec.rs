@@ -291,9 +291,9 @@ impl fmt::Display for Reason {
         match *self {
             Reason::DuplicateSwitch => f.write_str("the tenant has another switch of that dpid"),
             Reason::NoMembers => f.write_str("it lies on no physical switch"),
-            Reason::BigSwitch => {
-                f.write_str("it lies on several physical switches, which Weir cannot join to one yet")
-            }
+            Reason::BigSwitch => f.write_str(
+                "it lies on several physical switches, which Weir cannot join to one yet",
+            ),
             Reason::MemberTaken(dpid) => {
                 write!(
                     f,

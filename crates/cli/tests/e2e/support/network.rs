@@ -81,11 +81,6 @@ impl Network {
         Network::up(&Topology::load(&path.display().to_string()).expect("a topology"), V13)
     }
 
-    /// A network that `weir lab` has built in.
-    pub fn builtin(name: &str, version: Version) -> Network {
-        Network::up(&Topology::builtin(name).expect("a topology"), version)
-    }
-
     /// A host's MAC address, as text.
     pub fn mac(&self, host: &str) -> String {
         let hosts = self.lab.topology().hosts();
