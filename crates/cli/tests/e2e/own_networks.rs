@@ -61,7 +61,7 @@ fn check(version: Version, [red, blue]: [App; 2]) {
 
     // The physical link that red's is on fails; its backup takes over.
     let before = path(&weir, "red");
-    let (switch, port) = before[0].clone();
+    let (switch, port) = before[0];
     network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
     eventually("red's link is on its backup", || {
         let now = path(&weir, "red");
