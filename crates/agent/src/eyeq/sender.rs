@@ -21,6 +21,8 @@ pub struct Sender {
 /// One destination.
 struct Pair {
     to: MacAddress,
+    /// What it may always grow by: little for both of them.
+    room: Bandwidth,
     /// No grant goes below: nobody who lies or errs can stop a VNIC.
     least: Bandwidth,
     meter: Meter,
@@ -40,6 +42,7 @@ impl Sender {
             let weight = u128::from(vnic.bandwidth.bits_per_second());
             Pair {
                 to: other.mac,
+                room: vnic.bandwidth.min(other.bandwidth).share(1, 100),
                 least: other.bandwidth.share(weight * 49, receivable * 100).min(vnic.bandwidth),
                 meter: Meter::default(),
                 counters: None,
@@ -144,7 +147,7 @@ impl Pair {
             Report::EVERYTHING
         } else {
             // A little more than it has, so that it can grow until its ceiling tells.
-            let more = rate.share(9, 8).checked_add(whole.share(1, 50));
+            let more = rate.share(17, 16).checked_add(self.room);
             more.unwrap_or(whole).min(whole)
         };
     }

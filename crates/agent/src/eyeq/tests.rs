@@ -266,6 +266,15 @@ fn a_sender_that_is_held_back_elsewhere_leaves_the_rest() {
     );
 }
 
+/// Found by `steady_rates_are_the_hose_models`: room to grow was a share of the sender's bandwidth, however large.
+#[test]
+fn a_large_sender_that_wants_little_leaves_the_rest() {
+    let mut world = two(&[5, 28, 4], 1.378e6, ALL);
+    world.run(500);
+    let rates = world.measure(1_000);
+    assert!((rates[0] - 1.378).abs() < 0.05 && rates[1] > 3.4, "{rates:?}");
+}
+
 #[test]
 fn whoever_vanishes_throttles_nobody() {
     // The receiver's agent.
