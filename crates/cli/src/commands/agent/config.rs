@@ -84,8 +84,13 @@ pub fn host_rate(text: &str) -> Result<HostRate, String> {
     if host.is_empty() || tenant.is_empty() {
         return Err("write it as HOST=RATE@TENANT, such as A=8Mbit@red".to_owned());
     }
-    let rate = rate.parse().map_err(|error: lab::Error| error.to_string())?;
+    let rate = rate.parse().map_err(|error: lab::Error| plain(&error.to_string()).to_owned())?;
     Ok(HostRate { host: host.to_owned(), rate, tenant: tenant.to_owned() })
+}
+
+/// Rates and addresses are read by `lab`, which says that its complaints are about a topology.
+fn plain(message: &str) -> &str {
+    message.strip_prefix("topology: ").unwrap_or(message)
 }
 
 /// One agent's settings from the shared file; errors are about the file.
@@ -95,7 +100,7 @@ pub fn read(file: &Path, own: Option<&str>) -> anyhow::Result<Settings> {
     let parsed: File = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        anyhow::anyhow!("{shown}:{line}: {}", error.message())
+        anyhow::anyhow!("{shown}:{line}: {}", plain(error.message()))
     })?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let key = parsed.key.as_ref().map(|name| read_key(&folder.join(name))).transpose()?;
@@ -229,7 +234,7 @@ agent = 'two'
     fn settings(text: &str, own: Option<&str>) -> anyhow::Result<Settings> {
         let folder = std::env::temp_dir().join(format!("weir-agent-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        let file = folder.join(format!("{:p}.toml", text));
+        let file = folder.join("edge.toml");
         std::fs::write(&file, text)?;
         let settings = read(&file, own);
         std::fs::remove_dir_all(&folder)?;
