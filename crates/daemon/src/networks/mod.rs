@@ -248,11 +248,12 @@ impl Inner {
         let network = self.watch.as_ref().map(Watch::current);
         let nothing = fabric::Network::default();
         let network = network.as_ref().map_or(&nothing, |snapshot| &snapshot.network);
-        let changes =
-            self.embedding.apply(network, &wanted).map_err(|all| refused(&names, &all))?;
+        let mut next = self.embedding.clone();
+        let changes = next.apply(network, &wanted).map_err(|all| refused(&names, &all))?;
         if edits != self.edits {
             edits.save(&self.documents).map_err(ChangeError::Store)?;
         }
+        self.embedding = next;
         (self.names, self.file, self.edits, self.base) = (names, file, edits, base);
         self.following = following;
         self.is_unsaved = true;
