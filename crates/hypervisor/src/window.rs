@@ -27,9 +27,9 @@ const SCALE: u32 = 256;
 const LATE_ANSWERS: u32 = 4;
 /// Queueing that is always tolerated, however fast the switch is.
 const ALLOWANCE: Duration = Duration::from_micros(50);
-/// Half units of queueing that are always tolerated, however slow the switch is. Two whole units are what stands there
-/// with the smallest window, which is enough: at two it would grow as often as not.
-const ALLOWED_HALVES: u64 = 3;
+/// Units of queueing that are always tolerated, however slow the switch is. With the smallest window, which is enough,
+/// two stand there: were they tolerated, it would grow as often as not.
+const ALLOWED_UNITS: u64 = 1;
 const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A bounded amount of unacknowledged work.
@@ -134,7 +134,7 @@ impl Window {
             // Nothing to compare with: this class has only been seen under load.
             return took;
         }
-        let allowance = ALLOWANCE.0.max(ALLOWED_HALVES * self.service / 2);
+        let allowance = ALLOWANCE.0.max(ALLOWED_UNITS * self.service);
         self.judge(took.0, unloaded + allowance, cost.max(1));
         if self.in_flight < self.limit / SCALE {
             self.was_full = false;

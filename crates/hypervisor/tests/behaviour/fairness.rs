@@ -108,7 +108,8 @@ fn measure(version: Version, load: Load, delay: u64, neighbour_rate: u64) -> Mea
 }
 
 fn check(load: Load) {
-    for (version, delay) in VERSIONS.into_iter().flat_map(|v| [(v, 0), (v, 60_000)]) {
+    let delays = [0, 30_000, 60_000, 100_000];
+    for (version, delay) in VERSIONS.into_iter().flat_map(|v| delays.map(|delay| (v, delay))) {
         let alone = measure(version, load, delay, 0);
         let beside = measure(version, load, delay, 16_000);
         let told = format!(
