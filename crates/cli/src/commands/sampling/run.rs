@@ -58,7 +58,7 @@ pub struct Run {
     /// Bytes of the packets that the lab's guests send, 64 to 1400
     #[arg(long, value_name = "BYTES", default_value_t = 256, value_parser = clap::value_parser!(u16).range(64..=1400))]
     length: u16,
-    /// How to estimate what a server bears
+    /// How to estimate what a server bears: cpu, active, passive or jitter; or what each bears, a number
     #[arg(long, value_name = "WAY", default_value = "cpu")]
     capacity: CapacityOption,
     /// What sampling a packet locally costs, in units of forwarding it [default: the site's, or 1.54, as published]

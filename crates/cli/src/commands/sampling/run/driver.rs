@@ -21,23 +21,43 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How capacity is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// How a capacity becomes known that the site does not say.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CapacityOption {
-    /// From CPU statistics, with a line fitted
+    /// From CPU statistics, with a line fitted.
     Cpu,
-    /// By short tests through the switch
+    /// By short tests through the switch.
     Active,
-    /// From rises of latency through the switch
+    /// From rises of latency through the switch.
     Passive,
-    /// From rises of its jitter
+    /// From rises of its jitter.
     Jitter,
+    /// It is the same for all, and known.
+    Known(f64),
+}
+
+impl FromStr for CapacityOption {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<CapacityOption, &'static str> {
+        match text {
+            "cpu" => Ok(CapacityOption::Cpu),
+            "active" => Ok(CapacityOption::Active),
+            "passive" => Ok(CapacityOption::Passive),
+            "jitter" => Ok(CapacityOption::Jitter),
+            _ => match text.parse() {
+                Ok(known) if (1.0..=1e12).contains(&known) => Ok(CapacityOption::Known(known)),
+                _ => Err("neither cpu, active, passive or jitter, nor a number from 1 to 1e12"),
+            },
+        }
+    }
 }
 
 /// How the loop is run.
@@ -125,11 +145,14 @@ impl Driver {
             minimum: server.minimum,
             estimator: match (server.capacity, manner.capacity) {
                 (Some(capacity), _) => Estimator::Fixed(capacity),
+                (None, CapacityOption::Known(capacity)) => Estimator::Fixed(capacity),
                 (None, CapacityOption::Cpu) => Estimator::Cpu(CpuModel::default()),
                 (None, CapacityOption::Active) => {
                     Estimator::Active { last: None, found: None, search: None }
                 }
-                (None, _) => Estimator::Passive(PassiveSearch::default()),
+                (None, CapacityOption::Passive | CapacityOption::Jitter) => {
+                    Estimator::Passive(PassiveSearch::default())
+                }
             },
         });
         let conduct = Conduct::new(manner.settings, members.collect(), site.planned_tenants());
