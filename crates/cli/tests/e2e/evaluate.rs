@@ -81,27 +81,38 @@ fn ovs_evaluate_speaks_tls() {
         &pki.certificate("switch"),
         &pki.ca("controller"),
     );
-    let listen = format!("listen:{address}");
-    let measure = |tls: &str| {
-        let tls = ["--switch", &listen, "--tls", tls, "--openflow", "1.3", "--wait", "4"];
+    let measure = |switch: &str, tls: &str| {
+        let tls = ["--switch", switch, "--tls", tls, "--openflow", "1.3", "--wait", "4"];
         let effort = ["insert", "--rules", "5", "--repetitions", "1", "--json"];
         let arguments = [&effort[..], &tls[..]].concat();
         let mut weir = start(&network, &arguments);
         let code = weir.wait(PATIENCE);
         (code, weir.stdout.to_end(), weir.stderr.to_end())
     };
-    let (code, result, talk) = measure(&identity);
-    assert!(matches!(code, Some(0 | 1)), "{code:?} {talk}");
-    let result: serde_json::Value = serde_json::from_str(&result).expect("a result");
-    let points = result["points"].as_array().expect("points");
-    let barrier = points.iter().find_map(|point| point["metrics"]["barrier_us"]["mean"].as_f64());
-    assert!(barrier > Some(0.0), "{result}");
-
+    let assert_measured = |switch: &str| {
+        let (code, result, talk) = measure(switch, &identity);
+        assert!(matches!(code, Some(0 | 1)), "{switch}: {code:?} {talk}");
+        let result: serde_json::Value = serde_json::from_str(&result).expect("a result");
+        let points = result["points"].as_array().expect("points");
+        let barrier =
+            points.iter().find_map(|point| point["metrics"]["barrier_us"]["mean"].as_f64());
+        assert!(barrier > Some(0.0), "{switch}: {result}");
+    };
     // A switch that another authority signed for is not measured.
     let stranger = [pki.private_key("weir"), pki.certificate("weir"), pki.ca("controller")]
         .map(|path| path.display().to_string())
         .join(",");
-    let (code, _, talk) = measure(&stranger);
-    assert_eq!(code, Some(3), "{talk}");
-    assert!(talk.contains("control channel"), "{talk}");
+    let assert_refused = |switch: &str| {
+        let (code, _, talk) = measure(switch, &stranger);
+        assert_eq!(code, Some(3), "{switch}: {talk}");
+        assert!(talk.contains("control channel"), "{switch}: {talk}");
+    };
+
+    let listen = format!("listen:{address}");
+    assert_measured(&listen);
+    assert_refused(&listen);
+    // And where it is the switch that waits.
+    let dial = format!("ssl:{}", network.listen_with_tls("s1"));
+    assert_measured(&dial);
+    assert_refused(&dial);
 }

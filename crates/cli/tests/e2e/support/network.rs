@@ -114,11 +114,20 @@ impl Network {
         Program::of(words.first().copied().unwrap_or_default(), command)
     }
 
-    /// Has a switch wait for controllers, in place of those that it had, and says where.
+    /// Has switches wait for controllers, in place of those that they had, and says where.
     pub fn listen(&self, switch: &str) -> SocketAddr {
+        self.wait_for_controllers(switch, "ptcp")
+    }
+
+    /// The same over TLS, with the certificates of [`Network::connect_with_tls`].
+    pub fn listen_with_tls(&self, switch: &str) -> SocketAddr {
+        self.wait_for_controllers(switch, "pssl")
+    }
+
+    fn wait_for_controllers(&self, switch: &str, method: &str) -> SocketAddr {
         let host = self.lab.control_link().expect("a lab with switches").switches;
         let address = SocketAddr::from((host, super::free_port()));
-        self.set_controllers(&format!("ptcp:{}:{host}", address.port()));
+        self.set_controllers(&format!("{method}:{}:{host}", address.port()));
         super::eventually(&format!("{switch} listens"), || TcpStream::connect(address).is_ok());
         address
     }
