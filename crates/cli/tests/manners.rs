@@ -75,6 +75,10 @@ fn wrong_arguments_are_named_with_their_range() {
         (&["bench", "controller", HERE, "--switch-tls", "a,b,c"], &["--switch-tls", "ssl:"]),
         (&["bench", "controller", HERE, "--attack", "ssl:127.0.0.1:9"], &["--attack", "tcp:"]),
         (&["bench", "scenario", "/no/such.toml"], &["/no/such.toml", "No such file"]),
+        (
+            &["bench", "scenario", "x.toml", "--control", "nowhere"],
+            &["--control", "127.0.0.1:PORT"],
+        ),
         (&["bench", "run", "--switch-tls", "a,b"], &["--switch-tls", "KEY,CERT,CA"]),
         (
             &[
@@ -116,6 +120,8 @@ fn wrong_arguments_are_named_with_their_range() {
             &["lab", "up", "single,1", "--controller", "here"],
             &["--controller", "tcp:127.0.0.1:6653"],
         ),
+        (&["lab", "up", "single,2", "--queues", "fast"], &["--queues", "10Mbit"]),
+        (&["sampling", "run", "--lab", "--capacity", "0"], &["--capacity", "jitter", "1e12"]),
         (&["lab", "down", "--lab", "no-such-lab"], &["no-such-lab"]),
         (&["lab", "up", "fattree,32"], &["9472", "2000"]),
         (&["fabric", "simulate", "fatree,4"], &["fatree", "fattree"]),

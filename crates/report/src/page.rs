@@ -52,9 +52,14 @@ pub fn html(results: &Results, extras: &Extras) -> String {
     for (heading, table) in &extras.tables {
         _ = write!(page, "<h3>{}</h3>{}", escape(heading), table_html(table));
     }
-    page.push_str(&table_html(&summary(&results.points)));
+    let summary = summary(&results.points);
+    if !summary.rows().is_empty() {
+        page.push_str(&table_html(&summary));
+    }
     if extras.figures.is_empty() {
-        figures(&mut page, &results.points);
+        // What stands beside each other there: emulated tenants, or a controller's emulated switches.
+        let who = if results.tool == "bench controller" { "switch" } else { "tenant" };
+        figures(&mut page, &results.points, who);
     }
     page.push_str("<h2>Settings</h2>");
     page.push_str(&table_html(&settings(results)));
@@ -95,6 +100,7 @@ fn name_of(point: &Point) -> String {
     format!("{} {}", point.system, point.label()).trim_end().to_owned()
 }
 
+/// Rates and latencies; what has neither is in tables of its own.
 fn summary(points: &[Point]) -> Table {
     let mut table = Table::new([
         "system",
@@ -112,7 +118,9 @@ fn summary(points: &[Point]) -> Table {
         "CPU %",
         "generator's lag p99 µs",
     ]);
-    for point in points {
+    let figures = ["rate_per_s", "p50_us", "cpu_percent"];
+    let has_any = |point: &&Point| figures.iter().any(|name| point.mean(name).is_some());
+    for point in points.iter().filter(has_any) {
         let mean = |name: &str| point.mean(name).map_or_else(|| "–".to_owned(), number);
         let half = |name: &str| {
             let half = point.metrics.get(name).and_then(|metric| metric.ci95);
@@ -144,7 +152,9 @@ fn settings(results: &Results) -> Table {
     let environment = &results.environment;
     table.row(["seed".to_owned(), results.seed.to_string()]);
     table.row(["weir".to_owned(), environment.weir.clone()]);
-    table.row(["commit".to_owned(), environment.commit.clone().unwrap_or_default()]);
+    if let Some(commit) = &environment.commit {
+        table.row(["commit".to_owned(), commit.clone()]);
+    }
     for (name, version) in &environment.versions {
         table.row([name.clone(), version.clone()]);
     }
@@ -154,7 +164,7 @@ fn settings(results: &Results) -> Table {
     table
 }
 
-fn figures(page: &mut String, points: &[Point]) {
+fn figures(page: &mut String, points: &[Point], who: &str) {
     let latencies: Vec<(String, &LatencySummary)> = points
         .iter()
         .filter_map(|point| Some((name_of(point), point.latency.get("latency")?)))
@@ -173,8 +183,8 @@ fn figures(page: &mut String, points: &[Point]) {
         .map(|point| (name_of(point), point.tenants.iter().map(|t| t.latency.mean_us).collect()))
         .collect();
     if !strips_of.is_empty() {
-        let title = "Mean latency of each tenant, in the order of tenants";
-        page.push_str(&strips(title, "µs", Scale::Logarithmic, &strips_of));
+        let title = format!("Mean latency of each {who}, in their order");
+        page.push_str(&strips(&title, "µs", Scale::Logarithmic, &strips_of));
     }
     let cpu: Vec<(String, f64, f64)> = points
         .iter()

@@ -12,6 +12,8 @@ const RIGHT: f64 = 16.0;
 const LEGEND: f64 = 170.0;
 pub(super) const TOP: f64 = 46.0;
 pub(super) const BOTTOM: f64 = 52.0;
+/// About half of what a letter takes of a line.
+const HALF_LETTER: f64 = 3.4;
 /// Okabe and Ito's colours, which colour-blind readers tell apart.
 const COLOURS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
@@ -138,7 +140,10 @@ impl Frame {
             let Some(place) = x.place(tick, self.span()) else { continue };
             let line = vec![(place, bottom), (place, bottom + 4.0)];
             self.strokes(vec![line], Stroke::solid("#333333", 1.0));
-            self.text(Text::new((place, bottom + 17.0), &number(tick), Anchor::Middle));
+            let name = number(tick);
+            // Of the last, all has to stand inside.
+            let middle = place.min(WIDTH - 2.0 - HALF_LETTER * name.len() as f64);
+            self.text(Text::new((middle, bottom + 17.0), &name, Anchor::Middle));
         }
         let middle = f64::midpoint(LEFT, self.right);
         self.text(Text::new((middle, HEIGHT - 14.0), label, Anchor::Middle));
@@ -147,9 +152,12 @@ impl Frame {
     /// Names under groups; the answer is a group's width.
     pub(super) fn groups(&mut self, names: &[&str]) -> f64 {
         let slanted = names.len() > 6 || names.iter().any(|name| name.chars().count() > 16);
+        let turn: f64 = if slanted { -12.0 } else { 0.0 };
         for (index, name) in names.iter().enumerate() {
-            let at = (group_middle(index, names.len()), HEIGHT - BOTTOM + 17.0);
-            let turn = if slanted { -12.0 } else { 0.0 };
+            // The higher end stays under the axis.
+            let rise = HALF_LETTER * name.chars().count() as f64 * turn.abs().to_radians().sin();
+            let y = HEIGHT - BOTTOM + 17.0 + rise.min(BOTTOM / 3.0);
+            let at = (group_middle(index, names.len()), y);
             self.text(Text { size: 11.0, turn, ..Text::new(at, name, Anchor::Middle) });
         }
         let (from, to) = span_x();
