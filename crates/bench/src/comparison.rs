@@ -376,11 +376,13 @@ fn measure_once(
     std::fs::create_dir_all(&dir).map_err(Error::io(dir.display().to_string()))?;
     // A fresh system starts from nothing: not from what the one before it stored.
     let _ = std::fs::remove_dir_all(dir.join("state"));
-    let mut target = case.system.start(&case.setup, &controllers, &dir, switches)?;
-    let setup = Setup { topology: target.topology.clone(), ..case.setup.clone() };
+    let setup = case.system.fit(&case.setup);
+    let mut target = case.system.start(&setup, &controllers, &dir, switches)?;
+    let size = case.system.size(&setup);
+    let setup = Setup { topology: target.topology.clone(), ..setup };
     let mut session = Session::open(setup, &controllers)?;
-    if let (Some(switches), Topology::Interfaces { ports, .. }) = (switches, &target.topology) {
-        switches.forget(ports.len()).map_err(Error::System)?;
+    if let (Some(switches), Topology::Interfaces { .. }) = (switches, &target.topology) {
+        switches.forget(size).map_err(Error::System)?;
     }
     let load = Load { seed: options.seed.wrapping_add(run as u64), ..case.load.clone() };
     let outcome = session.run_under(&load, &target.pids, options.control.as_deref())?;

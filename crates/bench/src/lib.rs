@@ -62,7 +62,7 @@ pub use measure::{Collector, Measurement, ceiling};
 pub use observe::Watched;
 pub use outcome::{Outcome, StreamOutcome};
 pub use plan::{DataPort, Identity, Setup, Slicing, SwitchModel, TlsSides, Topology, Version};
-pub use real::RealSwitches;
+pub use real::{RealSwitches, Size};
 pub use rfc8456::Test;
 pub use search::{Found, Goal, Search, Trial};
 pub use session::{Controllers, Session};

@@ -6,36 +6,51 @@ use crate::plan::{DataPort, Topology, Version};
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
 
+/// How many real switches, and how many data ports each has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    /// How many switches.
+    pub switches: usize,
+    /// Ports of each that the data plane's packets go in and out by.
+    pub ports: usize,
+}
+
 /// Real switches that stand ready to be connected.
 pub trait RealSwitches: Debug {
     /// What results call them, such as `Open vSwitch 3.1.0`.
     fn name(&self) -> String;
 
-    /// Makes sure that there are `count` switches. The answer is this machine's address as they see
+    /// Makes sure that there are so many switches, with the dpids 1, 2, ... and their ports numbered from 1. The answer is this machine's address as they see
     /// it: what they are to dial must listen there.
     ///
     /// # Errors
     /// A sentence.
-    fn prepare(&self, count: usize) -> Result<IpAddr, String>;
+    fn prepare(&self, size: Size) -> Result<IpAddr, String>;
 
     /// Empties the switches' tables and makes switch *i* dial address *i*, and nobody else. The
-    /// answer is one port of each switch, which the data plane's packets go in and out by.
+    /// answer is all ports, those of the first switch first.
     ///
     /// # Errors
     /// A sentence.
-    fn connect(&self, addresses: &[SocketAddr], version: Version) -> Result<Vec<DataPort>, String>;
+    fn connect(
+        &self,
+        size: Size,
+        addresses: &[SocketAddr],
+        version: Version,
+    ) -> Result<Vec<DataPort>, String>;
 
-    /// The `count` switches' controllers are there now: what a switch has cached of the time when
+    /// These switches' controllers are there now: what a switch has cached of the time when
     /// nobody listened has to go.
     ///
     /// # Errors
     /// A sentence.
-    fn forget(&self, count: usize) -> Result<(), String>;
+    fn forget(&self, size: Size) -> Result<(), String>;
 }
 
 /// The topology with real switches in the place of the emulated ones; `controllers` are the tenants'.
 pub(crate) fn topology(
     switches: &dyn RealSwitches,
+    size: Size,
     emulated: &Topology,
     controllers: &[SocketAddr],
     version: Version,
@@ -48,9 +63,9 @@ pub(crate) fn topology(
     };
     // A tenant behind a hypervisor has a session with every switch, one without has its own switch.
     let sessions = if matches!(emulated, Topology::Shared { .. }) { addresses.len() } else { 1 };
-    let host = switches.prepare(addresses.len()).map_err(Error::System)?;
+    let host = switches.prepare(size).map_err(Error::System)?;
     let seen: Vec<SocketAddr> =
         addresses.iter().map(|address| SocketAddr::new(host, address.port())).collect();
-    let ports = switches.connect(&seen, version).map_err(Error::System)?;
+    let ports = switches.connect(size, &seen, version).map_err(Error::System)?;
     Ok(Topology::Interfaces { ports, switches: sessions })
 }

@@ -3,7 +3,7 @@
 
 use crate::observe::Watched;
 use crate::plan::{Identity, Setup};
-use crate::real::{self, RealSwitches};
+use crate::real::{self, RealSwitches, Size};
 use crate::session::Controllers;
 use crate::{Error, Topology};
 use std::fmt::Write as _;
@@ -96,7 +96,8 @@ impl System {
             (Self::External { controllers, .. }, _) => *controllers,
             // Without anything between, it is the switches that look for the controllers.
             (Self::Direct, Some(switches)) => {
-                SocketAddr::new(switches.prepare(tenants).map_err(Error::System)?, 0)
+                let size = Size { switches: tenants, ports: 1 };
+                SocketAddr::new(switches.prepare(size).map_err(Error::System)?, 0)
             }
             _ => SocketAddr::new(LOOPBACK, 0),
         };
@@ -117,7 +118,7 @@ impl System {
         switches: Option<&dyn RealSwitches>,
     ) -> Result<Target, Error> {
         let host = match switches {
-            Some(switches) => switches.prepare(self.switches(setup)).map_err(Error::System)?,
+            Some(switches) => switches.prepare(self.size(setup)).map_err(Error::System)?,
             None => LOOPBACK,
         };
         let mut target = match self {
@@ -137,17 +138,30 @@ impl System {
         };
         if let Some(switches) = switches {
             let (emulated, version) = (&target.topology, setup.version);
-            target.topology = real::topology(switches, emulated, controllers.addresses(), version)?;
+            let (size, addresses) = (self.size(setup), controllers.addresses());
+            target.topology = real::topology(switches, size, emulated, addresses, version)?;
         }
         Ok(target)
     }
 
-    /// How many switches there are before it: a hypervisor's tenants share one.
-    fn switches(&self, setup: &Setup) -> usize {
-        match self {
-            Self::Direct | Self::Haproxy { .. } => setup.tenants,
-            Self::Weir { .. } | Self::External { .. } => 1,
+    /// The real switches before it: a hypervisor's tenants share one, and in networks of their own each has a port.
+    pub(crate) fn size(&self, setup: &Setup) -> Size {
+        let (switches, ports) = match self {
+            Self::Direct | Self::Haproxy { .. } => (setup.tenants, 1),
+            Self::Weir { networks: true, .. } => (1, setup.tenants),
+            Self::Weir { networks: false, .. } | Self::External { .. } => (1, 1),
+        };
+        Size { switches, ports }
+    }
+
+    /// The setup, with the ports that this system's tenants need.
+    #[must_use]
+    pub fn fit(&self, setup: &Setup) -> Setup {
+        let mut setup = setup.clone();
+        if matches!(self, Self::Weir { networks: true, .. }) {
+            setup.switch.ports = setup.ports().max(setup.tenants);
         }
+        setup
     }
 }
 

@@ -38,7 +38,7 @@ pub struct ScenarioFile {
     /// The scenario
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Systems under test, one after the other: direct, weir, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
+    /// Systems under test, one after the other: direct, weir, weir-networks, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
     systems: Vec<Wanted>,
     /// Change runs while they go on, over HTTP at this loopback address; see docs/bench.md

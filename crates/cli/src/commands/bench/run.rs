@@ -15,7 +15,7 @@ Example:
   weir bench run --message packet-in,packet-out --rate 10000,40000 --tenants 1,20 --quick
   weir bench run --system direct,weir,flowvisor=127.0.0.1:6633/4711 --message port-stats")]
 pub struct Run {
-    /// Systems under test: direct, weir, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for one that runs already
+    /// Systems under test: direct, weir, weir-networks, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for one that runs already
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
     systems: Vec<Wanted>,
     /// What is sent

@@ -56,8 +56,8 @@ impl SearchCommand {
         };
         let setup = self.ends.setup();
         let switch = setup.switch.for_kinds([self.message]);
-        let setup = Setup { tenants, switch, ..setup };
         let system = self.system.system(&own_serve()?);
+        let setup = system.fit(&Setup { tenants, switch, ..setup });
         let controllers = system.controllers(tenants, None)?;
         talk(&format!("starting {}", system.name()));
         let target = system.start(&setup, &controllers, &work.0, None)?;

@@ -58,7 +58,7 @@ pub fn mix(text: &str) -> Result<Vec<(Kind, u32)>, String> {
 /// A system under test as it is asked for; the program itself is known only when it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
-    Weir,
+    Weir { networks: bool },
     Known(System),
 }
 
@@ -66,22 +66,23 @@ impl Wanted {
     /// `serve` is the command that serves.
     pub fn system(self, serve: &[String]) -> System {
         match self {
-            Wanted::Weir => {
-                System::Weir { command: serve.to_vec(), extra: String::new(), networks: false }
+            Wanted::Weir { networks } => {
+                System::Weir { command: serve.to_vec(), extra: String::new(), networks }
             }
             Wanted::Known(system) => system,
         }
     }
 }
 
-/// `direct`, `haproxy`, `weir`, or `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]` for one that runs already.
+/// `direct`, `haproxy`, `weir`, `weir-networks`, or `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]` for one that runs already.
 pub fn system(text: &str) -> Result<Wanted, String> {
     let known = match text {
-        "weir" => return Ok(Wanted::Weir),
+        "weir" => return Ok(Wanted::Weir { networks: false }),
+        "weir-networks" => return Ok(Wanted::Weir { networks: true }),
         "direct" => System::Direct,
         "haproxy" => System::Haproxy { program: PathBuf::from("haproxy") },
         other => external(other).ok_or_else(|| {
-            "not `direct`, `weir`, `haproxy` or, for a system that runs already, NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]"
+            "not `direct`, `weir`, `weir-networks`, `haproxy` or, for a system that runs already, NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]"
                 .to_owned()
         })?,
     };
@@ -180,7 +181,8 @@ mod tests {
             place.and_then(|at| external_system("fv", at, base, watched)).map(Wanted::Known)
         };
         let cases = [
-            ("weir", Some(Wanted::Weir)),
+            ("weir", Some(Wanted::Weir { networks: false })),
+            ("weir-networks", Some(Wanted::Weir { networks: true })),
             ("direct", Some(Wanted::Known(System::Direct))),
             ("fv=127.0.0.1:6633", external(6701, None)),
             ("fv=127.0.0.1:6633/42", external(6701, Some(42))),

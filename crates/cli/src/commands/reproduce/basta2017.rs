@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Logically Isolated, Actually Unpredictable? (2017): control latency of hypervisors
 ///
-/// Measures switch-only, Weir's slices, and hypervisors that run already, in turn: PACKET_IN and PORT_STATS against
+/// Measures switch-only, Weir's slices, Weir's networks of the tenants' own, and hypervisors that run already, in turn: PACKET_IN and PORT_STATS against
 /// rate, PACKET_IN and PACKET_OUT against tenants with Nagle's algorithm on (AGG) and off (ND) at the controllers. As
 /// in the paper, the switch is an Open vSwitch; where that cannot be had (it needs root), it is emulated, and the
 /// figures say so. A full run takes hours: 10 runs of 30 s of every case.
@@ -94,10 +94,14 @@ impl Basta2017 {
 
     fn plan(&self) -> anyhow::Result<Plan> {
         let weir = System::Weir { command: own_serve()?, extra: String::new(), networks: false };
+        let networks = weir.clone().with_networks();
         let figures = if self.figures.is_empty() { &Figure::ALL[..] } else { &self.figures };
         Ok(Plan {
             figures: figures.to_vec(),
-            systems: [System::Direct, weir].into_iter().chain(self.externals.clone()).collect(),
+            systems: [System::Direct, weir, networks]
+                .into_iter()
+                .chain(self.externals.clone())
+                .collect(),
             quick: self.quick,
             bursts: self.bursts,
         })

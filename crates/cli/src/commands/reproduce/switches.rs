@@ -1,14 +1,14 @@
 //! Open vSwitches in labs, as the switches of a measurement.
 //!
-//! As many switches as a case needs are as many bridges of one `ovs-vswitchd`, each with one host: bridges that are not
-//! used would cost it time, so every number of switches has a lab of its own.
+//! As many switches as a case needs are as many bridges of one `ovs-vswitchd`, each with as many hosts as it needs ports:
+//! bridges and ports that are not used would cost it time, so every size has a lab of its own.
 //!
 //! ```text
 //!   generator ══ h1 ── s1 ──► whatever address it is told ──► ...
 //!   generator ══ h2 ── s2 ──► ...
 //! ```
 
-use bench::{DataPort, RealSwitches, Version};
+use bench::{DataPort, RealSwitches, Size, Version};
 use lab::{
     Controller, FailMode, Lab, LabGuard, OpenVSwitch, Options, Protocol, StateDirectory, Topology,
 };
@@ -25,8 +25,7 @@ pub struct OpenVSwitches {
 
 #[derive(Debug, Default)]
 struct Labs {
-    /// By the number of their switches.
-    by_size: BTreeMap<usize, LabGuard>,
+    by_size: BTreeMap<Size, LabGuard>,
     /// The command ends: no more are made.
     ended: bool,
 }
@@ -57,16 +56,19 @@ impl OpenVSwitches {
         }
     }
 
-    fn make(&self, count: usize) -> lab::Result<LabGuard> {
+    fn make(&self, size: Size) -> lab::Result<LabGuard> {
+        let Size { switches, ports } = size;
         let mut topology = Topology::builder();
-        for number in 1..=count {
-            let (switch, host) = (switch(number), host(number));
-            topology.switch(&switch)?;
-            topology.host(&host)?;
-            topology.link(&switch, &host, None)?;
+        for number in 1..=switches {
+            topology.switch(&switch(number))?;
+            for place in 0..ports {
+                let host = host(size, number, place);
+                topology.host(&host)?;
+                topology.link(&switch(number), &host, None)?;
+            }
         }
         let options = Options {
-            name: Some(format!("bench{}-{count}", std::process::id())),
+            name: Some(format!("bench{}-{switches}-{ports}", std::process::id())),
             protocols: vec![self.protocol()],
             fail_mode: Some(FailMode::Secure),
             ephemeral: true,
@@ -75,7 +77,12 @@ impl OpenVSwitches {
         Ok(LabGuard::new(Lab::up(&topology.build()?, &options)?))
     }
 
-    fn connect_lab(&self, lab: &Lab, addresses: &[SocketAddr]) -> lab::Result<Vec<DataPort>> {
+    fn connect_lab(
+        &self,
+        lab: &Lab,
+        size: Size,
+        addresses: &[SocketAddr],
+    ) -> lab::Result<Vec<DataPort>> {
         let mut ports = Vec::new();
         let mut controllers = Vec::new();
         for (number, address) in (1..).zip(addresses) {
@@ -83,11 +90,13 @@ impl OpenVSwitches {
                 instance.ofctl(["-O", self.protocol().name(), "del-flows", &switch(number)])?;
             }
             controllers.push((switch(number), [format!("tcp:{address}").parse::<Controller>()?]));
-            ports.push(DataPort {
-                interface: "eth0".to_owned(),
-                namespace: Some(lab.namespace(&host(number))?),
-                switch_port: 1,
-            });
+            for place in 0..size.ports {
+                ports.push(DataPort {
+                    interface: "eth0".to_owned(),
+                    namespace: Some(lab.namespace(&host(size, number, place))?),
+                    switch_port: u16::try_from(place + 1).unwrap_or(u16::MAX),
+                });
+            }
         }
         let orders: Vec<(&str, &[Controller])> =
             controllers.iter().map(|(switch, one)| (switch.as_str(), &one[..])).collect();
@@ -102,15 +111,15 @@ impl RealSwitches for OpenVSwitches {
         format!("Open vSwitch {version}, userspace datapath").replace("  ", " ")
     }
 
-    fn prepare(&self, count: usize) -> Result<IpAddr, String> {
+    fn prepare(&self, size: Size) -> Result<IpAddr, String> {
         let mut labs = self.lock();
         if labs.ended {
             return Err("the switches are gone".to_owned());
         }
-        let lab = match labs.by_size.entry(count) {
+        let lab = match labs.by_size.entry(size) {
             std::collections::btree_map::Entry::Occupied(place) => place.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => {
-                place.insert(self.make(count).map_err(|error| error.to_string())?)
+                place.insert(self.make(size).map_err(|error| error.to_string())?)
             }
         };
         lab.controller_address()
@@ -118,26 +127,31 @@ impl RealSwitches for OpenVSwitches {
             .ok_or_else(|| "the lab has no control channel".to_owned())
     }
 
-    fn connect(&self, addresses: &[SocketAddr], version: Version) -> Result<Vec<DataPort>, String> {
+    fn connect(
+        &self,
+        size: Size,
+        addresses: &[SocketAddr],
+        version: Version,
+    ) -> Result<Vec<DataPort>, String> {
         if version != self.version {
             return Err("the switches speak another version".to_owned());
         }
         let labs = self.lock();
         // What was measured before is gone: its switches must not go on looking for it.
-        let others = labs.by_size.iter().filter(|(count, _)| **count != addresses.len());
-        for (&count, lab) in others {
-            let names: Vec<String> = (1..=count).map(switch).collect();
+        let others = labs.by_size.iter().filter(|(other, _)| **other != size);
+        for (other, lab) in others {
+            let names: Vec<String> = (1..=other.switches).map(switch).collect();
             let orders: Vec<(&str, &[Controller])> =
                 names.iter().map(|name| (name.as_str(), &[][..])).collect();
             lab.set_controllers_of(&orders).map_err(|error| error.to_string())?;
         }
-        let lab = labs.by_size.get(&addresses.len()).ok_or("there is no such lab")?;
-        self.connect_lab(lab, addresses).map_err(|error| error.to_string())
+        let lab = labs.by_size.get(&size).ok_or("there is no such lab")?;
+        self.connect_lab(lab, size, addresses).map_err(|error| error.to_string())
     }
 
-    fn forget(&self, count: usize) -> Result<(), String> {
+    fn forget(&self, size: Size) -> Result<(), String> {
         let labs = self.lock();
-        let lab = labs.by_size.get(&count).ok_or("there is no such lab")?;
+        let lab = labs.by_size.get(&size).ok_or("there is no such lab")?;
         let instance = lab.open_vswitch().ok_or("the lab has no switch")?;
         // A packet of the run before that came while there was no controller made the datapath drop all that are like
         // it, for as long as more of them come.
@@ -149,6 +163,7 @@ fn switch(number: usize) -> String {
     format!("s{number}")
 }
 
-fn host(number: usize) -> String {
-    format!("h{number}")
+/// The host at that switch's port, counted from 0.
+fn host(size: Size, switch: usize, place: usize) -> String {
+    format!("h{}", (switch - 1) * size.ports + place + 1)
 }
