@@ -3,8 +3,9 @@
 //!
 //! A scenario is data: its cases (which system under which load) and its criteria over the points
 //! that came out; [`Comparison::run`] does the rest. They are `weir bench relay`, `saturation`, `tenants`,
-//! `isolation-switch`, `isolation-flood`, `memory` and `networks`.
+//! `isolation-switch`, `isolation-flood`, `memory` and `networks`; and `generator`, which measures the measurer.
 
+mod generator;
 mod isolation;
 mod memory;
 mod networks;
@@ -37,11 +38,13 @@ pub enum Scenario {
     Memory,
     /// Tenants' own networks beside slices.
     Networks,
+    /// What the generator can do, with nothing between its ends.
+    Generator,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Relay,
         Self::Saturation,
         Self::Tenants,
@@ -49,6 +52,7 @@ impl Scenario {
         Self::IsolationFlood,
         Self::Memory,
         Self::Networks,
+        Self::Generator,
     ];
 
     /// As it is called on the command line.
@@ -62,6 +66,7 @@ impl Scenario {
             Self::IsolationFlood => "isolation-flood",
             Self::Memory => "memory",
             Self::Networks => "networks",
+            Self::Generator => "generator",
         }
     }
 }
@@ -98,6 +103,7 @@ fn comparison(scenario: Scenario, options: &Options) -> Comparison {
         Scenario::IsolationFlood => isolation::flood(options),
         Scenario::Memory => memory::scene(options),
         Scenario::Networks => networks::scene(options),
+        Scenario::Generator => generator::scene(options),
     };
     Comparison { tool: format!("bench {}", scenario.name()), ..comparison }
 }

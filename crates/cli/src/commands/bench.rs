@@ -55,6 +55,8 @@ enum Command {
     Memory(scenario::Scenario),
     /// Tenants' own networks beside slices: PACKET_IN at 40,000/s, and as much as passes
     Networks(scenario::Scenario),
+    /// The generator itself: as much as passes, 1,000 connections, and how evenly it sends
+    Generator(scenario::Scenario),
     Run(run::Run),
     Scenario(file::ScenarioFile),
     Search(search::SearchCommand),
@@ -72,6 +74,7 @@ impl Bench {
             Command::IsolationFlood(it) => it.run(Scenario::IsolationFlood),
             Command::Memory(it) => it.run(Scenario::Memory),
             Command::Networks(it) => it.run(Scenario::Networks),
+            Command::Generator(it) => it.run(Scenario::Generator),
             Command::Run(run) => run.run(),
             Command::Scenario(file) => file.run(),
             Command::Search(search) => search.run(),
