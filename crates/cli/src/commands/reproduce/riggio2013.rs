@@ -1,15 +1,18 @@
 //! `weir reproduce riggio2013`: what tenants lose when they cannot see one another's load, and what labels give back.
 
+mod idle;
 mod scene;
 
+use super::riggio2013_edge::VNICS;
 use crate::exit::Exit;
 use crate::signals::Interrupt;
 use anyhow::Context;
+use idle::Cpu;
 use report::figure::{Line, Lines};
 use report::results::Extras;
 use report::stats::{confidence95, mean};
 use report::{Better, Environment, Figure, Finding, Metric, Point, Results, Table};
-use scene::{Choice, FLOWS, Form, Outcome, SAMPLE, Scene};
+use scene::{Choice, FLOWS, Form, GaveUp, Halt, Outcome, SAMPLE, Scene};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,8 +21,9 @@ use std::time::Duration;
 /// The Price of Virtualization (2013): throughput of two tenants with and without link labels
 ///
 /// On the paper's network of 10 Mbit/s links red sends from A to B, then blue from E to F, then from C to D, each as much
-/// as TCP gets. Each tenant's controller chooses among two paths: by the labels that Weir tells it, at random, or, as the
-/// worst case, always the first. Needs root, Open vSwitch, iperf3 and os-ken. A full run takes an hour and three quarters.
+/// as TCP gets of the 8, 10 and 2 Mbit/s that its host bought. Each tenant's controller chooses among two paths: by the
+/// labels that Weir tells it, at random, or, as the worst case, always the first. Needs root, Open vSwitch, iperf3 and
+/// os-ken. A full run takes an hour and three quarters, or, --side-by-side, a good half hour.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -33,12 +37,18 @@ pub struct Riggio2013 {
     /// Runs of each kind [default: 10, 2 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
-    /// Seconds between the flows' starts [default: 60, 12 with --quick]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(6..=600))]
+    /// Seconds between the flows' starts, an even number, 6 to 600 [default: 60, 12 with --quick]
+    #[arg(long, value_name = "SECONDS", value_parser = gap)]
     gap: Option<u32>,
     /// How labels are told
     #[arg(long, value_name = "VERSION", default_value = "1.3")]
     openflow: Form,
+    /// Run the three kinds at the same time, in labs of their own; watch the idle CPU that is printed
+    #[arg(long)]
+    side_by_side: bool,
+    /// Leave out the shapers: flows share links as TCP does
+    #[arg(long)]
+    no_shapers: bool,
     /// Write result.json, CSV, report.html and figures/ here
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -52,6 +62,8 @@ const CHOICES: [Choice; 3] = [Choice::Labels, Choice::Random, Choice::Same];
 const NOMINAL: f64 = 20.0;
 /// What labels have to reach, in every run.
 const WANTED: f64 = 0.95 * NOMINAL;
+/// How far a flow may be from what its VNICs bought, as a part of it.
+const TOLERANCE: f64 = 0.05;
 
 impl Riggio2013 {
     pub fn run(self) -> anyhow::Result<Exit> {
@@ -64,59 +76,49 @@ impl Riggio2013 {
             true => (self.runs.unwrap_or(2), self.gap.unwrap_or(12)),
             false => (self.runs.unwrap_or(10), self.gap.unwrap_or(60)),
         };
+        let gap = Duration::from_secs(gap.into());
         let work = Work::new()?;
-        let scene = Scene::up(self.openflow)?;
-        let mut outcomes: Vec<(Choice, Vec<Outcome>)> =
-            CHOICES.iter().map(|choice| (*choice, Vec::new())).collect();
+        let halt = Halt::new(interrupt);
+        Scene::clear()?;
+        let count = if self.side_by_side { CHOICES.len() } else { 1 };
+        let scenes: Vec<Scene> = (0..count)
+            .map(|number| Scene::up(self.openflow, !self.no_shapers, number))
+            .collect::<anyhow::Result<_>>()?;
+        let mut outcomes = CHOICES.map(|choice| (choice, Vec::new()));
         for run in 0..runs {
-            // Interleaved, so that what the machine does meanwhile falls on all alike.
-            for (choice, done) in &mut outcomes {
-                let folder = work.0.join(format!("{run}-{}", done.len()));
+            let folder = work.0.join(run.to_string());
+            let once = |scene: &Scene, choice: Choice| -> anyhow::Result<Outcome> {
                 let folder = folder.with_extension(format!("{choice:?}"));
                 fs::create_dir_all(&folder).context("cannot make a folder for a run")?;
-                let gap = Duration::from_secs(gap.into());
-                let outcome = scene.run(*choice, gap, &folder, &interrupt)?;
-                let total = aggregate(&outcome, gap).last().copied();
-                let spines = outcome
-                    .spines
-                    .map(|spine| spine.map_or_else(|| "?".to_owned(), |s| format!("s{s}")));
-                writeln!(
-                    std::io::stderr(),
-                    "run {}: {}: by {}, {:.1} Mbit/s in the end",
-                    run + 1,
-                    choice.name(),
-                    spines.join(", "),
-                    total.unwrap_or(0.0)
-                )?;
+                let cpu = Cpu::now();
+                let mut outcome = scene.run(choice, gap, &folder, &halt)?;
+                outcome.idle = Cpu::now().idle_since(&cpu);
+                tell(run, choice, &outcome, gap)?;
+                Ok(outcome)
+            };
+            // Interleaved or at the same time, so that what the machine does meanwhile falls on all alike.
+            for ((_, done), outcome) in outcomes.iter_mut().zip(round(&scenes, &halt, once)?) {
                 done.push(outcome);
             }
         }
-        drop(scene);
-        self.give(&outcomes, Duration::from_secs(gap.into()))
+        drop(scenes);
+        self.give(&outcomes, gap)
     }
 
     fn give(&self, outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> anyhow::Result<Exit> {
         let mut results = Results::new("reproduce riggio2013", 0, Environment::capture(&[]));
         results.settings.insert("quick".to_owned(), self.quick.into());
         results.settings.insert("gap_s".to_owned(), (gap.as_secs() as f64).into());
+        results.settings.insert("shapers".to_owned(), (!self.no_shapers).into());
+        results.settings.insert("side_by_side".to_owned(), self.side_by_side.into());
         for (choice, runs) in outcomes {
-            let mut point = Point::new(choice.name(), [("flows", "A-B, E-F, C-D")]);
-            let totals: Vec<f64> = runs.iter().map(|run| settled_total(run, gap)).collect();
-            if *choice == Choice::Labels && totals.iter().any(|total| *total < WANTED) {
-                results.findings.push(Finding {
-                    code: "below-nominal".to_owned(),
-                    text: format!("with labels, a run stayed below {WANTED} Mbit/s: {totals:.2?}"),
-                });
+            if *choice == Choice::Labels {
+                results.findings.extend(below_nominal(runs, gap));
+                if !self.no_shapers {
+                    results.findings.extend(off_share(runs, gap));
+                }
             }
-            point
-                .metrics
-                .insert("total_mbit_s".to_owned(), Metric::new("Mbit/s", Better::Higher, totals));
-            for (at, (from, to, _)) in FLOWS.iter().enumerate() {
-                let rates = runs.iter().map(|run| settled(run, at, gap)).collect();
-                let name = format!("{from}{to}_mbit_s");
-                point.metrics.insert(name, Metric::new("Mbit/s", Better::Higher, rates));
-            }
-            results.points.push(point);
+            results.points.push(point(*choice, runs, gap));
         }
         let extras = self.extras(outcomes, gap);
         let mut stdout = std::io::stdout().lock();
@@ -139,9 +141,9 @@ impl Riggio2013 {
 
     fn extras(&self, outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Extras {
         let mut extras = Extras::default();
-        let heading =
-            "Mbit/s when all three flows run: mean over runs ± 95 % confidence, and the worst run";
-        extras.tables.push((heading.to_owned(), table(outcomes, gap)));
+        let heading = "Mbit/s of frames when all three flows run: mean over runs ± 95 % confidence, and the worst run; \
+                       of TCP's payload, likewise; and % of CPU idle, mean and least";
+        extras.tables.push((heading.to_owned(), table(outcomes, gap, !self.no_shapers)));
         let of = |wanted: Choice| outcomes.iter().find(|(choice, _)| *choice == wanted);
         let note = format!(
             "runs of each kind: {}; flows {} s apart",
@@ -152,7 +154,7 @@ impl Riggio2013 {
             let drawing = Lines {
                 title: title.to_owned(),
                 x_label: "s".to_owned(),
-                y_label: "Mbit/s".to_owned(),
+                y_label: "Mbit/s of frames".to_owned(),
                 lines,
                 ..Lines::default()
             };
@@ -205,7 +207,97 @@ impl Riggio2013 {
     }
 }
 
-fn table(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Table {
+/// One run of each kind: each in a scene of its own, or one after the other in the only one.
+fn round(
+    scenes: &[Scene],
+    halt: &Halt,
+    once: impl Fn(&Scene, Choice) -> anyhow::Result<Outcome> + Sync,
+) -> anyhow::Result<Vec<Outcome>> {
+    if let [scene] = scenes {
+        return CHOICES.into_iter().map(|choice| once(scene, choice)).collect();
+    }
+    let once = |(scene, choice)| once(scene, choice).inspect_err(|_| halt.fail());
+    let outcomes: Vec<anyhow::Result<Outcome>> = std::thread::scope(|scope| {
+        let pairs = scenes.iter().zip(CHOICES);
+        let threads: Vec<_> = pairs.map(|pair| scope.spawn(move || once(pair))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    });
+    let (done, mut failed): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
+    // The one that the others gave up for says why.
+    failed.sort_by_key(|it| it.as_ref().is_err_and(|error| error.is::<GaveUp>()));
+    match failed.into_iter().next() {
+        Some(error) => error.map(|_| Vec::new()),
+        None => done.into_iter().collect(),
+    }
+}
+
+fn tell(run: u32, choice: Choice, outcome: &Outcome, gap: Duration) -> anyhow::Result<()> {
+    let name = |spine: Option<u64>| spine.map_or_else(|| "?".to_owned(), |it| format!("s{it}"));
+    let idle = outcome.idle.map_or_else(|| "?".to_owned(), |idle| format!("{idle:.0}"));
+    writeln!(
+        std::io::stderr(),
+        "run {}: {}: by {}; {:.2} Mbit/s in the end, {:.2} of it TCP's payload; CPU {idle} % idle",
+        run + 1,
+        choice.name(),
+        outcome.spines.map(name).join(", "),
+        total(&outcome.wire, gap),
+        total(&outcome.goodput, gap),
+    )?;
+    Ok(())
+}
+
+fn point(choice: Choice, runs: &[Outcome], gap: Duration) -> Point {
+    let mut point = Point::new(choice.name(), [("flows", "A-B, E-F, C-D")]);
+    let mut add = |name: String, unit: &str, samples: Vec<f64>| {
+        point.metrics.insert(name, Metric::new(unit, Better::Higher, samples));
+    };
+    let each = |measure: &dyn Fn(&Outcome) -> f64| runs.iter().map(measure).collect::<Vec<f64>>();
+    add("total_mbit_s".to_owned(), "Mbit/s", each(&|run| total(&run.wire, gap)));
+    add("total_goodput_mbit_s".to_owned(), "Mbit/s", each(&|run| total(&run.goodput, gap)));
+    for (at, (from, to, _)) in FLOWS.iter().enumerate() {
+        let name = |what: &str| format!("{from}{to}_{what}mbit_s");
+        add(name(""), "Mbit/s", each(&|run| settled(&run.wire, at, gap)));
+        add(name("goodput_"), "Mbit/s", each(&|run| settled(&run.goodput, at, gap)));
+    }
+    add("cpu_idle".to_owned(), "%", runs.iter().filter_map(|run| run.idle).collect());
+    point
+}
+
+fn below_nominal(runs: &[Outcome], gap: Duration) -> Option<Finding> {
+    let totals: Vec<f64> = runs.iter().map(|run| total(&run.wire, gap)).collect();
+    let text = format!("with labels, a run stayed below {WANTED} Mbit/s: {totals:.2?}");
+    let low = totals.iter().any(|total| *total < WANTED);
+    low.then(|| Finding { code: "below-nominal".to_owned(), text })
+}
+
+/// Each flow of each run that is farther than [`TOLERANCE`] from its share.
+fn off_share(runs: &[Outcome], gap: Duration) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        for (at, (from, to, _)) in FLOWS.iter().enumerate() {
+            let (rate, share) = (settled(&run.wire, at, gap), share(from));
+            if (rate - share).abs() > TOLERANCE * share {
+                let text = format!(
+                    "with labels, run {}: {from} to {to} had {rate:.2} Mbit/s, not within {:.0} % of its share of {share}",
+                    number + 1,
+                    TOLERANCE * 100.0
+                );
+                findings.push(Finding { code: "off-share".to_owned(), text });
+            }
+        }
+    }
+    findings
+}
+
+/// What a flow is to get: what its sender bought, in Mbit/s. Its receiver bought the same, and nobody else sends there.
+fn share(from: &str) -> f64 {
+    VNICS.iter().find(|(host, ..)| *host == from).map_or(0.0, |(_, _, mbit)| *mbit as f64)
+}
+
+fn table(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration, shaped: bool) -> Table {
     let mut table = Table::new([
         "choice of paths",
         "A to B",
@@ -213,8 +305,18 @@ fn table(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Table {
         "C to D",
         "together",
         "worst run",
+        "payload",
+        "idle",
         "published together",
     ]);
+    if shaped {
+        let shares = FLOWS.map(|(from, ..)| share(from));
+        let mut row = vec!["bought".to_owned()];
+        row.extend(shares.map(|share| share.to_string()));
+        row.push(shares.iter().sum::<f64>().to_string());
+        row.extend(["", "", "", ""].map(str::to_owned));
+        table.row(row);
+    }
     for (choice, runs) in outcomes {
         let cell = |values: &[f64]| {
             let middle = mean(values).map_or_else(|| "–".to_owned(), |it| format!("{it:.2}"));
@@ -223,13 +325,23 @@ fn table(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Table {
                 None => middle,
             }
         };
+        let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let mut row = vec![choice.name().to_owned()];
         for at in 0..FLOWS.len() {
-            row.push(cell(&runs.iter().map(|run| settled(run, at, gap)).collect::<Vec<_>>()));
+            let rates: Vec<f64> = runs.iter().map(|run| settled(&run.wire, at, gap)).collect();
+            row.push(cell(&rates));
         }
-        let totals: Vec<f64> = runs.iter().map(|run| settled_total(run, gap)).collect();
+        let totals: Vec<f64> = runs.iter().map(|run| total(&run.wire, gap)).collect();
         row.push(cell(&totals));
-        row.push(format!("{:.2}", totals.iter().copied().fold(f64::INFINITY, f64::min)));
+        row.push(format!("{:.2}", least(&totals)));
+        row.push(cell(&runs.iter().map(|run| total(&run.goodput, gap)).collect::<Vec<_>>()));
+        let idle: Vec<f64> = runs.iter().filter_map(|run| run.idle).collect();
+        row.push(
+            mean(&idle).map_or_else(
+                || "–".to_owned(),
+                |middle| format!("{middle:.0}, {:.0}", least(&idle)),
+            ),
+        );
         row.push(match choice {
             Choice::Labels => "close to 20".to_owned(),
             Choice::Random => "–".to_owned(),
@@ -241,14 +353,14 @@ fn table(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Table {
 }
 
 /// A flow's mean rate once all three run and have settled: the last two thirds of that time.
-fn settled(run: &Outcome, flow: usize, gap: Duration) -> f64 {
+fn settled(flows: &[Vec<f64>; 3], flow: usize, gap: Duration) -> f64 {
     let count = (gap.as_secs() * 2 / 3 / u64::from(SAMPLE)).max(1) as usize;
-    let Some(samples) = run.flows.get(flow) else { return 0.0 };
+    let Some(samples) = flows.get(flow) else { return 0.0 };
     mean(samples.get(samples.len().saturating_sub(count)..).unwrap_or_default()).unwrap_or(0.0)
 }
 
-fn settled_total(run: &Outcome, gap: Duration) -> f64 {
-    (0..FLOWS.len()).map(|flow| settled(run, flow, gap)).sum()
+fn total(flows: &[Vec<f64>; 3], gap: Duration) -> f64 {
+    (0..FLOWS.len()).map(|flow| settled(flows, flow, gap)).sum()
 }
 
 /// What all flows get together, sample by sample.
@@ -258,7 +370,7 @@ fn aggregate(run: &Outcome, gap: Duration) -> Vec<f64> {
         .map(|at| {
             FLOWS
                 .iter()
-                .zip(&run.flows)
+                .zip(&run.wire)
                 .filter_map(|((_, _, after), samples)| {
                     samples.get(at.checked_sub(per_gap * *after as usize)?)
                 })
@@ -273,7 +385,7 @@ fn per_flow(runs: &[Outcome], gap: Duration) -> Vec<Line> {
         .enumerate()
         .map(|(at, (from, to, after))| {
             let all: Vec<Vec<f64>> =
-                runs.iter().filter_map(|run| run.flows.get(at).cloned()).collect();
+                runs.iter().filter_map(|run| run.wire.get(at).cloned()).collect();
             let start = (gap * *after).as_secs_f64();
             Line {
                 name: format!("{from} to {to}"),
@@ -293,6 +405,13 @@ fn over_time(runs: &[Vec<f64>], start: f64) -> Vec<(f64, f64)> {
             Some((start + f64::from(SAMPLE) * (at + 1) as f64, mean(&values)?))
         })
         .collect()
+}
+
+fn gap(text: &str) -> Result<u32, String> {
+    let number: Option<u32> = text.parse().ok();
+    // Samples are to begin with the flows.
+    let fits = |seconds: &u32| (6..=600).contains(seconds) && seconds.is_multiple_of(SAMPLE);
+    number.filter(fits).ok_or_else(|| "not an even number within 6 to 600".to_owned())
 }
 
 /// A folder for logs, removed in the end.
@@ -321,11 +440,34 @@ mod tests {
     #[test]
     fn samples_are_put_together_by_their_time() {
         let gap = Duration::from_secs(6);
-        let flows = [vec![9.0; 9], vec![8.0; 6], vec![1.0; 3]];
-        let run = Outcome { flows, spines: [None; 3] };
+        let run = outcome([9.0, 8.0, 1.0]);
         assert_eq!(aggregate(&run, gap), [9.0, 9.0, 9.0, 17.0, 17.0, 17.0, 18.0, 18.0, 18.0]);
-        assert!((settled_total(&run, gap) - 18.0).abs() < 1e-9);
+        assert!((total(&run.wire, gap) - 18.0).abs() < 1e-9);
         let points = over_time(&[vec![1.0, 3.0], vec![3.0, 5.0, 7.0]], 6.0);
         assert_eq!(points, [(8.0, 2.0), (10.0, 4.0)]);
+    }
+
+    fn outcome(rates: [f64; 3]) -> Outcome {
+        let [a, e, c] = rates;
+        Outcome { wire: [vec![a; 9], vec![e; 6], vec![c; 3]], ..Outcome::default() }
+    }
+
+    /// A flow's distance from its share and the sum are two things.
+    #[test]
+    fn what_misses_the_goal_is_found() {
+        for (rates, below, off) in [
+            ([8.0, 10.0, 2.0], false, 0),
+            ([7.7, 9.6, 1.92], false, 0),
+            ([7.61, 9.51, 1.87], true, 1),
+            ([5.0, 10.0, 5.0], false, 2),
+            ([8.41, 9.49, 2.11], false, 3),
+        ] {
+            let gap = Duration::from_secs(6);
+            let runs = [outcome([8.0, 10.0, 2.0]), outcome(rates)];
+            assert_eq!(below_nominal(&runs, gap).is_some(), below, "{rates:?}");
+            let found = off_share(&runs, gap);
+            assert_eq!(found.len(), off, "{rates:?}: {found:?}");
+            assert!(found.iter().all(|it| it.text.contains("run 2")), "{found:?}");
+        }
     }
 }

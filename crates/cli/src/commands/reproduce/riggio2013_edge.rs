@@ -43,7 +43,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Host, tenant, VNIC bandwidth in Mbit/s.
-const VNICS: [(&str, &str, u64); 6] = [
+pub(super) const VNICS: [(&str, &str, u64); 6] = [
     ("A", "red", 8),
     ("B", "red", 8),
     ("C", "blue", 2),
@@ -290,7 +290,8 @@ fn add_entry(lab: &Lab, switch: &str, to: lab::MacAddress, port: u16) -> anyhow:
     Ok(())
 }
 
-fn settings(lab: &Lab) -> anyhow::Result<Settings> {
+/// An agent's that serves all of a lab's VNICs.
+pub(super) fn settings(lab: &Lab) -> anyhow::Result<Settings> {
     let site = |(host, tenant, mbit): (&str, &str, u64)| -> anyhow::Result<Site> {
         let found = lab.topology().host(host).with_context(|| format!("no host {host}"))?;
         Ok(Site {

@@ -3,33 +3,33 @@
 //! ```text
 //!   iperf3 A ─▶ B, E ─▶ F, C ─▶ D     Open vSwitch in a lab: leaves s3, s4, spines s1, s2, 10 Mbit/s links
 //!   s1 .. s4 ──▶ weir serve ──▶ red's os-ken (A, B), blue's os-ken (C, D, E, F)
+//!   an agent on a thread of the scene's shapes what A .. F send to what they bought
 //! ```
+//!
+//! Scenes stand side by side: each has a lab, an agent, and for each run a hypervisor and controllers of its own.
 
+use super::super::riggio2013_edge::{VNICS, settings};
 use crate::commands::demo::peers::{free_address, os_ken_python};
 use crate::commands::demo::process::{Process, Weir};
 use crate::signals::Interrupt;
-use anyhow::{Context, bail};
+use agent::edge::Edge;
+use anyhow::{Context, bail, ensure};
 use fabric::{End, Network, PortId};
 use lab::{FailMode, Lab, LabGuard, StateDirectory, Topology};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// From whom to whom, and after how many gaps it starts.
 pub const FLOWS: [(&str, &str, u32); 3] = [("A", "B", 0), ("E", "F", 1), ("C", "D", 2)];
-/// Each host's tenant and what it bought, in Mbit/s (section II, in Mbit/s instead of Gbit/s).
-const VNICS: [(&str, &str, u64); 6] = [
-    ("A", "red", 8),
-    ("B", "red", 8),
-    ("C", "blue", 2),
-    ("D", "blue", 2),
-    ("E", "blue", 10),
-    ("F", "blue", 10),
-];
 /// Between two samples, in seconds, as in the paper.
 pub const SAMPLE: u32 = 2;
 const SWITCHES: usize = 4;
@@ -92,28 +92,109 @@ pub enum Form {
 }
 
 /// What one run measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// By flow: Mbit/s that the receiver's TCP got, for each sample from the flow's start.
-    pub flows: [Vec<f64>; 3],
+    /// By flow: Mbit/s of frames that came in at the receiver's interface, for each sample from the flow's start.
+    pub wire: [Vec<f64>; 3],
+    /// By flow: Mbit/s that the receiver's TCP got, likewise.
+    pub goodput: [Vec<f64>; 3],
     /// The spine that each flow took.
     pub spines: [Option<u64>; 3],
+    /// Percent of the processors' time that was idle.
+    pub idle: Option<f64>,
 }
+
+/// When to give up: somebody asked for it, or something failed beside this.
+#[derive(Clone)]
+pub struct Halt {
+    interrupt: Interrupt,
+    failed: Arc<AtomicBool>,
+}
+
+impl Halt {
+    /// When this is asked for, or [`Halt::fail`] is called.
+    pub fn new(interrupt: Interrupt) -> Halt {
+        Halt { interrupt, failed: Arc::default() }
+    }
+
+    /// From now on all who look give up.
+    pub fn fail(&self) {
+        self.failed.store(true, Ordering::SeqCst);
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        self.interrupt.check()?;
+        ensure!(!self.failed.load(Ordering::SeqCst), GaveUp);
+        Ok(())
+    }
+}
+
+/// What ended this run failed elsewhere.
+#[derive(Debug)]
+pub struct GaveUp;
+
+impl std::fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("given up, because another run failed")
+    }
+}
+
+impl std::error::Error for GaveUp {}
 
 /// The network, which serves for many runs.
 pub struct Scene {
+    shapers: Option<Shapers>,
     lab: LabGuard,
     network: Network,
     form: Form,
     python: std::path::PathBuf,
 }
 
+/// An agent at work.
+struct Shapers {
+    stop: Arc<AtomicBool>,
+    work: Option<JoinHandle<anyhow::Result<()>>>,
+}
+
+impl Shapers {
+    fn start(lab: &Lab) -> anyhow::Result<Shapers> {
+        let mut edge = Edge::open(&settings(lab)?).context("cannot shape what hosts send")?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stop);
+        let work = move || {
+            edge.run(&asked, |_| Ok::<(), agent::Error>(()))?;
+            Ok(edge.close()?)
+        };
+        let work = std::thread::Builder::new().name("shapers".to_owned()).spawn(work);
+        Ok(Shapers { stop, work: Some(work.context("cannot start a thread")?) })
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let ended = self.work.as_ref().is_none_or(JoinHandle::is_finished);
+        ensure!(!ended, "the shapers ended by themselves");
+        Ok(())
+    }
+}
+
+impl Drop for Shapers {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        // The lab goes next, and every interface with it: what could not be given back does not matter.
+        let _ = self.work.take().map(JoinHandle::join);
+    }
+}
+
 impl Scene {
-    /// Needs root, Open vSwitch, iperf3 and os-ken; says what is missing.
-    pub fn up(form: Form) -> anyhow::Result<Scene> {
+    /// Removes what killed runs left.
+    pub fn clear() -> anyhow::Result<()> {
+        let cleared = Lab::down_abandoned(&StateDirectory::default());
+        cleared.context("cannot clear old labs").map(drop)
+    }
+
+    /// Needs root, Open vSwitch, iperf3 and os-ken; says what is missing. `number` tells scenes that stand side by side
+    /// apart.
+    pub fn up(form: Form, shaped: bool, number: usize) -> anyhow::Result<Scene> {
         let (python, _) = os_ken_python().context("os-ken is not installed; run scripts/setup")?;
-        // What a killed run left.
-        Lab::down_abandoned(&StateDirectory::default()).context("cannot clear old labs")?;
         let topology = Topology::builtin("isolation2013")?;
         let network = topology.network(lab::Rate::from_bits_per_second(10_000_000)?)?;
         let protocol = match form {
@@ -121,14 +202,15 @@ impl Scene {
             Form::V1_3 => lab::Protocol::OPENFLOW13,
         };
         let options = lab::Options {
-            name: Some(format!("riggio{}", std::process::id())),
+            name: Some(format!("riggio{}-{number}", std::process::id())),
             protocols: vec![protocol],
             fail_mode: Some(FailMode::Secure),
             ephemeral: true,
             ..lab::Options::default()
         };
         let lab = LabGuard::new(Lab::up(&topology, &options)?);
-        Ok(Scene { lab, network, form, python })
+        let shapers = shaped.then(|| Shapers::start(&lab)).transpose()?;
+        Ok(Scene { shapers, lab, network, form, python })
     }
 
     /// Three flows, the second and the third each `gap` after the one before, all for as long again.
@@ -137,7 +219,7 @@ impl Scene {
         choice: Choice,
         gap: Duration,
         work: &Path,
-        interrupt: &Interrupt,
+        halt: &Halt,
     ) -> anyhow::Result<Outcome> {
         for (name, text) in OS_KEN {
             fs::write(work.join(name), text).context("cannot write os-ken's application")?;
@@ -152,19 +234,21 @@ impl Scene {
             ["s1", "s2", "s3", "s4"].iter().map(|name| (*name, targets.as_slice())).collect();
         self.lab.set_controllers_of(&switches)?;
         for (controller, name) in [(&red.0, "red"), (&blue.0, "blue")] {
-            wait(interrupt, &format!("{name}'s controller to find the links"), || {
+            wait(halt, &format!("{name}'s controller to find the links"), || {
                 let said = controller.said();
                 let of = |event: &str| events(&said, event).count();
-                of("switch") >= SWITCHES && of("link") >= LINKS
+                Ok(of("switch") >= SWITCHES && of("link") >= LINKS)
             })
             .with_context(|| controller.said())?;
         }
-        let outcome = self.flows(gap, work, interrupt);
+        let flows = self.flows(gap, work, halt);
         let spines = FLOWS.map(|(from, to, _)| {
             let said = format!("{}\n{}", red.0.said(), blue.0.said());
             spine(&said, &self.mac(from), &self.mac(to))
         });
-        Ok(Outcome { flows: outcome?, spines })
+        let (wire, goodput) = flows?;
+        self.shapers.as_ref().map_or(Ok(()), Shapers::check)?;
+        Ok(Outcome { wire, goodput, spines, idle: None })
     }
 
     fn controller(
@@ -173,7 +257,7 @@ impl Scene {
         choice: Choice,
         work: &Path,
     ) -> anyhow::Result<(Process, SocketAddr)> {
-        let address = free_address()?;
+        let address = own_address()?;
         let vnics: serde_json::Map<String, Value> = VNICS
             .iter()
             .filter(|(_, of, _)| *of == tenant)
@@ -252,23 +336,26 @@ impl Scene {
         self.network.host(mac).map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    fn flows(
-        &self,
-        gap: Duration,
-        work: &Path,
-        interrupt: &Interrupt,
-    ) -> anyhow::Result<[Vec<f64>; 3]> {
+    /// What every flow got: of frames, and of TCP's payload.
+    fn flows(&self, gap: Duration, work: &Path, halt: &Halt) -> anyhow::Result<Measured> {
         let started = Instant::now();
+        let mut meters = Vec::new();
+        for (_, to, after) in FLOWS {
+            meters.push(Meter::new(self.lab.namespace(to)?, started + gap * after));
+        }
         let mut clients = Vec::new();
         let mut servers = Vec::new();
         for (from, to, after) in FLOWS {
-            wait_until(interrupt, started + gap * after)?;
+            wait_until(halt, started + gap * after, &mut meters)?;
             // The receiver asks for the flow, so that what is reported is what it got.
             let log = work.join(format!("iperf-{from}.log"));
             let mut server = self.lab.command(from, "iperf3")?;
             server.args(["--server", "--one-off", "--forceflush"]);
             let server = Process::start(&mut server, log)?;
-            wait(interrupt, "iperf3 to listen", || server.said().contains("Server listening"))?;
+            wait(halt, "iperf3 to listen", || {
+                meters.iter_mut().try_for_each(Meter::look)?;
+                Ok(server.said().contains("Server listening"))
+            })?;
             servers.push(server);
             let address = &self.lab.topology().hosts().iter().find(|it| it.name == from);
             let address = address.context("no host")?.ip.to_string();
@@ -281,18 +368,90 @@ impl Scene {
             let log = work.join(format!("iperf-{to}.json"));
             clients.push(Process::start(&mut client, log)?);
         }
-        let end = started + gap * 3 + PATIENCE;
+        // Every flow began a little later than its time, so all still run then.
+        wait_until(halt, started + gap * 3, &mut meters)?;
+        let end = Instant::now() + PATIENCE;
         while clients.iter_mut().any(Process::is_alive) {
-            interrupt.check()?;
+            halt.check()?;
             if Instant::now() > end {
                 bail!("a flow does not end");
             }
             std::thread::sleep(LOOK);
         }
-        let mut measured = clients.iter().map(|client| samples(&client.said()));
-        let mut next = || measured.next().context("a flow is missing")?;
-        Ok([next()?, next()?, next()?])
+        let mut goodput = [const { Vec::new() }; 3];
+        for (client, flow) in clients.iter().zip(&mut goodput) {
+            *flow = samples(&client.said())?;
+        }
+        let mut wire = [const { Vec::new() }; 3];
+        for (meter, flow) in meters.iter().zip(&mut wire) {
+            *flow = meter.rates();
+        }
+        Ok((wire, goodput))
     }
+}
+
+type Measured = ([Vec<f64>; 3], [Vec<f64>; 3]);
+
+/// Counts frames that come in at a host, from sample to sample.
+///
+/// The kernel counts a frame of a veth pair with its Ethernet header, without the checksum, as HTB counts it.
+struct Meter {
+    namespace: String,
+    next: Instant,
+    read: Vec<(Instant, u64)>,
+}
+
+impl Meter {
+    fn new(namespace: String, next: Instant) -> Meter {
+        Meter { namespace, next, read: Vec::new() }
+    }
+
+    /// Reads the counter, if it is time.
+    fn look(&mut self) -> anyhow::Result<()> {
+        if Instant::now() < self.next {
+            return Ok(());
+        }
+        // The thread's: it is in the host's namespace, the process is not.
+        let read = || fs::read_to_string("/proc/thread-self/net/dev");
+        let text = packet::in_namespace(&self.namespace, read)?.context("cannot read counters")?;
+        let bytes = received(&text, "eth0").context("the kernel counts nothing at eth0")?;
+        self.read.push((Instant::now(), bytes));
+        let sample = Duration::from_secs(SAMPLE.into());
+        // One that comes much too late is not followed at once by the next: a rate needs some time.
+        self.next = (self.next + sample).max(Instant::now() + sample / 2);
+        Ok(())
+    }
+
+    /// Mbit/s of each sample.
+    fn rates(&self) -> Vec<f64> {
+        let rate = |pair: &[(Instant, u64)]| match pair {
+            [(began, before), (ended, after)] => {
+                after.saturating_sub(*before) as f64 * 8e-6 / (*ended - *began).as_secs_f64()
+            }
+            _ => 0.0,
+        };
+        self.read.windows(2).map(rate).collect()
+    }
+}
+
+/// The bytes that an interface received, from what the kernel says of all.
+fn received(table: &str, interface: &str) -> Option<u64> {
+    let mut rows = table.lines().filter_map(|line| line.split_once(':'));
+    let (_, counters) = rows.find(|(name, _)| name.trim() == interface)?;
+    counters.split_whitespace().next()?.parse().ok()
+}
+
+/// A free port that none of this process's scenes was given: they start side by side.
+fn own_address() -> anyhow::Result<SocketAddr> {
+    static GIVEN: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..100 {
+        let address = free_address()?;
+        if given.insert(address) {
+            return Ok(address);
+        }
+    }
+    bail!("cannot find a free port")
 }
 
 /// Mbit/s by interval, from a report of iperf3.
@@ -304,7 +463,12 @@ fn samples(report: &str) -> anyhow::Result<Vec<f64>> {
         bail!("iperf3: {error}");
     }
     let intervals = json.get("intervals").and_then(Value::as_array);
-    let rate = |interval: &Value| interval.get("sum")?.get("bits_per_second")?.as_f64();
+    let rate = |interval: &Value| {
+        let sum = interval.get("sum")?;
+        // What is left over in the end may be some milliseconds, whose rate says nothing.
+        let whole = sum.get("seconds")?.as_f64()? > f64::from(SAMPLE) / 2.0;
+        sum.get("bits_per_second")?.as_f64().filter(|_| whole)
+    };
     let rates: Vec<f64> =
         intervals.into_iter().flatten().filter_map(rate).map(|bits| bits / 1e6).collect();
     if rates.is_empty() { bail!("iperf3 reports no interval") } else { Ok(rates) }
@@ -324,13 +488,13 @@ fn events<'a>(said: &'a str, kind: &'a str) -> impl Iterator<Item = Value> + 'a 
 }
 
 fn wait(
-    interrupt: &Interrupt,
+    halt: &Halt,
     what: &str,
-    mut happened: impl FnMut() -> bool,
+    mut happened: impl FnMut() -> anyhow::Result<bool>,
 ) -> anyhow::Result<()> {
     let deadline = Instant::now() + PATIENCE;
-    while !happened() {
-        interrupt.check()?;
+    while !happened()? {
+        halt.check()?;
         if Instant::now() > deadline {
             bail!("waited {} s in vain for {what}", PATIENCE.as_secs());
         }
@@ -339,12 +503,14 @@ fn wait(
     Ok(())
 }
 
-fn wait_until(interrupt: &Interrupt, when: Instant) -> anyhow::Result<()> {
+/// Meters go on counting meanwhile, and once more when it is over.
+fn wait_until(halt: &Halt, when: Instant, meters: &mut [Meter]) -> anyhow::Result<()> {
     while Instant::now() < when {
-        interrupt.check()?;
+        halt.check()?;
+        meters.iter_mut().try_for_each(Meter::look)?;
         std::thread::sleep(LOOK.min(when.saturating_duration_since(Instant::now())));
     }
-    Ok(())
+    meters.iter_mut().try_for_each(Meter::look)
 }
 
 #[cfg(test)]
@@ -356,8 +522,11 @@ mod tests {
         let said = "noise\n{\"event\": \"path\", \"source\": \"a\", \"destination\": \"b\", \"hops\": [[3, 4], [1, 2], [4, 1]]}\n";
         assert_eq!(spine(said, "a", "b"), Some(1));
         assert_eq!(spine(said, "b", "a"), None);
-        let report = r#"{"intervals":[{"sum":{"bits_per_second":9500000.0}},{"sum":{"bits_per_second":4750000.0}}]}"#;
+        let report = r#"{"intervals":[{"sum":{"seconds":2.0,"bits_per_second":9500000.0}},{"sum":{"seconds":2.01,"bits_per_second":4750000.0}},{"sum":{"seconds":0.01,"bits_per_second":77.0}}]}"#;
         assert_eq!(samples(report).unwrap(), [9.5, 4.75]);
+        let table = "Inter-|   Receive\n face |bytes    packets\n    lo: 7 1 0\n  eth0:1514000    1000    0\n";
+        assert_eq!(received(table, "eth0"), Some(1_514_000));
+        assert_eq!(received(table, "eth1"), None);
         for (report, error) in [
             ("", "iperf3 said"),
             ("{}", "no interval"),
