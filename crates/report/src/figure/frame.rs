@@ -8,8 +8,10 @@ const WIDTH: f64 = SIZE.0;
 const HEIGHT: f64 = SIZE.1;
 pub(super) const LEFT: f64 = 74.0;
 const RIGHT: f64 = 16.0;
-/// What a legend beside the plot takes.
-const LEGEND: f64 = 170.0;
+/// What a legend beside the plot takes: by its names, within these.
+const LEGEND_LEAST: f64 = 90.0;
+const LEGEND: f64 = 190.0;
+const LEGEND_LINE: f64 = 16.0;
 pub(super) const TOP: f64 = 46.0;
 pub(super) const BOTTOM: f64 = 52.0;
 /// About half of what a letter takes of a line.
@@ -85,6 +87,11 @@ impl Axis {
     }
 }
 
+/// Where a value stands, upwards.
+pub(super) fn place_y(y: &Axis, value: f64) -> Option<f64> {
+    y.place(value, (HEIGHT - BOTTOM, TOP))
+}
+
 /// A drawing under way.
 pub(super) struct Frame {
     drawing: Drawing,
@@ -95,13 +102,24 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn new(title: &str, y_label: &str, y: Axis) -> Self {
-        Self::with_names(title, y_label, y, 0)
+        Self::with_names(title, y_label, y, std::iter::empty(), |_, _, _| false)
     }
 
-    /// With room for a legend of so many names: beside the plot when they would cover it.
-    pub(super) fn with_names(title: &str, y_label: &str, y: Axis, names: usize) -> Self {
+    /// With room for a legend of these names: beside the plot when they are many, or would cover a line.
+    pub(super) fn with_names<'a>(
+        title: &str,
+        y_label: &str,
+        y: Axis,
+        names: impl ExactSizeIterator<Item = &'a str>,
+        covers: impl Fn(&Axis, (f64, f64), (f64, f64)) -> bool,
+    ) -> Self {
         let drawing = Drawing { title: title.to_owned(), shapes: Vec::new() };
-        let right = WIDTH - RIGHT - if names > 4 { LEGEND } else { 0.0 };
+        let count = names.len();
+        let longest = names.map(|name| name.chars().count()).max().unwrap_or(0) as f64;
+        let within = (LEFT + 40.0 + 7.0 * longest, TOP + 6.0 + LEGEND_LINE * count as f64);
+        let beside = count > 4 || (count > 0 && covers(&y, span_x(), within));
+        let room = (34.0 + 5.6 * longest).clamp(LEGEND_LEAST, LEGEND);
+        let right = WIDTH - RIGHT - if beside { room } else { 0.0 };
         let mut frame = Self { drawing, y, right };
         let heading = Text::new((LEFT, 20.0), title, Anchor::Start);
         frame.text(Text { size: 14.0, bold: true, ..heading });
@@ -110,7 +128,7 @@ impl Frame {
     }
 
     pub(super) fn y(&self, value: f64) -> Option<f64> {
-        self.y.place(value, (HEIGHT - BOTTOM, TOP))
+        place_y(&self.y, value)
     }
 
     /// Where the plot begins and ends.
@@ -199,7 +217,7 @@ impl Frame {
         let beside = self.right < WIDTH - RIGHT;
         let (left, size) = if beside { (self.right + 2.0, 10.0) } else { (LEFT + 12.0, 12.0) };
         for (index, (name, stroke)) in lines.enumerate() {
-            let y = TOP + 14.0 + 16.0 * index as f64;
+            let y = TOP + 14.0 + LEGEND_LINE * index as f64;
             let line = vec![(left, y - 4.0), (left + 18.0, y - 4.0)];
             self.strokes(vec![line], Stroke { width: 2.4, ..stroke });
             let text = Text::new((left + 24.0, y), name, Anchor::Start);

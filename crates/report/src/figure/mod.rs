@@ -13,7 +13,7 @@ mod png;
 
 use drawing::Stroke;
 pub use drawing::{Drawing, escape};
-use frame::{Axis, Frame, colour, group_middle};
+use frame::{Axis, Frame, colour, group_middle, place_y};
 pub use heatmap::HeatMap;
 
 /// A drawing with the name of its file, and what there is to say of it.
@@ -63,6 +63,8 @@ pub struct Lines {
     pub x_scale: Scale,
     /// Of the y axis.
     pub y_scale: Scale,
+    /// The x axis begins at 0, as time does.
+    pub x_from_zero: bool,
     /// The lines.
     pub lines: Vec<Line>,
     /// Draw steps, as a cumulative distribution has them.
@@ -80,9 +82,20 @@ impl Lines {
     #[must_use]
     pub fn draw(&self) -> Drawing {
         let all = || self.lines.iter().flat_map(|line| &line.points);
-        let x = Axis::over(all().map(|point| point.0), self.x_scale, false);
+        let from_zero = self.x_from_zero && self.x_scale == Scale::Linear;
+        let x = Axis::over(all().map(|point| point.0), self.x_scale, from_zero);
         let y = Axis::over(all().map(|point| point.1), self.y_scale, self.y_scale == Scale::Linear);
-        let mut frame = Frame::with_names(&self.title, &self.y_label, y, self.lines.len());
+        let names = self.lines.iter().map(|line| line.name.as_str());
+        let mut frame =
+            Frame::with_names(&self.title, &self.y_label, y, names, |y, span, (right, bottom)| {
+                let place = |&(px, py): &(f64, f64)| Some((x.place(px, span)?, place_y(y, py)?));
+                let inside = |(px, py): (f64, f64)| px < right && py < bottom;
+                self.lines.iter().any(|line| {
+                    let places: Vec<(f64, f64)> = line.points.iter().filter_map(place).collect();
+                    let first = places.first().is_some_and(|at| inside(*at));
+                    first || places.windows(2).any(|pair| along(pair).any(inside))
+                })
+            });
         frame.x_axis(&self.x_label, &x);
         let stroke = |index: usize, line: &Line| Stroke {
             colour: colour(index),
@@ -115,6 +128,16 @@ impl Lines {
         frame.legend(lines.map(|(index, line)| (line.name.as_str(), stroke(index, line))));
         frame.finish()
     }
+}
+
+/// Places on the way from one point to the next.
+fn along(pair: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
+    let ends = (pair.first().copied(), pair.last().copied());
+    (0..=32).filter_map(move |step| {
+        let ((x0, y0), (x1, y1)) = ends.0.zip(ends.1)?;
+        let share = f64::from(step) / 32.0;
+        Some((x0 + (x1 - x0) * share, y0 + (y1 - y0) * share))
+    })
 }
 
 /// A distribution as a box: whiskers, quartiles, median.
@@ -312,15 +335,36 @@ mod tests {
     }
 
     #[test]
-    fn a_long_legend_stands_beside_the_plot() {
-        let line = Line { points: vec![(0.0, 1.0), (9.0, 1.0)], ..Line::default() };
-        let widest = |count: usize| {
-            let lines = vec![line.clone(); count];
+    fn a_legend_stands_beside_the_plot_if_it_is_long_or_covers_a_line() {
+        let line = |points: &[(f64, f64)]| Line { points: points.to_vec(), ..Line::default() };
+        let low = line(&[(0.0, 1.0), (9.0, 1.0), (9.0, 9.0)]);
+        let high = line(&[(0.0, 9.0), (9.0, 8.0)]);
+        let crossing = line(&[(0.0, 0.0), (0.5, 9.0), (9.0, 0.0)]);
+        let widest = |lines: Vec<Line>| {
             let svg = Lines { lines, ..Lines::default() }.svg();
             let places = svg.split("<circle cx=\"").skip(1);
             places.filter_map(|it| it.split('"').next()?.parse::<f64>().ok()).fold(0.0, f64::max)
         };
-        assert!(widest(4) > 650.0 && widest(5) < 550.0, "{} {}", widest(4), widest(5));
+        for (lines, beside) in [
+            (vec![low.clone(); 4], false),
+            (vec![low.clone(); 5], true),
+            (vec![low.clone(), high], true),
+            (vec![low, crossing], true),
+        ] {
+            let widest = widest(lines.clone());
+            assert_eq!(widest < 620.0, beside, "{widest}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn time_begins_at_zero() {
+        let line = Line { points: vec![(5.0, 1.0), (10.0, 1.0)], ..Line::default() };
+        let first = |x_from_zero| {
+            let svg = Lines { lines: vec![line.clone()], x_from_zero, ..Lines::default() }.svg();
+            let place = svg.split("<circle cx=\"").nth(1).and_then(|it| it.split('"').next());
+            place.and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0)
+        };
+        assert!(first(false) < 80.0 && first(true) > 250.0, "{} {}", first(false), first(true));
     }
 
     #[test]

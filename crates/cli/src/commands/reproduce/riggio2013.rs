@@ -134,6 +134,9 @@ impl Riggio2013 {
         }
         if let Some(out) = &self.out {
             results.write_with(out, &[], Duration::ZERO, &extras)?;
+            let samples = out.join("samples.csv");
+            fs::write(&samples, all_samples(outcomes, gap).to_csv())
+                .with_context(|| format!("cannot write {}", samples.display()))?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
         Ok(if results.findings.is_empty() { Exit::Success } else { Exit::Finding })
@@ -155,6 +158,7 @@ impl Riggio2013 {
                 title: title.to_owned(),
                 x_label: "s".to_owned(),
                 y_label: "Mbit/s of frames".to_owned(),
+                x_from_zero: true,
                 lines,
                 ..Lines::default()
             };
@@ -348,6 +352,35 @@ fn table(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration, shaped: bool) -> Ta
             Choice::Same => "10".to_owned(),
         });
         table.row(row);
+    }
+    table
+}
+
+/// Every sample, for those who draw it themselves.
+fn all_samples(outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Table {
+    let mut table =
+        Table::new(["paths", "run", "from", "to", "second", "frames_mbit_s", "payload_mbit_s"]);
+    for (choice, runs) in outcomes {
+        for (number, run) in runs.iter().enumerate() {
+            for ((from, to, after), (wire, goodput)) in
+                FLOWS.iter().zip(run.wire.iter().zip(&run.goodput))
+            {
+                for (at, rate) in wire.iter().enumerate() {
+                    let second =
+                        gap.as_secs() * u64::from(*after) + (at as u64 + 1) * u64::from(SAMPLE);
+                    let payload = goodput.get(at).map_or_else(String::new, |it| format!("{it:.3}"));
+                    table.row([
+                        choice.name().to_owned(),
+                        (number + 1).to_string(),
+                        (*from).to_owned(),
+                        (*to).to_owned(),
+                        second.to_string(),
+                        format!("{rate:.3}"),
+                        payload,
+                    ]);
+                }
+            }
+        }
     }
     table
 }
