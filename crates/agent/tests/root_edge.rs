@@ -1,7 +1,7 @@
 //! Agents at work on a real switch: what TCP and UDP get of a receiver that both want. They need root and Open vSwitch.
 //!
 //! Shares are measured over seconds and compared generously; how soon they are reached is what
-//! `cargo run -p weir-agent --example burst` prints.
+//! `weir reproduce riggio2013-edge` prints.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests, too.

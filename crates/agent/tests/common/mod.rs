@@ -1,4 +1,4 @@
-//! A lab whose hosts send TCP and UDP to each other, for the tests and for `examples/burst.rs`.
+//! A lab whose hosts send TCP and UDP to each other.
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)] // Helpers; not every user needs all.
 

@@ -282,6 +282,35 @@ pub fn bars(title: &str, y_label: &str, bars: &[(String, f64, f64)]) -> String {
     frame.finish().svg()
 }
 
+/// Groups of bars, one of each name in every group.
+#[must_use]
+pub fn draw_groups(
+    title: &str,
+    y_label: &str,
+    names: &[&str],
+    groups: &[(String, Vec<f64>)],
+) -> Drawing {
+    let values = || groups.iter().flat_map(|(_, values)| values.iter().copied());
+    // Headroom for the legend.
+    let highest = values().filter(|value| value.is_finite()).fold(0.0, f64::max) * 1.3;
+    let y = Axis::over(values().chain([highest]), Scale::Linear, true);
+    let mut frame = Frame::new(title, y_label, y);
+    let under: Vec<&str> = groups.iter().map(|(name, _)| name.as_str()).collect();
+    let width = frame.groups(&under) * 0.8 / names.len().max(1) as f64;
+    for (index, (_, values)) in groups.iter().enumerate() {
+        let left = group_middle(index, groups.len()) - width * names.len() as f64 / 2.0;
+        for (place, value) in values.iter().enumerate() {
+            let (Some(top), Some(bottom)) = (frame.y(*value), frame.y(0.0)) else { continue };
+            let corner = (left + width * place as f64, top);
+            let size = (width * 0.92, (bottom - top).max(0.0));
+            frame.rectangle(corner, size, colour(place), Stroke::NONE);
+        }
+    }
+    let legend = names.iter().enumerate();
+    frame.legend(legend.map(|(place, name)| (*name, Stroke::solid(colour(place), 2.4))));
+    frame.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,6 +348,9 @@ mod tests {
             &[("a".into(), vec![]), ("b".into(), vec![1.0])],
         ));
         check_xml(&bars("c", "%", &[("a".into(), 0.0, 0.0), ("b".into(), 9.0, 2.0)]));
+        let groups = [("a".into(), vec![1.0, f64::NAN]), ("b".into(), vec![])];
+        check_xml(&draw_groups("d", "%", &["x", "y"], &groups).svg());
+        check_xml(&draw_groups("d", "%", &[], &[]).svg());
     }
 
     #[test]

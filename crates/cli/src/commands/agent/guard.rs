@@ -7,7 +7,7 @@
 //!         ── the end without it ──▶                   falls back, and ends
 //! ```
 //!
-//! It has a process group of its own, so that Ctrl-C does not reach it.
+//! It has a process group of its own, so that Ctrl-C does not reach it, and memory that runs out is not taken from it.
 
 use crate::exit::Exit;
 use agent::edge::{Fallback, fall_back};
@@ -83,6 +83,8 @@ impl Guard {
 
 /// What the guard does.
 pub fn watch() -> anyhow::Result<Exit> {
+    // Where that is not allowed it can be killed as anybody can.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "-1000");
     let mut plan: Vec<Line> = Vec::new();
     for line in std::io::stdin().lock().lines() {
         match line.context("cannot read from the agent")? {

@@ -17,7 +17,11 @@
 //! labels E → F has s2 to itself and C → D goes by s1 (figure 2c). The paths are written onto the switches as the figures
 //! show them; that controllers find them by labels is the experiment of section V. Shapers are [`agent::edge`]'s.
 //!
-//! [`measure`] runs one of the four combinations on a lab of its own; [`Riggio2013Edge`] runs and prints them all.
+//! [`measure`] runs one of the four combinations on a lab of its own, [`burst`] how long a neighbour feels a
+//! burst; [`Riggio2013Edge`] runs and prints them all.
+
+mod burst;
+mod traffic;
 
 use crate::exit::Exit;
 use crate::signals::{Interrupt, Interrupted};
@@ -25,22 +29,17 @@ use agent::edge::{Edge, Settings, Site};
 use anyhow::{Context, ensure};
 use fabric::{Bandwidth, MacAddress};
 use lab::{FailMode, Lab, LabGuard, Options, Rate, StateDirectory, Topology};
-use serde::Serialize;
-use serde_json::json;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use report::results::Extras;
+use report::{Better, Environment, Figure, Finding, Metric, Point, Results, Table};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use traffic::{Udp, connect, read, write};
 
 const MBIT: u64 = 1_000_000;
-/// What the links and VNICs count: the payload and the headers of Ethernet, IP and UDP.
-const PAYLOAD: usize = 1472;
-const FRAME: usize = PAYLOAD + 42;
-const PORT: u16 = 5001;
 /// Shapers and queues settle within less.
 const SETTLE: Duration = Duration::from_secs(2);
-/// How often threads that wait for the network look whether they are to end.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Host, tenant, VNIC bandwidth in Mbit/s.
 pub(super) const VNICS: [(&str, &str, u64); 6] = [
@@ -74,10 +73,19 @@ impl Remedies {
         Remedies { labels: true, shapers: false },
         Remedies { labels: true, shapers: true },
     ];
+
+    fn name(self) -> &'static str {
+        match (self.labels, self.shapers) {
+            (false, false) => "neither",
+            (false, true) => "shapers",
+            (true, false) => "labels",
+            (true, true) => "labels and shapers",
+        }
+    }
 }
 
 /// What arrives, in Mbit/s of whole frames.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
     /// A → B, which bought 8.
     pub a_b: f64,
@@ -97,56 +105,156 @@ impl Shares {
     pub fn total(&self) -> f64 {
         self.a_b + self.c_d + self.e_f
     }
+
+    fn rates(&self) -> [(&'static str, f64); 3] {
+        [("A→B", self.a_b), ("C→D", self.c_d), ("E→F", self.e_f)]
+    }
+
+    /// Those that are more than 5 % from what was bought.
+    fn off_share(&self) -> Vec<Finding> {
+        let bought = Shares::PUBLISHED_WITH_BOTH.rates().map(|(_, rate)| rate);
+        let pairs = self.rates().into_iter().zip(bought);
+        let off = pairs.filter(|((_, rate), share)| (rate - share).abs() > 0.05 * share);
+        off.map(|((name, rate), share)| Finding {
+            code: "off-share".to_owned(),
+            text: format!(
+                "with labels and shapers {name} had {rate:.2} Mbit/s, not within 5 % of {share}"
+            ),
+        })
+        .collect()
+    }
 }
 
 /// The example of section II of The Price of Virtualization (2013): who gets what, with and without labels and shapers
+///
+/// Then what a burst of UDP at ten times its share takes from a neighbour's TCP, tenth of a second by tenth, without and
+/// with shapers. Needs root and Open vSwitch.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir reproduce riggio2013-edge --out results/
+
+See docs/agent.md.")]
 pub struct Riggio2013Edge {
     /// How long to measure each of the four cases, 1 to 600
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
-    /// Print JSON
+    /// Bursts of UDP, without and with shapers each, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    bursts: u32,
+    /// Write result.json, CSV, report.html and figures/ here
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print result.json instead of tables
     #[arg(long)]
     json: bool,
 }
 
 impl Riggio2013Edge {
     pub fn run(self) -> anyhow::Result<Exit> {
+        let missing = lab::Requirements::ALL.check();
+        if !missing.is_empty() {
+            return Err(lab::Error::Missing(missing).into());
+        }
         let interrupt = Interrupt::catch()?;
+        let state = StateDirectory::default();
         let time = Duration::from_secs(self.seconds.into());
         let mut measured = Vec::new();
         for remedies in Remedies::ALL {
-            let shares = measure(remedies, time, &StateDirectory::default(), &interrupt)?;
-            measured.push((remedies, shares));
+            measured.push((remedies, measure(remedies, time, &state, &interrupt)?));
         }
+        let mut bursts = Vec::new();
+        for shaped in [false, true] {
+            bursts.push((shaped, burst::measure(shaped, self.bursts, &state, &interrupt)?));
+        }
+        let (results, extras) = self.results(&measured, &bursts);
         let mut stdout = std::io::stdout().lock();
         if self.json {
-            let case = |(remedies, shares): &(Remedies, Shares)| json!({ "labels": remedies.labels, "shapers": remedies.shapers, "mbit_per_second": shares, "total": shares.total() });
-            let cases: Vec<_> = measured.iter().map(case).collect();
-            writeln!(stdout, "{:#}", json!({ "cases": cases }))?;
-            return Ok(Exit::Success);
+            write!(stdout, "{}", results.to_json())?;
+        } else {
+            for (heading, table) in &extras.tables {
+                writeln!(stdout, "{heading}\n{table}")?;
+            }
+            for finding in &results.findings {
+                writeln!(stdout, "! {}", finding.text)?;
+            }
         }
-        writeln!(stdout, "Mbit/s of frames        A→B (8)  C→D (2)  E→F (10)  total (20)")?;
-        let mut row = |label: &str, shares: &Shares| {
-            let Shares { a_b, c_d, e_f } = shares;
-            writeln!(
-                stdout,
-                "{label:<22} {a_b:>8.2} {c_d:>8.2} {e_f:>9.2} {:>11.2}",
-                shares.total()
-            )
-        };
-        row("published, neither", &Shares::PUBLISHED)?;
-        for (remedies, shares) in &measured {
-            let label = match (remedies.labels, remedies.shapers) {
-                (false, false) => "neither",
-                (false, true) => "shapers",
-                (true, false) => "labels",
-                (true, true) => "labels and shapers",
-            };
-            row(label, shares)?;
+        if let Some(out) = &self.out {
+            results.write_with(out, &[], Duration::ZERO, &extras)?;
+            let tenths = out.join("tenths.csv");
+            std::fs::write(&tenths, burst::tenths(&bursts).to_csv())
+                .with_context(|| format!("cannot write {}", tenths.display()))?;
+            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
-        row("published, both", &Shares::PUBLISHED_WITH_BOTH)?;
-        Ok(Exit::Success)
+        Ok(if results.findings.is_empty() { Exit::Success } else { Exit::Finding })
+    }
+
+    fn results(
+        &self,
+        measured: &[(Remedies, Shares)],
+        bursts: &[(bool, Vec<burst::Burst>)],
+    ) -> (Results, Extras) {
+        let mut results = Results::new("reproduce riggio2013-edge", 0, Environment::capture(&[]));
+        results.settings.insert("seconds".to_owned(), f64::from(self.seconds).into());
+        results.settings.insert("bursts".to_owned(), f64::from(self.bursts).into());
+        for (remedies, shares) in measured {
+            let mut point = Point::new(remedies.name(), [("flows", "A-B, C-D, E-F")]);
+            let rates = shares.rates().into_iter().chain([("total", shares.total())]);
+            for (name, rate) in rates {
+                let name = format!("{}_mbit_s", name.replace('→', ""));
+                point.metrics.insert(name, Metric::new("Mbit/s", Better::Higher, vec![rate]));
+            }
+            results.points.push(point);
+            if remedies.labels && remedies.shapers {
+                results.findings.extend(shares.off_share());
+            }
+        }
+        for (shaped, bursts) in bursts {
+            results.points.push(burst::point(*shaped, bursts));
+            results.findings.extend(shaped.then(|| burst::below_guarantee(bursts)).flatten());
+        }
+        let mut extras = Extras::default();
+        extras.tables.push(("Mbit/s of frames".to_owned(), table(measured)));
+        extras.tables.push((burst::HEADING.to_owned(), burst::table(bursts)));
+        extras.figures.push(figure(measured));
+        extras.figures.push(burst::figure(bursts));
+        (results, extras)
+    }
+}
+
+fn table(measured: &[(Remedies, Shares)]) -> Table {
+    let mut table = Table::new(["", "A→B (8)", "C→D (2)", "E→F (10)", "total (20)"]);
+    let mut row = |label: &str, shares: &Shares| {
+        let rates = shares.rates().map(|(_, rate)| rate).into_iter().chain([shares.total()]);
+        table.row([label.to_owned()].into_iter().chain(rates.map(|rate| format!("{rate:.2}"))));
+    };
+    row("published, neither", &Shares::PUBLISHED);
+    for (remedies, shares) in measured {
+        row(remedies.name(), shares);
+    }
+    row("published, both", &Shares::PUBLISHED_WITH_BOTH);
+    table
+}
+
+fn figure(measured: &[(Remedies, Shares)]) -> Figure {
+    let published = [
+        ("published, neither".to_owned(), Shares::PUBLISHED),
+        ("published, both".to_owned(), Shares::PUBLISHED_WITH_BOTH),
+    ];
+    let [neither, both] = published;
+    let measured = measured.iter().map(|(remedies, shares)| (remedies.name().to_owned(), *shares));
+    let groups: Vec<(String, Vec<f64>)> = [neither]
+        .into_iter()
+        .chain(measured)
+        .chain([both])
+        .map(|(name, shares)| (name, shares.rates().map(|(_, rate)| rate).to_vec()))
+        .collect();
+    let names = ["A→B, bought 8", "C→D, bought 2", "E→F, bought 10"];
+    let title = "Section II: who gets what";
+    Figure {
+        name: "section2".to_owned(),
+        drawing: report::figure::draw_groups(title, "Mbit/s of frames", &names, &groups),
+        caption: "Published: as the paper reckons them (figures 1d and 2c), in Gbit/s.".to_owned(),
     }
 }
 
@@ -171,25 +279,24 @@ pub fn measure(
     write_paths(&lab, remedies.labels)?;
     let settings = settings(&lab)?;
     let mut edge = remedies.shapers.then(|| Edge::open(&settings)).transpose()?;
+    let udp = Udp::new(&lab, "C", "D")?;
     let stop = AtomicBool::new(false);
+    let (on, arrived) = (AtomicBool::new(true), AtomicU64::new(0));
     let shares = std::thread::scope(|scope| -> anyhow::Result<Shares> {
         // Whatever happens below, the threads end.
-        let _end = Ending(&stop);
+        let _end = Ending { stop: &stop, on: &on };
         let agent = edge.as_mut().map(|edge| {
             let stop = &stop;
             scope.spawn(move || edge.run(stop, |_| Ok::<(), agent::Error>(())))
         });
-        let mut receivers = Vec::new();
         for (from, to) in FLOWS {
-            let stop = &stop;
+            let (stop, on, udp, arrived) = (&stop, &on, &udp, &arrived);
             if (from, to) == ("C", "D") {
-                let (sender, receiver, address) = sockets(&lab, from, to)?;
-                receivers.push(receiver);
-                scope.spawn(move || send_bursts(&sender, address, stop));
+                scope.spawn(move || udp.send(BURSTS.0, BURSTS.1, on));
             } else {
                 let (sender, receiver) = connect(&lab, from, to)?;
                 scope.spawn(move || write(sender, stop));
-                scope.spawn(move || read(receiver, stop));
+                scope.spawn(move || read(receiver, stop, arrived));
             }
         }
         wait(SETTLE, interrupt)?;
@@ -209,11 +316,16 @@ pub fn measure(
     Ok(shares)
 }
 
-struct Ending<'a>(&'a AtomicBool);
+/// Ends the threads when the work fails, too.
+struct Ending<'a> {
+    stop: &'a AtomicBool,
+    on: &'a AtomicBool,
+}
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.stop.store(true, Ordering::SeqCst);
+        self.on.store(false, Ordering::SeqCst);
     }
 }
 
@@ -290,9 +402,13 @@ fn add_entry(lab: &Lab, switch: &str, to: lab::MacAddress, port: u16) -> anyhow:
     Ok(())
 }
 
-/// An agent's that serves all of a lab's VNICs.
+/// An agent's that serves the VNICs of the paper's hosts.
 pub(super) fn settings(lab: &Lab) -> anyhow::Result<Settings> {
-    let site = |(host, tenant, mbit): (&str, &str, u64)| -> anyhow::Result<Site> {
+    settings_of(lab, &VNICS)
+}
+
+fn settings_of(lab: &Lab, vnics: &[(&str, &str, u64)]) -> anyhow::Result<Settings> {
+    let site = |&(host, tenant, mbit): &(&str, &str, u64)| -> anyhow::Result<Site> {
         let found = lab.topology().host(host).with_context(|| format!("no host {host}"))?;
         Ok(Site {
             name: host.to_owned(),
@@ -304,69 +420,9 @@ pub(super) fn settings(lab: &Lab) -> anyhow::Result<Settings> {
             interface: "eth0".to_owned(),
         })
     };
-    let vnics = VNICS.into_iter().map(site).collect::<anyhow::Result<_>>()?;
+    let vnics = vnics.iter().map(site).collect::<anyhow::Result<_>>()?;
     let own = "agent".to_owned();
     Ok(Settings { own, vnics, listen: None, peers: Vec::new(), hypervisor: None, key: None })
-}
-
-/// The sender's; one at the receiver, so that it answers nothing; and the receiver's address.
-fn sockets(lab: &Lab, from: &str, to: &str) -> anyhow::Result<(UdpSocket, UdpSocket, SocketAddr)> {
-    let ip = |host: &str| lab.topology().host(host).map(|host| host.ip);
-    let own = SocketAddr::from((ip(from).context("no such host")?, 0));
-    let address = SocketAddr::from((ip(to).context("no such host")?, PORT));
-    let sender = packet::in_namespace(&lab.namespace(from)?, || UdpSocket::bind(own))??;
-    let receiver = packet::in_namespace(&lab.namespace(to)?, || UdpSocket::bind(address))??;
-    sender.set_nonblocking(true)?;
-    Ok((sender, receiver, address))
-}
-
-fn send_bursts(socket: &UdpSocket, to: SocketAddr, stop: &AtomicBool) {
-    let (bits_per_second, every) = BURSTS;
-    let start = Instant::now();
-    let mut sent = 0.0;
-    while !stop.load(Ordering::SeqCst) {
-        let due = start.elapsed().as_secs_f64() * bits_per_second as f64 / 8.0;
-        while sent < due {
-            // What finds no room is lost, as it would be in a virtual machine.
-            let _ = socket.send_to(&[0; PAYLOAD], to);
-            sent += FRAME as f64;
-        }
-        std::thread::sleep(every);
-    }
-}
-
-fn connect(lab: &Lab, from: &str, to: &str) -> anyhow::Result<(TcpStream, TcpStream)> {
-    let ip = lab.topology().host(to).context("no such host")?.ip;
-    let address = SocketAddr::from((ip, PORT));
-    let listener = packet::in_namespace(&lab.namespace(to)?, || TcpListener::bind(address))??;
-    let dial = || TcpStream::connect_timeout(&address, Duration::from_secs(5));
-    let sender = packet::in_namespace(&lab.namespace(from)?, dial)??;
-    let (receiver, _) = listener.accept()?;
-    sender.set_write_timeout(Some(LOOK))?;
-    receiver.set_read_timeout(Some(LOOK))?;
-    Ok((sender, receiver))
-}
-
-fn write(mut stream: TcpStream, stop: &AtomicBool) {
-    let buffer = vec![0; 1 << 14];
-    while !stop.load(Ordering::SeqCst) {
-        if let Err(error) = stream.write(&buffer)
-            && error.kind() != ErrorKind::WouldBlock
-        {
-            return;
-        }
-    }
-}
-
-fn read(mut stream: TcpStream, stop: &AtomicBool) {
-    let mut buffer = vec![0; 1 << 16];
-    while !stop.load(Ordering::SeqCst) {
-        match stream.read(&mut buffer) {
-            Ok(0) => return,
-            Err(error) if error.kind() != ErrorKind::WouldBlock => return,
-            _ => {}
-        }
-    }
 }
 
 /// Bytes that came in at B, D and F.
