@@ -19,7 +19,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use mio::event::Source;
-use mio::net::TcpStream;
+use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use openflow::{FrameError, frame};
 
@@ -29,7 +29,7 @@ use crate::socket::Socket;
 use crate::tls::{Tls, TlsStream};
 use crate::{Address, CloseReason, Error, Options, Readiness, Scheme};
 
-/// A stream of frames in both directions: plain TCP, TLS over TCP, or in memory.
+/// A stream of frames in both directions: plain TCP, TLS over TCP, within the process, or in memory.
 pub struct Connection {
     socket: Socket,
     tls: Option<Box<TlsStream>>,
@@ -127,6 +127,15 @@ impl Connection {
     /// A connection over one end of a [`memory::pair`](crate::memory::pair).
     pub fn in_memory(stream: MemoryStream, options: &Options) -> Self {
         Self::new(Socket::Memory(stream), None, options)
+    }
+
+    /// Both ends of a connection within the process, which event loops can watch, also different ones. How much it holds
+    /// is bounded by the kernel.
+    pub fn local_pair(options: &Options) -> Result<(Self, Self), Error> {
+        let pair = UnixStream::pair();
+        let (a, b) = pair.map_err(|error| Error::io("make a pair of sockets", error))?;
+        let end = |stream| Self::new(Socket::Local(stream), None, options);
+        Ok((end(a), end(b)))
     }
 
     pub(crate) fn new(socket: Socket, tls: Option<TlsStream>, options: &Options) -> Self {

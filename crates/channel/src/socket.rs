@@ -3,7 +3,8 @@
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 
-use mio::net::TcpStream;
+use mio::event::Source;
+use mio::net::{TcpStream, UnixStream};
 
 use crate::CloseReason;
 use crate::memory::MemoryStream;
@@ -12,6 +13,8 @@ use crate::memory::MemoryStream;
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(TcpStream),
+    /// Between two event loops of one process.
+    Local(UnixStream),
     Memory(MemoryStream),
 }
 
@@ -20,14 +23,15 @@ impl Socket {
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         match self {
             Socket::Tcp(stream) => Some(stream),
-            Socket::Memory(_) => None,
+            Socket::Local(_) | Socket::Memory(_) => None,
         }
     }
 
     /// What the event loop can watch.
-    pub(crate) fn pollable(&mut self) -> io::Result<&mut TcpStream> {
+    pub(crate) fn pollable(&mut self) -> io::Result<&mut dyn Source> {
         match self {
             Socket::Tcp(stream) => Ok(stream),
+            Socket::Local(stream) => Ok(stream),
             Socket::Memory(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
@@ -37,6 +41,9 @@ impl Socket {
         match self {
             Socket::Tcp(stream) => {
                 // An error means that it is closed already.
+                let _ = stream.shutdown(Shutdown::Write);
+            }
+            Socket::Local(stream) => {
                 let _ = stream.shutdown(Shutdown::Write);
             }
             Socket::Memory(stream) => stream.finish(),
@@ -62,6 +69,7 @@ impl Read for Socket {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Socket::Tcp(stream) => stream.read(out),
+            Socket::Local(stream) => stream.read(out),
             Socket::Memory(stream) => stream.read(out),
         }
     }
@@ -71,6 +79,7 @@ impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Socket::Tcp(stream) => stream.write(bytes),
+            Socket::Local(stream) => stream.write(bytes),
             Socket::Memory(stream) => stream.write(bytes),
         }
     }
@@ -78,6 +87,7 @@ impl Write for Socket {
     fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Socket::Tcp(stream) => stream.write_vectored(slices),
+            Socket::Local(stream) => stream.write_vectored(slices),
             Socket::Memory(stream) => stream.write_vectored(slices),
         }
     }

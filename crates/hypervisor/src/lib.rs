@@ -22,6 +22,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod big_switch;
 pub mod buffers;
 mod controllers;
 pub mod cookie;

@@ -96,7 +96,13 @@ impl Network {
         for port in member.ports.values().filter_map(physical) {
             *stands.entry(port).or_default() += 1;
         }
-        let crowded = stands.into_iter().filter(|(_, count)| *count > 1).map(|(port, _)| port);
+        // Where nothing comes in, nothing has to go back: by a wire that only leads to other members' ports.
+        let remote = |port: &&VirtualPort| matches!(port.kind, PortKind::Remote { .. });
+        let entries = member.ports.values().filter(|port| !remote(port));
+        let enters: BTreeSet<u32> = entries.filter_map(physical).collect();
+        let crowded =
+            stands.into_iter().filter(|(port, count)| *count > 1 && enters.contains(port));
+        let crowded = crowded.map(|(port, _)| port);
         let mut arrived = HashMap::new();
         for (&number, port) in &member.ports {
             arrived.extend(marks(port).into_iter().map(|mark| (mark, number)));

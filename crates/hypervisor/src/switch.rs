@@ -54,6 +54,8 @@ pub struct Switch {
     pub(crate) version: Version,
     pub(crate) features: Features,
     pub(crate) ports: BTreeMap<u32, Port>,
+    /// It is not one switch but a big one, all of it one tenant's, with this datapath id: see [`crate::big_switch`].
+    pub(crate) joins: Option<u64>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) view: View,
     pub(crate) tenants: Vec<Tenant>,

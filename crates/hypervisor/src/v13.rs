@@ -132,14 +132,19 @@ impl Switch {
     /// The bits of the metadata that are not the tenant's own.
     pub(crate) fn metadata_kept(&self, tenant: TenantIndex) -> u64 {
         match self.tenants[tenant.0 as usize].network {
-            Some(_) => METADATA_NETWORK,
-            None => METADATA_TENANT,
+            None if self.joins.is_none() => METADATA_TENANT,
+            _ => METADATA_NETWORK,
         }
     }
 
     /// Tables that a tenant sees.
     pub(crate) fn tenant_tables(&self) -> u8 {
-        self.features.n_tables.saturating_sub(1)
+        self.features.n_tables.saturating_sub(self.first_table())
+    }
+
+    /// The first of the switch's tables that is the tenants'.
+    pub(crate) fn first_table(&self) -> u8 {
+        u8::from(self.joins.is_none())
     }
 
     fn is_slave(&self, controller: crate::ids::ControllerIndex) -> bool {

@@ -225,7 +225,7 @@ impl Switch {
         };
         let table = match self.version {
             Version::V1_0 => entry.table,
-            _ => flow.table.saturating_add(1),
+            _ => flow.table.saturating_add(self.first_table()),
         };
         wire == Some(entry.match_) && flow.priority == entry.priority && table == entry.table
     }

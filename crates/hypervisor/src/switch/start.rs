@@ -7,7 +7,7 @@ use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
 use crate::network::Network;
 use crate::pending::{Awaits, Entry, Pending, Purpose};
-use crate::policy::{self, Policy};
+use crate::policy::{self, Limits, Policy};
 use crate::queue::Class;
 use crate::scheduler::RoundRobin;
 use crate::store::StoreKey;
@@ -86,7 +86,7 @@ impl Switch {
             }
             Version::V1_3 => {
                 let reply = v13::FeaturesReply::parse(body).map_err(StartError::Features)?;
-                if reply.n_tables < 2 {
+                if reply.n_tables < 2 && !crate::big_switch::is_key(reply.datapath_id) {
                     return Err(StartError::TooFewTables);
                 }
                 let features = Features {
@@ -104,6 +104,7 @@ impl Switch {
             version,
             features,
             ports,
+            joins: crate::big_switch::is_key(dpid).then_some(dpid),
             view: View::compile(&Policy::default(), dpid, 0, |_| None),
             policy: Arc::new(Policy::default()),
             tenants: Vec::new(),
@@ -172,7 +173,8 @@ impl Switch {
     /// The datapath id that a tenant is told.
     pub(crate) fn datapath_of(&self, tenant: TenantIndex) -> u64 {
         let network = &self.tenants[tenant.0 as usize].network;
-        network.as_ref().map_or(self.dpid, |network| network.datapath)
+        let own = self.joins.unwrap_or(self.dpid);
+        network.as_ref().map_or(own, |network| network.datapath)
     }
 
     /// Descriptions of the ports that a tenant sees, by their numbers.
@@ -276,6 +278,14 @@ impl Switch {
 
     /// Takes over a policy: places for new tenants, none for those that are gone, a new view.
     pub(super) fn adopt(&mut self, policy: Arc<Policy>) {
+        let policy = match self.joins {
+            None => policy,
+            Some(_) => {
+                let (datapath, policy) = crate::big_switch::policy(&policy, self.dpid);
+                self.joins = Some(datapath.unwrap_or(self.dpid));
+                Arc::new(policy)
+            }
+        };
         for tenant in &mut self.tenants {
             tenant.present = false;
         }
@@ -299,6 +309,11 @@ impl Switch {
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let member = member.filter(|_| tenant.present);
             tenant.network = member.map(|member| Arc::new(Network::new(member, self.version)));
+            if member.is_some_and(|member| member.shared_with) {
+                // What limits it, and what is cached for it, is where the members are joined.
+                tenant.limits = Limits { flows: tenant.limits.flows, ..Limits::default() };
+                tenant.statistics = Default::default();
+            }
         }
         let by_id = &self.by_id;
         self.view =

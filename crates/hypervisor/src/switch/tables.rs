@@ -230,6 +230,7 @@ impl Switch {
                 piece,
                 change,
                 buffer_id,
+                self.first_table(),
                 &mut message,
             ),
         };

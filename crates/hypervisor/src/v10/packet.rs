@@ -236,7 +236,8 @@ impl Switch {
         }
         // Also where LLDP is the tenant's: the link may end at somebody else's port.
         let id = self.tenants[tenant.0 as usize].id;
-        let tagged = is_probe && self.lldp.tag(packet.data, id, request.now, out);
+        let tagged =
+            is_probe && self.joins.is_none() && self.lldp.tag(packet.data, id, request.now, out);
         if !tagged && !owned {
             return Err(code::BAD_REQUEST_EPERM);
         }

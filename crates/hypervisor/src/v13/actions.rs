@@ -76,7 +76,7 @@ impl Switch {
                 if next <= table || next >= self.tenant_tables() {
                     return Err(code::BAD_INSTRUCTION_BAD_TABLE_ID);
                 }
-                Instruction::GotoTable(next + 1).write(out);
+                Instruction::GotoTable(next + self.first_table()).write(out);
             }
             Instruction::WriteMetadata { mask, .. } if mask & self.metadata_kept(tenant) != 0 => {
                 return Err(code::BAD_INSTRUCTION_UNSUP_METADATA_MASK);

@@ -5,23 +5,23 @@ use openflow::v13::{TableFeatures, TableFeaturesProperty};
 use openflow::{List, ListBuf};
 
 /// The switch's tables as a tenant sees them, each on the wire; `kept` are the bits of the metadata that are not its own.
-pub(crate) fn of_tenant(answers: &[u8], kept: u64) -> Vec<Vec<u8>> {
+pub(crate) fn of_tenant(answers: &[u8], kept: u64, first: u8) -> Vec<Vec<u8>> {
     let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
-    tables.iter().filter_map(|table| seen(&table, kept)).collect()
+    tables.iter().filter_map(|table| seen(&table, kept, first)).collect()
 }
 
-fn seen(table: &TableFeatures<'_>, kept: u64) -> Option<Vec<u8>> {
-    let table_id = table.table_id.checked_sub(1)?;
+fn seen(table: &TableFeatures<'_>, kept: u64, first: u8) -> Option<Vec<u8>> {
+    let table_id = table.table_id.checked_sub(first)?;
     let mut properties = ListBuf::<TableFeaturesProperty<'static>>::new();
     for property in table.properties {
         let shifted: Vec<u8>;
         let property = match property {
             TableFeaturesProperty::NextTables(next) => {
-                shifted = behind(next);
+                shifted = behind(next, first);
                 TableFeaturesProperty::NextTables(&shifted)
             }
             TableFeaturesProperty::NextTablesMiss(next) => {
-                shifted = behind(next);
+                shifted = behind(next, first);
                 TableFeaturesProperty::NextTablesMiss(&shifted)
             }
             // What is not understood may say anything, so it says nothing to a tenant.
@@ -42,6 +42,6 @@ fn seen(table: &TableFeatures<'_>, kept: u64) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn behind(tables: &[u8]) -> Vec<u8> {
-    tables.iter().filter_map(|table| table.checked_sub(1)).collect()
+fn behind(tables: &[u8], first: u8) -> Vec<u8> {
+    tables.iter().filter_map(|table| table.checked_sub(first)).collect()
 }

@@ -199,7 +199,7 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let tenant = &self.tenants[cause.tenant.0 as usize];
         let match_ = Match::from_v13(&flow_mod.match_).map_err(|error| error.error_code())?;
-        let match_ = physical_match(&match_, tenant.id)?;
+        let match_ = physical_match(&match_, tenant.id, self.joins.is_some())?;
         let mut instructions = Vec::new();
         // A deletion's instructions mean nothing.
         let modifies =
@@ -226,7 +226,7 @@ impl Switch {
         FlowMod {
             cookie: 0,
             cookie_mask: 0,
-            table_id: physical_table(flow_mod.table_id),
+            table_id: physical_table(flow_mod.table_id, self.first_table()),
             out_group,
             buffer_id: NO_BUFFER,
             flags: FlowModFlags(flow_mod.flags.0 & FlowModFlags::RESET_COUNTS.0),
@@ -241,9 +241,10 @@ impl Switch {
     }
 
     /// Whether a change of several entries can go to the switch as the one FLOW_MOD that it is. In a network the number
-    /// of pieces may change with the actions, and a match on a port is another there.
+    /// of pieces may change with the actions, and a match on a port is another there. A big switch is told entry by entry.
     fn is_one_for_one(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> bool {
-        flow_mod.cookie_mask == 0 && self.tenants[tenant.0 as usize].network.is_none()
+        let whole = self.tenants[tenant.0 as usize].network.is_none() && self.joins.is_none();
+        flow_mod.cookie_mask == 0 && whole
     }
 
     fn meant_by_v13(
@@ -289,7 +290,8 @@ impl Switch {
             instructions,
             &mut translated,
         )?;
-        let match_ = physical_match(&flow.match_, self.tenants[tenant.0 as usize].id)?;
+        let id = self.tenants[tenant.0 as usize].id;
+        let match_ = physical_match(&flow.match_, id, self.joins.is_some())?;
         let mut match_wire = Vec::new();
         Encode::write(&match_.as_match(), &mut match_wire);
         Ok(Vec::from([Piece {
@@ -300,7 +302,13 @@ impl Switch {
 }
 
 /// The tenant's match with its number in the metadata.
-fn physical_match(match_: &Match, tenant: TenantId) -> Result<MatchBuf, ErrorCode> {
+fn physical_match(match_: &Match, tenant: TenantId, alone: bool) -> Result<MatchBuf, ErrorCode> {
+    if alone {
+        // Nobody else has entries there, and the members mark what is theirs.
+        let mut out = MatchBuf::new();
+        match_.to_v13(&mut out).map_err(|_| code::BAD_MATCH_BAD_WILDCARDS)?;
+        return Ok(out);
+    }
     let (value, mask) = match_.get(Field::Metadata);
     let value = value | u128::from(metadata_of(tenant));
     let mask = mask | u128::from(METADATA_TENANT);
@@ -312,9 +320,9 @@ fn physical_match(match_: &Match, tenant: TenantId) -> Result<MatchBuf, ErrorCod
     Ok(out)
 }
 
-/// Tenants' tables stand behind the hypervisor's.
-pub(crate) fn physical_table(table: u8) -> u8 {
-    if table == TABLE_ALL { TABLE_ALL } else { table.saturating_add(1) }
+/// Tenants' tables stand behind the hypervisor's; `first` is the first of them.
+pub(crate) fn physical_table(table: u8, first: u8) -> u8 {
+    if table == TABLE_ALL { TABLE_ALL } else { table.saturating_add(first) }
 }
 
 /// Appends the FLOW_MOD that does this to an entry.
@@ -324,6 +332,7 @@ pub(crate) fn write_piece(
     piece: &Piece,
     change: Change,
     buffer_id: u32,
+    first: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let (Ok(match_), Ok(instructions)) =
@@ -337,7 +346,7 @@ pub(crate) fn write_piece(
         cookie,
         // A deletion is of this very entry, whatever else has come to stand in its place.
         cookie_mask: if change == Change::Delete { u64::MAX } else { 0 },
-        table_id: physical_table(flow.table),
+        table_id: physical_table(flow.table, first),
         command: match change {
             Change::Add => FlowModCommand::ADD,
             Change::Modify => FlowModCommand::MODIFY_STRICT,

@@ -31,6 +31,10 @@ const HIGHEST: u16 = u16::MAX - 16;
 impl Switch {
     /// What table 0 has to hold: the ranks of flowspace entries as priorities, as few as needed.
     pub(crate) fn wanted_own_v13(&self) -> Vec<Own> {
+        if self.joins.is_some() {
+            // The members have table 0.
+            return Vec::new();
+        }
         let probe = Match::exact(Field::DlType, u128::from(lldp::ETHERTYPE));
         let mut to_us = ListBuf::<Action<'static>>::new();
         to_us.push(Action::Output { port: PortNo::CONTROLLER, max_len: CONTROLLER_NO_BUFFER });

@@ -69,7 +69,7 @@ impl Switch {
             .map_or(0, |metadata| metadata as u64);
         let mut seen = Seen { packet, in_port, metadata: metadata & !METADATA_TENANT };
         let mut key = key;
-        seen.packet.table_id = packet.table_id.saturating_sub(1);
+        seen.packet.table_id = packet.table_id.saturating_sub(self.first_table());
         seen.packet.cookie = NO_COOKIE;
         let entry = owner_of(packet.cookie);
         let owner = match entry {
@@ -261,7 +261,8 @@ impl Switch {
         }
         // Also where LLDP is the tenant's: the link may end at somebody else's port.
         let id = self.tenants[tenant.0 as usize].id;
-        let tagged = is_probe && self.lldp.tag(packet.data, id, request.now, out);
+        let tagged =
+            is_probe && self.joins.is_none() && self.lldp.tag(packet.data, id, request.now, out);
         if !tagged && !owned {
             return Err(code::BAD_REQUEST_EPERM);
         }

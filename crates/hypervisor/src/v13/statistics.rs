@@ -51,7 +51,7 @@ impl Switch {
             MultipartRequestBody::Aggregate(filter) => {
                 // The switch can add up by itself, unless the tenant's cookies are a part of the question.
                 let is_slice = self.tenants[tenant.0 as usize].network.is_none();
-                let by_switch = filter.cookie_mask == 0 && is_slice;
+                let by_switch = filter.cookie_mask == 0 && is_slice && self.joins.is_none();
                 let type_ = if by_switch { MultipartType::AGGREGATE } else { MultipartType::FLOW };
                 let question = self.flow_question_v13(tenant, &filter, by_switch)?;
                 self.collect(request, type_.0, Share::Tenant, &question, LONG);
@@ -230,7 +230,11 @@ impl Switch {
                 write_parts(self.version, type_, xid, own, &mut out)
             }
             MultipartRequestBody::TableFeatures(_) => {
-                let tables = super::features::of_tenant(answers, self.metadata_kept(tenant));
+                let tables = super::features::of_tenant(
+                    answers,
+                    self.metadata_kept(tenant),
+                    self.first_table(),
+                );
                 write_parts(self.version, type_, xid, tables.iter().map(Vec::as_slice), &mut out)
             }
             // Aggregates, features and experimenters' answers are one structure each.
@@ -308,8 +312,8 @@ impl Switch {
             return Err(code::BAD_MATCH_BAD_MASK);
         }
         let id = self.tenants[tenant.0 as usize].id;
-        let value = value | u128::from(metadata_of(id));
-        let mask = mask | u128::from(METADATA_TENANT);
+        let own = if self.joins.is_some() { (0, 0) } else { (metadata_of(id), METADATA_TENANT) };
+        let (value, mask) = (value | u128::from(own.0), mask | u128::from(own.1));
         let mut fields = MatchBuf::new();
         wanted
             .with_masked(Field::Metadata, value, mask)
@@ -326,7 +330,7 @@ impl Switch {
             },
         };
         let filter = FlowStatsRequest {
-            table_id: physical_table(filter.table_id),
+            table_id: physical_table(filter.table_id, self.first_table()),
             out_port,
             out_group,
             cookie: 0,

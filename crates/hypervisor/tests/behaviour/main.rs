@@ -11,6 +11,7 @@ mod actions;
 mod agreement;
 mod attacks;
 mod bad_input;
+mod big_switches;
 mod durability;
 mod fairness;
 mod flow_mod;

@@ -21,6 +21,22 @@ fn two() -> Vec<Plan> {
     vec![red, blue]
 }
 
+/// Red has one switch on all three; blue one on the first two, and one on the third that is linked to it.
+fn big() -> Vec<Plan> {
+    let red = Plan {
+        edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 10), (3, 1, 11)],
+        big: vec![1, 2, 3],
+        ..Plan::default()
+    };
+    let blue = Plan {
+        edges: vec![(1, 3, 1), (2, 3, 2), (3, 3, 1), (3, 4, 2)],
+        links: vec![[(2, 10), (3, 10)], [(1, 11), (3, 11)]],
+        big: vec![1, 2],
+        ..Plan::default()
+    };
+    vec![red, blue]
+}
+
 fn both_say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
     assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
     assert_eq!(stage.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
@@ -130,6 +146,7 @@ fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
             edges: vec![(2, u32::from(n) + 1, 1)],
             shared: vec![(1, 4, 7, host(n))],
             links: vec![[(1, 10), (2, 10)]],
+            ..Plan::default()
         };
         let mut stage = Stage::new(version, vec![plan(0), plan(1)]);
         for tenant in [0, 1] {
@@ -355,10 +372,12 @@ fn cases(version: Version) -> impl Strategy<Value = Case> {
         .prop_map(|(commands, packets)| Case { commands, packets })
 }
 
-fn agrees(version: Version, case: &Case) -> Result<(), TestCaseError> {
-    let mut stage = Stage::new(version, two());
+fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<(), TestCaseError> {
+    let mut stage = Stage::new(version, plans.to_vec());
+    let seats = |tenant: usize| stage.switches_of(tenant).into_iter().map(move |it| (tenant, it));
+    let seats: Vec<(usize, u64)> = seats(0).chain(seats(1)).collect();
     if version == Version::V1_3 {
-        for (tenant, switch) in [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)] {
+        for &(tenant, switch) in &seats {
             // Ports that every switch has, and on which no other stands.
             both_say(
                 &mut stage,
@@ -373,6 +392,8 @@ fn agrees(version: Version, case: &Case) -> Result<(), TestCaseError> {
         }
     }
     for (tenant, switch, words) in &case.commands {
+        let head = stage.head(*tenant, *switch);
+        let switch = &head;
         let told = stage.say(*tenant, *switch, words);
         if told.is_empty() {
             let beside = stage.say_beside(*tenant, *switch, words);
@@ -381,7 +402,6 @@ fn agrees(version: Version, case: &Case) -> Result<(), TestCaseError> {
             prop_assert_eq!(told.len(), 1);
         }
     }
-    let plans = two();
     let mut endless = false;
     for &(tenant, edge, tagged, from, to) in &case.packets {
         let (switch, _, port) = plans[tenant].edges[edge];
@@ -397,7 +417,7 @@ fn agrees(version: Version, case: &Case) -> Result<(), TestCaseError> {
         prop_assert!(seen.delivered.iter().all(|(to, ..)| *to == tenant));
         prop_assert!(seen.told.iter().all(|(to, ..)| *to == tenant));
     }
-    for (tenant, switch) in [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)] {
+    for (tenant, switch) in seats {
         if endless {
             break;
         }
@@ -417,11 +437,22 @@ proptest! {
     /// own, and nothing of one tenant's reaches another.
     #[test]
     fn networks_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3)) {
-        agrees(Version::V1_3, &case)?;
+        agrees(Version::V1_3, &two(), &case)?;
     }
 
     #[test]
     fn networks_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0)) {
-        agrees(Version::V1_0, &case)?;
+        agrees(Version::V1_0, &two(), &case)?;
+    }
+
+    /// The same of big switches: what stands on several physical ones is, to the tenant, one.
+    #[test]
+    fn big_switches_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3)) {
+        agrees(Version::V1_3, &big(), &case)?;
+    }
+
+    #[test]
+    fn big_switches_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0)) {
+        agrees(Version::V1_0, &big(), &case)?;
     }
 }

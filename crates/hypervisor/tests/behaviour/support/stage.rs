@@ -9,6 +9,7 @@ use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
 use fabric::embedding::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort};
 use fabric::{Dpid, MacAddress, PortNumber};
+use hypervisor::big_switch::{self, BigSwitch};
 use hypervisor::policy::{Limits, Tenant};
 use hypervisor::{ControllerIndex, Instant, Policy, Settings, Switch, TenantId};
 use openflow::{Hello, Version, VersionSet};
@@ -30,6 +31,8 @@ pub struct Plan {
     pub shared: Vec<(u64, u32, u32, [u8; 6])>,
     /// `(physical switch, virtual port)` at both ends of a virtual link.
     pub links: Vec<[(u64, u32); 2]>,
+    /// Physical switches that are one of the tenant's, which goes by the first of them.
+    pub big: Vec<u64>,
 }
 
 /// What has been seen: who got which frame, and which PACKET_IN came from which switch.
@@ -59,12 +62,25 @@ pub struct Stage {
     /// Which tenant's port each host of the physical network stands for.
     hosts: Vec<Vec<(usize, u32)>>,
     host_points: Vec<Point>,
+    bigs: Vec<Big>,
     plans: Vec<Plan>,
     references: Vec<Network>,
     /// Physical switch of each reference switch, and where each reference host is.
     reference_hosts: Vec<Vec<(u64, u32)>>,
     seen: Seen,
+    policy: Arc<Policy>,
     now: u64,
+}
+
+/// A big switch: what joins its members, and the switch in front.
+pub struct Big {
+    pub tenant: usize,
+    head: u64,
+    pub joint: BigSwitch,
+    /// Where it sits on its members.
+    seats: BTreeMap<u64, ControllerIndex>,
+    connected: Vec<u64>,
+    front: Option<Switch>,
 }
 
 /// The datapath id of a tenant's switch.
@@ -89,10 +105,12 @@ impl Stage {
             seats: BTreeMap::new(),
             hosts,
             host_points,
+            bigs: Vec::new(),
             plans,
             references,
             reference_hosts,
             seen: Seen::default(),
+            policy: Arc::new(Policy::default()),
             now: 0,
         };
         let policy = Arc::new(policy);
@@ -111,8 +129,30 @@ impl Stage {
             stage.cores.push(core.unwrap());
         }
         stage.pump();
+        for (key, plan) in big_switch::plans(&policy) {
+            let tenant = usize::from(plan.tenant.0) - 1;
+            let mut seats = BTreeMap::new();
+            for &dpid in &plan.members {
+                let core = &mut stage.cores[dpid as usize - 1];
+                let seat = core.controller_connected(plan.tenant).expect("not served");
+                core.handle_controller_message(seat, &request(version, 7, "features"), Instant(0));
+                seats.insert(dpid, seat);
+            }
+            let head = *plan.members.first().unwrap();
+            let joint = BigSwitch::new(key, plan, version);
+            stage.bigs.push(Big { tenant, head, joint, seats, connected: Vec::new(), front: None });
+        }
+        stage.policy = policy.clone();
+        stage.pump();
         for tenant in 0..stage.plans.len() {
             for switch in stage.switches_of(tenant) {
+                if let Some(big) = stage.big(tenant, switch) {
+                    let front = big.front.as_mut().expect("no front");
+                    assert!(front.is_ready());
+                    let seat = front.controller_connected(TenantId(tenant as u16 + 1));
+                    stage.seats.insert((tenant, switch), seat.expect("not served"));
+                    continue;
+                }
                 let core = &mut stage.cores[switch as usize - 1];
                 assert!(core.is_ready());
                 let seat = core.controller_connected(TenantId(tenant as u16 + 1));
@@ -122,6 +162,49 @@ impl Stage {
         stage.pump();
         stage.seen = Seen::default();
         stage
+    }
+
+    pub fn big(&mut self, tenant: usize, switch: u64) -> Option<&mut Big> {
+        self.bigs.iter_mut().find(|big| big.tenant == tenant && big.head == switch)
+    }
+
+    /// The number by which the tenant's switch on a physical one goes.
+    pub fn head(&self, tenant: usize, switch: u64) -> u64 {
+        head(&self.plans[tenant], switch)
+    }
+
+    /// Time passes.
+    pub fn wait(&mut self, seconds: u64) {
+        for _ in 0..seconds * 4 {
+            self.now += 250_000_000;
+            let journey = self.physical.tick(self.now);
+            self.take(journey);
+            for big in &mut self.bigs {
+                big.joint.handle_timeout(Instant(self.now));
+            }
+            self.pump();
+        }
+    }
+
+    /// A member of a big switch is lost.
+    pub fn lose(&mut self, tenant: usize, head: u64, member: u64) {
+        let now = Instant(self.now);
+        let big = self.big(tenant, head).unwrap();
+        big.joint.member_disconnected(member, now);
+        let seat = big.seats.remove(&member).unwrap();
+        big.connected.retain(|dpid| *dpid != member);
+        self.cores[member as usize - 1].controller_disconnected(seat);
+        self.pump();
+    }
+
+    /// And comes back.
+    pub fn find(&mut self, tenant: usize, head: u64, member: u64) {
+        let (now, version) = (Instant(self.now), self.version);
+        let core = &mut self.cores[member as usize - 1];
+        let seat = core.controller_connected(TenantId(tenant as u16 + 1)).unwrap();
+        core.handle_controller_message(seat, &request(version, 7, "features"), now);
+        self.big(tenant, head).unwrap().seats.insert(member, seat);
+        self.pump();
     }
 
     /// What the switches have to know, with tags from `first` on, and the last of them.
@@ -145,8 +228,17 @@ impl Stage {
     fn speak(&mut self, tenant: usize, switch: u64, words: &str) {
         let message = request(self.version, 7, words);
         let seat = self.seats[&(tenant, switch)];
-        let core = &mut self.cores[switch as usize - 1];
-        core.handle_controller_message(seat, &message, Instant(self.now));
+        let now = Instant(self.now);
+        match self.big(tenant, switch) {
+            Some(big) => {
+                let front = big.front.as_mut().expect("no front");
+                front.handle_controller_message(seat, &message, now);
+            }
+            None => {
+                let core = &mut self.cores[switch as usize - 1];
+                core.handle_controller_message(seat, &message, now);
+            }
+        }
         self.pump();
     }
 
@@ -211,8 +303,20 @@ impl Stage {
         let maps = maps.iter().map(|(dpid, map)| (*dpid, Arc::new(map.clone()))).collect();
         let tenants = (0..self.plans.len()).map(tenant).collect();
         let policy = Arc::new(Policy { tenants, maps, tags: Some(tags) });
+        let now = Instant(self.now);
+        self.policy = policy.clone();
         for core in &mut self.cores {
-            core.handle_policy(policy.clone(), Instant(self.now));
+            core.handle_policy(policy.clone(), now);
+        }
+        let plans = big_switch::plans(&policy);
+        for big in &mut self.bigs {
+            let own = |plan: &&big_switch::Plan| usize::from(plan.tenant.0) == big.tenant + 1;
+            if let Some(plan) = plans.values().find(own) {
+                big.joint.handle_plan(plan.clone(), now);
+            }
+            if let Some(front) = &mut big.front {
+                front.handle_policy(policy.clone(), now);
+            }
         }
         self.pump();
     }
@@ -258,17 +362,86 @@ impl Stage {
             for at in 0..self.cores.len() {
                 moved |= self.pump_one(at);
             }
+            moved |= self.pump_bigs();
             if !moved {
                 // Let quiet time pass, so that barriers are sent and answered.
                 self.now += 50_000_000;
                 for core in &mut self.cores {
                     core.handle_timeout(Instant(self.now));
                 }
-                if !(0..self.cores.len()).fold(false, |moved, at| self.pump_one(at) | moved) {
+                for front in self.bigs.iter_mut().filter_map(|big| big.front.as_mut()) {
+                    front.handle_timeout(Instant(self.now));
+                }
+                let moved =
+                    (0..self.cores.len()).fold(false, |moved, at| self.pump_one(at) | moved);
+                if !(self.pump_bigs() | moved) {
                     break;
                 }
             }
         }
+    }
+
+    fn pump_bigs(&mut self) -> bool {
+        let now = Instant(self.now);
+        let mut moved = false;
+        for big in &mut self.bigs {
+            while let Some(event) = big.joint.poll_event() {
+                moved = true;
+                match event {
+                    big_switch::Event::Start(features) => {
+                        let (policy, settings) = (self.policy.clone(), Settings::default());
+                        let front = Switch::new(
+                            &features,
+                            policy,
+                            settings,
+                            LLDP_KEY,
+                            Vec::new(),
+                            true,
+                            now,
+                        );
+                        big.front = Some(front.unwrap());
+                    }
+                    big_switch::Event::Stop => big.front = None,
+                    big_switch::Event::CloseMember(dpid, why) => panic!("{dpid}: {why}"),
+                }
+            }
+            for (&dpid, &seat) in &big.seats {
+                let Some(outbox) = big.joint.member_outbox(dpid) else { continue };
+                let bytes = outbox.as_slice().to_vec();
+                outbox.consume(bytes.len());
+                moved |= !bytes.is_empty();
+                for message in frames(&bytes) {
+                    let core = &mut self.cores[dpid as usize - 1];
+                    core.handle_controller_message(seat, &message, now);
+                }
+            }
+            let outbox = big.joint.front_outbox();
+            let bytes = outbox.as_slice().to_vec();
+            outbox.consume(bytes.len());
+            moved |= !bytes.is_empty();
+            let Some(front) = &mut big.front else { continue };
+            for message in frames(&bytes) {
+                front.handle_switch_message(&message, now);
+            }
+            while front.poll_event().is_some() {}
+            let outbox = front.switch_outbox();
+            let bytes = outbox.as_slice().to_vec();
+            outbox.consume(bytes.len());
+            moved |= !bytes.is_empty();
+            for message in frames(&bytes) {
+                big.joint.handle_front(&message, now);
+            }
+            while let Some(index) = front.poll_controller() {
+                moved = true;
+                let Some(outbox) = front.controller_outbox(index) else { continue };
+                let bytes = outbox.as_slice().to_vec();
+                outbox.consume(bytes.len());
+                front.written(index, false);
+                let told = frames(&bytes).map(|frame| (big.tenant, big.head, describe(&frame)));
+                self.seen.told.extend(told);
+            }
+        }
+        moved
     }
 
     fn pump_one(&mut self, at: usize) -> bool {
@@ -282,6 +455,20 @@ impl Stage {
             let bytes = outbox.as_slice().to_vec();
             outbox.consume(bytes.len());
             core.written(index, false);
+            let dpid = at as u64 + 1;
+            let sits = |big: &&mut Big| big.seats.get(&dpid) == Some(&index);
+            if let Some(big) = self.bigs.iter_mut().find(sits) {
+                for message in frames(&bytes) {
+                    const FEATURES_REPLY: u8 = 6;
+                    if message[1] == FEATURES_REPLY && !big.connected.contains(&dpid) {
+                        big.connected.push(dpid);
+                        big.joint.member_connected(dpid, &message, now);
+                    } else {
+                        big.joint.handle_member(dpid, &message, now);
+                    }
+                }
+                continue;
+            }
             let seat =
                 self.seats.iter().find(|(key, seat)| key.1 == at as u64 + 1 && **seat == index);
             let Some((&(tenant, switch), _)) = seat else { continue };
@@ -324,13 +511,19 @@ fn tenant(at: usize) -> Tenant {
 fn switches_of(plan: &Plan) -> Vec<u64> {
     let edges = plan.edges.iter().map(|edge| edge.0).chain(plan.shared.iter().map(|s| s.0));
     let ends = plan.links.iter().flatten().map(|end| end.0);
-    let mut all: Vec<u64> = edges.chain(ends).collect();
+    let mut all: Vec<u64> = edges.chain(ends).map(|switch| head(plan, switch)).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
+/// The number by which the tenant's switch on a physical one goes.
+fn head(plan: &Plan, switch: u64) -> u64 {
+    if plan.big.contains(&switch) { plan.big[0] } else { switch }
+}
+
 fn reference_index(plan: &Plan, switch: u64) -> SwitchIndex {
+    let switch = head(plan, switch);
     SwitchIndex(switches_of(plan).iter().position(|s| *s == switch).unwrap())
 }
 
@@ -386,9 +579,12 @@ fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64
         // What a tenant sees behind the hypervisor's table.
         config.n_tables = config.n_tables.saturating_sub(1).max(1);
         let index = network.add_switch(emulate::Switch::new(config));
-        let edges = plan.edges.iter().filter(|edge| edge.0 == switch).map(|edge| edge.2);
-        let shared = plan.shared.iter().filter(|edge| edge.0 == switch).map(|edge| edge.2);
-        let ends = plan.links.iter().flatten().filter(|end| end.0 == switch).map(|end| end.1);
+        let edges = plan.edges.iter().filter(|edge| head(plan, edge.0) == switch);
+        let edges = edges.map(|edge| edge.2);
+        let shared = plan.shared.iter().filter(|edge| head(plan, edge.0) == switch);
+        let shared = shared.map(|edge| edge.2);
+        let ends = plan.links.iter().flatten().filter(|end| head(plan, end.0) == switch);
+        let ends = ends.map(|end| end.1);
         for port in edges.chain(shared).chain(ends) {
             let added = emulate::PortConfig::new(port);
             network.switch_mut(index).unwrap().add_port(0, added, &mut Vec::new());
@@ -421,20 +617,7 @@ fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
     let mut next = first;
     for (at, plan) in plans.iter().enumerate() {
         let id = TenantId(at as u16 + 1);
-        let mut put = |switch: u64, number: u32, kind: PortKind| {
-            let map = maps.entry(switch).or_default();
-            let member = map.members.entry(id).or_insert_with(|| Member {
-                datapath: Dpid(datapath(at, switch)),
-                name: String::new(),
-                ports: BTreeMap::new(),
-                shared_with: false,
-            });
-            let [.., high, low] = number.to_be_bytes();
-            let mac = [2, at as u8, switch as u8, 0, high, low];
-            let name = format!("v{number}");
-            let port = VirtualPort { mac, name, up: true, speed: None, kind };
-            member.ports.insert(number, port);
-        };
+        let mut put = |switch, number, kind| put_port(&mut maps, at, plan, switch, number, kind);
         for &(switch, port, number) in &plan.edges {
             put(switch, number, PortKind::Edge { port: port_number(port), hosts: Vec::new() });
         }
@@ -453,11 +636,61 @@ fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             put(a.0, a.1, end(there, back));
             put(b.0, b.1, end(back, there));
         }
+        // Inside a big switch each member reaches the others' ports by a tunnel of its own to each.
+        let own: Vec<(u64, u32, PortKind)> = plan
+            .big
+            .iter()
+            .filter_map(|&member| Some((member, maps.get(&member)?.members.get(&id)?)))
+            .flat_map(|(member, it)| {
+                it.ports.iter().map(move |(&number, port)| (member, number, port.kind.clone()))
+            })
+            .collect();
+        for &member in &plan.big {
+            for (owner, number, kind) in own.iter().filter(|(owner, ..)| *owner != member) {
+                let (leaves, arrives) = way(member, *owner, &mut next, &mut transits);
+                let to = match kind {
+                    PortKind::Edge { port, .. } => Exit::Edge(*port),
+                    PortKind::Link { sends: Some(hop), .. } => Exit::Next(*hop),
+                    _ => continue,
+                };
+                transits.push((*owner, Transit { from: arrives, to }));
+                put_port(
+                    &mut maps,
+                    at,
+                    plan,
+                    member,
+                    *number,
+                    PortKind::Remote { sends: Some(leaves) },
+                );
+            }
+        }
         for (switch, transit) in transits {
             maps.entry(switch).or_default().transit.push(transit);
         }
     }
     (maps, next.max(first + 1) - 1)
+}
+
+fn put_port(
+    maps: &mut BTreeMap<u64, SwitchMap>,
+    at: usize,
+    plan: &Plan,
+    switch: u64,
+    number: u32,
+    kind: PortKind,
+) {
+    let map = maps.entry(switch).or_default();
+    let member = map.members.entry(TenantId(at as u16 + 1)).or_insert_with(|| Member {
+        datapath: Dpid(datapath(at, head(plan, switch))),
+        name: String::new(),
+        ports: BTreeMap::new(),
+        shared_with: plan.big.contains(&switch),
+    });
+    let [.., high, low] = number.to_be_bytes();
+    let mac = [2, at as u8, head(plan, switch) as u8, 0, high, low];
+    let name = format!("v{number}");
+    let port = VirtualPort { mac, name, up: true, speed: None, kind };
+    member.ports.insert(number, port);
 }
 
 /// The first hop as it leaves and the last as it arrives.

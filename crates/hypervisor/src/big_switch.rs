@@ -1,0 +1,517 @@
+//! A big switch: a virtual switch on several physical ones, made one.
+//!
+//! The members' sessions translate already: each of them is, to whoever controls it, the tenant's whole switch, with
+//! ports on other members reached by tunnels. What is here is their one controller, and towards the tenant their one
+//! switch. In front of it stands a [`Switch`](crate::Switch) like that of any other switch, with a datapath id out of
+//! [a range of its own](is_key), on which everything belongs to the one tenant; roles, fairness, limits, undoing, virtual
+//! tables and what outlives a restart are that one's, and are not done again here.
+//!
+//! ```text
+//!                                          ┌──▶ Switch (physical 1) ──▶ switch 1
+//!   controllers ──▶ Switch (front) ──▶ BigSwitch
+//!                                          └──▶ Switch (physical 2) ──▶ switch 2
+//! ```
+//!
+//! What changes tables goes to all members (`entries`), all or nothing; questions go to all, and the answers are added
+//! up (`statistics`); packets go to the member that has their port (`ports`). Nothing here does any I/O: bytes go in
+//! through `handle_*` and come out of the outboxes.
+
+mod changes;
+mod entries;
+mod front;
+mod ports;
+mod statistics;
+mod wire;
+
+use crate::outbox::Outbox;
+use crate::policy::{Entry as Space, Permission, Policy, Switches, Tenant, TenantId};
+use crate::time::{Duration, Instant};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use changes::Operation;
+use entries::{Entry, Leaving};
+use fabric::embedding::PortKind;
+use flowspace::Match;
+use openflow::{Header, Version};
+use statistics::Ask;
+
+/// Datapath ids of the switches in front: nobody else may have them.
+const KEYS: u64 = 0xffff << 48;
+/// How long members that have not connected are waited for before the switch is shown without them.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long counts of a removed entry are waited for.
+const LAST_COUNTS: Duration = Duration::from_secs(5);
+/// Removed entries of which the last counts are waited for; others are told of with the counts that are known.
+const LEAVING: usize = 65_536;
+/// Bytes that may wait for the front or for a member before nothing more is read.
+const MEMBER_BYTES: usize = 1 << 20;
+/// Messages without an answer to a member, before a barrier shows that they need not be remembered.
+const SWEEP: usize = 512;
+/// Packets kept by members of which the numbers are remembered.
+const BUFFERS: usize = 1024;
+
+/// Whether a datapath id is that of a switch in front of a big one.
+pub const fn is_key(dpid: u64) -> bool {
+    dpid & KEYS == KEYS
+}
+
+/// The datapath id of the switch in front: the same for good for a tenant's virtual switch.
+pub fn key(tenant: TenantId, datapath: u64) -> u64 {
+    // Datapath ids differ in few bits; the finalizer of SplitMix64 spreads them over all.
+    let mixed = (datapath ^ datapath >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    KEYS | u64::from(tenant.0) << 32 | (mixed ^ mixed >> 31) & 0xffff_ffff
+}
+
+/// A virtual switch on several physical ones, as the maps say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Whose.
+    pub tenant: TenantId,
+    /// The datapath id that the tenant sees.
+    pub datapath: u64,
+    /// The physical switches that it lies on.
+    pub members: BTreeSet<u64>,
+    /// On which of them each of its ports is; ports that are nowhere now are missing.
+    pub owners: BTreeMap<u32, u64>,
+}
+
+/// All big switches of a policy, by their keys.
+pub fn plans(policy: &Policy) -> BTreeMap<u64, Plan> {
+    let mut plans: BTreeMap<u64, Plan> = BTreeMap::new();
+    for (&dpid, map) in &policy.maps {
+        for (&tenant, member) in map.members.iter().filter(|(_, member)| member.shared_with) {
+            let datapath = member.datapath.0;
+            let plan = plans.entry(key(tenant, datapath)).or_insert_with(|| Plan {
+                tenant,
+                datapath,
+                members: BTreeSet::new(),
+                owners: BTreeMap::new(),
+            });
+            plan.members.insert(dpid);
+            let here = member.ports.iter().filter(|(_, port)| match &port.kind {
+                PortKind::Edge { .. } => true,
+                PortKind::Link { sends, receives } => sends.is_some() || !receives.is_empty(),
+                PortKind::Remote { .. } => false,
+            });
+            plan.owners.extend(here.map(|(&number, _)| (number, dpid)));
+        }
+    }
+    plans
+}
+
+/// What is in force on the switch in front: its tenant has all of it. With it comes the datapath id that is shown.
+pub(crate) fn policy(policy: &Policy, dpid: u64) -> (Option<u64>, Policy) {
+    let tenant = policy.tenants.iter().find(|tenant| dpid & !0xffff_ffff == key_of(tenant.id));
+    let Some(tenant) = tenant else { return (None, Policy::default()) };
+    let mut members = policy.maps.values().filter_map(|map| map.members.get(&tenant.id));
+    let member = members.find(|it| it.shared_with && key(tenant.id, it.datapath.0) == dpid);
+    let Some(member) = member else { return (None, Policy::default()) };
+    let all = Space {
+        match_: Match::ANY,
+        priority: 100,
+        switches: Switches::Any,
+        permission: Permission::Write,
+    };
+    let whole = Tenant { flowspace: Vec::from([all]), ..tenant.clone() };
+    let policy = Policy { tenants: Vec::from([whole]), ..Policy::default() };
+    (Some(member.datapath.0), policy)
+}
+
+fn key_of(tenant: TenantId) -> u64 {
+    KEYS | u64::from(tenant.0) << 32
+}
+
+/// What the driver has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Enough members are there: connect it to its front, as a switch with this FEATURES_REPLY.
+    Start(Vec<u8>),
+    /// No member is left: close the connection to the front.
+    Stop,
+    /// This member cannot take part: close its connection.
+    CloseMember(u64, &'static str),
+}
+
+/// One virtual switch on several physical ones. See the module.
+pub struct BigSwitch {
+    key: u64,
+    version: Version,
+    plan: Plan,
+    members: BTreeMap<u64, Member>,
+    front: Outbox,
+    /// Whether the front is there.
+    started: bool,
+    /// Whether it ever was since members were there: from then on what it says is the truth, before that what they hold.
+    is_settled: bool,
+    first_member: Option<Instant>,
+    features: Features,
+    /// Ports as the front was told of them.
+    told: BTreeMap<u32, Vec<u8>>,
+    entries: BTreeMap<u64, Entry>,
+    leaving: BTreeMap<u64, Leaving>,
+    /// By number, the message that adds it (1.3).
+    groups: BTreeMap<u32, Vec<u8>>,
+    meters: BTreeMap<u32, Vec<u8>>,
+    operations: BTreeMap<u64, Operation>,
+    asks: BTreeMap<u64, Ask>,
+    next: u64,
+    buffers: VecDeque<(u32, u64, u32)>,
+    next_buffer: u32,
+    /// What a new member is told as well: the front's last SET_CONFIG.
+    config: Option<Vec<u8>>,
+    events: VecDeque<Event>,
+}
+
+/// What all members can do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Features {
+    n_buffers: u32,
+    n_tables: u8,
+    capabilities: u32,
+    actions: u32,
+}
+
+/// A member that is connected.
+struct Member {
+    out: Outbox,
+    /// Its ports, by number, as it describes them.
+    ports: BTreeMap<u32, Vec<u8>>,
+    progress: Progress,
+    /// Messages that may be answered, by a number of which the xid is the lower half.
+    sent: BTreeMap<u64, Sent>,
+    next: u64,
+    /// Messages without an answer since the last barrier.
+    unanswered: usize,
+    /// What it said of its tables so far, until it is filled.
+    learned: Learned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// It is asked what it holds; this many answers are due.
+    Learning(u8),
+    /// It gets whatever all get, but has not shown yet that it holds what it should.
+    Filling,
+    /// It takes part.
+    Up,
+}
+
+#[derive(Default)]
+struct Learned {
+    flows: Vec<u8>,
+    groups: Vec<u8>,
+    meters: Vec<u8>,
+}
+
+/// What a message to a member was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    /// A part of a change that all members get.
+    Change(u64),
+    /// A message of the front's that one member gets, or all, and that is not answered.
+    Plain(u32),
+    /// A part of a question or barrier of the front's.
+    Part(u64),
+    /// What makes up for something; if it fails, this entry is not there.
+    Own(Option<u64>),
+    Flows,
+    Groups,
+    Meters,
+    Ports,
+    /// The barrier behind what a member was filled with.
+    Filled,
+    /// A barrier that only shows that what was sent before needs not be remembered.
+    Sweep,
+    /// Whether an entry has counted anything.
+    IdleCheck(u64),
+}
+
+impl BigSwitch {
+    /// A big switch with nobody connected.
+    pub fn new(key: u64, plan: Plan, version: Version) -> BigSwitch {
+        BigSwitch {
+            key,
+            version,
+            plan,
+            members: BTreeMap::new(),
+            front: Outbox::default(),
+            started: false,
+            is_settled: false,
+            first_member: None,
+            features: Features::default(),
+            told: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            meters: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            next: 0,
+            buffers: VecDeque::new(),
+            next_buffer: 0,
+            config: None,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The version that all members speak.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Whether no member is connected.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// What the driver has to do.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Bytes for the front.
+    pub fn front_outbox(&mut self) -> &mut Outbox {
+        &mut self.front
+    }
+
+    /// Bytes for a member.
+    pub fn member_outbox(&mut self, dpid: u64) -> Option<&mut Outbox> {
+        self.members.get_mut(&dpid).map(|member| &mut member.out)
+    }
+
+    /// Whether the front should be read from: not too much is waiting for it or for a member.
+    pub fn wants_front(&self) -> bool {
+        self.front.len() < MEMBER_BYTES
+            && self.members.values().all(|member| member.out.len() < MEMBER_BYTES)
+    }
+
+    /// Whether members should be read from: not too much is waiting for the front.
+    pub fn wants_members(&self) -> bool {
+        self.front.len() < MEMBER_BYTES
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let start = self.first_member.filter(|_| !self.started).map(|at| at + PATIENCE);
+        let counts = self.leaving.values().map(|leaving| leaving.since + LAST_COUNTS).min();
+        [start, counts].into_iter().flatten().min()
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let late = |leaving: &Leaving| now - leaving.since >= LAST_COUNTS;
+        let late: Vec<u64> =
+            self.leaving.iter().filter(|(_, it)| late(it)).map(|(&cookie, _)| cookie).collect();
+        for cookie in late {
+            self.tell_removed(cookie, now);
+        }
+        self.maybe_start(now);
+    }
+
+    /// Another map: its ports may be elsewhere. Members that are no more are closed.
+    pub fn handle_plan(&mut self, plan: Plan, now: Instant) {
+        if self.plan == plan {
+            return;
+        }
+        self.plan = plan;
+        let gone = self.members.keys().filter(|dpid| !self.plan.members.contains(dpid));
+        for &dpid in gone {
+            self.events.push_back(Event::CloseMember(dpid, "it is no part of the big switch"));
+        }
+        self.refill(now);
+        self.tell_ports();
+        self.maybe_start(now);
+    }
+
+    /// A member's session has connected, and said this in its FEATURES_REPLY. What was connected for it before is gone.
+    pub fn member_connected(&mut self, dpid: u64, features: &[u8], now: Instant) {
+        self.member_disconnected(dpid, now);
+        let fits = self.plan.members.contains(&dpid)
+            && openflow::frame::version(features) == Some(self.version);
+        let Some((can, ports)) = wire::features(self.version, features).filter(|_| fits) else {
+            let why = "it speaks another version than the other members of the big switch";
+            self.events.push_back(Event::CloseMember(dpid, why));
+            return;
+        };
+        self.features = match self.members.is_empty() {
+            true => can,
+            false => Features {
+                n_buffers: self.features.n_buffers.min(can.n_buffers),
+                n_tables: self.features.n_tables.min(can.n_tables),
+                capabilities: self.features.capabilities & can.capabilities,
+                actions: self.features.actions & can.actions,
+            },
+        };
+        self.first_member.get_or_insert(now);
+        let questions = wire::questions(self.version);
+        let mut member = Member {
+            out: Outbox::default(),
+            ports,
+            progress: Progress::Learning(questions.len() as u8),
+            sent: BTreeMap::new(),
+            next: 1,
+            unanswered: 0,
+            learned: Learned::default(),
+        };
+        for (what, question) in questions {
+            member.send(what, &question);
+        }
+        self.members.insert(dpid, member);
+    }
+
+    /// A member's session is gone: its ports are down, and nothing more is expected of it.
+    pub fn member_disconnected(&mut self, dpid: u64, now: Instant) {
+        if self.members.remove(&dpid).is_none() {
+            return;
+        }
+        self.buffers.retain(|(_, member, _)| *member != dpid);
+        if self.members.is_empty() {
+            self.forget();
+            if core::mem::take(&mut self.started) {
+                self.events.push_back(Event::Stop);
+            }
+            return;
+        }
+        self.without(dpid, now);
+        self.tell_ports();
+        self.maybe_start(now);
+    }
+
+    /// The front's connection is closed; it is to be connected again.
+    pub fn front_closed(&mut self, now: Instant) {
+        self.started = false;
+        self.front.clear();
+        self.asks.clear();
+        self.operations.clear();
+        self.first_member = (!self.members.is_empty()).then_some(now);
+        self.told.clear();
+    }
+
+    fn forget(&mut self) {
+        self.entries.clear();
+        self.leaving.clear();
+        self.groups.clear();
+        self.meters.clear();
+        self.operations.clear();
+        self.asks.clear();
+        self.told.clear();
+        self.front.clear();
+        self.buffers.clear();
+        self.is_settled = false;
+        self.first_member = None;
+    }
+
+    /// A member is lost: what it would have said is not waited for.
+    fn without(&mut self, dpid: u64, now: Instant) {
+        for entry in self.entries.values_mut() {
+            entry.at.remove(&dpid);
+        }
+        let asks: Vec<u64> = self.asks.keys().copied().collect();
+        for ask in asks {
+            self.part_lost(ask, dpid, now);
+        }
+        let cookies: Vec<u64> = self.leaving.keys().copied().collect();
+        for cookie in cookies {
+            self.counts_lost(cookie, dpid, now);
+        }
+        for operation in self.operations.values_mut() {
+            operation.open.remove(&dpid);
+        }
+        self.operations.retain(|_, operation| !operation.open.is_empty());
+    }
+
+    /// Shows the switch once all members are there, or have been waited for.
+    fn maybe_start(&mut self, now: Instant) {
+        if self.started {
+            return;
+        }
+        let up = |member: &&Member| member.progress == Progress::Up;
+        let count = self.members.values().filter(up).count();
+        let all = self.plan.members.iter().all(|dpid| self.is_up(*dpid));
+        let waited = self.first_member.is_some_and(|since| now - since >= PATIENCE);
+        if count > 0 && (all || waited) {
+            self.started = true;
+            self.is_settled = true;
+            self.told = self.described();
+            let features = wire::write_features(self.version, self.key, &self.features, &self.told);
+            self.events.push_back(Event::Start(features));
+        }
+    }
+
+    fn is_up(&self, dpid: u64) -> bool {
+        self.members.get(&dpid).is_some_and(|member| member.progress == Progress::Up)
+    }
+
+    /// Members that get whatever all get.
+    fn live(&self) -> Vec<u64> {
+        let live = |member: &Member| !matches!(member.progress, Progress::Learning(_));
+        self.members.iter().filter(|(_, member)| live(member)).map(|(&dpid, _)| dpid).collect()
+    }
+
+    /// Takes one whole message of a member.
+    pub fn handle_member(&mut self, dpid: u64, frame: &[u8], now: Instant) {
+        let Ok(header) = Header::parse(frame) else { return };
+        if header.version != self.version || !self.members.contains_key(&dpid) {
+            return;
+        }
+        self.member_message(dpid, header, frame, now);
+    }
+
+    /// Takes one whole message of the front.
+    pub fn handle_front(&mut self, frame: &[u8], now: Instant) {
+        let Ok(header) = Header::parse(frame) else { return };
+        if header.version == self.version {
+            self.front_message(header, frame, now);
+        }
+    }
+
+    fn send(&mut self, dpid: u64, what: Sent, message: &[u8]) {
+        if let Some(member) = self.members.get_mut(&dpid) {
+            member.send(what, message);
+        }
+    }
+}
+
+impl Sent {
+    fn is_answered(self) -> bool {
+        !matches!(self, Sent::Change(_) | Sent::Plain(_) | Sent::Own(_))
+    }
+}
+
+impl Member {
+    fn send(&mut self, what: Sent, message: &[u8]) {
+        if self.unanswered >= SWEEP && !what.is_answered() {
+            self.unanswered = 0;
+            let version = openflow::frame::version(message).unwrap_or(Version::V1_3);
+            self.send(Sent::Sweep, &wire::barrier(version));
+        }
+        self.unanswered = if what.is_answered() { 0 } else { self.unanswered + 1 };
+        let number = self.next;
+        self.next += 1;
+        self.sent.insert(number, what);
+        let start = self.out.len();
+        self.out.end().extend_from_slice(message);
+        openflow::frame::set_xid(self.out.tail(start), number as u32);
+    }
+
+    /// The number of a message by its xid.
+    fn number(&self, xid: u32) -> u64 {
+        self.next.wrapping_sub(u64::from((self.next as u32).wrapping_sub(xid)))
+    }
+
+    /// A barrier has shown that what was sent before it is done: takes what needs no other answer.
+    fn confirm(&mut self, number: u64) -> Vec<Sent> {
+        let before: Vec<u64> = self.sent.range(..number).map(|(&before, _)| before).collect();
+        let mut done = Vec::new();
+        for before in before {
+            if let Some(&what) = self.sent.get(&before)
+                && !what.is_answered()
+            {
+                done.push(what);
+                self.sent.remove(&before);
+            }
+        }
+        done
+    }
+}

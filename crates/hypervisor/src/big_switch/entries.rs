@@ -1,0 +1,422 @@
+//! Entries: each stands on all members, and ends when it has ended on all.
+//!
+//! An entry is idle when all its copies are. One that has been idle by itself on a member is asked about on the others:
+//! if any of them has counted packets within the idle time, the copy is installed again at once, and what it counted is
+//! kept; if none has, the entry ends on all. So an entry ends an idle time after its last packet, wherever that came in,
+//! as precisely as the switches themselves tell it and the messages between take.
+//!
+//! A copy counts only where packets can come to it: on a member that has a port, and if the entry names the port of
+//! entry, on that port's member.
+
+use super::changes::{DELETED, Numbered, delete_numbered, modify_numbered};
+use super::wire::{self, Command, Terms};
+use super::{BigSwitch, LEAVING, Progress, Sent};
+use crate::cookie::Cookie;
+use crate::time::{Duration, Instant};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use openflow::v13::{GroupDesc, GroupMod, GroupModCommand, MeterConfig, MeterMod, MeterModCommand};
+use openflow::{List, Version};
+
+/// An entry of the big switch.
+#[derive(Clone)]
+pub(super) struct Entry {
+    /// The message that adds it.
+    pub(super) add: Vec<u8>,
+    in_port: Option<u32>,
+    idle: u16,
+    pub(super) hard: u16,
+    pub(super) installed: Instant,
+    /// What copies counted that are gone.
+    pub(super) past: (u64, u64),
+    /// Its copies, by member.
+    pub(super) at: BTreeMap<u64, State>,
+    /// The change that made it what it is.
+    pub(super) operation: u64,
+    /// Members that are asked whether their copy is idle.
+    checking: BTreeSet<u64>,
+}
+
+/// A copy of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It had counted this much when it was looked at last.
+    Here { packets: u64, since: Instant },
+    /// It was installed anew and has counted nothing that is known of.
+    Idle,
+    /// It is not there.
+    Gone,
+}
+
+/// An entry that is gone, while its last counts are collected.
+pub(super) struct Leaving {
+    add: Vec<u8>,
+    reason: u8,
+    installed: Instant,
+    counts: (u64, u64),
+    /// Members that have not told theirs.
+    awaiting: BTreeSet<u64>,
+    pub(super) since: Instant,
+}
+
+/// OFPRR_IDLE_TIMEOUT, in both versions.
+const IDLE: u8 = 0;
+
+impl Entry {
+    pub(super) fn new(
+        add: Vec<u8>,
+        terms: Terms,
+        members: &[u64],
+        operation: u64,
+        now: Instant,
+    ) -> Entry {
+        let here = State::Here { packets: 0, since: now };
+        Entry {
+            add,
+            in_port: terms.in_port,
+            idle: terms.idle,
+            hard: terms.hard,
+            installed: now,
+            past: (0, 0),
+            at: members.iter().map(|&dpid| (dpid, here)).collect(),
+            operation,
+            checking: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn is_gone_at(&self, dpid: u64) -> bool {
+        self.at.get(&dpid) == Some(&State::Gone)
+    }
+
+    pub(super) fn put_at(&mut self, dpid: u64, now: Instant) {
+        let fresh =
+            if self.idle > 0 { State::Idle } else { State::Here { packets: 0, since: now } };
+        self.at.insert(dpid, fresh);
+    }
+
+    /// Seconds of its hard timeout that are left, at least one; 0 if it has none.
+    pub(super) fn left(&self, now: Instant) -> u16 {
+        let passed = (now - self.installed).0 / 1_000_000_000;
+        match self.hard {
+            0 => 0,
+            hard => u16::try_from(u64::from(hard).saturating_sub(passed)).unwrap_or(hard).max(1),
+        }
+    }
+}
+
+impl BigSwitch {
+    /// The message that brings an entry to a member that lacks it.
+    pub(super) fn again(&self, cookie: u64, now: Instant) -> Vec<u8> {
+        let Some(entry) = self.entries.get(&cookie) else { return Vec::new() };
+        wire::as_command(self.version, &entry.add, Command::Add, entry.left(now))
+    }
+
+    /// Whether packets can come to the entry on this member.
+    fn counts_at(&self, entry: &Entry, dpid: u64) -> bool {
+        match entry.in_port {
+            Some(port) => self.plan.owners.get(&port) == Some(&dpid),
+            None => self.plan.owners.values().any(|owner| *owner == dpid),
+        }
+    }
+
+    /// An entry ends: it is taken out, and its copies' last counts are awaited.
+    pub(super) fn leave(&mut self, cookie: u64, reason: u8, now: Instant) {
+        let Some(entry) = self.entries.remove(&cookie) else { return };
+        let waits = |&(&dpid, state): &(&u64, &State)| {
+            *state != State::Gone
+                && self.counts_at(&entry, dpid)
+                && self.members.contains_key(&dpid)
+        };
+        let awaiting = entry.at.iter().filter(waits).map(|(&dpid, _)| dpid).collect();
+        let Entry { add, installed, past, .. } = entry;
+        let leaving = Leaving { add, reason, installed, counts: past, awaiting, since: now };
+        let done = leaving.awaiting.is_empty() || self.leaving.len() >= LEAVING;
+        self.leaving.insert(cookie, leaving);
+        if done {
+            self.tell_removed(cookie, now);
+        }
+    }
+
+    /// Ends an entry on all members that have it, for a reason that the front does not know yet.
+    fn finish(&mut self, cookie: u64, reason: u8, now: Instant) {
+        let Some(entry) = self.entries.get(&cookie) else { return };
+        let message = wire::as_command(self.version, &entry.add, Command::Delete, 0);
+        let live = self.live();
+        let has = |dpid: &u64| entry.at.get(dpid).is_some_and(|state| *state != State::Gone);
+        let there: Vec<u64> = live.into_iter().filter(has).collect();
+        for dpid in there {
+            self.send(dpid, Sent::Own(None), &message);
+        }
+        self.leave(cookie, reason, now);
+    }
+
+    /// Tells the front of the end of an entry.
+    pub(super) fn tell_removed(&mut self, cookie: u64, now: Instant) {
+        let Some(leaving) = self.leaving.remove(&cookie) else { return };
+        let lived = now - leaving.installed;
+        let message = wire::write_removed(
+            self.version,
+            &leaving.add,
+            leaving.reason,
+            leaving.counts,
+            seconds(lived),
+        );
+        self.front.end().extend_from_slice(&message);
+    }
+
+    /// A member that is gone tells no counts any more.
+    pub(super) fn counts_lost(&mut self, cookie: u64, dpid: u64, now: Instant) {
+        if let Some(leaving) = self.leaving.get_mut(&cookie) {
+            leaving.awaiting.remove(&dpid);
+            if leaving.awaiting.is_empty() {
+                self.tell_removed(cookie, now);
+            }
+        }
+        let waiting: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.checking.contains(&dpid))
+            .map(|(&cookie, _)| cookie)
+            .collect();
+        for cookie in waiting {
+            self.idle_checked(cookie, dpid, &[], now);
+        }
+    }
+
+    /// A member has removed its copy of an entry.
+    pub(super) fn removed(&mut self, dpid: u64, message: &[u8], now: Instant) {
+        let Some(removed) = wire::removed(self.version, message) else { return };
+        let cookie = removed.cookie;
+        if let Some(leaving) = self.leaving.get_mut(&cookie) {
+            if leaving.awaiting.remove(&dpid) {
+                leaving.counts.0 = leaving.counts.0.saturating_add(removed.packets);
+                leaving.counts.1 = leaving.counts.1.saturating_add(removed.bytes);
+                if leaving.awaiting.is_empty() {
+                    self.tell_removed(cookie, now);
+                }
+            }
+            return;
+        }
+        let Some(entry) = self.entries.get_mut(&cookie) else { return };
+        entry.past.0 = entry.past.0.saturating_add(removed.packets);
+        entry.past.1 = entry.past.1.saturating_add(removed.bytes);
+        entry.at.insert(dpid, State::Gone);
+        entry.checking.remove(&dpid);
+        match removed.reason {
+            IDLE => self.check_idle(cookie, dpid, now),
+            DELETED => {
+                // It was given up there; the others have it still.
+                if entry.at.values().all(|state| *state == State::Gone) {
+                    self.finish(cookie, DELETED, now);
+                }
+            }
+            reason => self.finish(cookie, reason, now),
+        }
+    }
+
+    /// A copy was idle: what of the others?
+    fn check_idle(&mut self, cookie: u64, dpid: u64, now: Instant) {
+        let Some(entry) = self.entries.get(&cookie) else { return };
+        if !self.counts_at(entry, dpid) {
+            return;
+        }
+        let others = entry.at.iter().filter(|(other, state)| {
+            **state != State::Gone && self.counts_at(entry, **other) && self.is_live(**other)
+        });
+        let others: BTreeSet<u64> = others.map(|(&other, _)| other).collect();
+        let fresh: Vec<u64> = others.difference(&entry.checking).copied().collect();
+        let question = wire::one_flow(self.version, &entry.add);
+        for &other in &fresh {
+            self.send(other, Sent::IdleCheck(cookie), &question);
+        }
+        if let Some(entry) = self.entries.get_mut(&cookie) {
+            entry.checking = others;
+        }
+        self.decide_idle(cookie, now);
+    }
+
+    fn is_live(&self, dpid: u64) -> bool {
+        self.members
+            .get(&dpid)
+            .is_some_and(|member| !matches!(member.progress, Progress::Learning(_)))
+    }
+
+    /// A member has said what its copy has counted.
+    pub(super) fn idle_checked(&mut self, cookie: u64, dpid: u64, entries: &[u8], now: Instant) {
+        let held = wire::held(self.version, entries).into_iter().find(|held| held.cookie == cookie);
+        let Some(entry) = self.entries.get_mut(&cookie) else { return };
+        if !entry.checking.remove(&dpid) {
+            return;
+        }
+        let patience = Duration::from_secs(u64::from(entry.idle));
+        if let (Some(state), Some(held)) = (entry.at.get_mut(&dpid), held) {
+            *state = match *state {
+                State::Idle if held.packets > 0 => {
+                    State::Here { packets: held.packets, since: now }
+                }
+                State::Here { packets, .. } if packets != held.packets => {
+                    State::Here { packets: held.packets, since: now }
+                }
+                // It would have expired, if anything stood for it on the switch.
+                State::Here { since, .. } if now - since >= patience => State::Idle,
+                other => other,
+            };
+        }
+        self.decide_idle(cookie, now);
+    }
+
+    /// Once all have answered: the entry ends, or comes back where it was idle.
+    fn decide_idle(&mut self, cookie: u64, now: Instant) {
+        let Some(entry) = self.entries.get(&cookie).filter(|it| it.checking.is_empty()) else {
+            return;
+        };
+        let lives = entry.at.iter().any(|(&dpid, state)| {
+            matches!(state, State::Here { .. }) && self.counts_at(entry, dpid)
+        });
+        if !lives {
+            self.finish(cookie, IDLE, now);
+            return;
+        }
+        let gone: Vec<u64> =
+            self.live().into_iter().filter(|dpid| entry.is_gone_at(*dpid)).collect();
+        let message = self.again(cookie, now);
+        for dpid in gone {
+            self.send(dpid, Sent::Own(Some(cookie)), &message);
+            if let Some(entry) = self.entries.get_mut(&cookie) {
+                entry.put_at(dpid, now);
+            }
+        }
+    }
+
+    /// A member has said what it holds: it gets what it should, and is shown to have it by a barrier.
+    pub(super) fn fill(&mut self, dpid: u64, now: Instant) {
+        let Some(member) = self.members.get_mut(&dpid) else { return };
+        let learned = core::mem::take(&mut member.learned);
+        member.progress = Progress::Filling;
+        if let Some(config) = self.config.clone() {
+            self.send(dpid, Sent::Own(None), &config);
+        }
+        self.fill_numbers(dpid, Numbered::Group, groups(&learned.groups));
+        self.fill_numbers(dpid, Numbered::Meter, meters(&learned.meters));
+        for held in wire::held(self.version, &learned.flows) {
+            let ours =
+                Cookie::from_wire(held.cookie).is_some_and(|it| it.tenant == self.plan.tenant);
+            let since = Instant(now.0.saturating_sub(u64::from(held.seconds) * 1_000_000_000));
+            if !self.is_settled && ours && !self.entries.contains_key(&held.cookie) {
+                let terms = wire::terms(self.version, &held.add);
+                let entry = Entry::new(held.add.clone(), terms, &[], 0, since);
+                self.entries.insert(held.cookie, entry);
+            }
+            match self.entries.get_mut(&held.cookie).filter(|_| ours) {
+                Some(entry) => {
+                    entry.at.insert(dpid, State::Here { packets: held.packets, since: now });
+                    entry.installed = entry.installed.min(since);
+                    if !wire::same(self.version, &entry.add, &held.add) {
+                        let message =
+                            wire::as_command(self.version, &entry.add, Command::Modify, entry.hard);
+                        self.send(dpid, Sent::Own(None), &message);
+                    }
+                }
+                None => {
+                    let message = wire::as_command(self.version, &held.add, Command::Delete, 0);
+                    self.send(dpid, Sent::Own(None), &message);
+                }
+            }
+        }
+        self.refill(now);
+        self.send(dpid, Sent::Filled, &wire::barrier(self.version));
+    }
+
+    /// Installs entries where they are missing.
+    pub(super) fn refill(&mut self, now: Instant) {
+        let live = self.live();
+        let mut missing = Vec::new();
+        for (&cookie, entry) in &self.entries {
+            for &dpid in &live {
+                let lacks = match entry.at.get(&dpid) {
+                    None => true,
+                    Some(State::Gone) => self.counts_at(entry, dpid) && entry.checking.is_empty(),
+                    Some(_) => false,
+                };
+                if lacks {
+                    missing.push((cookie, dpid));
+                }
+            }
+        }
+        for (cookie, dpid) in missing {
+            let message = self.again(cookie, now);
+            self.send(dpid, Sent::Own(Some(cookie)), &message);
+            if let Some(entry) = self.entries.get_mut(&cookie) {
+                entry.put_at(dpid, now);
+            }
+        }
+    }
+
+    fn fill_numbers(&mut self, dpid: u64, which: Numbered, held: BTreeMap<u32, Vec<u8>>) {
+        if self.version == Version::V1_0 {
+            return;
+        }
+        let table = match which {
+            Numbered::Group => &mut self.groups,
+            Numbered::Meter => &mut self.meters,
+        };
+        if !self.is_settled {
+            for (&number, add) in &held {
+                table.entry(number).or_insert_with(|| add.clone());
+            }
+        }
+        let table = table.clone();
+        for (number, add) in &table {
+            let message = match held.get(number) {
+                None => add.clone(),
+                Some(known) if known != add => modify_numbered(which, add),
+                Some(_) => continue,
+            };
+            self.send(dpid, Sent::Own(None), &message);
+        }
+        for number in held.keys().filter(|number| !table.contains_key(number)) {
+            self.send(dpid, Sent::Own(None), &delete_numbered(which, *number));
+        }
+        if !self.is_settled {
+            // Those that came before it may lack what it has.
+            let others: Vec<u64> = self.live().into_iter().filter(|other| *other != dpid).collect();
+            for (_, add) in held.iter().filter(|_| !others.is_empty()) {
+                for &other in &others {
+                    // One that has it refuses, and nothing has changed.
+                    self.send(other, Sent::Own(None), add);
+                }
+            }
+        }
+    }
+}
+
+fn groups(answers: &[u8]) -> BTreeMap<u32, Vec<u8>> {
+    let groups = List::<GroupDesc<'_>>::parse(answers).unwrap_or_default();
+    let add = groups.iter().map(|it| {
+        let mut add = Vec::new();
+        let command = GroupModCommand::ADD;
+        let group =
+            GroupMod { command, type_: it.type_, group_id: it.group_id, buckets: it.buckets };
+        let _ = group.write_message(0, &mut add);
+        (it.group_id, add)
+    });
+    add.collect()
+}
+
+fn meters(answers: &[u8]) -> BTreeMap<u32, Vec<u8>> {
+    let meters = List::<MeterConfig<'_>>::parse(answers).unwrap_or_default();
+    let add = meters.iter().map(|it| {
+        let mut add = Vec::new();
+        let command = MeterModCommand::ADD;
+        let meter = MeterMod { command, flags: it.flags, meter_id: it.meter_id, bands: it.bands };
+        let _ = meter.write_message(0, &mut add);
+        (it.meter_id, add)
+    });
+    add.collect()
+}
+
+/// Seconds and nanoseconds.
+pub(super) fn seconds(duration: Duration) -> (u32, u32) {
+    let (seconds, rest) = (duration.0 / 1_000_000_000, duration.0 % 1_000_000_000);
+    (u32::try_from(seconds).unwrap_or(u32::MAX), rest as u32)
+}

@@ -1,0 +1,134 @@
+//! Every message of the front and of the members has its place here.
+
+use super::statistics::Asked;
+use super::wire::{self, Kind};
+use super::{BigSwitch, Progress, Sent};
+use crate::time::Instant;
+use openflow::{ErrorCode, Header, Version};
+
+/// Codes that differ between the versions.
+pub(super) struct Codes {
+    pub(super) bad_request: ErrorCode,
+    pub(super) not_now: ErrorCode,
+    pub(super) unknown_buffer: ErrorCode,
+}
+
+impl BigSwitch {
+    pub(super) fn codes(&self) -> Codes {
+        use openflow::error::{v10, v13};
+        match self.version {
+            Version::V1_0 => Codes {
+                bad_request: v10::BAD_REQUEST_BAD_TYPE,
+                not_now: v10::BAD_REQUEST_EPERM,
+                unknown_buffer: v10::BAD_REQUEST_BUFFER_UNKNOWN,
+            },
+            _ => Codes {
+                bad_request: v13::BAD_REQUEST_BAD_TYPE,
+                not_now: v13::BAD_REQUEST_EPERM,
+                unknown_buffer: v13::BAD_REQUEST_BUFFER_UNKNOWN,
+            },
+        }
+    }
+
+    pub(super) fn front_message(&mut self, header: Header, frame: &[u8], now: Instant) {
+        let xid = header.xid;
+        match wire::kind(self.version, header.type_) {
+            Kind::Echo => {
+                let body = frame.get(Header::LEN..).unwrap_or_default();
+                let reply = wire::bare(self.version, 3, xid, body);
+                self.front.end().extend_from_slice(&reply);
+            }
+            Kind::FeaturesRequest => {
+                let mut reply =
+                    wire::write_features(self.version, self.key, &self.features, &self.told);
+                openflow::frame::set_xid(&mut reply, xid);
+                self.front.end().extend_from_slice(&reply);
+            }
+            Kind::SetConfig => {
+                self.config = Some(frame.to_vec());
+                for dpid in self.live() {
+                    self.send(dpid, Sent::Own(None), frame);
+                }
+            }
+            Kind::PacketOut => self.packet_out(xid, frame),
+            Kind::FlowMod => self.flow_mod(xid, frame, now),
+            Kind::GroupMod => self.group_mod(xid, frame),
+            Kind::MeterMod => self.meter_mod(xid, frame),
+            Kind::PortMod | Kind::Vendor => match self.first() {
+                Some(dpid) => self.send(dpid, Sent::Plain(xid), frame),
+                None => self.refuse(xid, self.codes().not_now, frame),
+            },
+            Kind::BarrierRequest => self.ask(xid, Asked::Barrier, frame, now),
+            Kind::Question => self.question(xid, frame, now),
+            Kind::QueueRequest => self.ask(xid, Asked::One, frame, now),
+            // Answers to what was not asked, and HELLO: counted by the front's session, and in need of no answer.
+            Kind::Nothing | Kind::Error | Kind::Answer | Kind::BarrierReply | Kind::QueueReply => {}
+            Kind::PacketIn | Kind::FlowRemoved | Kind::PortStatus | Kind::Other => {
+                self.refuse(xid, self.codes().bad_request, frame);
+            }
+        }
+    }
+
+    pub(super) fn member_message(&mut self, dpid: u64, header: Header, frame: &[u8], now: Instant) {
+        match wire::kind(self.version, header.type_) {
+            Kind::Echo => {
+                let body = frame.get(Header::LEN..).unwrap_or_default();
+                let reply = wire::bare(self.version, 3, header.xid, body);
+                if let Some(member) = self.members.get_mut(&dpid) {
+                    member.out.end().extend_from_slice(&reply);
+                }
+            }
+            Kind::PacketIn => self.packet_in(dpid, frame),
+            Kind::FlowRemoved => self.removed(dpid, frame, now),
+            Kind::PortStatus => self.port_status(dpid, frame),
+            Kind::Error => self.member_error(dpid, header, frame, now),
+            Kind::Answer => self.answer(dpid, header, frame, now),
+            Kind::BarrierReply => self.barrier_reply(dpid, header, now),
+            Kind::QueueReply | Kind::Vendor => self.relay(dpid, header, frame, now),
+            // Nothing else is asked of members, and a controller owes them nothing.
+            _ => {}
+        }
+    }
+
+    fn member_error(&mut self, dpid: u64, header: Header, frame: &[u8], now: Instant) {
+        let body = frame.get(Header::LEN..).unwrap_or_default();
+        let Ok(error) = openflow::error::Error::parse(body) else { return };
+        let Some(member) = self.members.get_mut(&dpid) else { return };
+        let number = member.number(header.xid);
+        let Some(what) = member.sent.remove(&number) else { return };
+        match what {
+            Sent::Change(operation) => self.change_refused(operation, dpid, error.code, now),
+            Sent::Plain(xid) => self.refuse(xid, error.code, error.data),
+            Sent::Part(ask) => self.ask_refused(ask, dpid, error.code, now),
+            Sent::Own(Some(cookie)) => {
+                if let Some(entry) = self.entries.get_mut(&cookie) {
+                    entry.at.insert(dpid, super::entries::State::Gone);
+                }
+            }
+            Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
+            // Not every switch has groups or meters: then there are none.
+            Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports => self.learned(dpid, now),
+            Sent::Own(None) | Sent::Filled | Sent::Sweep => {}
+        }
+    }
+
+    /// One of the questions about what a member holds is answered in full.
+    pub(super) fn learned(&mut self, dpid: u64, now: Instant) {
+        let Some(member) = self.members.get_mut(&dpid) else { return };
+        if let Progress::Learning(open) = member.progress {
+            member.progress = Progress::Learning(open.saturating_sub(1));
+            if open <= 1 {
+                self.fill(dpid, now);
+            }
+        }
+    }
+
+    /// A member holds what it should: its ports come up.
+    pub(super) fn filled(&mut self, dpid: u64, now: Instant) {
+        if let Some(member) = self.members.get_mut(&dpid) {
+            member.progress = Progress::Up;
+        }
+        self.tell_ports();
+        self.maybe_start(now);
+    }
+}

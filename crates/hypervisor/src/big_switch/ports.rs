@@ -1,0 +1,132 @@
+//! Ports and packets of a big switch: each belongs to the member that has it.
+
+use super::wire;
+use super::{BUFFERS, BigSwitch, Progress, Sent};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use openflow::{Header, NO_BUFFER, Version, frame};
+
+/// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
+const ADD: u8 = 0;
+const DELETE: u8 = 1;
+const MODIFY: u8 = 2;
+
+impl BigSwitch {
+    /// All ports as the front is to see them: each as the member says that has it, and down while that is not there.
+    pub(super) fn described(&self) -> BTreeMap<u32, Vec<u8>> {
+        let mut ports: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        for (dpid, member) in &self.members {
+            if matches!(member.progress, Progress::Learning(_)) {
+                continue;
+            }
+            for (&number, wire) in &member.ports {
+                if self.plan.owners.get(&number) == Some(dpid) && member.progress == Progress::Up {
+                    ports.insert(number, wire.clone());
+                } else {
+                    ports.entry(number).or_insert_with(|| wire::down(self.version, wire));
+                }
+            }
+        }
+        ports
+    }
+
+    /// Tells the front what of its ports is different.
+    pub(super) fn tell_ports(&mut self) {
+        if !self.started {
+            return;
+        }
+        let now = self.described();
+        let before = core::mem::take(&mut self.told);
+        let gone = before.iter().filter(|(number, _)| !now.contains_key(number));
+        let mut changes: Vec<(u8, &Vec<u8>)> = gone.map(|(_, wire)| (DELETE, wire)).collect();
+        for (number, wire) in &now {
+            match before.get(number) {
+                None => changes.push((ADD, wire)),
+                Some(known) if known != wire => changes.push((MODIFY, wire)),
+                Some(_) => {}
+            }
+        }
+        for (reason, wire) in changes {
+            let mut body = Vec::from([reason, 0, 0, 0, 0, 0, 0, 0]);
+            body.extend_from_slice(wire);
+            let message = wire::bare(self.version, 12, 0, &body);
+            self.front.end().extend_from_slice(&message);
+        }
+        self.told = now;
+    }
+
+    /// A member's port has changed.
+    pub(super) fn port_status(&mut self, dpid: u64, message: &[u8]) {
+        let Some((&reason, wire)) = message.get(Header::LEN).zip(message.get(Header::LEN + 8..))
+        else {
+            return;
+        };
+        let Some(number) = wire::port_number(self.version, wire) else { return };
+        let Some(member) = self.members.get_mut(&dpid) else { return };
+        match reason {
+            DELETE => drop(member.ports.remove(&number)),
+            _ => drop(member.ports.insert(number, wire.to_vec())),
+        }
+        self.tell_ports();
+    }
+
+    /// The member that a packet from this port goes to: the port's, else any, always the same.
+    fn member_for(&self, port: u32) -> Option<u64> {
+        let owner = self.plan.owners.get(&port).copied().filter(|dpid| self.is_up(*dpid));
+        owner.or_else(|| self.first())
+    }
+
+    /// The member that stands for all: the first that takes part.
+    pub(super) fn first(&self) -> Option<u64> {
+        let up = self.members.iter().find(|(_, member)| member.progress == Progress::Up);
+        up.map(|(&dpid, _)| dpid).or_else(|| self.live().first().copied())
+    }
+
+    /// A packet from a member, for the front: with a number of our own, if it is kept.
+    pub(super) fn packet_in(&mut self, dpid: u64, message: &[u8]) {
+        if !self.started {
+            return;
+        }
+        let start = self.front.len();
+        self.front.end().extend_from_slice(message);
+        let kept = frame::buffer_id(message).unwrap_or(NO_BUFFER);
+        if kept != NO_BUFFER {
+            self.next_buffer = match self.next_buffer.wrapping_add(1) {
+                NO_BUFFER => 0,
+                next => next,
+            };
+            self.buffers.push_back((self.next_buffer, dpid, kept));
+            if self.buffers.len() > BUFFERS {
+                self.buffers.pop_front();
+            }
+            let number = self.next_buffer;
+            frame::set_buffer_id(self.front.tail(start), number);
+        }
+    }
+
+    /// A packet of the front's goes out by the member that has its port of entry, or that keeps it.
+    pub(super) fn packet_out(&mut self, xid: u32, message: &[u8]) {
+        let mut part = message.to_vec();
+        let kept = frame::buffer_id(message).unwrap_or(NO_BUFFER);
+        let dpid = if kept == NO_BUFFER {
+            let port = frame::in_port(message).unwrap_or(u32::MAX);
+            let port = match (self.version, u16::try_from(port)) {
+                (Version::V1_0, Ok(port)) => flowspace::port_from_v10(port),
+                _ => port,
+            };
+            self.member_for(port)
+        } else {
+            let Some(at) = self.buffers.iter().position(|(id, ..)| *id == kept) else {
+                self.refuse(xid, self.codes().unknown_buffer, message);
+                return;
+            };
+            let Some((_, dpid, own)) = self.buffers.remove(at) else { return };
+            frame::set_buffer_id(&mut part, own);
+            Some(dpid)
+        };
+        match dpid {
+            Some(dpid) => self.send(dpid, Sent::Plain(xid), &part),
+            None => self.refuse(xid, self.codes().not_now, message),
+        }
+    }
+}

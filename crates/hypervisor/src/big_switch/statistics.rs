@@ -1,0 +1,388 @@
+//! Questions and barriers: asked of all members, answered once.
+
+use super::entries::seconds;
+use super::wire;
+use super::{BigSwitch, Sent};
+use crate::switch::write_part;
+use crate::time::Instant;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use flowspace::port_from_v10;
+use openflow::v13::{BucketCounter, GroupStats, MeterBandCounter, MeterStats, MultipartType};
+use openflow::{Encode, ErrorCode, Header, List, ListBuf, Version, frame, v10, v13};
+
+/// Bytes of answers that are kept for one question.
+const LIMIT: usize = 16 << 20;
+/// Room for entries in one part of a reply.
+const PART: usize = 60_000;
+
+/// A question or barrier of the front's, while members answer it.
+pub(super) struct Ask {
+    xid: u32,
+    asked: Asked,
+    /// By member, how many answers are due.
+    waiting: BTreeMap<u64, usize>,
+    answers: BTreeMap<u64, Vec<u8>>,
+}
+
+/// What the answers have to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Barrier,
+    Flows,
+    Ports,
+    Groups,
+    Meters,
+    /// It is the same on all members: one answers.
+    One,
+}
+
+impl BigSwitch {
+    /// A statistics request of the front's.
+    pub(super) fn question(&mut self, xid: u32, message: &[u8], now: Instant) {
+        let Some((type_, ..)) = wire::answer(self.version, message) else {
+            self.refuse(xid, self.codes().bad_request, message);
+            return;
+        };
+        if self.version == Version::V1_3 && type_ == MultipartType::PORT_DESC.0 {
+            let ports: Vec<u8> = self.told.values().flatten().copied().collect();
+            self.reply(xid, type_, &[ports]);
+            return;
+        }
+        let asked = match (self.version, type_) {
+            (_, 1) => Asked::Flows,
+            (_, 4) => Asked::Ports,
+            (Version::V1_3, 6) => Asked::Groups,
+            (Version::V1_3, 9) => Asked::Meters,
+            _ => Asked::One,
+        };
+        self.ask(xid, asked, message, now);
+    }
+
+    /// Asks all members, or one.
+    pub(super) fn ask(&mut self, xid: u32, asked: Asked, message: &[u8], now: Instant) {
+        let members = match asked {
+            Asked::One => self.first().into_iter().collect(),
+            _ => self.live(),
+        };
+        if members.is_empty() && asked == Asked::One {
+            self.refuse(xid, self.codes().not_now, message);
+            return;
+        }
+        let number = self.take_number();
+        for &dpid in &members {
+            self.send(dpid, Sent::Part(number), message);
+        }
+        let waiting = members.into_iter().map(|dpid| (dpid, 1)).collect();
+        self.asks.insert(number, Ask { xid, asked, waiting, answers: BTreeMap::new() });
+        self.finish_ask(number, now);
+    }
+
+    /// A member gets one more barrier for each that is waited for: something has to be behind it that was sent late.
+    pub(super) fn barrier_again(&mut self, dpid: u64) {
+        let pending: Vec<u64> = self
+            .asks
+            .iter()
+            .filter(|(_, ask)| ask.asked == Asked::Barrier)
+            .map(|(&number, _)| number)
+            .collect();
+        let barrier = wire::barrier(self.version);
+        for number in pending {
+            if let Some(ask) = self.asks.get_mut(&number) {
+                *ask.waiting.entry(dpid).or_default() += 1;
+            }
+            self.send(dpid, Sent::Part(number), &barrier);
+        }
+    }
+
+    /// A part of an answer of a member.
+    pub(super) fn answer(&mut self, dpid: u64, header: Header, message: &[u8], now: Instant) {
+        let Some((_, entries, more)) = wire::answer(self.version, message) else { return };
+        let Some(member) = self.members.get_mut(&dpid) else { return };
+        let number = member.number(header.xid);
+        let Some(&what) = member.sent.get(&number) else { return };
+        if !more {
+            member.sent.remove(&number);
+        }
+        match what {
+            Sent::Flows => member.learned.flows.extend_from_slice(entries),
+            Sent::Groups => member.learned.groups.extend_from_slice(entries),
+            Sent::Meters => member.learned.meters.extend_from_slice(entries),
+            Sent::Ports => {
+                for port in List::<v13::Port>::parse(entries).unwrap_or_default() {
+                    let mut wire = Vec::new();
+                    port.write(&mut wire);
+                    member.ports.insert(port.port_no.0, wire);
+                }
+            }
+            Sent::IdleCheck(cookie) => {
+                let asked = wire::held(self.version, entries);
+                // On 1.0 the answer has others as well, perhaps in several parts.
+                if !more || asked.iter().any(|held| held.cookie == cookie) {
+                    self.idle_checked(cookie, dpid, entries, now);
+                }
+                return;
+            }
+            Sent::Part(ask) => {
+                self.part(ask, dpid, message, entries, more, now);
+                return;
+            }
+            _ => return,
+        }
+        if !more {
+            self.learned(dpid, now);
+        }
+    }
+
+    fn part(
+        &mut self,
+        number: u64,
+        dpid: u64,
+        message: &[u8],
+        entries: &[u8],
+        more: bool,
+        now: Instant,
+    ) {
+        let Some(ask) = self.asks.get_mut(&number) else { return };
+        if ask.asked == Asked::One {
+            let start = self.front.len();
+            self.front.end().extend_from_slice(message);
+            frame::set_xid(self.front.tail(start), ask.xid);
+        } else {
+            let kept: usize = ask.answers.values().map(Vec::len).sum();
+            if kept + entries.len() > LIMIT {
+                let xid = ask.xid;
+                self.asks.remove(&number);
+                self.refuse(xid, self.codes().not_now, &[]);
+                return;
+            }
+            ask.answers.entry(dpid).or_default().extend_from_slice(entries);
+        }
+        if !more {
+            self.part_done(number, dpid, now);
+        }
+    }
+
+    fn part_done(&mut self, number: u64, dpid: u64, now: Instant) {
+        if let Some(ask) = self.asks.get_mut(&number)
+            && let Some(due) = ask.waiting.get_mut(&dpid)
+        {
+            *due -= 1;
+            if *due == 0 {
+                ask.waiting.remove(&dpid);
+            }
+            self.finish_ask(number, now);
+        }
+    }
+
+    /// A member is gone that was to answer.
+    pub(super) fn part_lost(&mut self, number: u64, dpid: u64, now: Instant) {
+        let Some(ask) = self.asks.get_mut(&number) else { return };
+        if ask.waiting.remove(&dpid).is_none() {
+            return;
+        }
+        if ask.asked == Asked::One {
+            let xid = ask.xid;
+            self.asks.remove(&number);
+            self.refuse(xid, self.codes().not_now, &[]);
+            return;
+        }
+        self.finish_ask(number, now);
+    }
+
+    /// A member would not answer: neither does the whole.
+    pub(super) fn ask_refused(&mut self, number: u64, dpid: u64, code: ErrorCode, now: Instant) {
+        let Some(ask) = self.asks.get(&number) else { return };
+        if ask.asked == Asked::Barrier {
+            self.part_done(number, dpid, now);
+            return;
+        }
+        let xid = ask.xid;
+        self.asks.remove(&number);
+        self.refuse(xid, code, &[]);
+    }
+
+    /// A member's barrier is done, and with it all before.
+    pub(super) fn barrier_reply(&mut self, dpid: u64, header: Header, now: Instant) {
+        let Some(member) = self.members.get_mut(&dpid) else { return };
+        let number = member.number(header.xid);
+        let Some(what) = member.sent.remove(&number) else { return };
+        for done in member.confirm(number) {
+            if let Sent::Change(operation) = done {
+                self.change_confirmed(operation, dpid);
+            }
+        }
+        match what {
+            Sent::Part(ask) => self.part_done(ask, dpid, now),
+            Sent::Filled => self.filled(dpid, now),
+            _ => {}
+        }
+    }
+
+    /// An answer that goes on as it is.
+    pub(super) fn relay(&mut self, dpid: u64, header: Header, message: &[u8], now: Instant) {
+        let Some(member) = self.members.get_mut(&dpid) else { return };
+        let number = member.number(header.xid);
+        match member.sent.get(&number) {
+            Some(&Sent::Part(ask)) => {
+                member.sent.remove(&number);
+                self.part(ask, dpid, message, &[], false, now);
+            }
+            Some(&Sent::Plain(xid)) => {
+                let start = self.front.len();
+                self.front.end().extend_from_slice(message);
+                frame::set_xid(self.front.tail(start), xid);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish_ask(&mut self, number: u64, now: Instant) {
+        if self.asks.get(&number).is_none_or(|ask| !ask.waiting.is_empty()) {
+            return;
+        }
+        let Some(Ask { xid, asked, answers, .. }) = self.asks.remove(&number) else { return };
+        match asked {
+            Asked::One => {}
+            Asked::Barrier => {
+                let reply = wire::barrier_reply(self.version, xid);
+                self.front.end().extend_from_slice(&reply);
+            }
+            Asked::Flows => {
+                let entries = self.merged_flows(&answers, now);
+                self.reply(xid, 1, &entries);
+            }
+            Asked::Ports => {
+                let ports = self.merged_ports(&answers);
+                self.reply(xid, 4, &ports);
+            }
+            Asked::Groups => self.reply(xid, 6, &merged_groups(&answers)),
+            Asked::Meters => self.reply(xid, 9, &merged_meters(&answers)),
+        }
+    }
+
+    /// Each entry once, with what all its copies have counted.
+    fn merged_flows(&self, answers: &BTreeMap<u64, Vec<u8>>, now: Instant) -> Vec<Vec<u8>> {
+        let mut sums: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for answers in answers.values() {
+            for held in wire::held(self.version, answers) {
+                let sum = sums.entry(held.cookie).or_default();
+                *sum = (sum.0.saturating_add(held.packets), sum.1.saturating_add(held.bytes));
+            }
+        }
+        let told = sums.into_iter().filter_map(|(cookie, sum)| {
+            let entry = self.entries.get(&cookie)?;
+            let counts = (sum.0.saturating_add(entry.past.0), sum.1.saturating_add(entry.past.1));
+            let mut wire = Vec::new();
+            let lived = seconds(now - entry.installed);
+            wire::write_held(self.version, &entry.add, counts, lived, &mut wire);
+            Some(wire)
+        });
+        told.collect()
+    }
+
+    /// Each port as its member counts it.
+    fn merged_ports(&self, answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut ports: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        for (dpid, answers) in answers {
+            let counted: Vec<(u32, Vec<u8>)> = match self.version {
+                Version::V1_0 => List::<v10::PortStats>::parse(answers)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|it| (port_from_v10(it.port_no.0), written(&it)))
+                    .collect(),
+                _ => List::<v13::PortStats>::parse(answers)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|it| (it.port_no.0, written(&it)))
+                    .collect(),
+            };
+            for (number, wire) in counted {
+                if self.plan.owners.get(&number) == Some(dpid) {
+                    ports.insert(number, wire);
+                } else {
+                    ports.entry(number).or_insert(wire);
+                }
+            }
+        }
+        ports.into_values().collect()
+    }
+
+    fn reply(&mut self, xid: u32, type_: u16, entries: &[Vec<u8>]) {
+        let mut part = Vec::new();
+        for entry in entries {
+            if part.len() + entry.len() > PART {
+                let _ = write_part(self.version, type_, xid, &part, true, self.front.end());
+                part.clear();
+            }
+            part.extend_from_slice(entry);
+        }
+        // An entry that does not fit came in a message that was too long, so there is none.
+        let _ = write_part(self.version, type_, xid, &part, false, self.front.end());
+    }
+}
+
+fn written(entry: &impl Encode) -> Vec<u8> {
+    let mut out = Vec::new();
+    entry.write(&mut out);
+    out
+}
+
+/// Each group, with what it has counted on all members.
+fn merged_groups(answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut groups: BTreeMap<u32, (GroupStats<'_>, Vec<BucketCounter>)> = BTreeMap::new();
+    for answers in answers.values() {
+        for it in List::<GroupStats<'_>>::parse(answers).unwrap_or_default() {
+            let Some((sum, buckets)) = groups.get_mut(&it.group_id) else {
+                groups.insert(it.group_id, (it, it.bucket_stats.iter().collect()));
+                continue;
+            };
+            sum.ref_count = sum.ref_count.max(it.ref_count);
+            sum.packet_count = sum.packet_count.saturating_add(it.packet_count);
+            sum.byte_count = sum.byte_count.saturating_add(it.byte_count);
+            let (mine, its) =
+                ((sum.duration_sec, sum.duration_nsec), (it.duration_sec, it.duration_nsec));
+            (sum.duration_sec, sum.duration_nsec) = mine.max(its);
+            for (bucket, more) in buckets.iter_mut().zip(it.bucket_stats) {
+                bucket.packet_count = bucket.packet_count.saturating_add(more.packet_count);
+                bucket.byte_count = bucket.byte_count.saturating_add(more.byte_count);
+            }
+        }
+    }
+    let told = groups.into_values().map(|(sum, buckets)| {
+        let mut list = ListBuf::<BucketCounter>::new();
+        buckets.into_iter().for_each(|bucket| list.push(bucket));
+        written(&GroupStats { bucket_stats: list.as_list(), ..sum })
+    });
+    told.collect()
+}
+
+/// Each meter, with what it has counted on all members.
+fn merged_meters(answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut meters: BTreeMap<u32, (MeterStats<'_>, Vec<MeterBandCounter>)> = BTreeMap::new();
+    for answers in answers.values() {
+        for it in List::<MeterStats<'_>>::parse(answers).unwrap_or_default() {
+            let Some((sum, bands)) = meters.get_mut(&it.meter_id) else {
+                meters.insert(it.meter_id, (it, it.band_stats.iter().collect()));
+                continue;
+            };
+            sum.flow_count = sum.flow_count.max(it.flow_count);
+            sum.packet_in_count = sum.packet_in_count.saturating_add(it.packet_in_count);
+            sum.byte_in_count = sum.byte_in_count.saturating_add(it.byte_in_count);
+            let (mine, its) =
+                ((sum.duration_sec, sum.duration_nsec), (it.duration_sec, it.duration_nsec));
+            (sum.duration_sec, sum.duration_nsec) = mine.max(its);
+            for (band, more) in bands.iter_mut().zip(it.band_stats) {
+                band.packet_band_count =
+                    band.packet_band_count.saturating_add(more.packet_band_count);
+                band.byte_band_count = band.byte_band_count.saturating_add(more.byte_band_count);
+            }
+        }
+    }
+    let told = meters.into_values().map(|(sum, bands)| {
+        let mut list = ListBuf::<MeterBandCounter>::new();
+        bands.into_iter().for_each(|band| list.push(band));
+        written(&MeterStats { band_stats: list.as_list(), ..sum })
+    });
+    told.collect()
+}

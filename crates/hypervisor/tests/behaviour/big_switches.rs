@@ -1,0 +1,176 @@
+//! One virtual switch on several physical ones: counted, ordered, refused and ended as one. That it forwards as one is in
+//! `networks`.
+
+use crate::support::*;
+
+/// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
+fn stage(version: Version) -> Stage {
+    let red = Plan {
+        edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (3, 1, 4)],
+        big: vec![1, 2, 3],
+        ..Plan::default()
+    };
+    Stage::new(version, vec![red])
+}
+
+fn say(stage: &mut Stage, words: &str) {
+    assert_eq!(stage.say(0, 1, words), Vec::<String>::new(), "{words}");
+}
+
+#[test]
+fn it_has_all_ports_and_one_datapath_id() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let features = stage.say(0, 1, "features");
+        assert_eq!(features.len(), 1);
+        assert!(features[0].contains("a1"), "{version:?}: {features:?}");
+        let ports = stage.say(0, 1, "stats port");
+        assert_eq!(ports.len(), 1, "{version:?}: {ports:?}");
+        for port in ["1", "2", "3", "4"] {
+            assert!(ports[0].contains(port), "{version:?}: {ports:?}");
+        }
+    }
+}
+
+#[test]
+fn an_entrys_counts_are_those_of_all_members() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=output:4");
+        stage.say_beside(0, 1, "flow add match=ip prio=5 actions=output:4");
+        for (switch, port) in [(1, 1), (1, 2), (2, 3), (2, 3)] {
+            let frame = packet("10.0.0.1>10.0.0.2");
+            let seen = stage.send(0, switch, port, &frame);
+            assert_eq!(seen.delivered, [(0, 3, 4, frame.clone())], "{version:?}");
+            assert_eq!(seen, stage.send_beside(0, switch, port, &frame));
+        }
+        for question in ["stats flow", "stats aggregate"] {
+            let told = stage.say(0, 1, question);
+            assert_eq!(told, stage.say_beside(0, 1, question), "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn a_barrier_is_answered_once_and_behind_what_came_before() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let told = stage.say(0, 1, "barrier");
+        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
+        assert!(told[0].contains("BARRIER_REPLY"), "{version:?}: {told:?}");
+    }
+}
+
+#[test]
+fn what_a_member_refuses_is_refused_once_and_stands_nowhere() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let before: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
+        let refused = stage.say(0, 1, "flow add match=ip prio=5 actions=output:9");
+        assert_eq!(refused.len(), 1, "{version:?}: {refused:?}");
+        assert!(refused[0].starts_with("7 ERROR"), "{version:?}: {refused:?}");
+        let after: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
+        assert_eq!(before, after, "{version:?}");
+        let flows = stage.say(0, 1, "stats flow");
+        assert!(!flows.join("").contains("prio=5"), "{version:?}: {flows:?}");
+    }
+}
+
+#[test]
+fn a_deleted_entry_is_told_of_once_with_the_counts_of_all() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=output:4 flags=rem cookie=77");
+        for (switch, port) in [(1, 1), (2, 3)] {
+            stage.send(0, switch, port, &packet("10.0.0.1>10.0.0.2"));
+        }
+        let told = stage.say(0, 1, "flow delete match=");
+        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
+        assert!(told[0].starts_with("FLOW_REMOVED"), "{version:?}: {told:?}");
+        assert!(told[0].contains("n=2"), "{version:?}: {told:?}");
+    }
+}
+
+#[test]
+fn an_entry_is_idle_when_it_is_on_all_members() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=4 flags=rem");
+        stage.take_told();
+        // One member has packets, the others have none: the entry lives on all.
+        for _ in 0..6 {
+            stage.wait(2);
+            stage.send(0, 2, 3, &packet("10.0.0.1>10.0.0.2"));
+            assert_eq!(stage.take_told(), [], "{version:?}");
+        }
+        stage.wait(1);
+        let frame = packet("10.0.0.1>10.0.0.2");
+        let elsewhere = stage.send(0, 1, 1, &frame);
+        assert_eq!(elsewhere.delivered, [(0, 3, 4, frame)], "{version:?}");
+        stage.wait(12);
+        let told = stage.take_told();
+        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
+        assert!(told[0].2.starts_with("FLOW_REMOVED"), "{version:?}: {told:?}");
+        assert!(told[0].2.contains("n=7"), "{version:?}: {told:?}");
+        let flows = stage.say(0, 1, "stats flow").join("");
+        assert!(!flows.contains("prio=5"), "{version:?}: {flows:?}");
+    }
+}
+
+#[test]
+fn an_entry_whose_time_is_over_ends_once() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=output:4 hard=3 flags=rem");
+        say(&mut stage, "flow add match=in_port=3,ip prio=6 actions=output:4 hard=3 flags=rem");
+        stage.send(0, 1, 1, &packet("10.0.0.1>10.0.0.2"));
+        stage.send(0, 2, 3, &packet("10.0.0.1>10.0.0.2"));
+        stage.take_told();
+        stage.wait(6);
+        let told = stage.take_told();
+        assert_eq!(told.len(), 2, "{version:?}: {told:?}");
+        assert!(told.iter().all(|(_, _, words)| words.contains("n=1")), "{told:?}");
+    }
+}
+
+#[test]
+fn a_lost_members_ports_are_down_and_it_is_filled_when_it_comes_back() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=in_port=1 prio=5 actions=output:2");
+        stage.take_told();
+        stage.lose(0, 1, 2);
+        let told = stage.take_told();
+        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
+        assert!(told[0].2.starts_with("PORT_STATUS"), "{version:?}: {told:?}");
+        // The rest goes on, and changes.
+        say(&mut stage, "flow delete match=");
+        say(&mut stage, "flow add match=ip prio=6 actions=output:4");
+        assert_eq!(stage.say(0, 1, "barrier").len(), 1);
+        let frame = packet("10.0.0.1>10.0.0.2");
+        assert_eq!(stage.send(0, 1, 1, &frame).delivered, [(0, 3, 4, frame.clone())]);
+        stage.find(0, 1, 2);
+        let told = stage.take_told();
+        assert_eq!(told.len(), 1, "{version:?}: {told:?}");
+        assert_eq!(stage.send(0, 2, 3, &frame).delivered, [(0, 3, 4, frame.clone())]);
+        let flows = stage.say(0, 1, "stats flow").join("");
+        assert!(flows.contains("prio=6") && !flows.contains("prio=5"), "{version:?}: {flows}");
+    }
+}
+
+#[test]
+fn a_packet_out_leaves_by_any_members_port() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        for (port, switch) in [(1, 1), (3, 2), (4, 3)] {
+            let words =
+                format!("out in_port=controller actions=output:{port} data=10.0.0.1>10.0.0.2");
+            let seen = stage.out(0, 1, &words);
+            let to: Vec<_> = seen.delivered.iter().map(|(_, s, p, _)| (*s, *p)).collect();
+            assert_eq!(to, [(switch, port)], "{version:?}");
+        }
+        let seen = stage.out(0, 1, "out in_port=3 actions=flood data=10.0.0.1>10.0.0.2");
+        let to: Vec<_> = seen.delivered.iter().map(|(_, s, p, _)| (*s, *p)).collect();
+        assert_eq!(to, [(1, 1), (1, 2), (3, 4)], "{version:?}");
+    }
+}
