@@ -35,7 +35,8 @@ pub const SAMPLE: u32 = 2;
 const SWITCHES: usize = 4;
 /// Directions of links that a controller must have found before the flows start.
 const LINKS: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(30);
+/// On a busy machine a controller takes its time to start.
+const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The applications that the controllers run, so that it works without the repository.
@@ -234,12 +235,18 @@ impl Scene {
             ["s1", "s2", "s3", "s4"].iter().map(|name| (*name, targets.as_slice())).collect();
         self.lab.set_controllers_of(&switches)?;
         for (controller, name) in [(&red.0, "red"), (&blue.0, "blue")] {
-            wait(halt, &format!("{name}'s controller to find the links"), || {
+            let found = wait(halt, &format!("{name}'s controller to find the links"), || {
                 let said = controller.said();
                 let of = |event: &str| events(&said, event).count();
                 Ok(of("switch") >= SWITCHES && of("link") >= LINKS)
-            })
-            .with_context(|| controller.said())?;
+            });
+            if found.is_err() && halt.check().is_ok() {
+                let said = controller.said();
+                let last = said.trim().lines().last().unwrap_or("nothing");
+                found.with_context(|| format!("{name}'s controller said last: {last}"))?;
+            } else {
+                found?;
+            }
         }
         let flows = self.flows(gap, work, halt);
         let spines = FLOWS.map(|(from, to, _)| {
