@@ -6,7 +6,8 @@
 //!   interface ══ Shaper, meters (netlink) ◀──▶ eyeq::Control: who may send how much to whom ◀── edge::Edge ══ UDP ══▶ agents
 //! ```
 //!
-//! * [`edge`] is the daemon: it drives [`eyeq`], which is pure, with what [`shaper`] and [`meter`] read and other agents say.
+//! * [`edge`] is the daemon: it drives [`eyeq`], which is pure, with what [`shaper`]
+//!   and [`fabric::meter`] read and other agents say.
 //!
 //! ```text
 //!   interface ══ Sampler (kernel draws, only samples are copied) ──▶ DatagramBuilder ──▶ Exporter ══ UDP ══▶ Collector
@@ -33,7 +34,6 @@ mod error;
 mod exporter;
 pub mod eyeq;
 mod flow;
-pub mod meter;
 pub mod mirror;
 mod netlink;
 pub mod ovsdb;

@@ -174,13 +174,15 @@ fn root_what_a_killed_agent_throttled_is_let_go_and_cleaned_up() {
 
 #[test]
 fn what_cannot_be_meant_is_said() {
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 10] = [
         (&[], 2, "neither a CONFIG nor a --lab"),
         (&["/nowhere/edge.toml"], 2, "cannot read /nowhere/edge.toml"),
         (&["--lab", "no-such-lab-at-all", "--state", "/tmp/weir-no-such"], 2, "no-such-lab-at-all"),
         (&["--lab", "x", "--vnic", "A"], 2, "write it as HOST=RATE"),
         (&["--lab", "x", "--vnic", "A=9Parsec"], 2, "9Parsec"),
         (&["--vnic", "A=1Mbit"], 2, "--lab"),
+        (&["--lab", "x", "--report", "127.0.0.1:1"], 2, "--key"),
+        (&["--report", "here", "--key", "k", "--lab", "x"], 2, "invalid socket address"),
         (&["edge.toml", "--lab", "x"], 2, "cannot be used with"),
         (&["--lab", "x", "--every", "0"], 2, "not a number of seconds"),
     ];

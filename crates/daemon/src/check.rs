@@ -48,6 +48,8 @@ pub enum Topic {
     OpenApi,
     /// A file of `[tls]` cannot be read.
     TlsFile,
+    /// Agents cannot be listened to, or do not measure an interface.
+    Agents,
 }
 
 /// One thing to say about a configuration.
@@ -131,6 +133,7 @@ impl fmt::Display for Report {
 pub fn check(config: &Config) -> Report {
     let mut checker = Checker::new(config);
     checker.process();
+    checker.agents();
     checker.tenants();
     checker.overlaps();
     checker.unreachable();
@@ -237,6 +240,24 @@ impl<'a> Checker<'a> {
             if let Err(error) = std::fs::File::open(path) {
                 let message = format!("[tls]: {} cannot be read: {error}", path.display());
                 self.say(Severity::Finding, Topic::TlsFile, nowhere, "", message);
+            }
+        }
+    }
+
+    /// Whether agents can be listened to, and what nobody measures.
+    fn agents(&mut self) {
+        let Some(agents) = &self.config.agents else { return };
+        if let Err(message) = crate::agents::load_key(&agents.key) {
+            self.say(Severity::Finding, Topic::Agents, Position::default(), "", message);
+        }
+        let count = agents.servers.len();
+        for tenant in &self.config.tenants {
+            for vnic in tenant.vnics.iter().filter(|vnic| vnic.agent.is_none()) {
+                let message = format!(
+                    "virtual interface {}: it names none of {count} agents, so its flows count as what it bought",
+                    vnic.mac
+                );
+                self.say(Severity::Note, Topic::Agents, vnic.at, &tenant.name, message);
             }
         }
     }

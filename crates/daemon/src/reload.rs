@@ -208,6 +208,12 @@ impl Reloader {
         if config.topology.tags != active.topology.tags {
             tracing::warn!(file, "a change of [topology] tags takes effect at the next start");
         }
+        if let (Some(agents), Some(active)) = (&mut config.agents, &active.agents)
+            && agents.listen != active.listen
+        {
+            tracing::warn!(file, "a change of [agents] listen takes effect at the next start");
+            agents.listen = active.listen;
+        }
         config.topology.tags = active.topology.tags;
         config.listen = active.listen.clone();
         config.store = active.store;

@@ -1,5 +1,6 @@
 //! The daemon as a whole: listeners, shards and store, started together, reconfigured as one, stopped together.
 
+use crate::agents::{self, Agents};
 use crate::config::Config;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
@@ -32,6 +33,7 @@ pub struct Daemon {
     threads: Vec<JoinHandle<()>>,
     topology: Topology,
     networks: Networks,
+    agents: Agents,
     store: Store,
     metrics: Arc<Registry>,
     addresses: Vec<Address>,
@@ -69,6 +71,8 @@ impl Daemon {
             inbox.clone(),
         )
         .map_err(StartError::Networks)?;
+        let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
+        let measuring = agents::Setup::new(config, &ids).map_err(StartError::Key)?;
         let setup = Setup {
             snapshot,
             lldp,
@@ -112,12 +116,23 @@ impl Daemon {
                 .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
             threads.push(thread);
         }
+        let agents =
+            Agents::start(measuring, inbox.clone(), metrics.clone()).map_err(StartError::Agents)?;
         let topology = Topology::start(following, lldp, origin, inbox, handles.clone())
             .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
         networks
             .start(topology.watch(), handles.clone())
             .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
-        Ok(Daemon { topology, networks, shards: handles, threads, store, metrics, addresses })
+        Ok(Daemon {
+            topology,
+            networks,
+            agents,
+            shards: handles,
+            threads,
+            store,
+            metrics,
+            addresses,
+        })
     }
 
     /// Where switches can connect; with the real port where the configuration said 0.
@@ -150,8 +165,12 @@ impl Daemon {
         let tls = load_tls(config)?;
         let snapshot = snapshot(config, &self.store, tls)?;
         let following = topology::Setup::new(config, snapshot.policy.clone());
+        let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
+        let measuring = agents::Setup::new(config, &ids).map_err(StartError::Key)?;
         // They tell the shards, and the topology.
-        self.networks.configure(config, snapshot, following).map_err(StartError::Networks)
+        self.networks.configure(config, snapshot, following).map_err(StartError::Networks)?;
+        self.agents.configure(measuring);
+        Ok(())
     }
 
     /// The number of connected switches, if all shards answer in time.
@@ -167,6 +186,7 @@ impl Daemon {
 
     /// Closes all connections and ends. Rules stay on the switches.
     pub fn stop(self) {
+        drop(self.agents);
         drop(self.networks);
         drop(self.topology);
         for shard in &self.shards {
@@ -240,6 +260,10 @@ pub enum StartError {
     Setup(SetupError),
     /// The tenants' own networks.
     Networks(ChangeError),
+    /// The key that agents share, in words.
+    Key(String),
+    /// The agents' address or thread.
+    Agents(std::io::Error),
 }
 
 impl fmt::Display for StartError {
@@ -249,6 +273,8 @@ impl fmt::Display for StartError {
             StartError::Channel(error) => error.fmt(f),
             StartError::Setup(error) => error.fmt(f),
             StartError::Networks(error) => error.fmt(f),
+            StartError::Key(error) => error.fmt(f),
+            StartError::Agents(error) => error.fmt(f),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! ([`reservations`]); which of it the tenants' own networks lie on ([`embedding`]); which tenant's flows load which
 //! links ([`usage`]), what is left of a link as one tenant sees it and when it is told ([`labels`]); how bandwidth is
 //! shared ([`share`], [`hose`]); how links are found ([`discovery`]), by probes with a keyed tag ([`lldp`]);
-//! what agents at the edge tell one another and the hypervisor ([`edge`]).
+//! what agents at the edge tell one another and the hypervisor ([`edge`]), read off counters ([`meter`]).
 //!
 //! Deliberately without sockets, clocks, threads and randomness: time and seeds are arguments, what is to be sent or
 //! told is returned. It knows OpenFlow no further than that ports have numbers. Start reading at [`Network`].
@@ -23,6 +23,7 @@ pub mod error;
 pub mod hose;
 pub mod labels;
 pub mod lldp;
+pub mod meter;
 pub mod network;
 pub mod paths;
 pub mod reservations;

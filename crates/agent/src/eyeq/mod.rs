@@ -33,6 +33,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Whoever was not heard of for so long counts no more.
 pub const SILENCE: Duration = Duration::from_millis(100);
+/// Rates are over so long: enough for some frames at slow rates, short against a reaction.
+const WINDOW: Duration = Duration::from_millis(50);
 /// How often the hypervisor is told.
 const TELL: Duration = Duration::from_millis(100);
 

@@ -1,8 +1,8 @@
 //! A VNIC as a receiver: whether it is congested, and who may send it how much.
 
-use super::{SILENCE, Vnic};
-use crate::meter::{Meter, WINDOW};
+use super::{SILENCE, Vnic, WINDOW};
 use fabric::edge::{Grant, Report};
+use fabric::meter::Meter;
 use fabric::share::{Demand, max_min};
 use fabric::{Bandwidth, Duration, Instant, MacAddress};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Receiver {
         };
         Receiver {
             vnic,
-            meter: Meter::default(),
+            meter: Meter::over(WINDOW),
             senders: others.iter().map(source).collect(),
             busy: None,
             stepped: None,

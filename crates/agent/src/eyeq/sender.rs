@@ -1,9 +1,9 @@
 //! A VNIC as a sender: what goes to each destination, what would, and what is let.
 
-use super::{Ceiling, SILENCE, Vnic};
-use crate::meter::Meter;
+use super::{Ceiling, SILENCE, Vnic, WINDOW};
 use crate::shaper::Counters;
 use fabric::edge::{Grant, Report};
+use fabric::meter::Meter;
 use fabric::{Bandwidth, Duration, Instant, MacAddress};
 
 /// How long a destination is reported after the last byte to it.
@@ -44,7 +44,7 @@ impl Sender {
                 to: other.mac,
                 room: vnic.bandwidth.min(other.bandwidth).share(1, 100),
                 least: other.bandwidth.share(weight * 49, receivable * 100).min(vnic.bandwidth),
-                meter: Meter::default(),
+                meter: Meter::over(WINDOW),
                 counters: None,
                 wish: Bandwidth::ZERO,
                 moved: None,

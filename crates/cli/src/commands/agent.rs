@@ -42,6 +42,12 @@ pub struct Agent {
     /// A host's bandwidth, and whose it is; may be repeated [default: every host, at its link's rate, of one tenant]
     #[arg(long, value_name = "HOST=RATE[@TENANT]", value_parser = config::host_rate, requires = "lab")]
     vnic: Vec<config::HostRate>,
+    /// Tell Weir, its `[agents] listen`, what the lab's VNICs send; it calls this agent `agent`
+    #[arg(long, value_name = "ADDRESS", requires = "lab", requires = "key")]
+    report: Option<std::net::SocketAddr>,
+    /// The file with the key that Weir has, too
+    #[arg(long, value_name = "FILE", requires = "report")]
+    key: Option<PathBuf>,
     /// The folder of labs' files, as for `weir lab`
     #[arg(long, value_name = "DIR", requires = "lab")]
     state: Option<PathBuf>,
@@ -69,7 +75,16 @@ impl Agent {
                 Ok(settings) => settings,
                 Err(error) => return Ok(Exit::usage(&format_args!("{error:#}"))),
             },
-            (None, Some(lab)) => config::of_lab(lab, self.state.as_deref(), &self.vnic)?,
+            (None, Some(lab)) => {
+                let mut settings = config::of_lab(lab, self.state.as_deref(), &self.vnic)?;
+                if let (Some(weir), Some(key)) = (self.report, &self.key) {
+                    match config::read_key(key) {
+                        Ok(key) => config::report(&mut settings, weir, key),
+                        Err(error) => return Ok(Exit::usage(&format_args!("{error:#}"))),
+                    }
+                }
+                settings
+            }
             (None, None) => {
                 return Ok(Exit::usage(&"neither a CONFIG nor a --lab; see weir agent --help"));
             }

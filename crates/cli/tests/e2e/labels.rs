@@ -1,16 +1,20 @@
 //! Tenants' controllers see what others leave of links, and go where there is room: the 2013 paper's example, with real
 //! controllers on a real network, in both versions' forms.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
 use crate::support::app::App;
-use crate::support::eventually;
+use crate::support::folder::Folder;
 use crate::support::network::{Network, V10, V13, Version};
+use crate::support::program::Program;
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
+use crate::support::{eventually, free_port};
 
 /// What each host bought, in Mbit/s; at leaf 3 are A, C and E at ports 1 to 3, at leaf 4 B, D and F.
 const VNICS: [(&str, &str, &str, u64); 6] = [
@@ -84,6 +88,93 @@ fn check(version: Version, name: &str, form: &str) {
     eventually("no link is left", || label(&weir, "blue", 3, 5) == Some(0));
     network.connect_to(weir.openflow);
     events.expect(&|event| event["port"] == 5 && event["label_bits_per_second"] == 10_000_000);
+}
+
+/// A real agent on the hosts' interfaces: what it measures takes the place of what was bought, in what real controllers
+/// are told, and only as long as it is there.
+#[test]
+fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
+    needs!(ovs_what_an_agent_measures_changes_the_labels_of_others: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::builtin("isolation2013", V13);
+    let folder = Folder::new();
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+    write_edge(&folder, &network, listen);
+    let bought = |tenant: &str| {
+        let own = VNICS.iter().filter(|vnic| vnic.1 == tenant);
+        let all = own.map(|(host, _, _, mbit)| (network.mac(host), json!(mbit * 1_000)));
+        Value::Object(all.collect())
+    };
+    let mut red = App::multipath("1.3", &bought("red"));
+    let mut blue = App::multipath("1.3", &bought("blue"));
+    let agents = format!(
+        "[agents]\nlisten = \"{listen}\"\nkey = \"{}\"\nservers = [\"server\"]\n",
+        folder.join("edge.key")
+    );
+    let tenants = [("red", &red), ("blue", &blue)];
+    let config = agents + &config(&network, "of13", &tenants);
+    let weir = Weir::serve_on(network.controller_host(), &config);
+    network.connect_to(weir.openflow);
+    for app in [&mut red, &mut blue] {
+        app.expect_where("link", |event| event["links"] == 8);
+    }
+    // Nobody measures: red's flow counts as what was bought, 8 of 10.
+    assert!(network.pings("A", "B"));
+    blue.expect_where("label", |event| is_label(event, 2_000));
+
+    // An agent does, and A sends nothing.
+    let edge = folder.join("edge.toml");
+    let program = env!("CARGO_BIN_EXE_weir");
+    let mut agent = Program::start("agent", program, &["agent", &edge]);
+    blue.expect_where("label", |event| is_label(event, 10_000));
+    assert!((weir.metric("weir_measured_vnics", &[]) - 6.0).abs() < 0.5);
+
+    // A sends about 4 Mbit/s, and B as much back: 1,000 bytes, 500 times a second, if ping keeps up.
+    let to = network.address("B");
+    let words = ["ping", "-q", "-i", "0.002", "-s", "958", &to];
+    let pinging = network.program("A", &words);
+    let some = |event: &Value| {
+        event["dpid"] == 3
+            && event["port"] == 4
+            && event["left"].as_u64().is_some_and(|left| (5_000..9_000).contains(&left))
+    };
+    blue.expect_where("label", some);
+    // What others say changes nothing.
+    let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+    for length in [0, 1, 64, 1232, 4000] {
+        stranger.send_to(&vec![7; length], listen).expect("send");
+    }
+    let garbage = &["result=\"garbage\""];
+    eventually("garbage is counted", || weir.metric("weir_agent_datagrams_total", garbage) >= 5.0);
+    let refused = weir.metric("weir_agent_entries_refused_total", &[]);
+    assert!(refused < 0.5, "{refused} entries were not believed");
+    assert_eq!(label(&weir, "red", 3, 4), Some(10_000_000), "a tenant does not see itself");
+
+    // The agent is killed in the middle of it: a second later red counts as what it bought.
+    agent.kill();
+    blue.expect_where("label", |event| is_label(event, 2_000));
+    assert!(weir.metric("weir_measured_vnics", &[]) < 0.5);
+    drop(pinging);
+}
+
+/// The file that agents share, of one server, and its key.
+fn write_edge(folder: &Folder, network: &Network, hypervisor: SocketAddr) {
+    let mut text = format!(
+        "key = \"edge.key\"\n[[agents]]\nname = \"server\"\naddress = \"127.0.0.1:{}\"\n\
+         [hypervisor]\nname = \"weir\"\naddress = \"{hypervisor}\"\n",
+        free_port()
+    );
+    for (host, tenant, _, mbit) in VNICS {
+        text += &format!(
+            "[[vnics]]\nname = \"{host}\"\nmac = \"{}\"\nbandwidth = \"{mbit}Mbit\"\n\
+             tenant = \"{tenant}\"\nnamespace = \"{}\"\n",
+            network.mac(host),
+            network.namespace(host)
+        );
+    }
+    fs::write(folder.path().join("edge.toml"), text).expect("the agents' file");
+    let key = folder.path().join("edge.key");
+    fs::write(&key, "00112233445566778899aabbccddeeff\n").expect("a key");
+    fs::set_permissions(key, fs::Permissions::from_mode(0o600)).expect("its mode");
 }
 
 fn is_label(event: &Value, left: u64) -> bool {

@@ -104,6 +104,29 @@ fn what_is_missing_or_open_is_found() {
 }
 
 #[test]
+fn agents_that_cannot_be_heard_and_interfaces_that_nobody_measures_are_named() {
+    let text = "[agents]\nlisten = \"127.0.0.1:6641\"\nkey = \"/nowhere/edge.key\"\nservers = [\"a\", \"b\"]\n\
+                [[tenants]]\nname = \"red\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n\
+                [[tenants.flowspace]]\nmatch = \"\"\n\
+                [[tenants.vnics]]\nport = \"1 port 1\"\nmac = \"02:00:00:00:00:01\"\nbandwidth = \"1Mbit\"\n\
+                [[tenants.vnics]]\nport = \"1 port 2\"\nmac = \"02:00:00:00:00:02\"\nbandwidth = \"1Mbit\"\n\
+                agent = \"b\"\n";
+    let report = check(&Config::parse("weir.toml", text).unwrap());
+    assert_eq!(
+        topics(&report),
+        [('F', "", Topic::Agents), ('N', "red", Topic::Agents)],
+        "{report}"
+    );
+    let text = report.to_string();
+    for says in [
+        "cannot read [agents] key /nowhere/edge.key",
+        "weir.toml:10:1: note: red: virtual interface 02:00:00:00:00:01: it names none of 2 agents",
+    ] {
+        assert!(text.contains(says), "{text}");
+    }
+}
+
+#[test]
 fn the_report_reads_well() {
     let report =
         check(&config(&[("red", &["ip,nw_src=10.1.0.0/16"]), ("blue", &["ip @ 100", "arp read"])]));

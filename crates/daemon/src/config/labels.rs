@@ -6,6 +6,7 @@ use std::time::Duration;
 use fabric::{Bandwidth, MacAddress, PortId};
 use hypervisor::policy::LabelForm;
 
+use super::Agents;
 use super::diagnostic::Position;
 use super::reader::{Table, Value};
 use super::topology::bandwidth;
@@ -64,6 +65,8 @@ pub struct Vnic {
     pub vlan: Option<u16>,
     /// What it may send, and receive.
     pub bandwidth: Bandwidth,
+    /// Which agent measures it, if any.
+    pub agent: Option<String>,
 }
 
 pub(super) fn read(table: &mut Table<'_, '_>) -> Labels {
@@ -91,31 +94,71 @@ pub(super) fn told(value: &Value<'_, '_>) -> Option<Told> {
     ])
 }
 
-pub(super) fn vnics(value: &Value<'_, '_>) -> Option<Vec<Vnic>> {
-    let mut macs = BTreeMap::new();
-    let vnics = value.list(|value| value.table(|table| vnic(table, &mut macs)).flatten())?;
-    if vnics.len() > MOST_VNICS {
-        return value.refuse(format!("more than {MOST_VNICS} virtual interfaces"), None);
-    }
-    Some(vnics)
+/// Reads tenants' virtual interfaces.
+pub(super) struct Vnics<'a> {
+    has_agents: bool,
+    agents: Option<&'a Agents>,
+    macs: BTreeMap<MacAddress, Position>,
 }
 
-fn vnic(table: &mut Table<'_, '_>, macs: &mut BTreeMap<MacAddress, Position>) -> Option<Vnic> {
+impl<'a> Vnics<'a> {
+    /// `agents` is nothing, too, if what is said of them is wrong.
+    pub(super) fn new(has_agents: bool, agents: Option<&'a Agents>) -> Vnics<'a> {
+        Vnics { has_agents, agents, macs: BTreeMap::new() }
+    }
+
+    /// Those of one tenant.
+    pub(super) fn read(&mut self, value: &Value<'_, '_>) -> Option<Vec<Vnic>> {
+        if !self.has_agents {
+            // Agents tell interfaces apart by their addresses alone; otherwise each tenant has its own.
+            self.macs.clear();
+        }
+        let vnics = value.list(|value| value.table(|table| vnic(table, self)).flatten())?;
+        if vnics.len() > MOST_VNICS {
+            return value.refuse(format!("more than {MOST_VNICS} virtual interfaces"), None);
+        }
+        Some(vnics)
+    }
+
+    fn agent(&self, value: &Value<'_, '_>) -> Option<String> {
+        let name = value.string()?;
+        match self.agents {
+            Some(agents) if !agents.servers.iter().any(|server| server == name) => {
+                let help = format!("[agents] servers has {}", agents.servers.join(", "));
+                value.refuse(format!("there is no agent \"{name}\""), Some(help))
+            }
+            None if !self.has_agents => value.refuse("there is no section [agents]", None),
+            _ => Some(name.to_owned()),
+        }
+    }
+
+    /// One agent alone measures all.
+    fn only_agent(&self) -> Option<String> {
+        match self.agents?.servers.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn vnic(table: &mut Table<'_, '_>, all: &mut Vnics<'_>) -> Option<Vnic> {
     let port = table.require("port", "\"00:00:00:00:00:00:00:01 port 1\"", Value::parsed::<PortId>);
     let mac = table.require("mac", "\"02:00:00:00:00:01\"", |value| {
         let mac = value.parsed::<MacAddress>()?;
-        if let Some(first) = macs.get(&mac) {
+        if let Some(first) = all.macs.get(&mac) {
             let help = format!("it stands in line {} already", first.line);
             return value
                 .refuse(format!("two virtual interfaces have the address {mac}"), Some(help));
         }
-        macs.insert(mac, value.position());
+        all.macs.insert(mac, value.position());
         Some(mac)
     });
     let bandwidth = table.require("bandwidth", "\"1Gbit\"", bandwidth);
     let ip = table.get("ip", Value::parsed::<std::net::Ipv4Addr>).map(u32::from);
     let vlan = table.get("vlan", |value| value.integer(0..=4094)).map(|vlan| vlan as u16);
-    Some(Vnic { at: table.position(), port: port?, mac: mac?, ip, vlan, bandwidth: bandwidth? })
+    let agent = table.get("agent", |value| all.agent(value)).or_else(|| all.only_agent());
+    let at = table.position();
+    Some(Vnic { at, port: port?, mac: mac?, ip, vlan, bandwidth: bandwidth?, agent })
 }
 
 #[cfg(test)]

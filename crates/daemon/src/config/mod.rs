@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`Config`]; `sections` and `tenants` read the file's tables with the help of `reader`.
 
+mod agents;
 mod diagnostic;
 mod labels;
 mod networks;
@@ -24,6 +25,7 @@ use flowspace::Match;
 use hypervisor::policy;
 use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
 
+pub use agents::Agents;
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
 pub use labels::{Labels, Told, Vnic};
 pub use networks::Network;
@@ -51,6 +53,8 @@ pub struct Config {
     pub topology: Topology,
     /// `[labels]`
     pub labels: Labels,
+    /// `[agents]`, if any are listened to.
+    pub agents: Option<Agents>,
     /// `[[tenants]]`, in the file's order.
     pub tenants: Vec<Tenant>,
 }

@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use super::diagnostic::{Diagnostics, Source};
 use super::reader::{Reader, Table, Value};
 use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{labels, networks, tenants, topology};
+use super::{agents, labels, networks, tenants, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
@@ -29,6 +29,11 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
     }
     let mut root = Table::root(&reader, &document);
     let tls = root.get("tls", |value| value.table(|table| tls(table, file)).flatten());
+    let agents =
+        root.get("agents", |value| value.table(|table| agents::read(table, file)).flatten());
+    // What is wrong there is reported; interfaces that name its agents are not wrong beside.
+    let has_agents = document.get_ref().contains_key("agents");
+    let mut vnics = labels::Vnics::new(has_agents, agents.as_ref());
     let has_tls = document.get_ref().contains_key("tls");
     let config = Config {
         file: file.to_owned(),
@@ -44,7 +49,10 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
         store: root.get("store", |value| value.table(store)).unwrap_or_default(),
         topology: root.get("topology", |value| value.table(topology::read)).unwrap_or_default(),
         labels: root.get("labels", |value| value.table(labels::read)).unwrap_or_default(),
-        tenants: root.get("tenants", |value| tenants::read(value, has_tls)).unwrap_or_default(),
+        tenants: root
+            .get("tenants", |value| tenants::read(value, has_tls, &mut vnics))
+            .unwrap_or_default(),
+        agents,
     };
     root.end();
     if reader.is_content() {

@@ -17,10 +17,14 @@ use crate::dpid::Dpid;
 /// Tenant ids have 16 bits, and 0 is Weir itself.
 const MAX_TENANTS: usize = u16::MAX as usize;
 
-pub(super) fn read(value: &Value<'_, '_>, has_tls: bool) -> Option<Vec<Tenant>> {
+pub(super) fn read(
+    value: &Value<'_, '_>,
+    has_tls: bool,
+    vnics: &mut labels::Vnics<'_>,
+) -> Option<Vec<Tenant>> {
     let mut names = HashMap::new();
-    let tenants =
-        value.list(|value| value.table(|table| tenant(table, &mut names, has_tls)).flatten())?;
+    let tenants = value
+        .list(|value| value.table(|table| tenant(table, &mut names, has_tls, vnics)).flatten())?;
     if tenants.len() > MAX_TENANTS {
         return value.refuse(format!("more than {MAX_TENANTS} tenants"), None);
     }
@@ -31,6 +35,7 @@ fn tenant(
     table: &mut Table<'_, '_>,
     names: &mut HashMap<String, Position>,
     has_tls: bool,
+    vnics: &mut labels::Vnics<'_>,
 ) -> Option<Tenant> {
     let name = table.require("name", "\"red\"", |value| name(value, names));
     let controllers = table.get("controllers", |value| value.list(|value| address(value, has_tls)));
@@ -48,7 +53,7 @@ fn tenant(
     let limits = table.get("limits", |value| value.table(limits)).unwrap_or_default();
     let statistics = table.get("statistics", statistics);
     let told = table.get("labels", labels::told);
-    let vnics = table.get("vnics", labels::vnics).unwrap_or_default();
+    let vnics = table.get("vnics", |value| vnics.read(value)).unwrap_or_default();
     Some(Tenant {
         name: name?,
         at: table.position(),

@@ -322,11 +322,50 @@ pub struct ProcessMetrics {
     pub reloads_refused: SharedCounter,
     /// Commits of the store that failed.
     pub store_failed: SharedCounter,
+    /// What agents at the edge say.
+    pub agents: AgentMetrics,
     /// Changes stored.
     pub store_changes: SharedCounter,
     /// Commits of the store: from the first batch taken from the queue until it is safe from a crash of Weir. Written by
     /// the store's thread only.
     pub store_commit: Histogram,
+}
+
+/// What became of datagrams from agents, and of what they say. One writer.
+#[derive(Debug, Default)]
+pub struct AgentMetrics {
+    /// Datagrams that were taken.
+    pub taken: SharedCounter,
+    /// Not of an agent's making: garbage, or another key.
+    pub garbage: SharedCounter,
+    /// From or to somebody whom nobody named.
+    pub strangers: SharedCounter,
+    /// Before their sender was greeted, or from an earlier life.
+    pub unplaced: SharedCounter,
+    /// Taken before.
+    pub repeated: SharedCounter,
+    /// More than an agent may send.
+    pub excess: SharedCounter,
+    /// Entries about interfaces that the agent does not measure.
+    pub misplaced: SharedCounter,
+    /// Entries beyond what the interface may send.
+    pub impossible: SharedCounter,
+    /// Interfaces that are measured now.
+    pub measured: Gauge,
+}
+
+impl AgentMetrics {
+    /// What became of datagrams, by the series' label.
+    pub fn datagrams(&self) -> [(&'static str, &SharedCounter); 6] {
+        [
+            ("taken", &self.taken),
+            ("garbage", &self.garbage),
+            ("stranger", &self.strangers),
+            ("unplaced", &self.unplaced),
+            ("repeated", &self.repeated),
+            ("excess", &self.excess),
+        ]
+    }
 }
 
 impl ProcessMetrics {

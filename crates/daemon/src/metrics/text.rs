@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::instruments::{Gauge, Histogram};
 use super::series::{
-    Direction, DropReason, Kind, Messages, Rejection, SwitchMetrics, TenantMetrics,
+    AgentMetrics, Direction, DropReason, Kind, Messages, Rejection, SwitchMetrics, TenantMetrics,
 };
 use super::{Registry, names};
 
@@ -64,6 +64,7 @@ impl Text {
         );
         self.sample("weir_reloads_total", &[("result", "applied")], process.reloads_applied.get());
         self.sample("weir_reloads_total", &[("result", "refused")], process.reloads_refused.get());
+        self.agents(&process.agents);
         self.family(
             "weir_store_changes_total",
             "counter",
@@ -78,6 +79,25 @@ impl Text {
             "Time of one group commit of the store.",
         );
         self.histogram("weir_store_commit_seconds", &[], &process.store_commit);
+    }
+
+    fn agents(&mut self, agents: &AgentMetrics) {
+        const DATAGRAMS: &str = "weir_agent_datagrams_total";
+        self.family(DATAGRAMS, "counter", "Datagrams from agents, by what became of them.");
+        for (result, counter) in agents.datagrams() {
+            self.sample(DATAGRAMS, &[("result", result)], counter.get());
+        }
+        const REFUSED: &str = "weir_agent_entries_refused_total";
+        self.family(
+            REFUSED,
+            "counter",
+            "Entries of agents that were not believed: not theirs to say, or cut to the interface's bandwidth.",
+        );
+        self.sample(REFUSED, &[("reason", "misplaced")], agents.misplaced.get());
+        self.sample(REFUSED, &[("reason", "impossible")], agents.impossible.get());
+        const MEASURED: &str = "weir_measured_vnics";
+        self.family(MEASURED, "gauge", "Virtual interfaces that agents measure now.");
+        self.sample(MEASURED, &[], agents.measured.get());
     }
 
     fn switches(&mut self, switches: &[(Arc<SwitchMetrics>, Tenants)]) {

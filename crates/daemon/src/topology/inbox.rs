@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fabric::TenantId;
+use fabric::edge::Sent;
+use fabric::{MacAddress, TenantId};
 use hypervisor::{FlowChange, FlowEntry, PortState};
 use openflow::Version;
 
@@ -25,6 +26,8 @@ pub struct News {
     pub probes: VecDeque<(u64, u32, Vec<u8>)>,
     /// Probes, and ports, that found no room.
     pub dropped: u64,
+    /// What tenants' virtual interfaces send, as agents measure it: the newest of each.
+    pub sent: HashMap<(TenantId, MacAddress), Sent>,
     /// A new configuration.
     pub setup: Option<Setup>,
     /// The thread is to end.
@@ -90,6 +93,13 @@ impl Inbox {
         } else {
             news.dropped += 1;
         }
+        self.tell(news);
+    }
+
+    /// What a virtual interface sends; nothing is known of it any more if there is `None`.
+    pub fn sent(&self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
+        let mut news = self.lock();
+        news.sent.insert((tenant, vnic), sent);
         self.tell(news);
     }
 

@@ -2,16 +2,17 @@
 //!
 //! A flow is what one virtual interface (VNIC) sends another as one entry of its first switch takes it; where it goes is
 //! read off the tenant's virtual flow tables and the network ([`super::trace`]), what it may send off the hose model
-//! ([`Hose`]). All that is incremental: a changed entry has those pairs looked at again that it can concern, a link
+//! ([`Hose`]), or off what the sender's agent measures. All that is incremental: a changed entry has those pairs looked at again that it can concern, a link
 //! those that came past its ends.
 //!
 //! What is not followed: packets of hosts that are nobody's VNIC, and IP apart from IPv4.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use fabric::edge::Sent;
 use fabric::hose::{Change, Hose, VnicId};
 use fabric::usage::{Flow, FlowId, Usage};
-use fabric::{Dpid, LinkId, Network, PortId, TenantId};
+use fabric::{Bandwidth, Dpid, LinkId, MacAddress, Network, PortId, TenantId};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use hypervisor::FlowChange;
@@ -38,8 +39,14 @@ pub(super) struct Tracker {
     /// Pairs whose trace looked at a tenant's tables on a switch.
     visitors: HashMap<(Dpid, TenantId), BTreeSet<Pair>>,
     dirty: BTreeSet<Pair>,
+    /// What interfaces send to whom, of those that agents measure; nothing to those who are not there.
+    measured: HashMap<(TenantId, u128), BTreeMap<u128, Bandwidth>>,
+    /// Pairs of which something else is measured now.
+    rated: BTreeSet<Pair>,
     hose: Hose,
     usage: Usage,
+    /// Whose each flow is.
+    owners: HashMap<FlowId, Pair>,
     next_flow: u64,
     lost: usize,
 }
@@ -51,7 +58,7 @@ struct Vnic {
     mac: u128,
     address: Option<u128>,
     vlan: Option<u16>,
-    bandwidth: fabric::Bandwidth,
+    bandwidth: Bandwidth,
 }
 
 /// What is known of a pair.
@@ -94,7 +101,8 @@ impl Tracker {
             let _ = usage.remove(flow);
         }
         let next_flow = self.next_flow;
-        *self = Tracker { tables, versions, usage, next_flow, ..Tracker::default() };
+        let measured = std::mem::take(&mut self.measured);
+        *self = Tracker { tables, versions, usage, measured, next_flow, ..Tracker::default() };
         for (at, vnic) in vnics.iter().enumerate() {
             let at = at as u32;
             // Fails only for a number that is taken.
@@ -150,6 +158,32 @@ impl Tracker {
         self.mark_switch(dpid);
     }
 
+    /// An agent has measured what an interface sends to whom; `None` when nobody measures it any more.
+    pub(super) fn handle_sent(&mut self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
+        let from = number(vnic.octets());
+        let after: Option<BTreeMap<u128, Bandwidth>> = sent
+            .map(|sent| sent.into_iter().map(|(to, rate)| (number(to.octets()), rate)).collect());
+        let before = match after.clone() {
+            Some(after) => self.measured.insert((tenant, from), after),
+            None => self.measured.remove(&(tenant, from)),
+        };
+        let Some(&from) = self.by_mac.get(&(tenant, from)) else { return };
+        let place = |to: &u128| Some((from, *self.by_mac.get(&(tenant, *to))?));
+        match (before, after) {
+            (Some(before), Some(after)) => {
+                let all = before.keys().chain(after.keys());
+                let differ = all.filter(|to| before.get(to) != after.get(to));
+                self.rated.extend(differ.filter_map(place));
+            }
+            // To all others nothing is sent, or nothing is known of it any more.
+            (None, Some(_)) | (Some(_), None) => {
+                let others = 0..self.vnics.len() as u32;
+                self.rated.extend(others.map(|to| (from, to)));
+            }
+            (None, None) => {}
+        }
+    }
+
     /// Links came or went.
     pub(super) fn handle_links(&mut self, network: &Network, links: &[LinkId]) {
         let mut switches = BTreeSet::new();
@@ -197,8 +231,14 @@ impl Tracker {
             self.put_flows(pair, flows, lost, visited, network, &mut changes);
         }
         for change in changes {
-            // A flow that has gone since has no rate.
-            let _ = self.usage.set_rate(network, change.flow, change.rate);
+            match self.owners.get(&change.flow) {
+                Some(pair) if self.measured_rate(*pair).is_some() => _ = self.rated.insert(*pair),
+                // A flow that has gone since has no rate.
+                _ => _ = self.usage.set_rate(network, change.flow, change.rate),
+            }
+        }
+        for pair in std::mem::take(&mut self.rated) {
+            self.rate(pair, network);
         }
     }
 
@@ -217,6 +257,31 @@ impl Tracker {
         (self.usage.len(), self.lost)
     }
 
+    /// Gives a pair's flows what is measured of them, or what they are entitled to if nothing is.
+    fn rate(&mut self, pair: Pair, network: &Network) {
+        let measured = self.measured_rate(pair);
+        let Some(known) = self.pairs.get(&pair) else { return };
+        for (flow, _) in &known.flows {
+            let rate = match measured {
+                // Which of them it is in is not known.
+                Some(rate) => rate.share(1, known.flows.len() as u128),
+                None => self.hose.rate(*flow).unwrap_or_default(),
+            };
+            // It is there: it was put there under this number.
+            let _ = self.usage.set_rate(network, *flow, rate);
+        }
+    }
+
+    /// What an agent measures of a pair, if any does.
+    fn measured_rate(&self, pair: Pair) -> Option<Bandwidth> {
+        if self.measured.is_empty() {
+            return None;
+        }
+        let (from, to) = (self.vnics.get(pair.0 as usize)?, self.vnics.get(pair.1 as usize)?);
+        let sent = self.measured.get(&(from.tenant, from.mac))?;
+        Some(sent.get(&to.mac).copied().unwrap_or_default())
+    }
+
     fn take_flows(&mut self, pair: Pair, keep: &[Box<[LinkId]>], changes: &mut Vec<Change>) {
         let Some(known) = self.pairs.get_mut(&pair) else { return };
         if known.flows.len() == keep.len() {
@@ -225,6 +290,7 @@ impl Tracker {
         }
         for (flow, _) in std::mem::take(&mut known.flows) {
             let _ = self.usage.remove(flow);
+            self.owners.remove(&flow);
             if let Ok(others) = self.hose.disconnect(flow) {
                 changes.extend(others);
             }
@@ -264,7 +330,7 @@ impl Tracker {
         for links in flows {
             let id = FlowId(self.next_flow);
             self.next_flow += 1;
-            let rate = fabric::Bandwidth::ZERO;
+            let rate = Bandwidth::ZERO;
             let flow = Flow { tenant, rate, links: links.clone() };
             if let Err(error) = self.usage.add(network, id, flow) {
                 tracing::warn!(%error, "a flow is not reckoned with");
@@ -274,6 +340,7 @@ impl Tracker {
             if let Ok(others) = self.hose.connect(id, ends.0, ends.1) {
                 changes.extend(others);
             }
+            self.owners.insert(id, pair);
             known.flows.push((id, links));
         }
     }

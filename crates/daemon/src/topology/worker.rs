@@ -118,6 +118,9 @@ impl Worker {
             self.setup = setup;
             self.take_setup();
         }
+        for ((tenant, vnic), sent) in news.sent {
+            self.tracker.handle_sent(tenant, vnic, sent);
+        }
         for (dpid, news) in news.switches {
             self.take_switch(Dpid(dpid), news, now);
         }

@@ -23,13 +23,17 @@
 //! that all agents share, over everything before it. Nothing is encrypted: rates are no secret on the operator's own
 //! network.
 //!
+//! [`Measured`] is what the hypervisor makes of it.
+//!
 //! Deliberately without sockets and clocks: time is an argument, datagrams are returned.
 
+mod measured;
 mod message;
 mod session;
 
+pub use measured::{Measured, Sent, Vnic};
 pub use message::{Grant, Message, Rates, Report};
-pub use session::{EdgeKey, Opened, Refused, Sessions};
+pub use session::{EdgeKey, NoKey, Opened, Refused, Sessions};
 
 use core::hash::Hasher;
 use siphasher::sip::SipHasher24;

@@ -32,7 +32,7 @@ const BETWEEN_HELLOS: Duration = Duration::from_millis(50);
 const WINDOW: u64 = 64;
 
 /// The key that all agents of a fabric share.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct EdgeKey(pub [u8; 16]);
 
 impl core::fmt::Debug for EdgeKey {
@@ -40,6 +40,32 @@ impl core::fmt::Debug for EdgeKey {
         f.write_str("EdgeKey(..)")
     }
 }
+
+impl core::str::FromStr for EdgeKey {
+    type Err = NoKey;
+
+    /// 32 hexadecimal digits, white space around them.
+    fn from_str(text: &str) -> Result<EdgeKey, NoKey> {
+        let digits = text.trim();
+        let is_digit = |digit: u8| digit.is_ascii_hexdigit();
+        if digits.len() != 32 || !digits.bytes().all(is_digit) {
+            return Err(NoKey);
+        }
+        u128::from_str_radix(digits, 16).map(|key| EdgeKey(key.to_be_bytes())).map_err(|_| NoKey)
+    }
+}
+
+/// A text is no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoKey;
+
+impl core::fmt::Display for NoKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("a key is 32 hexadecimal digits: openssl rand -hex 16")
+    }
+}
+
+impl core::error::Error for NoKey {}
 
 /// Why a datagram was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +195,13 @@ impl Sessions {
             }
         }
         Ok(Some(Opened { from: header.from, message }))
+    }
+
+    /// Who a datagram says that it is from. To be believed of one that was opened, or that was refused as
+    /// [`Refused::Unplaced`]: then its hash was right.
+    pub fn sender(datagram: &[u8]) -> Option<AgentId> {
+        let from = datagram.get(8..16)?.try_into().ok()?;
+        Some(AgentId(u64::from_be_bytes(from)))
     }
 
     /// A hello that is due, and to whom.

@@ -27,7 +27,7 @@ use fabric::edge::EdgeKey;
 use fabric::{Bandwidth, MacAddress};
 use lab::{Lab, Rate, StateDirectory};
 use serde::Deserialize;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 #[derive(Deserialize)]
@@ -153,17 +153,13 @@ fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result
 }
 
 /// 32 hexadecimal digits, readable by their owner alone.
-fn read_key(file: &Path) -> anyhow::Result<EdgeKey> {
+pub fn read_key(file: &Path) -> anyhow::Result<EdgeKey> {
     use std::os::unix::fs::PermissionsExt;
     let shown = file.display();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
     let mode = std::fs::metadata(file).map(|found| found.permissions().mode()).unwrap_or(0);
     ensure!(mode & 0o077 == 0, "{shown}: others may read this key; chmod 600 it");
-    let digits = text.trim();
-    let wrong = || anyhow::anyhow!("{shown}: a key is 32 hexadecimal digits: openssl rand -hex 16");
-    ensure!(digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()), wrong());
-    let key = u128::from_str_radix(digits, 16).map_err(|_| wrong())?;
-    Ok(EdgeKey(key.to_be_bytes()))
+    text.parse().map_err(|error| anyhow::anyhow!("{shown}: {error}"))
 }
 
 /// One agent for all hosts of a lab.
@@ -204,6 +200,18 @@ pub fn of_lab(name: &str, state: Option<&Path>, rates: &[HostRate]) -> anyhow::R
     }
     let own = "agent".to_owned();
     Ok(Settings { own, vnics, listen: None, peers: Vec::new(), hypervisor: None, key: None })
+}
+
+/// Has an agent tell Weir what it measures.
+pub fn report(settings: &mut Settings, weir: SocketAddr, key: EdgeKey) {
+    let any: IpAddr = match weir {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Weir answers where it was told from.
+    settings.listen = Some(SocketAddr::new(any, 0));
+    settings.hypervisor = Some(("weir".to_owned(), weir));
+    settings.key = Some(key);
 }
 
 fn mac(mac: lab::MacAddress) -> anyhow::Result<MacAddress> {

@@ -87,6 +87,11 @@ impl Network {
         hosts.iter().find(|it| it.name == host).expect("a host").mac.to_string()
     }
 
+    pub fn address(&self, host: &str) -> String {
+        let hosts = self.lab.topology().hosts();
+        hosts.iter().find(|it| it.name == host).expect("a host").ip.to_string()
+    }
+
     fn up(topology: &Topology, version: Version) -> Network {
         // What a killed test run left.
         Lab::down_abandoned(&StateDirectory::default()).unwrap_or_else(|error| panic!("{error}"));

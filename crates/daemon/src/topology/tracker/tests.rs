@@ -39,10 +39,11 @@ fn vnic(at: &str, last: u8, bandwidth: u64) -> config::Vnic {
     config::Vnic {
         at: config::Position::default(),
         port: port(at),
-        mac: fabric::MacAddress::new([2, 0, 0, 0, 0, last]).unwrap(),
+        mac: MacAddress::new([2, 0, 0, 0, 0, last]).unwrap(),
         ip: Some(0x0a00_0000 + u32::from(last)),
         vlan: None,
         bandwidth: mbit(bandwidth),
+        agent: None,
     }
 }
 
@@ -251,6 +252,49 @@ fn floods_groups_tables_and_loops_are_followed() {
     assert_eq!(label(&tracker, &network, "3 port 5", BLUE), 2);
 }
 
+fn mac(last: u8) -> MacAddress {
+    MacAddress::new([2, 0, 0, 0, 0, last]).unwrap()
+}
+
+/// In kbit/s.
+fn sends(to: &[(u8, u64)]) -> BTreeMap<MacAddress, Bandwidth> {
+    to.iter().map(|(to, rate)| (mac(*to), Bandwidth::from_kilobits_per_second(*rate))).collect()
+}
+
+#[test]
+fn what_agents_measure_takes_the_place_of_what_was_bought() {
+    let (mut tracker, network) = (tracker(), isolation());
+    lead(&mut tracker, RED, (1, 2), 1, 1);
+    lead(&mut tracker, BLUE, (5, 6), 1, 3);
+    let kilobits = |tracker: &Tracker, tenant| {
+        let link = network.link_from(port("3 port 4")).unwrap();
+        tracker.usage().label(&network, link, tenant).kilobits_per_second()
+    };
+    tracker.settle(&network, &everywhere);
+    assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (0, 2_000));
+    // Its sender uses less than it bought; then it is divided between two flows, one of which goes elsewhere.
+    tracker.handle_sent(RED, mac(1), Some(sends(&[(2, 3_000)])));
+    tracker.settle(&network, &everywhere);
+    assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (0, 7_000));
+    let match_ = "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80";
+    change(&mut tracker, 3, RED, 7, entry(20, match_, send_to(5)));
+    tracker.settle(&network, &everywhere);
+    assert_eq!(kilobits(&tracker, BLUE), 8_500);
+    change(&mut tracker, 3, RED, 7, None);
+    // Nothing is sent; another configuration changes nothing of that; then nobody measures it any more.
+    tracker.handle_sent(RED, mac(1), Some(sends(&[])));
+    tracker.settle(&network, &everywhere);
+    assert_eq!(kilobits(&tracker, BLUE), 10_000);
+    let mut vnics = vnics();
+    vnics[1].1.pop();
+    tracker.configure(vnics.iter().map(|(tenant, own)| (*tenant, own.as_slice())));
+    tracker.settle(&network, &everywhere);
+    assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (10_000, 10_000));
+    tracker.handle_sent(RED, mac(1), None);
+    tracker.settle(&network, &everywhere);
+    assert_eq!(kilobits(&tracker, BLUE), 2_000);
+}
+
 /// What can happen.
 #[derive(Clone, Debug)]
 enum Happening {
@@ -258,6 +302,7 @@ enum Happening {
     Gone { dpid: u64, blue: bool, number: u32 },
     Port { dpid: u64, number: u32, up: bool },
     Switch { dpid: u64 },
+    Sent { blue: bool, from: u8, to: u8, kilobits: Option<u64> },
     Settle,
 }
 
@@ -282,6 +327,9 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => (1_u64..5, 1_u32..6, any::<bool>())
             .prop_map(|(dpid, number, up)| Happening::Port { dpid, number, up }),
         1 => (1_u64..5).prop_map(|dpid| Happening::Switch { dpid }),
+        2 => (any::<bool>(), 1_u8..7, 1_u8..7, proptest::option::of(0_u64..20_000)).prop_map(
+            |(blue, from, to, kilobits)| Happening::Sent { blue, from, to, kilobits }
+        ),
         2 => Just(Happening::Settle),
     ]
 }
@@ -293,6 +341,7 @@ proptest! {
     fn labels_and_use_are_the_capacity(happenings in proptest::collection::vec(happening(), 1..60)) {
         let (mut tracker, mut network) = (tracker(), isolation());
         let mut tables: HashMap<(u64, TenantId, u32), FlowEntry> = HashMap::new();
+        let mut measured: HashMap<(TenantId, u8), Sent> = HashMap::new();
         for happening in happenings.into_iter().chain([Happening::Settle]) {
             let of = |blue| if blue { BLUE } else { RED };
             match happening {
@@ -314,12 +363,20 @@ proptest! {
                     tables.retain(|(at, ..), _| *at != dpid);
                     tracker.handle_switch_gone(Dpid(dpid));
                 }
+                Happening::Sent { blue, from, to, kilobits } => {
+                    let sent = kilobits.map(|rate| sends(&[(to, rate)]));
+                    measured.insert((of(blue), from), sent.clone());
+                    tracker.handle_sent(of(blue), mac(from), sent);
+                }
                 Happening::Settle => {
                     tracker.settle(&network, &everywhere);
                     let mut anew = Tracker::default();
                     configure(&mut anew);
                     for ((dpid, tenant, number), entry) in &tables {
                         change(&mut anew, *dpid, *tenant, *number, Some(entry.clone()));
+                    }
+                    for ((tenant, from), sent) in &measured {
+                        anew.handle_sent(*tenant, mac(*from), sent.clone());
                     }
                     anew.settle(&network, &everywhere);
                     prop_assert_eq!(tracker.counts(), anew.counts());

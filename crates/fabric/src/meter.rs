@@ -1,20 +1,25 @@
 //! A rate, from a counter that is looked at now and then.
 
-use fabric::{Bandwidth, Duration, Instant};
-use std::collections::VecDeque;
+use crate::time::{Duration, Instant};
+use crate::units::Bandwidth;
+use alloc::collections::VecDeque;
 
-/// Looks are kept this long: long enough for some frames at slow rates, short against a reaction.
-pub(crate) const WINDOW: Duration = Duration::from_millis(50);
 /// However often somebody looks.
 const MOST_LOOKS: usize = 64;
 
 /// A counter's past few looks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Meter {
+    window: Duration,
     looks: VecDeque<(Instant, u64)>,
 }
 
 impl Meter {
+    /// Of rates over at least that time, if there are looks from so long ago.
+    pub fn over(window: Duration) -> Meter {
+        Meter { window, looks: VecDeque::new() }
+    }
+
     /// The counter showed so many bytes at that time.
     ///
     /// A clock or a counter that went back begins anew: what was before cannot be compared.
@@ -28,8 +33,9 @@ impl Meter {
         }
         self.looks.push_back((now, bytes));
         // The oldest look that is kept is the last one outside the window.
+        let window = self.window;
         let outside =
-            |look: Option<&(Instant, u64)>| look.is_some_and(|&(at, _)| now - at >= WINDOW);
+            |look: Option<&(Instant, u64)>| look.is_some_and(|&(at, _)| now - at >= window);
         while outside(self.looks.get(1)) || self.looks.len() > MOST_LOOKS {
             self.looks.pop_front();
         }
@@ -65,7 +71,7 @@ mod tests {
     use super::*;
 
     fn check(looks: &[(u64, u64)], expected: u64) {
-        let mut meter = Meter::default();
+        let mut meter = Meter::over(Duration::from_millis(50));
         for &(ms, bytes) in looks {
             meter.look(Instant(0) + Duration::from_millis(ms), bytes);
         }
@@ -91,7 +97,7 @@ mod tests {
 
     #[test]
     fn many_looks_are_not_kept() {
-        let mut meter = Meter::default();
+        let mut meter = Meter::over(Duration::from_millis(50));
         (0..10_000).for_each(|ns| meter.look(Instant(ns), ns));
         assert!(meter.looks.len() <= MOST_LOOKS);
         assert_eq!(meter.rate().bits_per_second(), 8_000_000_000);

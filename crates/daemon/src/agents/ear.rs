@@ -1,0 +1,317 @@
+//! What is made of datagrams from agents: whether they are taken, how many, and what they say.
+//!
+//! Bounds: looking at a datagram (a hash over at most 1,232 bytes) costs a few microseconds, so at most [`LOOKS`] are
+//! looked at in a [`SLOT`]; then it rests. Of one agent at most [`PER_SECOND`] are taken in a second; the rest is dropped
+//! and counted. An agent of 512 interfaces that all send to eight others needs 1,100.
+//!
+//! Deliberately without sockets and clocks. Start reading at [`Ear::handle_datagram`].
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use fabric::edge::{AgentId, Measured, Refused, Sent, Sessions};
+use fabric::{Duration, Instant, MacAddress, TenantId};
+
+use super::Setup;
+use crate::metrics::AgentMetrics;
+
+/// Datagrams looked at in a slot, from whomever.
+const LOOKS: u32 = 200;
+/// A slot's length.
+const SLOT: Duration = Duration::from_millis(10);
+/// Datagrams of one agent taken in a second.
+const PER_SECOND: u32 = 2_000;
+const SECOND: Duration = Duration::from_secs(1);
+
+/// All conversations with agents, and what is known by them.
+pub(super) struct Ear {
+    sessions: Sessions,
+    /// Where each agent was heard from last; agents that are not named have no place here.
+    addresses: BTreeMap<AgentId, SocketAddr>,
+    measured: Measured,
+    /// Interfaces that are measured, as was told.
+    told: BTreeMap<MacAddress, TenantId>,
+    slot: Count,
+    taken: BTreeMap<AgentId, Count>,
+    counts: Counts,
+}
+
+/// How many there were since a time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    since: Instant,
+    number: u32,
+}
+
+/// What became of datagrams since it was last passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    taken: u64,
+    garbage: u64,
+    strangers: u64,
+    unplaced: u64,
+    repeated: u64,
+    excess: u64,
+    /// Of entries, as they were passed on.
+    misplaced: u64,
+    impossible: u64,
+}
+
+/// Whether it looks at datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Not before that time has passed: it has looked at enough.
+    For(Duration),
+    /// It does, and something is due at that time.
+    Until(Instant),
+    /// It does.
+    None,
+}
+
+impl Ear {
+    /// `life` is a number that no conversation before had.
+    pub(super) fn new(setup: &Setup, life: u64) -> Ear {
+        let agents = &setup.agents;
+        let peers = agents.servers.iter().map(|name| AgentId::of(name));
+        let lifetime = u64::try_from(agents.lifetime.as_nanos()).unwrap_or(u64::MAX);
+        Ear {
+            sessions: Sessions::new(setup.key, AgentId::of(&agents.name), life, peers),
+            addresses: BTreeMap::new(),
+            measured: Measured::new(setup.vnics.iter().copied(), Duration(lifetime)),
+            told: BTreeMap::new(),
+            slot: Count::default(),
+            taken: BTreeMap::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Whether there is to be a rest before the next datagram.
+    pub(super) fn rest(&self, now: Instant) -> Rest {
+        let passed = now - self.slot.since;
+        if self.slot.number >= LOOKS && passed < SLOT {
+            return Rest::For(Duration(SLOT.0 - passed.0));
+        }
+        self.measured.next_due().map_or(Rest::None, Rest::Until)
+    }
+
+    /// A datagram came in.
+    pub(super) fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        self.slot.add(now, SLOT);
+        let opened = self.sessions.open(datagram);
+        if matches!(opened, Ok(_) | Err(Refused::Unplaced))
+            && let Some(agent) = Sessions::sender(datagram)
+        {
+            self.addresses.insert(agent, from);
+        }
+        let counts = &mut self.counts;
+        match opened {
+            Ok(Some(opened)) => {
+                if self.taken.entry(opened.from).or_default().add(now, SECOND) > PER_SECOND {
+                    counts.excess += 1;
+                    return;
+                }
+                counts.taken += 1;
+                self.measured.handle_message(now, opened.from, &opened.message);
+            }
+            Ok(None) => counts.taken += 1,
+            Err(Refused::Garbage) => counts.garbage += 1,
+            Err(Refused::Stranger) => counts.strangers += 1,
+            Err(Refused::Unplaced) => counts.unplaced += 1,
+            Err(Refused::Repeated) => counts.repeated += 1,
+        }
+    }
+
+    /// Time has passed.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.measured.next_due().is_some_and(|due| due <= now) {
+            self.measured.handle_timeout(now);
+        }
+    }
+
+    /// A greeting that is to be sent, and where.
+    pub(super) fn poll_hello(&mut self, now: Instant) -> Option<(SocketAddr, Vec<u8>)> {
+        let (to, hello) = self.sessions.poll_hello(now)?;
+        // Whoever is to be greeted was heard from.
+        Some((*self.addresses.get(&to)?, hello))
+    }
+
+    /// The next interface that sends something else than was told; nothing is known of one that is `None`.
+    pub(super) fn poll_change(&mut self) -> Option<(TenantId, MacAddress, Sent)> {
+        let (tenant, vnic, sent) = self.measured.poll_change()?;
+        match sent {
+            Some(_) => self.told.insert(vnic, tenant),
+            None => self.told.remove(&vnic),
+        };
+        Some((tenant, vnic, sent))
+    }
+
+    /// Interfaces that are measured, as was told.
+    pub(super) fn measured(&self) -> impl Iterator<Item = (TenantId, MacAddress)> {
+        self.told.iter().map(|(vnic, tenant)| (*tenant, *vnic))
+    }
+
+    /// Passes on what was counted.
+    pub(super) fn count(&mut self, metrics: &AgentMetrics) {
+        let (misplaced, impossible) = (self.measured.misplaced(), self.measured.impossible());
+        let Counts { taken, garbage, strangers, unplaced, repeated, excess, .. } = self.counts;
+        for (counter, number) in [
+            (&metrics.taken, taken),
+            (&metrics.garbage, garbage),
+            (&metrics.strangers, strangers),
+            (&metrics.unplaced, unplaced),
+            (&metrics.repeated, repeated),
+            (&metrics.excess, excess),
+            (&metrics.misplaced, misplaced - self.counts.misplaced),
+            (&metrics.impossible, impossible - self.counts.impossible),
+        ] {
+            counter.add(number);
+        }
+        metrics.measured.set(self.told.len() as u64);
+        self.counts = Counts { misplaced, impossible, ..Counts::default() };
+    }
+}
+
+impl Count {
+    /// One more; how many there were in this stretch of time.
+    fn add(&mut self, now: Instant, stretch: Duration) -> u32 {
+        // A clock that jumped back begins a new one.
+        if now < self.since || now - self.since >= stretch {
+            *self = Count { since: now, number: 0 };
+        }
+        self.number = self.number.saturating_add(1);
+        self.number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::tests::{agent, setup};
+    use fabric::Bandwidth;
+    use fabric::edge::{Message, Rates, Report};
+
+    const FROM: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+
+    fn millis(number: u64) -> Instant {
+        Instant(number * 1_000_000)
+    }
+
+    fn mac(last: u8) -> MacAddress {
+        MacAddress::new([2, 0, 0, 0, 0, last]).unwrap()
+    }
+
+    fn report(bytes: u64) -> Message {
+        let wish = Report::EVERYTHING;
+        Message::Reports(vec![Report { from: mac(1), to: mac(2), bytes, wish }])
+    }
+
+    fn rates() -> Message {
+        let none = Bandwidth::ZERO;
+        Message::Rates(vec![Rates { vnic: mac(1), received: none, sent: none }])
+    }
+
+    /// An agent's datagram, and the greeting that it is answered with, if it is.
+    fn say(ear: &mut Ear, agent: &mut Sessions, now: Instant, message: &Message) -> Vec<u8> {
+        let datagram = agent.seal(AgentId::of("weir"), message).unwrap();
+        ear.handle_datagram(now, FROM, &datagram);
+        while let Some((to, hello)) = ear.poll_hello(now) {
+            assert_eq!(to, FROM);
+            assert_eq!(agent.open(&hello), Ok(None));
+        }
+        datagram
+    }
+
+    /// What the counters show: taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible.
+    fn counts(ear: &mut Ear, metrics: &AgentMetrics) -> [u64; 8] {
+        ear.count(metrics);
+        let AgentMetrics {
+            taken,
+            garbage,
+            strangers,
+            unplaced,
+            repeated,
+            excess,
+            misplaced,
+            impossible,
+            ..
+        } = metrics;
+        [taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible]
+            .map(|counter| counter.get())
+    }
+
+    #[test]
+    fn an_agent_is_greeted_heard_and_forgotten() {
+        let (mut ear, mut agent, metrics) =
+            (Ear::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        assert_eq!(ear.rest(millis(0)), Rest::None);
+        for ms in (0..1_000).step_by(100) {
+            say(&mut ear, &mut agent, millis(ms), &report(ms * 500));
+        }
+        let Some((TenantId(1), vnic, Some(sent))) = ear.poll_change() else { panic!("nothing") };
+        assert_eq!((vnic, sent[&mac(2)]), (mac(1), Bandwidth::from_megabits_per_second(4)));
+        // The first was not placed, and its sender greeted.
+        assert_eq!(counts(&mut ear, &metrics), [9, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!((metrics.measured.get(), ear.measured().count()), (1, 1));
+        // It vanishes.
+        let Rest::Until(due) = ear.rest(millis(1_000)) else { panic!("nothing is due") };
+        ear.handle_timeout(due);
+        ear.handle_timeout(millis(2_000));
+        assert_eq!(ear.poll_change(), Some((TenantId(1), mac(1), None)));
+        assert_eq!(counts(&mut ear, &metrics)[0], 9);
+        assert_eq!((metrics.measured.get(), ear.rest(millis(2_000))), (0, Rest::None));
+    }
+
+    #[test]
+    fn what_is_not_an_agents_changes_nothing_and_is_counted() {
+        let (mut ear, mut one, metrics) =
+            (Ear::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        say(&mut ear, &mut one, millis(0), &rates());
+        let good = say(&mut ear, &mut one, millis(1), &rates());
+        assert_eq!(counts(&mut ear, &metrics), [1, 0, 0, 1, 0, 0, 0, 0]);
+        // Garbage: cut short, one bit off, too long, nothing; then the same again, and somebody unknown.
+        for length in 0..good.len() {
+            ear.handle_datagram(millis(2), FROM, &good[..length]);
+        }
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            ear.handle_datagram(millis(2), FROM, &bad);
+        }
+        ear.handle_datagram(millis(2), FROM, &[0; 2_000]);
+        ear.handle_datagram(millis(2), FROM, &good);
+        let mut nobody = agent("nobody", 4);
+        let strange = nobody.seal(AgentId::of("weir"), &rates()).unwrap();
+        ear.handle_datagram(millis(2), FROM, &strange);
+        assert!(ear.poll_hello(millis(2)).is_none());
+        let garbage = 2 * good.len() as u64 + 1;
+        assert_eq!(counts(&mut ear, &metrics), [1, garbage, 1, 1, 1, 0, 0, 0]);
+        // Others' interfaces, and more than can be.
+        let mut two = agent("two", 5);
+        say(&mut ear, &mut two, millis(3), &rates());
+        say(&mut ear, &mut two, millis(4), &rates());
+        assert_eq!(counts(&mut ear, &metrics)[6..], [1, 0]);
+        say(&mut ear, &mut one, millis(5), &report(0));
+        say(&mut ear, &mut one, millis(6), &report(u64::MAX));
+        assert_eq!(counts(&mut ear, &metrics)[6..], [1, 1]);
+    }
+
+    #[test]
+    fn what_one_agent_and_all_together_can_have_it_do_is_bounded() {
+        let (mut ear, mut one, metrics) =
+            (Ear::new(&setup(), 7), agent("one", 3), AgentMetrics::default());
+        for number in 0..u64::from(2 * PER_SECOND) {
+            say(&mut ear, &mut one, Instant(number * 100_000), &rates());
+        }
+        // The first was only greeted.
+        assert_eq!(counts(&mut ear, &metrics)[..6], [2_000, 0, 0, 1, 0, 1_999]);
+        say(&mut ear, &mut one, millis(1_400), &rates());
+        assert_eq!(counts(&mut ear, &metrics)[0], 2_001);
+        for _ in 0..LOOKS {
+            assert!(!matches!(ear.rest(millis(5_000)), Rest::For(_)));
+            ear.handle_datagram(millis(5_000), FROM, &[1]);
+        }
+        assert_eq!(ear.rest(millis(5_004)), Rest::For(Duration::from_millis(6)));
+        assert!(!matches!(ear.rest(millis(5_010)), Rest::For(_)));
+    }
+}

@@ -1,0 +1,355 @@
+//! What agents at the network's edge measure, on a thread of its own.
+//!
+//! ```text
+//!   agents ══ UDP ══▶ ┌──────────── thread "agents" ─────────────┐
+//!          ◀═ hello ═ │ Ear: Sessions ─▶ bounds ─▶ Measured      │ ──▶ Inbox ──▶ topology's thread: flows, labels
+//!                     └──────────────────────────────────────────┘ ──▶ metrics
+//! ```
+//!
+//! Nothing of it is on the forwarding path, and what agents can make it do is bounded: datagrams of 1,232 bytes, so many
+//! of them per agent and altogether in a second ([`ear`]). What is passed on is the newest of each interface. Times are
+//! this process's own monotonic clock.
+//!
+//! Start reading at [`Agents::start`]; [`ear`] decides everything and knows no sockets.
+
+mod ear;
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::net::UdpSocket;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fabric::TenantId;
+use fabric::edge::{AgentId, EdgeKey, LONGEST_DATAGRAM, Vnic};
+
+use crate::config::{self, Config};
+use crate::metrics::Registry;
+use crate::topology::Inbox;
+use ear::{Ear, Rest};
+
+/// How long it may take until the thread sees that it is to end, or another configuration.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Who is listened to, and about what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    agents: config::Agents,
+    key: EdgeKey,
+    vnics: Vec<Vnic>,
+}
+
+impl Setup {
+    /// From a configuration and the tenants' numbers, in its order; nothing without `[agents]`.
+    ///
+    /// # Errors
+    /// In words, when the key cannot be had.
+    pub fn new(config: &Config, ids: &[TenantId]) -> Result<Option<Setup>, String> {
+        let Some(agents) = config.agents.clone() else { return Ok(None) };
+        let key = load_key(&agents.key)?;
+        let all = config.tenants.iter().zip(ids);
+        let vnics = all.flat_map(|(tenant, id)| {
+            tenant.vnics.iter().map(|vnic| Vnic {
+                mac: vnic.mac,
+                tenant: *id,
+                bandwidth: vnic.bandwidth,
+                agent: vnic.agent.as_deref().map(AgentId::of),
+            })
+        });
+        let vnics = vnics.collect();
+        Ok(Some(Setup { agents, key, vnics }))
+    }
+}
+
+/// Reads the key that agents share.
+///
+/// # Errors
+/// In words: a file that cannot be read, that others may read, or that has no key in it.
+pub fn load_key(path: &Path) -> Result<EdgeKey, String> {
+    let shown = path.display();
+    let read = |error: io::Error| format!("cannot read [agents] key {shown}: {error}");
+    let mut file = File::open(path).map_err(read)?;
+    let mode = file.metadata().map_err(read)?.mode();
+    if mode & 0o077 != 0 {
+        return Err(format!("[agents] key {shown}: others may read it; chmod 600 it"));
+    }
+    let mut text = String::new();
+    file.by_ref().take(4096).read_to_string(&mut text).map_err(read)?;
+    text.parse().map_err(|error| format!("[agents] key {shown}: {error}"))
+}
+
+/// The running thread.
+pub struct Agents {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    next: Mutex<Option<Setup>>,
+    stop: AtomicBool,
+}
+
+impl Agents {
+    /// Listens, and starts the thread; nothing without a setup. `inbox` is told what interfaces send.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on.
+    pub fn start(
+        setup: Option<Setup>,
+        inbox: Arc<Inbox>,
+        metrics: Arc<Registry>,
+    ) -> io::Result<Agents> {
+        let shared = Arc::new(Shared::default());
+        let Some(setup) = setup else { return Ok(Agents { shared, thread: None }) };
+        let listen = setup.agents.listen;
+        let socket = UdpSocket::bind(listen).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot listen for agents on {listen}: {error}"))
+        })?;
+        let life = draw_life()?;
+        let worker = Worker {
+            socket,
+            ear: Ear::new(&setup, life),
+            life,
+            setup,
+            origin: Instant::now(),
+            shared: Arc::clone(&shared),
+            inbox,
+            metrics,
+        };
+        tracing::info!(address = %listen, "agents are listened to");
+        let thread =
+            std::thread::Builder::new().name("agents".to_owned()).spawn(move || worker.run())?;
+        Ok(Agents { shared, thread: Some(thread) })
+    }
+
+    /// Another configuration. Where it listens stays.
+    pub fn configure(&self, setup: Option<Setup>) {
+        match setup {
+            Some(_) if self.thread.is_none() => {
+                tracing::warn!("agents are listened to from the next start on");
+            }
+            Some(setup) => *lock(&self.shared.next) = Some(setup),
+            None if self.thread.is_some() => {
+                tracing::warn!("agents are listened to until Weir ends");
+            }
+            None => {}
+        }
+    }
+}
+
+impl Drop for Agents {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the agents' thread ended by a panic");
+        }
+    }
+}
+
+struct Worker {
+    socket: UdpSocket,
+    ear: Ear,
+    life: u64,
+    setup: Setup,
+    origin: Instant,
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox>,
+    metrics: Arc<Registry>,
+}
+
+impl Worker {
+    fn run(mut self) {
+        // One byte more than may be, so that what is too long is seen to be.
+        let mut buffer = [0; LONGEST_DATAGRAM + 1];
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            let next = lock(&self.shared.next).take();
+            if let Some(setup) = next {
+                self.configure(setup);
+            }
+            match self.ear.rest(self.now()) {
+                // What comes meanwhile waits in the socket's buffer, and is lost when that is full.
+                Rest::For(rest) => std::thread::sleep(Duration::from_nanos(rest.0).min(LOOK)),
+                Rest::Until(due) => {
+                    let due = self.origin + Duration::from_nanos(due.0);
+                    self.listen(&mut buffer, due.saturating_duration_since(Instant::now()));
+                }
+                Rest::None => self.listen(&mut buffer, LOOK),
+            }
+            self.ear.handle_timeout(self.now());
+            self.tell();
+        }
+    }
+
+    /// Takes a datagram, if one comes in that time.
+    fn listen(&mut self, buffer: &mut [u8], within: Duration) {
+        // A timeout of nothing would be none.
+        let within = within.clamp(Duration::from_millis(1), LOOK);
+        let read = self.socket.set_read_timeout(Some(within));
+        match read.and_then(|()| self.socket.recv_from(buffer)) {
+            Ok((length, from)) => {
+                let datagram = buffer.get(..length).unwrap_or_default();
+                self.ear.handle_datagram(self.now(), from, datagram);
+            }
+            // Nothing came, or an agent that is down answered by ICMP.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock
+                        | ErrorKind::TimedOut
+                        | ErrorKind::Interrupted
+                        | ErrorKind::ConnectionRefused
+                ) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot hear agents");
+                std::thread::sleep(LOOK);
+            }
+        }
+        while let Some((to, hello)) = self.ear.poll_hello(self.now()) {
+            // The agent's next datagram asks again.
+            let _ = self.socket.send_to(&hello, to);
+        }
+    }
+
+    fn tell(&mut self) {
+        while let Some((tenant, vnic, sent)) = self.ear.poll_change() {
+            self.inbox.sent(tenant, vnic, sent);
+        }
+        self.ear.count(&self.metrics.process.agents);
+    }
+
+    fn configure(&mut self, setup: Setup) {
+        if setup == self.setup {
+            return;
+        }
+        // Interfaces that are no more are not measured; the others will be again, a moment later.
+        for (tenant, vnic) in self.ear.measured() {
+            self.inbox.sent(tenant, vnic, None);
+        }
+        self.life = self.life.wrapping_add(1);
+        self.ear = Ear::new(&setup, self.life);
+        self.setup = setup;
+    }
+
+    fn now(&self) -> fabric::Instant {
+        fabric::Instant(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// A number that no process before this one had.
+fn draw_life() -> io::Result<u64> {
+    let mut life = [0; 8];
+    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut life))?;
+    Ok(u64::from_ne_bytes(life))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::edge::{Message, Rates, Report, Sessions};
+    use fabric::{Bandwidth, MacAddress};
+    use std::net::SocketAddr;
+    use std::os::unix::fs::PermissionsExt;
+
+    const KEY: EdgeKey = EdgeKey([9; 16]);
+
+    /// Agent "one" measures two interfaces of the first tenant with 8 Mbit/s, "two" none.
+    pub(super) fn setup() -> Setup {
+        let agents = config::Agents {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            key: "edge.key".into(),
+            name: "weir".to_owned(),
+            servers: vec!["one".to_owned(), "two".to_owned()],
+            lifetime: Duration::from_secs(1),
+        };
+        let vnics = [1, 2].map(|last| Vnic {
+            mac: mac(last),
+            tenant: TenantId(1),
+            bandwidth: Bandwidth::from_megabits_per_second(8),
+            agent: Some(AgentId::of("one")),
+        });
+        Setup { agents, key: KEY, vnics: vnics.into() }
+    }
+
+    /// An agent's side.
+    pub(super) fn agent(name: &str, life: u64) -> Sessions {
+        Sessions::new(KEY, AgentId::of(name), life, [AgentId::of("weir")])
+    }
+
+    fn mac(last: u8) -> MacAddress {
+        MacAddress::new([2, 0, 0, 0, 0, last]).unwrap()
+    }
+
+    #[test]
+    fn keys_are_read_if_they_are_keys_and_secret() {
+        let path = std::env::temp_dir().join(format!("weir-agents-key-{}", std::process::id()));
+        let check = |text: &str, mode| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            load_key(&path)
+        };
+        assert_eq!(check(&format!("{}\n", "09".repeat(16)), 0o600), Ok(KEY));
+        assert!(check(&"09".repeat(16), 0o640).unwrap_err().contains("chmod 600"));
+        assert!(check(&"09".repeat(15), 0o600).unwrap_err().contains("32 hexadecimal digits"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(load_key(&path).unwrap_err().contains("cannot read [agents] key"));
+    }
+
+    /// Over a real socket: an agent is greeted, and what it says comes to the inbox; with another configuration its
+    /// interfaces are measured no more.
+    #[test]
+    fn what_agents_say_comes_to_the_inbox() {
+        let listen = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut setup = setup();
+        setup.agents.listen = listen;
+        let (inbox, metrics) = (Arc::new(Inbox::default()), Registry::new());
+        let agents =
+            Agents::start(Some(setup.clone()), Arc::clone(&inbox), metrics.clone()).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let mut agent = agent("one", 1);
+        let start = Instant::now();
+        let news = loop {
+            assert!(start.elapsed() < Duration::from_secs(60), "nothing came");
+            // 4 Mbit/s, by its own clock.
+            let bytes = start.elapsed().as_micros() as u64 / 2;
+            let reports = [Report { from: mac(1), to: mac(2), bytes, wish: Bandwidth::ZERO }];
+            let rates = [Rates { vnic: mac(2), received: Bandwidth::ZERO, sent: Bandwidth::ZERO }];
+            for message in [Message::Reports(reports.into()), Message::Rates(rates.into())] {
+                let datagram = agent.seal(AgentId::of("weir"), &message).unwrap();
+                socket.send_to(&datagram, listen).unwrap();
+            }
+            let mut buffer = [0; 2048];
+            if let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                assert_eq!(agent.open(&buffer[..length]), Ok(None));
+            }
+            let news = inbox.wait(Some(Instant::now()));
+            if news.sent.contains_key(&(TenantId(1), mac(1))) {
+                break news.sent;
+            }
+        };
+        let sent = news[&(TenantId(1), mac(1))].as_ref().unwrap();
+        assert!(sent[&mac(2)] > Bandwidth::ZERO, "{sent:?}");
+        assert!(metrics.process.agents.taken.get() > 0);
+        setup.agents.servers.pop();
+        agents.configure(Some(setup));
+        let news = inbox.wait(Some(start + Duration::from_secs(60)));
+        assert_eq!(news.sent.get(&(TenantId(1), mac(1))), Some(&None));
+        let second = Agents::start(Some(self::setup()), inbox, metrics);
+        assert!(second.is_ok(), "port 0 is always free");
+        let mut taken = self::setup();
+        taken.agents.listen = listen;
+        let refused = Agents::start(Some(taken), Arc::default(), Registry::new());
+        assert!(refused.err().unwrap().to_string().contains("cannot listen for agents on"));
+    }
+}

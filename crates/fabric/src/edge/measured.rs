@@ -1,0 +1,262 @@
+//! What the hypervisor makes of agents' reports: how much each VNIC sends to which.
+//!
+//! ```text
+//!   reports (bytes so far) ──▶ one Meter per pair ──▶ bounded by bandwidths ──▶ poll_change: what a VNIC sends to whom
+//!   rates, reports         ──▶ "heard of"        ──▶ silent for its lifetime ─▶ poll_change: nothing is known of it
+//! ```
+//!
+//! Agents may be wrong or lie; they are believed only as far as what is known without them allows. An agent speaks for
+//! its own VNICs alone. No pair has more than either end's bandwidth, no VNIC sends more than its own to all together.
+//! What goes beyond is cut and counted ([`Measured::impossible`]).
+//!
+//! Rates are bytes over the hypervisor's own time, so an agent's clock does not matter; ours may jump, which costs a
+//! look. A VNIC of which nothing was heard for the lifetime is not measured any more, whatever was known of it.
+//!
+//! Deliberately without sockets and clocks. Start reading at [`Measured::handle_message`].
+
+use super::{AgentId, Message, Report};
+use crate::meter::Meter;
+use crate::time::{Duration, Instant};
+use crate::units::{Bandwidth, MacAddress, TenantId};
+use alloc::collections::{BTreeMap, BTreeSet};
+
+/// Rates are over at least so long: agents report every 100 ms, and datagrams are late now and then.
+const WINDOW: Duration = Duration::from_millis(450);
+/// A pair that is not reported for so long sends nothing: two datagrams may get lost.
+const QUIET: Duration = Duration::from_millis(350);
+/// So long a VNIC has to be heard of before it counts as measured: the first rate needs two reports.
+const SETTLING: Duration = Duration::from_millis(250);
+/// How often it is looked for what has gone silent.
+const TICK: Duration = Duration::from_millis(100);
+/// Changes of less than this part of the sender's bandwidth are not told.
+const GRAIN: u64 = 100;
+/// Beyond this share of its bandwidth, in hundredths, a rate is impossible: shapers let a burst through now and then.
+const POSSIBLE: u128 = 110;
+
+/// A virtual interface, as the hypervisor knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vnic {
+    /// Its hardware address; no two have the same.
+    pub mac: MacAddress,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// What it may send, and receive.
+    pub bandwidth: Bandwidth,
+    /// Who measures it.
+    pub agent: Option<AgentId>,
+}
+
+/// What a VNIC sends, to whom: nothing to those who are not there. `None` when nobody measures it.
+pub type Sent = Option<BTreeMap<MacAddress, Bandwidth>>;
+
+/// All VNICs, and what was heard of them.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    vnics: BTreeMap<MacAddress, Known>,
+    lifetime: Duration,
+    changed: BTreeSet<MacAddress>,
+    looked: Instant,
+    misplaced: u64,
+    impossible: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    vnic: Vnic,
+    heard: Option<Heard>,
+    pairs: BTreeMap<MacAddress, Pair>,
+    told: Sent,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    first: Instant,
+    last: Instant,
+    is_settled: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Pair {
+    meter: Meter,
+    heard: Instant,
+    rate: Bandwidth,
+}
+
+impl Measured {
+    /// Nothing was heard yet. What is not heard of for `lifetime` is not measured any more.
+    pub fn new(vnics: impl IntoIterator<Item = Vnic>, lifetime: Duration) -> Measured {
+        let known =
+            |vnic: Vnic| Known { vnic, heard: None, pairs: BTreeMap::new(), told: Sent::default() };
+        let vnics = vnics.into_iter().map(|vnic| (vnic.mac, known(vnic))).collect();
+        Measured { vnics, lifetime, ..Measured::default() }
+    }
+
+    /// What an agent says.
+    pub fn handle_message(&mut self, now: Instant, from: AgentId, message: &Message) {
+        match message {
+            Message::Reports(reports) => {
+                reports.iter().for_each(|report| self.handle_report(now, from, report));
+            }
+            Message::Rates(rates) => {
+                for rates in rates {
+                    let Some(known) = self.own(from, rates.vnic) else { continue };
+                    let wrong = is_impossible(rates.sent, known.vnic.bandwidth);
+                    if known.hear(now) {
+                        self.changed.insert(rates.vnic);
+                    }
+                    self.impossible += u64::from(wrong);
+                }
+            }
+            // The hypervisor neither sends nor receives any.
+            Message::Grants(_) | Message::Hello { .. } => self.misplaced += 1,
+        }
+    }
+
+    /// Time has passed: what has gone silent is forgotten. To be called at [`next_due`](Measured::next_due).
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.looked = now;
+        for (mac, known) in &mut self.vnics {
+            let Some(heard) = &mut known.heard else { continue };
+            // A clock that jumped back must not keep anybody alive until it has caught up.
+            heard.last = heard.last.min(now);
+            heard.first = heard.first.min(now);
+            if now - heard.last >= self.lifetime {
+                known.heard = None;
+                known.pairs.clear();
+                self.changed.insert(*mac);
+                continue;
+            }
+            let before = known.pairs.len();
+            known.pairs.retain(|_, pair| {
+                pair.heard = pair.heard.min(now);
+                now - pair.heard < QUIET
+            });
+            if known.pairs.len() < before {
+                self.changed.insert(*mac);
+            }
+        }
+    }
+
+    /// When [`handle_timeout`](Measured::handle_timeout) is next worth calling, if ever.
+    pub fn next_due(&self) -> Option<Instant> {
+        let is_any = self.vnics.values().any(|known| known.heard.is_some());
+        is_any.then(|| self.looked + TICK)
+    }
+
+    /// The next VNIC of which something else is known than was told of it.
+    pub fn poll_change(&mut self) -> Option<(TenantId, MacAddress, Sent)> {
+        while let Some(mac) = self.changed.pop_first() {
+            let Some(known) = self.vnics.get_mut(&mac) else { continue };
+            let (sent, is_cut) = known.sent();
+            self.impossible += u64::from(is_cut);
+            if is_worth_telling(&known.told, &sent, known.vnic.bandwidth) {
+                known.told.clone_from(&sent);
+                return Some((known.vnic.tenant, mac, sent));
+            }
+        }
+        None
+    }
+
+    /// VNICs that are measured now.
+    pub fn len(&self) -> usize {
+        self.vnics.values().filter(|known| known.is_measured()).count()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Entries so far about VNICs that are not the agent's or not there, or that only agents tell each other.
+    pub fn misplaced(&self) -> u64 {
+        self.misplaced
+    }
+
+    /// Entries so far of more than the VNIC's bandwidth lets through, cut to it.
+    pub fn impossible(&self) -> u64 {
+        self.impossible
+    }
+
+    fn handle_report(&mut self, now: Instant, from: AgentId, report: &Report) {
+        let to = self.vnics.get(&report.to).map(|known| known.vnic);
+        let Some(known) = self.own(from, report.from) else { return };
+        let vnic = known.vnic;
+        let Some(to) = to.filter(|to| to.tenant == vnic.tenant && to.mac != vnic.mac) else {
+            self.misplaced += 1;
+            return;
+        };
+        let is_new = known.hear(now);
+        let pair = known.pairs.entry(report.to).or_insert_with(|| Pair {
+            meter: Meter::over(WINDOW),
+            heard: now,
+            rate: Bandwidth::ZERO,
+        });
+        pair.heard = now;
+        pair.meter.look(now, report.bytes);
+        let (rate, most) = (pair.meter.rate(), vnic.bandwidth.min(to.bandwidth));
+        let wrong = is_impossible(rate, vnic.bandwidth);
+        let rate = rate.min(most);
+        if pair.rate != rate || is_new {
+            pair.rate = rate;
+            self.changed.insert(report.from);
+        }
+        self.impossible += u64::from(wrong);
+    }
+
+    /// A VNIC, if that agent may speak for it.
+    fn own(&mut self, agent: AgentId, vnic: MacAddress) -> Option<&mut Known> {
+        let known = self.vnics.get_mut(&vnic).filter(|known| known.vnic.agent == Some(agent));
+        if known.is_none() {
+            self.misplaced += 1;
+        }
+        known
+    }
+}
+
+impl Known {
+    /// It was heard of; whether it counts as measured from now on.
+    fn hear(&mut self, now: Instant) -> bool {
+        let new = Heard { first: now, last: now, is_settled: false };
+        let heard = self.heard.get_or_insert(new);
+        heard.last = now;
+        let is_settled = now - heard.first >= SETTLING;
+        is_settled && !core::mem::replace(&mut heard.is_settled, true)
+    }
+
+    fn is_measured(&self) -> bool {
+        self.heard.is_some_and(|heard| heard.is_settled)
+    }
+
+    /// What it sends, at most its bandwidth altogether; whether that had to be cut.
+    fn sent(&self) -> (Sent, bool) {
+        if !self.is_measured() {
+            return (None, false);
+        }
+        let bits = |pair: &Pair| u128::from(pair.rate.bits_per_second());
+        let sum: u128 = self.pairs.values().map(bits).sum();
+        let bandwidth = self.vnic.bandwidth;
+        let fits = sum <= u128::from(bandwidth.bits_per_second());
+        let rates = self.pairs.iter().map(|(to, pair)| {
+            (*to, if fits { pair.rate } else { bandwidth.share(bits(pair), sum) })
+        });
+        let rates = rates.filter(|(_, rate)| *rate > Bandwidth::ZERO).collect();
+        (Some(rates), sum * 100 > u128::from(bandwidth.bits_per_second()) * POSSIBLE)
+    }
+}
+
+fn is_impossible(rate: Bandwidth, bandwidth: Bandwidth) -> bool {
+    u128::from(rate.bits_per_second()) * 100 > u128::from(bandwidth.bits_per_second()) * POSSIBLE
+}
+
+/// Another set of receivers, or a rate that differs by more than the grain.
+fn is_worth_telling(told: &Sent, sent: &Sent, bandwidth: Bandwidth) -> bool {
+    let (Some(told), Some(sent)) = (told, sent) else { return told != sent };
+    let grain = bandwidth.bits_per_second() / GRAIN;
+    let differs = |(a, b): (&Bandwidth, &Bandwidth)| {
+        a.bits_per_second().abs_diff(b.bits_per_second()) > grain
+    };
+    !told.keys().eq(sent.keys()) || told.values().zip(sent.values()).any(differs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+use super::*;
+use crate::edge::{Grant, Rates};
+use alloc::vec;
+use alloc::vec::Vec;
+use proptest::prelude::*;
+
+const RED: TenantId = TenantId(1);
+const BLUE: TenantId = TenantId(2);
+const ONE: AgentId = AgentId(1);
+const TWO: AgentId = AgentId(2);
+
+fn mac(last: u8) -> MacAddress {
+    MacAddress::new([2, 0, 0, 0, 0, last]).unwrap()
+}
+
+fn mbit(number: u64) -> Bandwidth {
+    Bandwidth::from_megabits_per_second(number)
+}
+
+fn millis(number: u64) -> Instant {
+    Instant(number * 1_000_000)
+}
+
+/// Red's 1, 2 and 3 with 8 Mbit/s each, 3 at the other agent; blue's 4 and 5, of which nobody measures 5.
+fn measured() -> Measured {
+    let vnic = |last, tenant, agent| Vnic { mac: mac(last), tenant, bandwidth: mbit(8), agent };
+    let vnics = [
+        vnic(1, RED, Some(ONE)),
+        vnic(2, RED, Some(ONE)),
+        vnic(3, RED, Some(TWO)),
+        vnic(4, BLUE, Some(TWO)),
+        vnic(5, BLUE, None),
+    ];
+    Measured::new(vnics, Duration::from_secs(1))
+}
+
+fn report(from: u8, to: u8, bytes: u64) -> Message {
+    let wish = Report::EVERYTHING;
+    Message::Reports(vec![Report { from: mac(from), to: mac(to), bytes, wish }])
+}
+
+fn rates(vnic: u8, sent: Bandwidth) -> Message {
+    Message::Rates(vec![Rates { vnic: mac(vnic), received: mbit(0), sent }])
+}
+
+/// Reports of a steady rate, every 100 ms, and what is told of it: times in milliseconds and rates in Mbit/s.
+fn steady(all: &mut Measured, times: core::ops::Range<u64>, rate: u64) -> Vec<(u64, Option<u64>)> {
+    let mut told = Vec::new();
+    for ms in times.step_by(100) {
+        all.handle_message(millis(ms), ONE, &report(1, 2, rate * 125 * ms));
+        all.handle_timeout(millis(ms));
+        while let Some(change) = all.poll_change() {
+            told.push((ms, only(&change)));
+        }
+    }
+    told
+}
+
+/// What the first VNIC sends the second; there is nothing else.
+fn only((tenant, from, sent): &(TenantId, MacAddress, Sent)) -> Option<u64> {
+    assert_eq!((*tenant, *from), (RED, mac(1)));
+    let sent = sent.as_ref()?;
+    assert!(sent.keys().all(|to| *to == mac(2)));
+    Some(sent.get(&mac(2)).map_or(0, |rate| rate.bits_per_second() / 1_000_000))
+}
+
+#[test]
+fn rates_come_change_and_expire() {
+    let mut all = measured();
+    assert_eq!(all.next_due(), None);
+    // Told once it is sure, and as long as it does not change not again.
+    assert_eq!(steady(&mut all, 0..2_000, 4), [(300, Some(4))]);
+    assert_eq!(all.len(), 1);
+    // A pair that falls silent sends nothing; its VNIC is heard of still.
+    for ms in (2_000..3_000).step_by(100) {
+        all.handle_message(millis(ms), ONE, &rates(1, mbit(0)));
+        all.handle_timeout(millis(ms));
+    }
+    assert_eq!(all.poll_change().as_ref().map(only), Some(Some(0)));
+    // The agent vanishes: a second later nothing is known.
+    assert_eq!(all.next_due(), Some(millis(3_000)));
+    all.handle_timeout(millis(3_899));
+    assert_eq!(all.poll_change(), None);
+    all.handle_timeout(millis(3_900));
+    assert_eq!(all.poll_change(), Some((RED, mac(1), None)));
+    assert_eq!((all.next_due(), all.is_empty(), all.impossible()), (None, true, 0));
+    // It comes back.
+    assert_eq!(steady(&mut all, 5_000..6_000, 6), [(5_300, Some(6))]);
+}
+
+#[test]
+fn a_clock_that_jumps_costs_some_looks() {
+    let mut all = measured();
+    assert_eq!(steady(&mut all, 100_000..101_000, 4), [(100_300, Some(4))]);
+    // Far back, and on: the meter begins anew, but nobody lives on until the clock has caught up.
+    let told = steady(&mut all, 1_000..3_000, 4);
+    assert_eq!(told.last(), Some(&(1_100, Some(4))), "{told:?}");
+    all.handle_timeout(millis(3_900));
+    assert_eq!(all.poll_change(), Some((RED, mac(1), None)));
+    // Far ahead: what was heard is long ago.
+    steady(&mut all, 4_000..5_000, 4);
+    all.handle_timeout(Instant(u64::MAX));
+    assert_eq!(all.poll_change(), Some((RED, mac(1), None)));
+    assert_eq!(all.impossible(), 0);
+}
+
+#[test]
+fn what_cannot_be_is_cut_and_counted() {
+    let mut all = measured();
+    for ms in (0..1_000).step_by(100) {
+        // 80 Mbit/s each to two of the same tenant, from one that has 8.
+        all.handle_message(millis(ms), ONE, &report(1, 2, ms * 10_000));
+        all.handle_message(millis(ms), ONE, &report(1, 3, ms * 10_000));
+    }
+    let Some((RED, from, Some(sent))) = all.poll_change() else { panic!("nothing is told") };
+    assert_eq!((from, sent.into_values().collect::<Vec<_>>()), (mac(1), vec![mbit(4); 2]));
+    assert!(all.impossible() > 10);
+    let before = all.impossible();
+    all.handle_message(millis(1_000), ONE, &rates(2, mbit(9)));
+    all.handle_message(millis(1_000), ONE, &rates(2, mbit(8)));
+    assert_eq!(all.impossible() - before, 1);
+    // Others' VNICs, one that nobody measures, another tenant's, unknown ones, itself; what is none of its business.
+    for (agent, message) in [
+        (TWO, report(1, 2, 0)),
+        (ONE, rates(3, mbit(1))),
+        (TWO, rates(5, mbit(1))),
+        (TWO, report(4, 1, 0)),
+        (ONE, report(1, 9, 0)),
+        (ONE, report(1, 1, 0)),
+        (ONE, report(9, 1, 0)),
+        (ONE, Message::Grants(vec![Grant { from: mac(1), to: mac(2), rate: mbit(1) }])),
+    ] {
+        let before = all.misplaced();
+        all.handle_message(millis(1_000), agent, &message);
+        let refused = match &message {
+            Message::Reports(all) => all.len(),
+            Message::Rates(all) => all.len(),
+            _ => 1,
+        };
+        assert_eq!(all.misplaced() - before, refused as u64, "{message:?}");
+    }
+}
+
+proptest! {
+    /// Whatever any agent says at whatever time: what is told is of VNICs that it may speak for, names receivers of
+    /// their tenant, and is no more than they may send.
+    #[test]
+    fn no_lie_goes_beyond_the_bandwidth(
+        said in proptest::collection::vec(
+            (any::<bool>(), any::<bool>(), 1..7_u8, 1..7_u8, 0..3_000_u64, prop_oneof![0..10_000_000_u64, any::<u64>()]),
+            1..200,
+        )
+    ) {
+        let mut all = measured();
+        for (is_one, is_report, from, to, ms, number) in said {
+            let message = match is_report {
+                true => report(from, to, number),
+                false => rates(from, Bandwidth::from_bits_per_second(number)),
+            };
+            all.handle_message(millis(ms), if is_one { ONE } else { TWO }, &message);
+            all.handle_timeout(millis(ms));
+            while let Some((tenant, from, sent)) = all.poll_change() {
+                let red = [mac(1), mac(2), mac(3)];
+                prop_assert_eq!(tenant == RED, red.contains(&from));
+                let sent = sent.unwrap_or_default();
+                prop_assert!(sent.keys().all(|to| *to != from && (tenant == RED) == red.contains(to)));
+                let sum: u64 = sent.values().map(|rate| rate.bits_per_second()).sum();
+                prop_assert!(sum <= mbit(8).bits_per_second());
+            }
+        }
+    }
+}
