@@ -5,6 +5,7 @@
 
 use crate::Error;
 use crate::control::Control;
+use crate::cpus::Cpus;
 use crate::load::{Kind, Load, Plan, Stream};
 use crate::measure::{Collector, Measurement, ceiling};
 use crate::outcome::Outcome;
@@ -310,12 +311,14 @@ impl Comparison {
 
 fn settings(results: &mut Results, options: &Options) {
     let switches = options.switches.as_ref().map_or("emulated".to_owned(), |it| it.name());
-    let settings: [(&str, Scalar); 6] = [
+    let cpus = Cpus::of(&options.setup).filter(|_| options.switches.is_none());
+    let settings: [(&str, Scalar); 7] = [
         ("switches", switches.into()),
         ("runs", options.runs.into()),
         ("openflow", if options.setup.version.wire() == 1 { "1.0" } else { "1.3" }.into()),
         ("nodelay", options.setup.nodelay.into()),
         ("generator_threads", options.setup.threads.into()),
+        ("cpus", cpus.map_or("any".to_owned(), |cpus| cpus.told()).into()),
         ("spin_us", (options.setup.spin_ns as f64 / 1e3).into()),
     ];
     results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));

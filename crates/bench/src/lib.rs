@@ -23,6 +23,7 @@ pub mod comparison;
 mod conn;
 mod control;
 pub mod controller;
+pub mod cpus;
 mod dataplane;
 mod endpoint;
 pub mod error;

@@ -214,6 +214,9 @@ pub struct Setup {
     /// 2: one thread for switches, one for controllers.
     #[serde(default = "one")]
     pub threads: usize,
+    /// With one thread: whether it has the first CPU to itself, and a system that is started here the others.
+    #[serde(default)]
+    pub apart: bool,
     /// A thread spins instead of sleeping when the next send is nearer than this.
     #[serde(default = "default_spin_ns")]
     pub spin_ns: u64,
@@ -249,6 +252,7 @@ impl Setup {
             switch_nodelay: None,
             tls: TlsSides::default(),
             threads: 1,
+            apart: false,
             spin_ns: default_spin_ns(),
             handshake_ms: ten_thousand(),
         }

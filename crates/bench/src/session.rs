@@ -9,6 +9,7 @@
 
 use crate::clock::Clock;
 use crate::control::{Change, Control};
+use crate::cpus::Cpus;
 use crate::dataplane::{Capturer, Injector};
 use crate::error::Error;
 use crate::load::{Kind, Load, Stream};
@@ -150,7 +151,16 @@ impl Session {
         let (wiring, remote) = self.wire();
         let worker = Worker::new(Arc::clone(&self.setup), sides, listeners, dials, wiring)?;
         let name = if sides.controllers { "bench-control" } else { "bench-data" };
-        self.start(name, remote, move || worker.work())
+        // A real switch or controller has CPUs of its own choice.
+        let is_real = matches!(self.setup.topology, Topology::Controller { .. });
+        let is_all_ours = sides.controllers && sides.switches && !is_real;
+        let cpus = is_all_ours.then(|| Cpus::of(&self.setup)).flatten();
+        self.start(name, remote, move || {
+            if let Some(cpus) = cpus {
+                cpus.generate();
+            }
+            worker.work();
+        })
     }
 
     fn work_on_interfaces(&mut self, ports: &[DataPort]) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! Systems under test that this crate starts itself: a command, the addresses that it will listen
 //! on, and a configuration written for it. Everything else about them is a black box.
 
+use crate::cpus::Cpus;
 use crate::observe::Watched;
 use crate::plan::{Identity, Setup};
 use crate::real::{self, RealSwitches, Size};
@@ -121,6 +122,12 @@ impl System {
             Some(switches) => switches.prepare(self.size(setup)).map_err(Error::System)?,
             None => LOOPBACK,
         };
+        // Real switches run wherever they like, and the generator has several threads then.
+        let cpus = Cpus::of(setup).filter(|_| switches.is_none());
+        let apart = |start: &dyn Fn() -> Result<Target, Error>| match &cpus {
+            Some(cpus) => cpus.for_system(start),
+            None => start(),
+        };
         let mut target = match self {
             Self::Direct => Target { topology: Topology::Direct, pids: Vec::new(), process: None },
             Self::External { switch_address, watched, .. } => {
@@ -131,9 +138,9 @@ impl System {
                     process: None,
                 }
             }
-            Self::Haproxy { program } => start_haproxy(program, controllers, dir, host)?,
+            Self::Haproxy { program } => apart(&|| start_haproxy(program, controllers, dir, host))?,
             Self::Weir { command, extra, networks } => {
-                start_weir((command, extra, *networks), setup, controllers, dir, host)?
+                apart(&|| start_weir((command, extra, *networks), setup, controllers, dir, host))?
             }
         };
         if let Some(switches) = switches {

@@ -119,6 +119,10 @@ struct Ends {
     /// The generator's threads: 1 for both sides, or 2, one for each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     threads: u8,
+    /// Leave it to the scheduler who runs where; by default one thread generates on the first CPU, and a system that is
+    /// started runs on the others
+    #[arg(long)]
+    any_cpu: bool,
     /// Leave Nagle's algorithm on at the generator's sockets (AGG instead of ND)
     #[arg(long)]
     nagle: bool,
@@ -140,7 +144,8 @@ impl Ends {
         let (switches, controllers) = (self.switch_tls.clone(), self.controller_tls.clone());
         let own = [&self.weir_tls, &controllers, &switches].into_iter().flatten().next().cloned();
         let tls = TlsSides { switches, controllers, system: own };
-        Setup { version, threads, nodelay: !self.nagle, tls, ..Setup::new(Topology::Direct, 1) }
+        let (nodelay, apart) = (!self.nagle, !self.any_cpu);
+        Setup { version, threads, apart, nodelay, tls, ..Setup::new(Topology::Direct, 1) }
     }
 }
 

@@ -114,7 +114,7 @@ impl Basta2017 {
         }
         self.times.apply(&mut options);
         let version = self.openflow.version();
-        options.setup = Setup { version, ..Setup::new(Topology::Direct, 1) };
+        options.setup = Setup { version, apart: true, ..Setup::new(Topology::Direct, 1) };
         options.switches =
             switches.map(|switches| Arc::new(switches.clone()) as Arc<dyn RealSwitches>);
         options
