@@ -15,12 +15,14 @@
 //!
 //! Deliberately without rewriting logic: what a message becomes is decided in `hypervisor`. Start reading at [`serve`],
 //! then [`shard`] (the forwarding path); [`config`] and [`store`] stand for themselves; [`topology`] knows the physical
-//! network, [`agents`] tells it what is measured at its edge, and [`networks`] keeps the tenants' own on it.
+//! network, [`agents`] tells it what is measured at its edge, and [`networks`] keeps the tenants' own on it, of which
+//! [`big_switches`] joins those switches that lie on several.
 
 pub use fabric::dpid;
 
 pub mod agents;
 pub mod api;
+pub mod big_switches;
 pub mod check;
 pub mod config;
 pub mod control;

@@ -1,6 +1,7 @@
 //! The daemon as a whole: listeners, shards and store, started together, reconfigured as one, stopped together.
 
 use crate::agents::{self, Agents};
+use crate::big_switches;
 use crate::config::Config;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
@@ -34,6 +35,7 @@ pub struct Daemon {
     topology: Topology,
     networks: Networks,
     agents: Agents,
+    joiner: big_switches::Joiner,
     store: Store,
     metrics: Arc<Registry>,
     addresses: Vec<Address>,
@@ -63,16 +65,19 @@ impl Daemon {
         let lldp = LldpKey(store.secret());
         let mut snapshot = snapshot(config, &store, tls)?;
         let following = topology::Setup::new(config, snapshot.policy.clone());
+        let (joiner, handle) = big_switches::Prepared::new(origin).map_err(StartError::Channel)?;
         let mut networks = Networks::prepare(
             config,
             &mut snapshot,
             following.clone(),
             store.documents(),
             inbox.clone(),
+            handle.clone(),
         )
         .map_err(StartError::Networks)?;
         let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
         let measuring = agents::Setup::new(config, &ids).map_err(StartError::Key)?;
+        handle.plan(&snapshot.policy);
         let setup = Setup {
             snapshot,
             lldp,
@@ -82,6 +87,7 @@ impl Daemon {
             volatile: options.state.is_none(),
             metrics: metrics.clone(),
             topology: inbox.clone(),
+            joiner: handle,
         };
         let count = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -118,6 +124,9 @@ impl Daemon {
         }
         let agents =
             Agents::start(measuring, inbox.clone(), metrics.clone()).map_err(StartError::Agents)?;
+        let joiner = joiner
+            .start(handles.clone())
+            .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
         let topology = Topology::start(following, lldp, origin, inbox, handles.clone())
             .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
         networks
@@ -127,6 +136,7 @@ impl Daemon {
             topology,
             networks,
             agents,
+            joiner,
             shards: handles,
             threads,
             store,
@@ -189,6 +199,7 @@ impl Daemon {
         drop(self.agents);
         drop(self.networks);
         drop(self.topology);
+        drop(self.joiner);
         for shard in &self.shards {
             shard.send(Command::Stop);
         }

@@ -66,8 +66,6 @@ pub struct Embedding {
     remembered: Remembered,
     /// Between [`Embedding::restore`] and [`Embedding::stop_waiting`].
     is_holding: bool,
-    /// Whether a virtual switch may lie on several physical ones.
-    joins_switches: bool,
 }
 
 /// What is different after a change.
@@ -140,15 +138,7 @@ impl Embedding {
             maps: BTreeMap::new(),
             remembered: Remembered::default(),
             is_holding: false,
-            joins_switches: true,
         }
-    }
-
-    /// Refuses virtual switches on several physical ones: for a hypervisor that does not join their tables.
-    #[must_use]
-    pub fn without_big_switches(mut self) -> Embedding {
-        self.joins_switches = false;
-        self
     }
 
     /// Makes the networks what is wanted, or leaves all as it is and says what speaks against it.

@@ -9,6 +9,7 @@
 mod support;
 
 mod bad_peers;
+mod big_switches;
 mod controllers;
 mod demo;
 mod evaluate;

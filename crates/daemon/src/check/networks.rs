@@ -49,7 +49,7 @@ impl Checker<'_> {
         } else {
             let network = declared(topology, &wanted);
             let [least, most] = topology.tags;
-            let mut embedding = Embedding::new(least, most).without_big_switches();
+            let mut embedding = Embedding::new(least, most);
             match embedding.apply(&network, &wanted) {
                 Err(refusals) => {
                     for refusal in refusals {

@@ -50,7 +50,7 @@ impl Network {
 pub(super) fn check(reader: &Reader<'_>, config: &Config) {
     let [least, most] = config.topology.tags;
     let wanted = wanted(&config.tenants);
-    let mut embedding = Embedding::new(least, most).without_big_switches();
+    let mut embedding = Embedding::new(least, most);
     let Err(refusals) = embedding.apply(&fabric::Network::default(), &wanted) else { return };
     let tenant = |id: TenantId| config.tenants.get(usize::from(id.0).wrapping_sub(1));
     for refusal in refusals {

@@ -32,6 +32,7 @@ use fabric::embedding::{Changes, Embedding, Reason, Refusal, Spec};
 use fabric::{PortId, TenantId};
 use hypervisor::Policy;
 
+use crate::big_switches;
 use crate::config::{self, Config};
 use crate::shard::{Command, Handle, Snapshot};
 use crate::store::{Documents, StoreError};
@@ -81,6 +82,7 @@ struct Inner {
     inbox: Arc<Inbox>,
     watch: Option<Watch>,
     shards: Vec<Handle>,
+    joiner: big_switches::Handle,
     documents: Documents,
     started: Instant,
     is_unsaved: bool,
@@ -131,9 +133,10 @@ impl Networks {
         following: Setup,
         documents: Documents,
         inbox: Arc<Inbox>,
+        joiner: big_switches::Handle,
     ) -> Result<Networks, ChangeError> {
         let [least, most] = config.topology.tags;
-        let mut embedding = Embedding::new(least, most).without_big_switches();
+        let mut embedding = Embedding::new(least, most);
         match documents.get(PLACES) {
             Ok(Some(saved)) => {
                 if let Err(error) = embedding.restore(&saved) {
@@ -154,6 +157,7 @@ impl Networks {
             inbox,
             watch: None,
             shards: Vec::new(),
+            joiner,
             documents,
             started: Instant::now(),
             is_unsaved: false,
@@ -293,6 +297,7 @@ impl Inner {
     fn tell_all(&self) {
         if !self.shards.is_empty() {
             let snapshot = self.snapshot();
+            self.joiner.plan(&snapshot.policy);
             for shard in &self.shards {
                 shard.send(Command::Apply(snapshot.clone()));
             }
@@ -311,6 +316,8 @@ impl Inner {
             self.tell_all();
         } else if !changes.switches.is_empty() {
             let policy = Arc::new(self.policy());
+            // Who joins hears of it first, so that members find it when they come.
+            self.joiner.plan(&policy);
             let switches = Arc::new(changes.switches.iter().map(|dpid| dpid.0).collect());
             for shard in &self.shards {
                 shard.send(Command::Maps(Arc::clone(&policy), Arc::clone(&switches)));

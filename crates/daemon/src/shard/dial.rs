@@ -3,20 +3,69 @@
 use super::Shard;
 use super::session::Peer;
 use super::turn::{Entry, HANDSHAKE_TIME, Timer};
+use crate::big_switches;
 use crate::metrics::{Kind, Rejection};
 use channel::{
-    Address, Connection, Dialer, Handshake, Liveness, Options, ReadState, Readiness, Step, Token,
+    Address, Backoff, Connection, Dialer, Handshake, Liveness, Options, ReadState, Readiness, Step,
+    Token,
 };
 use hypervisor::{ControllerIndex, TenantId};
 use openflow::VersionSet;
+use std::fmt;
 use std::time::Instant;
 
 /// The way to one controller of one tenant.
 pub(super) struct Link {
     pub tenant: TenantId,
-    pub address: Address,
-    pub dialer: Dialer,
+    pub dialer: Way,
     pub progress: Progress,
+}
+
+/// Where a link leads.
+pub(super) enum Way {
+    /// To a controller.
+    Controller(Dialer),
+    /// To what joins this switch with others into a big one, by its key.
+    Joined(u64, Backoff),
+}
+
+impl Way {
+    fn dial(&self, dpid: u64, joiner: &big_switches::Handle) -> Result<Connection, channel::Error> {
+        match self {
+            Way::Controller(dialer) => dialer.dial(),
+            Way::Joined(key, _) => joiner.connect(*key, dpid),
+        }
+    }
+
+    fn address(&self) -> Option<Address> {
+        match self {
+            Way::Controller(dialer) => Some(dialer.address()),
+            Way::Joined(..) => None,
+        }
+    }
+
+    fn failed(&mut self) -> std::time::Duration {
+        match self {
+            Way::Controller(dialer) => dialer.failed(),
+            Way::Joined(_, backoff) => backoff.next_delay(),
+        }
+    }
+
+    fn succeeded(&mut self) {
+        match self {
+            Way::Controller(dialer) => dialer.succeeded(),
+            Way::Joined(_, backoff) => backoff.reset(),
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Way::Controller(dialer) => dialer.address().fmt(f),
+            Way::Joined(..) => f.write_str("the big switch"),
+        }
+    }
 }
 
 /// How far a link is.
@@ -32,9 +81,47 @@ pub(super) enum Progress {
 impl Shard {
     /// The tenant has a part of the switch: its controllers are connected.
     pub(super) fn serve(&mut self, at: usize, tenant: TenantId) {
+        if let Some(key) = self.joined_by(at, tenant) {
+            self.add_link(at, tenant, None, key);
+            return;
+        }
         let addresses = self.snapshot.controllers.get(&tenant).cloned().unwrap_or_default();
         for address in addresses {
-            self.add_link(at, tenant, address);
+            self.add_link(at, tenant, Some(address), 0);
+        }
+    }
+
+    /// The big switch of which the tenant's switch here is a part.
+    fn joined_by(&self, at: usize, tenant: TenantId) -> Option<u64> {
+        let dpid = self.sessions.get(at)?.as_ref()?.core.dpid();
+        let member = self.snapshot.policy.maps.get(&dpid)?.members.get(&tenant)?;
+        member.shared_with.then(|| hypervisor::big_switch::key(tenant, member.datapath.0))
+    }
+
+    /// After another map: who was connected to the tenants' controllers may have become a part of a big switch, or
+    /// the other way round.
+    pub(super) fn rejoin(&mut self, at: usize) {
+        let Some(Some(session)) = self.sessions.get(at) else { return };
+        let links = session.links.values().map(|link| {
+            let joined = match link.dialer {
+                Way::Joined(key, _) => Some(key),
+                Way::Controller(_) => None,
+            };
+            (link.tenant, joined)
+        });
+        let links: Vec<(TenantId, Option<u64>)> = links.collect();
+        let dpid = session.core.dpid();
+        let Some(map) = self.snapshot.policy.maps.get(&dpid) else { return };
+        // Who has no network here any more is withdrawn by the core.
+        let other = |(tenant, joined): &(TenantId, Option<u64>)| {
+            let differs = self.joined_by(at, *tenant) != *joined;
+            (differs && map.members.contains_key(tenant)).then_some(*tenant)
+        };
+        let changed: std::collections::BTreeSet<TenantId> =
+            links.iter().filter_map(other).collect();
+        for tenant in changed {
+            self.withdraw(at, tenant);
+            self.serve(at, tenant);
         }
     }
 
@@ -59,8 +146,9 @@ impl Shard {
         let mut gone = Vec::new();
         let mut served: Vec<TenantId> = Vec::new();
         for (number, link) in &session.links {
+            let Some(address) = link.dialer.address() else { continue };
             let wanted = controllers.get(&link.tenant);
-            if wanted.is_none_or(|addresses| !addresses.contains(&link.address)) {
+            if wanted.is_none_or(|addresses| !addresses.contains(&address)) {
                 gone.push(*number);
             }
             if !served.contains(&link.tenant) {
@@ -73,7 +161,7 @@ impl Shard {
                 let known = session
                     .links
                     .values()
-                    .any(|link| link.tenant == tenant && link.address == *address);
+                    .any(|link| link.tenant == tenant && link.dialer.address() == Some(*address));
                 if !known {
                     new.push((tenant, *address));
                 }
@@ -83,7 +171,7 @@ impl Shard {
             self.remove_link(at, link);
         }
         for (tenant, address) in new {
-            self.add_link(at, tenant, address);
+            self.add_link(at, tenant, Some(address), 0);
         }
     }
 
@@ -97,29 +185,35 @@ impl Shard {
         }
         for session in self.sessions.iter_mut().flatten() {
             for link in session.links.values_mut() {
-                link.dialer.set_tls(tls);
+                if let Way::Controller(dialer) = &mut link.dialer {
+                    dialer.set_tls(tls);
+                }
             }
         }
     }
 
-    fn add_link(&mut self, at: usize, tenant: TenantId, address: Address) {
+    /// A link to a controller or, without an address, to a big switch.
+    fn add_link(&mut self, at: usize, tenant: TenantId, address: Option<Address>, key: u64) {
         let crate::config::Reconnect { min, max } = self.snapshot.reconnect;
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let number = session.next_link;
         session.next_link += 1;
         // Different for each link, so that those who lost the same controller do not come back in step.
         let seed = session.core.dpid() << 16 ^ u64::from(tenant.0) << 40 ^ u64::from(number);
-        let backoff = channel::Backoff::new(min, max, seed);
+        let backoff = Backoff::new(min, max, seed);
         let options = Options::default();
         let tls = self.snapshot.tls.clone();
-        let dialer = match Dialer::new(address, tls.as_ref(), options, backoff) {
-            Ok(dialer) => dialer,
-            Err(error) => {
-                tracing::error!(%address, %error, "the controller cannot be dialled");
-                return;
-            }
+        let dialer = match address {
+            None => Way::Joined(key, backoff),
+            Some(address) => match Dialer::new(address, tls.as_ref(), options, backoff) {
+                Ok(dialer) => Way::Controller(dialer),
+                Err(error) => {
+                    tracing::error!(%address, %error, "the controller cannot be dialled");
+                    return;
+                }
+            },
         };
-        session.links.insert(number, Link { tenant, address, dialer, progress: Progress::Waiting });
+        session.links.insert(number, Link { tenant, dialer, progress: Progress::Waiting });
         self.dial(at, number);
     }
 
@@ -153,7 +247,8 @@ impl Shard {
         let Some(link) = session.links.get_mut(&number) else { return };
         let handshake = Handshake::towards_controller(VersionSet::only(version), 0);
         let mut hello = Vec::new();
-        let dialled = link.dialer.dial().and_then(|mut connection| {
+        let dpid = session.core.dpid();
+        let dialled = link.dialer.dial(dpid, &self.joiner).and_then(|mut connection| {
             if handshake.start(&mut hello).is_ok() {
                 // An empty buffer takes a HELLO.
                 let _ = connection.push(&hello);
@@ -180,12 +275,12 @@ impl Shard {
         let progress = std::mem::replace(&mut link.progress, Progress::Waiting);
         let delay = link.dialer.failed();
         tracing::debug!(
-            tenant = link.tenant.0, controller = %link.address, reason, ?delay,
+            tenant = link.tenant.0, controller = %link.dialer, reason, ?delay,
             "no connection to a controller"
         );
         if let Progress::Up { controller, .. } = &progress {
             tracing::warn!(
-                tenant = link.tenant.0, controller = %link.address, reason, "controller disconnected"
+                tenant = link.tenant.0, controller = %link.dialer, reason, "controller disconnected"
             );
             session.by_controller.remove(controller);
             session.core.controller_disconnected(*controller);
@@ -310,7 +405,7 @@ impl Shard {
         link.progress = Progress::Up { peer, controller };
         link.dialer.succeeded();
         self.metrics.process.connections(Kind::Controller).increment();
-        tracing::info!(tenant = link.tenant.0, controller = %link.address, "controller connected");
+        tracing::info!(tenant = link.tenant.0, controller = %link.dialer, "controller connected");
         session.by_controller.insert(controller, number);
         self.events.set_timer(Timer::Link(at, number).key(), deadline);
         self.controller_ready(at, number, readiness);

@@ -13,6 +13,9 @@
 //!                           store thread                     control side: Command::Apply (reload),
 //!                                                            Command::Stop; metrics are read from atomics
 //! ```
+//! A switch on several physical ones is joined by `crate::big_switches`, to which the links of its members lead, and which
+//! is itself a switch of one of the shards.
+//!
 //! A switch and all connections of its tenants live on one shard, so nothing on the forwarding path is shared or
 //! locked. Within a turn of the event loop everything that can be read is read (a bounded amount from each), then
 //! each peer for which something came up is written to once.
@@ -22,6 +25,7 @@ mod publish;
 mod session;
 mod turn;
 
+use crate::big_switches;
 use crate::config::{Keepalive, Reconnect};
 use crate::metrics::Registry;
 use crate::store::{self, ShardStore, Stored};
@@ -95,6 +99,7 @@ pub struct Shard {
     events: EventLoop,
     commands: Receiver<Command>,
     peers: Vec<Handle>,
+    joiner: big_switches::Handle,
     origin: Instant,
     snapshot: Snapshot,
     lldp: LldpKey,
@@ -134,6 +139,8 @@ pub struct Setup {
     pub metrics: Arc<Registry>,
     /// Where to tell of ports and probes.
     pub topology: Arc<Inbox>,
+    /// What joins switches into big ones.
+    pub joiner: big_switches::Handle,
 }
 
 impl Shard {
@@ -157,6 +164,7 @@ impl Shard {
             events,
             commands,
             peers: Vec::new(),
+            joiner: setup.joiner,
             origin: setup.origin,
             snapshot: setup.snapshot,
             lldp: setup.lldp,

@@ -9,6 +9,7 @@ use crate::metrics::{Kind, Rejection, SwitchMetrics, TenantMetrics};
 use crate::store::{Batch, Done, Full, Stored};
 use crate::topology::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
+use hypervisor::big_switch::is_key;
 use hypervisor::{ControllerIndex, Event, Policy, Switch, TenantId};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -246,6 +247,8 @@ impl Shard {
                         self.link_failed(at, link, "the controller does not read its replies");
                     }
                 }
+                // The topology is that of real switches.
+                Some(Event::Port(..) | Event::Probe(..)) if is_key(dpid) => {}
                 Some(Event::Port(number, port)) => self.topology.port(dpid, number, port),
                 Some(Event::Probe(port, frame)) => self.topology.probe(dpid, port, frame),
                 Some(Event::CloseSwitch(reason)) => {
@@ -287,7 +290,7 @@ impl Shard {
     fn take_flow_changes(&mut self, at: usize) {
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let changes = session.core.take_flow_changes();
-        if !changes.is_empty() {
+        if !changes.is_empty() && !is_key(session.core.dpid()) {
             self.topology.flows(session.core.dpid(), session.core.version(), changes);
         }
     }
@@ -334,7 +337,9 @@ impl Shard {
         let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
         tracing::warn!(dpid = %Dpid(dpid), reason, "switch disconnected");
         self.by_dpid.remove(&dpid);
-        self.topology.gone(dpid);
+        if !is_key(dpid) {
+            self.topology.gone(dpid);
+        }
         self.events.cancel_timer(Timer::Core(at).key());
         self.events.cancel_timer(Timer::Alive(at).key());
         for (link, state) in session.links.drain() {
@@ -360,6 +365,7 @@ impl Shard {
             if let Some(Some(session)) = self.sessions.get_mut(at) {
                 session.core.handle_policy(policy, now);
                 session.core.track_flows(self.snapshot.tracks_flows);
+                self.rejoin(at);
                 self.relink(at);
                 self.touch(at);
             }
@@ -373,6 +379,16 @@ impl Shard {
         for dpid in switches {
             if let Some(&at) = self.by_dpid.get(dpid)
                 && let Some(Some(session)) = self.sessions.get_mut(at)
+            {
+                session.core.handle_policy(Arc::clone(&policy), now);
+                self.rejoin(at);
+                self.touch(at);
+            }
+        }
+        // Whether a big switch is there is a matter of all its members' maps.
+        for at in 0..self.sessions.len() {
+            if let Some(Some(session)) = self.sessions.get_mut(at)
+                && is_key(session.core.dpid())
             {
                 session.core.handle_policy(Arc::clone(&policy), now);
                 self.touch(at);

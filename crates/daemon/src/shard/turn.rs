@@ -262,6 +262,14 @@ impl Shard {
             );
             return;
         }
+        if hypervisor::big_switch::is_key(features.dpid) {
+            tracing::warn!(
+                dpid = features.dpid,
+                "datapath ids from ffff:... on are Weir's own; turned away"
+            );
+            self.metrics.process.rejected(Kind::Switch, Rejection::DuplicateDpid).increment();
+            return;
+        }
         // Neighbouring datapath ids are common, so plain remainder spreads well.
         let shard = (features.dpid % self.peers.len().max(1) as u64) as usize;
         let switch = Box::new((connection, established));

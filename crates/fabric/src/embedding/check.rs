@@ -30,7 +30,7 @@ pub(super) fn check(
     let mut assigned = Assigned::new();
     for (&tenant, spec) in wanted {
         let mut one = Check { tenant, spec, refusals: &mut refusals };
-        one.switches(before.joins_switches);
+        one.switches();
         one.ports(network, before.wanted.get(&tenant));
         one.links();
         let nothing = BTreeMap::new();
@@ -58,7 +58,7 @@ impl Check<'_> {
         self.spec.switches.iter().find(|switch| switch.dpid == dpid)
     }
 
-    fn switches(&mut self, joins_switches: bool) {
+    fn switches(&mut self) {
         let mut dpids = BTreeSet::new();
         let mut physical = BTreeSet::new();
         for switch in &self.spec.switches {
@@ -68,9 +68,6 @@ impl Check<'_> {
             }
             if switch.members.is_empty() {
                 self.refuse(part, Reason::NoMembers);
-            }
-            if switch.members.len() > 1 && !joins_switches {
-                self.refuse(part, Reason::BigSwitch);
             }
             for &member in &switch.members {
                 if !physical.insert(member) {

@@ -227,8 +227,6 @@ pub enum Reason {
     DuplicateSwitch,
     /// The virtual switch lies nowhere.
     NoMembers,
-    /// It lies on several physical switches, whose tables are not joined.
-    BigSwitch,
     /// A physical switch is named twice, or another virtual switch of the tenant lies on it.
     MemberTaken(Dpid),
     /// A given way does not begin and end at members of the switch.
@@ -291,9 +289,6 @@ impl fmt::Display for Reason {
         match *self {
             Reason::DuplicateSwitch => f.write_str("the tenant has another switch of that dpid"),
             Reason::NoMembers => f.write_str("it lies on no physical switch"),
-            Reason::BigSwitch => f.write_str(
-                "it lies on several physical switches, which Weir cannot join to one yet",
-            ),
             Reason::MemberTaken(dpid) => {
                 write!(
                     f,

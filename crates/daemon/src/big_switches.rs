@@ -1,0 +1,474 @@
+//! Big switches: what joins the sessions of their members, on a thread of its own.
+//!
+//! ```text
+//!        shard 0                    thread "big-switches"                   shard 1
+//!   Session (physical 1) ─Link──▶ ┐                        ┌──(Adopt)──▶ Session (front) ──Link──▶ the tenant's
+//!   Session (physical 2) ─Link──▶ ┴─▶ hypervisor::BigSwitch ┘                                       controllers
+//! ```
+//! Links are connections within the process: ordered, bounded, and like any other to the sessions at their ends. What
+//! becomes of the messages is decided in [`hypervisor::big_switch`]. From the front nothing is read while a member does
+//! not take what it was sent; the front always reads.
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use channel::{
+    Connection, Established, EventLoop, Flushed, Handshake, Options, ReadState, Readiness, Step,
+    SwitchFeatures, TimerKey, Token, Waker,
+};
+use hypervisor::big_switch::{self, BigSwitch, Event, Plan};
+use hypervisor::{Outbox, Policy};
+use openflow::VersionSet;
+
+use crate::dpid::Dpid;
+use crate::shard;
+
+/// Bytes read from one connection in one turn.
+const BUDGET: usize = 64 << 10;
+/// Bytes that a connection's send buffer is filled up to.
+const IN_CONNECTION: usize = 64 << 10;
+
+enum Command {
+    Plans(BTreeMap<u64, Plan>),
+    /// A member's session has connected: key, datapath id.
+    Member(u64, u64, Box<Connection>),
+    Stop,
+}
+
+/// A way to tell of plans and to connect members, from any thread.
+#[derive(Clone)]
+pub struct Handle {
+    sender: Arc<Mutex<Sender<Command>>>,
+    waker: Waker,
+}
+
+impl Handle {
+    /// Another policy is in force.
+    pub fn plan(&self, policy: &Policy) {
+        self.send(Command::Plans(big_switch::plans(policy)));
+    }
+
+    /// A connection to the big switch with this key, for its member on this physical switch.
+    pub fn connect(&self, key: u64, dpid: u64) -> Result<Connection, channel::Error> {
+        let (ours, theirs) = Connection::local_pair(&Options::default())?;
+        self.send(Command::Member(key, dpid, Box::new(theirs)));
+        Ok(ours)
+    }
+
+    fn send(&self, command: Command) {
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        // If the thread has ended, so does the process.
+        if sender.send(command).is_ok() {
+            let _ = self.waker.wake();
+        }
+    }
+}
+
+/// What is to run once there are shards.
+pub struct Prepared {
+    handle: Handle,
+    work: Work,
+}
+
+/// The thread. Dropping it ends it.
+pub struct Joiner {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Prepared {
+    /// Sets it up. `origin` is time zero, as of the shards.
+    pub fn new(origin: Instant) -> Result<(Prepared, Handle), channel::Error> {
+        let events = EventLoop::new()?;
+        let (sender, commands) = channel();
+        let handle = Handle { sender: Arc::new(Mutex::new(sender)), waker: events.waker() };
+        let work = Work {
+            events,
+            commands,
+            origin,
+            shards: Vec::new(),
+            plans: BTreeMap::new(),
+            joined: BTreeMap::new(),
+            peers: HashMap::new(),
+            stopping: false,
+        };
+        Ok((Prepared { handle: handle.clone(), work }, handle))
+    }
+
+    /// Begins to join.
+    pub fn start(self, shards: Vec<shard::Handle>) -> std::io::Result<Joiner> {
+        let Prepared { handle, mut work } = self;
+        work.shards = shards;
+        let run = move || {
+            if catch_unwind(AssertUnwindSafe(|| work.run())).is_err() {
+                tracing::error!("what joins switches ended by a panic; Weir ends");
+                std::process::abort();
+            }
+        };
+        let thread = std::thread::Builder::new().name("big-switches".to_owned()).spawn(run)?;
+        Ok(Joiner { handle, thread: Some(thread) })
+    }
+}
+
+impl Drop for Joiner {
+    fn drop(&mut self) {
+        self.handle.send(Command::Stop);
+        if let Some(thread) = self.thread.take() {
+            // A panic has ended the process already.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    events: EventLoop,
+    commands: Receiver<Command>,
+    origin: Instant,
+    shards: Vec<shard::Handle>,
+    plans: BTreeMap<u64, Plan>,
+    /// By key.
+    joined: BTreeMap<u64, Joined>,
+    /// What each connection is.
+    peers: HashMap<Token, (u64, Side)>,
+    stopping: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Front,
+    Member(u64),
+}
+
+/// One big switch and its connections.
+struct Joined {
+    /// There is one from the first member on that has said which version it speaks.
+    core: Option<BigSwitch>,
+    front: Option<(Token, Connection)>,
+    members: HashMap<u64, Member>,
+}
+
+struct Member {
+    token: Token,
+    connection: Connection,
+    /// While it shakes hands.
+    handshake: Option<Handshake>,
+}
+
+impl Work {
+    fn run(&mut self) {
+        let mut events = Vec::new();
+        while !self.stopping {
+            if let Err(error) = self.events.wait(&mut events, None) {
+                tracing::error!(%error, "the event loop of big switches failed");
+                return;
+            }
+            while let Ok(command) = self.commands.try_recv() {
+                self.command(command);
+            }
+            for event in &events {
+                match *event {
+                    channel::Event::Ready(readiness) => self.ready(readiness),
+                    channel::Event::Timer(TimerKey(key)) => {
+                        let now = self.now();
+                        if let Some(core) = self.core(key) {
+                            core.handle_timeout(now);
+                        }
+                    }
+                    channel::Event::Woken => {}
+                }
+            }
+            let keys: Vec<u64> = self.joined.keys().copied().collect();
+            for key in keys {
+                self.pump(key);
+            }
+        }
+    }
+
+    fn now(&self) -> hypervisor::Instant {
+        hypervisor::Instant(self.events.now().duration_since(self.origin).as_nanos() as u64)
+    }
+
+    fn core(&mut self, key: u64) -> Option<&mut BigSwitch> {
+        self.joined.get_mut(&key)?.core.as_mut()
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Plans(plans) => {
+                self.plans = plans;
+                let now = self.now();
+                for (key, joined) in &mut self.joined {
+                    // One that is planned no more ends when its members leave, who hear of it from their shards.
+                    if let (Some(core), Some(plan)) = (&mut joined.core, self.plans.get(key)) {
+                        core.handle_plan(plan.clone(), now);
+                    }
+                }
+            }
+            Command::Member(key, dpid, connection) => self.welcome(key, dpid, *connection),
+            Command::Stop => self.stopping = true,
+        }
+    }
+
+    fn welcome(&mut self, key: u64, dpid: u64, mut connection: Connection) {
+        if !self.plans.contains_key(&key) {
+            // Its session tries again, as after any failure.
+            connection.finish();
+            return;
+        }
+        self.drop_member(key, dpid);
+        let handshake = Handshake::towards_switch(VersionSet::SUPPORTED, 0);
+        let mut hello = Vec::new();
+        if handshake.start(&mut hello).is_err() || connection.push(&hello).is_err() {
+            return;
+        }
+        let Ok(token) = self.events.register(&mut connection) else { return };
+        self.peers.insert(token, (key, Side::Member(dpid)));
+        let joined = self.joined.entry(key).or_insert_with(|| Joined {
+            core: None,
+            front: None,
+            members: HashMap::new(),
+        });
+        let member = Member { token, connection, handshake: Some(handshake) };
+        joined.members.insert(dpid, member);
+        self.events.again(token);
+    }
+
+    fn drop_member(&mut self, key: u64, dpid: u64) {
+        let now = self.now();
+        let Some(joined) = self.joined.get_mut(&key) else { return };
+        let Some(mut member) = joined.members.remove(&dpid) else { return };
+        member.connection.finish();
+        self.peers.remove(&member.token);
+        let _ = self.events.deregister(member.token, &mut member.connection);
+        if let Some(core) = &mut joined.core {
+            core.member_disconnected(dpid, now);
+        }
+    }
+
+    fn drop_front(&mut self, key: u64) {
+        let now = self.now();
+        let Some(joined) = self.joined.get_mut(&key) else { return };
+        let Some((token, mut connection)) = joined.front.take() else { return };
+        connection.finish();
+        self.peers.remove(&token);
+        let _ = self.events.deregister(token, &mut connection);
+        if let Some(core) = &mut joined.core {
+            core.front_closed(now);
+        }
+    }
+
+    fn ready(&mut self, readiness: Readiness) {
+        match self.peers.get(&readiness.token) {
+            Some(&(key, Side::Front)) => self.front_ready(key),
+            Some(&(key, Side::Member(dpid))) => self.member_ready(key, dpid),
+            None => {}
+        }
+    }
+
+    fn front_ready(&mut self, key: u64) {
+        let now = self.now();
+        let Some(Joined { core: Some(core), front: Some((token, connection)), .. }) =
+            self.joined.get_mut(&key)
+        else {
+            return;
+        };
+        let received = connection.receive(BUDGET);
+        let mut over = false;
+        // What members cannot take stays where it is; `pump` comes back to it.
+        while core.wants_front() {
+            match connection.next_frame() {
+                Ok(Some(frame)) => core.handle_front(frame, now),
+                Ok(None) => break,
+                Err(_) => {
+                    over = true;
+                    break;
+                }
+            }
+        }
+        match received.state {
+            ReadState::More => self.events.again(*token),
+            ReadState::Drained => {}
+            ReadState::Closed(_) => over = true,
+        }
+        if over {
+            self.drop_front(key);
+        }
+    }
+
+    fn member_ready(&mut self, key: u64, dpid: u64) {
+        let now = self.now();
+        let plan = self.plans.get(&key);
+        let Some(Joined { core, members, .. }) = self.joined.get_mut(&key) else { return };
+        let Some(Member { token, connection, handshake }) = members.get_mut(&dpid) else { return };
+        let received = connection.receive(BUDGET);
+        let mut over = false;
+        loop {
+            if core.as_ref().is_some_and(|core| !core.wants_members()) {
+                break;
+            }
+            let frame = match connection.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(_) => {
+                    over = true;
+                    break;
+                }
+            };
+            let Some(shaking) = handshake else {
+                if let Some(core) = core {
+                    core.handle_member(dpid, frame, now);
+                }
+                continue;
+            };
+            let mut out = Vec::new();
+            let step = shaking.handle(frame, &mut out);
+            let pushed = connection.push(&out).is_ok();
+            match step {
+                Ok(Step::Done(Established { version, switch: Some(features) })) => {
+                    *handshake = None;
+                    if core
+                        .as_ref()
+                        .is_some_and(|core| core.is_empty() && core.version() != version)
+                    {
+                        // Nobody is left of those who spoke another.
+                        *core = None;
+                    }
+                    if let Some(plan) = plan {
+                        let core =
+                            core.get_or_insert_with(|| BigSwitch::new(key, plan.clone(), version));
+                        core.member_connected(dpid, &features.frame, now);
+                    }
+                }
+                Ok(Step::Continue | Step::NotOurs) if pushed => {}
+                _ => {
+                    over = true;
+                    break;
+                }
+            }
+        }
+        match received.state {
+            ReadState::More => self.events.again(*token),
+            ReadState::Drained => {}
+            ReadState::Closed(_) => over = true,
+        }
+        if over {
+            self.drop_member(key, dpid);
+        }
+    }
+
+    /// Does what the core wants done and writes what it has for everybody.
+    fn pump(&mut self, key: u64) {
+        self.take_events(key);
+        let Some(joined) = self.joined.get_mut(&key) else { return };
+        let mut lost = Vec::new();
+        for (&dpid, member) in &mut joined.members {
+            let outbox = joined.core.as_mut().and_then(|core| core.member_outbox(dpid));
+            if write(outbox, &mut member.connection).is_err() {
+                lost.push(dpid);
+            }
+        }
+        let mut front_lost = false;
+        if let (Some(core), Some((token, connection))) = (&mut joined.core, &mut joined.front) {
+            front_lost = write(Some(core.front_outbox()), connection).is_err();
+            if is_waiting(connection) && core.wants_front() {
+                self.events.again(*token);
+            }
+            if core.wants_members() {
+                let waiting = joined.members.values();
+                let waiting = waiting.filter(|member| is_waiting(&member.connection));
+                waiting.for_each(|member| self.events.again(member.token));
+            }
+        }
+        let timer = TimerKey(key);
+        match joined.core.as_ref().and_then(BigSwitch::poll_timeout) {
+            Some(when) => {
+                self.events.set_timer(timer, self.origin + Duration::from_nanos(when.0));
+            }
+            None => self.events.cancel_timer(timer),
+        }
+        for dpid in lost {
+            self.drop_member(key, dpid);
+        }
+        if front_lost {
+            self.drop_front(key);
+        }
+        self.take_events(key);
+        let over = self.joined.get(&key).is_some_and(|joined| joined.members.is_empty());
+        if over && !self.plans.contains_key(&key) {
+            self.joined.remove(&key);
+            self.events.cancel_timer(timer);
+        }
+    }
+
+    fn take_events(&mut self, key: u64) {
+        while let Some(event) = self.core(key).and_then(BigSwitch::poll_event) {
+            match event {
+                Event::Start(features) => self.start(key, features),
+                Event::Stop => self.drop_front(key),
+                Event::CloseMember(dpid, reason) => {
+                    tracing::warn!(dpid = %Dpid(dpid), reason, "a member of a big switch is left out");
+                    self.drop_member(key, dpid);
+                }
+            }
+        }
+    }
+
+    /// Shows the big switch to the shard that its key names, as a switch that has shaken hands.
+    fn start(&mut self, key: u64, frame: Vec<u8>) {
+        self.drop_stale_front(key);
+        let Some(Joined { core: Some(core), front, .. }) = self.joined.get_mut(&key) else {
+            return;
+        };
+        let Ok((mut ours, theirs)) = Connection::local_pair(&Options::default()) else { return };
+        let Ok(token) = self.events.register(&mut ours) else { return };
+        let features = SwitchFeatures { dpid: key, auxiliary_id: 0, frame };
+        let established = Established { version: core.version(), switch: Some(features) };
+        let shard = (key % self.shards.len().max(1) as u64) as usize;
+        if let Some(shard) = self.shards.get(shard) {
+            shard.send(shard::Command::Adopt(Box::new((theirs, established))));
+        }
+        *front = Some((token, ours));
+        self.peers.insert(token, (key, Side::Front));
+    }
+
+    fn drop_stale_front(&mut self, key: u64) {
+        let Some(joined) = self.joined.get_mut(&key) else { return };
+        if let Some((token, mut connection)) = joined.front.take() {
+            connection.finish();
+            self.peers.remove(&token);
+            let _ = self.events.deregister(token, &mut connection);
+        }
+    }
+}
+
+/// Whether a whole message has been read and not taken.
+fn is_waiting(connection: &Connection) -> bool {
+    !matches!(connection.peek_frame(), Ok(None))
+}
+
+/// Moves what waits to the connection and writes.
+fn write(mut outbox: Option<&mut Outbox>, connection: &mut Connection) -> Result<(), ()> {
+    loop {
+        if let Some(outbox) = outbox.as_mut() {
+            let room = IN_CONNECTION.saturating_sub(connection.unsent_bytes());
+            let n = outbox.len().min(room);
+            let taken = outbox.as_slice().get(..n).unwrap_or_default();
+            if connection.push(taken).is_ok() {
+                outbox.consume(n);
+            }
+        }
+        match connection.flush() {
+            Ok(Flushed::Empty) => {}
+            Ok(Flushed::Blocked) => return Ok(()),
+            Err(_) => return Err(()),
+        }
+        let left = outbox.as_ref().is_some_and(|outbox| !outbox.is_empty());
+        if !left && !connection.wants_write() {
+            return Ok(());
+        }
+    }
+}
