@@ -377,6 +377,7 @@ impl Scene {
         }
         // Every flow began a little later than its time, so all still run then.
         wait_until(halt, started + gap * 3, &mut meters)?;
+        meters.iter_mut().try_for_each(Meter::read)?;
         let end = Instant::now() + PATIENCE;
         while clients.iter_mut().any(Process::is_alive) {
             halt.check()?;
@@ -391,7 +392,7 @@ impl Scene {
         }
         let mut wire = [const { Vec::new() }; 3];
         for (meter, flow) in meters.iter().zip(&mut wire) {
-            *flow = meter.rates();
+            *flow = meter.rates(started + gap * 3);
         }
         Ok((wire, goodput))
     }
@@ -404,40 +405,61 @@ type Measured = ([Vec<f64>; 3], [Vec<f64>; 3]);
 /// The kernel counts a frame of a veth pair with its Ethernet header, without the checksum, as HTB counts it.
 struct Meter {
     namespace: String,
+    begin: Instant,
     next: Instant,
     read: Vec<(Instant, u64)>,
 }
 
 impl Meter {
-    fn new(namespace: String, next: Instant) -> Meter {
-        Meter { namespace, next, read: Vec::new() }
+    fn new(namespace: String, begin: Instant) -> Meter {
+        Meter { namespace, begin, next: begin, read: Vec::new() }
     }
 
     /// Reads the counter, if it is time.
     fn look(&mut self) -> anyhow::Result<()> {
-        if Instant::now() < self.next {
+        let now = Instant::now();
+        if now < self.next {
             return Ok(());
         }
+        while self.next <= now {
+            self.next += Duration::from_secs(SAMPLE.into());
+        }
+        self.read()
+    }
+
+    fn read(&mut self) -> anyhow::Result<()> {
         // The thread's: it is in the host's namespace, the process is not.
         let read = || fs::read_to_string("/proc/thread-self/net/dev");
         let text = packet::in_namespace(&self.namespace, read)?.context("cannot read counters")?;
         let bytes = received(&text, "eth0").context("the kernel counts nothing at eth0")?;
         self.read.push((Instant::now(), bytes));
-        let sample = Duration::from_secs(SAMPLE.into());
-        // One that comes much too late is not followed at once by the next: a rate needs some time.
-        self.next = (self.next + sample).max(Instant::now() + sample / 2);
         Ok(())
     }
 
-    /// Mbit/s of each sample.
-    fn rates(&self) -> Vec<f64> {
-        let rate = |pair: &[(Instant, u64)]| match pair {
-            [(began, before), (ended, after)] => {
-                after.saturating_sub(*before) as f64 * 8e-6 / (*ended - *began).as_secs_f64()
-            }
+    /// Mbit/s of each sample until `end`. A counter that was read late is reckoned back to its time.
+    fn rates(&self, end: Instant) -> Vec<f64> {
+        let sample = Duration::from_secs(SAMPLE.into());
+        let count = (end - self.begin).as_secs() / u64::from(SAMPLE);
+        let bytes: Vec<f64> =
+            (0..=count).map(|at| self.bytes_at(self.begin + sample * at as u32)).collect();
+        let rate = |pair: &[f64]| match pair {
+            [before, after] => (after - before) * 8e-6 / sample.as_secs_f64(),
             _ => 0.0,
         };
-        self.read.windows(2).map(rate).collect()
+        bytes.windows(2).map(rate).collect()
+    }
+
+    fn bytes_at(&self, time: Instant) -> f64 {
+        let after = self.read.partition_point(|(read, _)| *read < time);
+        let before = after.checked_sub(1).and_then(|at| self.read.get(at));
+        match (before, self.read.get(after)) {
+            (Some(&(t0, b0)), Some(&(t1, b1))) => {
+                let share = (time - t0).as_secs_f64() / (t1 - t0).as_secs_f64();
+                b0 as f64 + b1.saturating_sub(b0) as f64 * share
+            }
+            (Some(&(_, only)), None) | (None, Some(&(_, only))) => only as f64,
+            (None, None) => 0.0,
+        }
     }
 }
 
@@ -523,6 +545,26 @@ fn wait_until(halt: &Halt, when: Instant, meters: &mut [Meter]) -> anyhow::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whatever was read late, there are as many samples, and all bytes are in them.
+    #[test]
+    fn samples_keep_their_times() {
+        let begin = Instant::now();
+        let at = |seconds: f64, bytes: u64| (begin + Duration::from_secs_f64(seconds), bytes);
+        for (read, expected) in [
+            (vec![at(0.0, 0), at(2.0, 1_000_000), at(4.0, 1_500_000)], [4.0, 2.0]),
+            (vec![at(0.0, 0), at(2.5, 1_250_000), at(4.0, 2_000_000)], [4.0, 4.0]),
+            (vec![at(0.0, 0), at(5.0, 2_500_000)], [4.0, 4.0]),
+            (vec![at(0.0, 7), at(3.0, 7)], [0.0, 0.0]),
+            (vec![], [0.0, 0.0]),
+        ] {
+            let meter = Meter { read, ..Meter::new(String::new(), begin) };
+            let found = meter.rates(begin + Duration::from_secs(4));
+            let near =
+                found.iter().zip(expected).all(|(it, expected)| (it - expected).abs() < 1e-6);
+            assert!(found.len() == 2 && near, "{found:?}, not {expected:?}");
+        }
+    }
 
     #[test]
     fn what_programs_print_is_read() {
