@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use daemon::api::{Sources, http};
+use daemon::big_switches;
 use daemon::config::{self, Config};
 use daemon::control::{Control, Setup};
 use daemon::metrics::{Direction, Registry};
@@ -56,7 +57,8 @@ fn networks(current: &Current) -> daemon::networks::Control {
     };
     let following = topology::Setup::new(&config, snapshot.policy.clone());
     let documents = store.documents();
-    Networks::prepare(&config, &mut snapshot, following, documents, Arc::default())
+    let (_, joining) = big_switches::Prepared::new(Instant::now()).unwrap();
+    Networks::prepare(&config, &mut snapshot, following, documents, Arc::default(), joining)
         .unwrap()
         .control()
 }

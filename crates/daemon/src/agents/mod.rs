@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Nothing of it is on the forwarding path, and what agents can make it do is bounded: datagrams of 1,232 bytes, so many
-//! of them per agent and altogether in a second ([`ear`]). What is passed on is the newest of each interface. Times are
+//! of them per agent and altogether in a second (`ear`). What is passed on is the newest of each interface. Times are
 //! this process's own monotonic clock.
 //!
-//! Start reading at [`Agents::start`]; [`ear`] decides everything and knows no sockets.
+//! Start reading at [`Agents::start`]; `ear` decides everything and knows no sockets.
 
 mod ear;
 
