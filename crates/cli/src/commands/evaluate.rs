@@ -245,16 +245,17 @@ pub fn measure(
         let outcome = step(evaluate::run(looped.as_mut(), floor.module().as_mut(), &options))?;
         evaluation.add("tool", "floor", &outcome);
     }
-    evaluation.describe(bed.testbed.as_ref());
+    let mut testbed = bed.connect()?;
+    evaluation.describe(testbed.as_ref());
     for experiment in experiments {
         talk(experiment.name());
         bed.prepare(experiment.name())?;
         let mut module = experiment.module();
-        let outcome = step(evaluate::run(bed.testbed.as_mut(), module.as_mut(), &options))?;
-        let system = bed.testbed.bench().name.clone();
+        let outcome = step(evaluate::run(testbed.as_mut(), module.as_mut(), &options))?;
+        let system = testbed.bench().name.clone();
         evaluation.add(&system, experiment.name(), &outcome);
     }
-    bed.testbed.finish()?;
+    testbed.finish()?;
     Ok(evaluation)
 }
 

@@ -10,7 +10,7 @@ pub(super) const LEFT: f64 = 74.0;
 const RIGHT: f64 = 16.0;
 /// What a legend beside the plot takes: by its names, within these.
 const LEGEND_LEAST: f64 = 90.0;
-const LEGEND: f64 = 190.0;
+const LEGEND: f64 = 300.0;
 const LEGEND_LINE: f64 = 16.0;
 pub(super) const TOP: f64 = 46.0;
 pub(super) const BOTTOM: f64 = 52.0;

@@ -81,13 +81,19 @@ enum Planted {
     Slow(u32),
 }
 
-/// A testbed, and what has to live as long as it.
+/// What a testbed needs, which has to live as long as it.
 pub struct Bed {
-    pub testbed: Box<dyn Testbed>,
     /// Two looped interfaces.
     pub looped: Option<Box<dyn Testbed>>,
-    // Dropped last: the threads above use its interfaces.
+    way: Option<Way>,
+    // Dropped last: threads use its interfaces.
     lab: Option<LabGuard>,
+}
+
+/// How the testbed comes about.
+enum Way {
+    Emulated(Box<Emulated>),
+    Real(RealOptions),
 }
 
 /// Queues of the receiving port, at the private Open vSwitch and while they are measured: 50 and 5 Mbit/s.
@@ -95,6 +101,19 @@ const QUEUES: [u64; 2] = [50_000_000, 5_000_000];
 const QUEUED_PORT: &str = "s1-eth2";
 
 impl Bed {
+    /// Connects the switch, once: what takes long has to be done before, since from then on a switch expects answers.
+    pub fn connect(&mut self) -> anyhow::Result<Box<dyn Testbed>> {
+        match self.way.take().context("the switch is connected already")? {
+            Way::Emulated(testbed) => Ok(testbed),
+            Way::Real(options) => {
+                if let (Some(lab), SwitchAddress::Listening(here)) = (&self.lab, &options.address) {
+                    lab.set_controllers_of(&[("s1", &[here.address().to_string().parse()?])])?;
+                }
+                Ok(Box::new(Real::open(options)?))
+            }
+        }
+    }
+
     /// Makes what an experiment needs of a switch that is ours; otherwise it takes it away. HTB at a port would slow down
     /// every other experiment.
     pub fn prepare(&self, experiment: &str) -> anyhow::Result<()> {
@@ -132,7 +151,7 @@ impl Target {
             }
             _ => None,
         };
-        Ok(Bed { testbed: Box::new(Real::open(options)?), looped, lab: None })
+        Ok(Bed { looped, way: Some(Way::Real(options)), lab: None })
     }
 
     /// What is wrong with the arguments together, if anything.
@@ -194,7 +213,7 @@ impl Target {
             }
         }
         let testbed = Emulated::new(config, hardware, version)?;
-        Ok(Bed { testbed: Box::new(testbed), looped: None, lab: None })
+        Ok(Bed { looped: None, way: Some(Way::Emulated(Box::new(testbed))), lab: None })
     }
 
     /// A private Open vSwitch with three hosts whose interfaces are ours, and two more that are joined.
@@ -210,12 +229,11 @@ impl Target {
             ephemeral: true,
             ..lab::Options::default()
         };
-        let mut lab = Lab::up(&topology()?, &options)
+        let lab = Lab::up(&topology()?, &options)
             .context("no private Open vSwitch; `--switch emulated` needs neither root nor it")?;
         let here = lab.controller_address().context("the lab has no control channel")?;
         let here = Address::tcp(SocketAddr::from((here, 0)));
         let listener = Listener::bind(&here, None, channel::Options::default())?;
-        lab.set_controllers(&[listener.address().to_string().parse()?])?;
         let lab = LabGuard::new(lab);
         let port = |host: &str, switch_port| -> anyhow::Result<DataPort> {
             let namespace = Some(lab.namespace(host)?);
@@ -227,8 +245,8 @@ impl Target {
         let process = process.map(|process| process.pid.cast_unsigned());
         let address = SwitchAddress::Listening(listener);
         let options = self.real("Open vSwitch", address, version, ports, process);
-        let testbed = Real::open(options)?;
-        Ok(Bed { testbed: Box::new(testbed), looped: Some(Box::new(looped)), lab: Some(lab) })
+        let way = Some(Way::Real(options));
+        Ok(Bed { looped: Some(Box::new(looped)), way, lab: Some(lab) })
     }
 }
 

@@ -266,7 +266,7 @@ fn figures(points: &[Point]) -> Vec<(Part, &'static str, Lines, &'static str)> {
     let wildcard: &[(&str, &str)] = &[("match", "wildcard")];
     // In words in section 4.2: 1.8 ms for one entry, converging to 1 ms for each.
     let switch1 = Line {
-        name: "Switch1, first packet (published, from the text)".to_owned(),
+        name: "Switch1, first packet, published".to_owned(),
         points: vec![(1.0, 1.8), (1000.0, 1000.0)],
         dashed: true,
         ..Line::default()
