@@ -93,7 +93,7 @@ pub struct Bed {
 /// How the testbed comes about.
 enum Way {
     Emulated(Box<Emulated>),
-    Real(RealOptions),
+    Real(Box<RealOptions>),
 }
 
 /// Queues of the receiving port, at the private Open vSwitch and while they are measured: 50 and 5 Mbit/s.
@@ -109,7 +109,7 @@ impl Bed {
                 if let (Some(lab), SwitchAddress::Listening(here)) = (&self.lab, &options.address) {
                     lab.set_controllers_of(&[("s1", &[here.address().to_string().parse()?])])?;
                 }
-                Ok(Box::new(Real::open(options)?))
+                Ok(Box::new(Real::open(*options)?))
             }
         }
     }
@@ -151,7 +151,7 @@ impl Target {
             }
             _ => None,
         };
-        Ok(Bed { looped, way: Some(Way::Real(options)), lab: None })
+        Ok(Bed { looped, way: Some(Way::Real(Box::new(options))), lab: None })
     }
 
     /// What is wrong with the arguments together, if anything.
@@ -245,7 +245,7 @@ impl Target {
         let process = process.map(|process| process.pid.cast_unsigned());
         let address = SwitchAddress::Listening(listener);
         let options = self.real("Open vSwitch", address, version, ports, process);
-        let way = Some(Way::Real(options));
+        let way = Some(Way::Real(Box::new(options)));
         Ok(Bed { looped: Some(Box::new(looped)), way, lab: Some(lab) })
     }
 }
