@@ -75,7 +75,7 @@ impl Switch {
                     }
                 }
                 None => {
-                    self.remove_held(entry, now);
+                    self.remove_held(entry, cookie, now);
                     removed += 1;
                 }
             }
@@ -237,7 +237,15 @@ impl Switch {
         }
     }
 
-    fn remove_held(&mut self, entry: &Held, now: Instant) {
+    /// Takes away what the switch holds and should not. If it stood for an entry that lives on in another form, the
+    /// switch's word that this one is gone says nothing of that entry.
+    fn remove_held(&mut self, entry: &Held, cookie: Cookie, now: Instant) {
+        if let Some(tenant) = self.tenant_of(cookie.tenant) {
+            let state = &mut self.tenants[tenant.0 as usize];
+            if state.flows.get(cookie.number).is_some() {
+                state.retired.push((cookie.number, entry.match_wire.clone().into_boxed_slice()));
+            }
+        }
         let mut message = Vec::new();
         let written = match self.version {
             Version::V1_0 => crate::v10::flow_mod::write_removal(entry, &mut message),

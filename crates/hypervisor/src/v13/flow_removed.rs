@@ -37,6 +37,11 @@ impl Switch {
             }
             return Ok(());
         }
+        let stands = |flow: &Flow| flow.pieces.iter().any(|piece| is_meant(&piece.match_wire));
+        if is_deleted && !state.flows.get(cookie.number).is_some_and(stands) {
+            // What stood for the entry, or for one of its number, before.
+            return Ok(());
+        }
         if self.expire_piece_v13(tenant, cookie.number, &removed, now) {
             return Ok(());
         }

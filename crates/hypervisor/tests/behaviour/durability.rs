@@ -192,6 +192,28 @@ fn a_reconnected_switch_is_mended_and_not_wiped() {
 }
 
 #[test]
+fn what_reconciling_removes_says_nothing_of_what_comes_after() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup { delay: 5_000_000, ..Setup::new(version, TWO) });
+        let red = world.connect("red");
+        world.say(red, 1, "flow add match=ip actions=output:1 flags=rem");
+        world.advance(1_000_000_000);
+        let whole = world.tenant_flows();
+        world.restart_with(policy("red id=1: ip,nw_src=10.1.128.0/17"));
+        // The entry has its old form again before the switch has said that this one is gone.
+        world.set_policy(policy(TWO));
+        world.advance(1_000_000_000);
+        assert_eq!(world.tenant_flows(), whole, "{version:?}");
+        // It is still an entry of the tenant's, and follows.
+        let red = world.connect("red");
+        world.say(red, 1, "flow delete match=ip");
+        world.advance(1_000_000_000);
+        assert_eq!(world.tenant_flows(), [""; 0], "{version:?}");
+        assert_eq!(world.heard(red).len(), 1, "{version:?}: FLOW_REMOVED, once");
+    }
+}
+
+#[test]
 fn an_unchanged_switch_is_left_alone() {
     for version in VERSIONS {
         let mut world = World::new(Setup::new(version, TWO));

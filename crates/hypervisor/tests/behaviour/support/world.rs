@@ -147,6 +147,21 @@ impl World {
 
     /// The switch's connection breaks and comes back; the core begins anew from the store.
     pub fn reconnect(&mut self) {
+        self.begin_anew();
+        self.advance(1_000_000_000);
+    }
+
+    /// Weir stops and starts again with another policy. Up to the moment at which the tables are reconciled: the switch
+    /// has not heard of it, if it takes time to reach.
+    pub fn restart_with(&mut self, policy: Policy) {
+        self.policy = Arc::new(policy);
+        self.begin_anew();
+        while !self.events.iter().any(|event| matches!(event, Event::Reconciled { .. })) {
+            self.advance(100_000);
+        }
+    }
+
+    fn begin_anew(&mut self) {
         let features = shake_hands(self.switch.switch_mut(), self.version);
         let restored = self.store.iter().map(|(key, bytes)| (*key, bytes.clone())).collect();
         self.core = Switch::new(
@@ -162,7 +177,6 @@ impl World {
         self.controllers.clear();
         self.events.clear();
         self.pump();
-        self.advance(1_000_000_000);
     }
 
     pub fn tenant(&self, name: &str) -> TenantId {
