@@ -160,8 +160,9 @@ pub enum Event {
     Withdraw(TenantId),
     /// Close this controller's connection: it does not read what it asked for.
     CloseController(ControllerIndex),
-    /// A port as it is now, told of every port when the switch is ready, and of each that changes; `None` is gone.
-    Port(u32, Option<PortState>),
+    /// Ports as they are now; `None` is gone. All together when the switch is ready, so that no port of a switch that is
+    /// known is unknown; then each that changes.
+    Ports(Vec<(u32, Option<PortState>)>),
     /// A link probe of the hypervisor's own came in at this port. It may be old, or passed on by a host.
     Probe(u32, Vec<u8>),
     /// The switch said something that makes it unusable; the connection is to be closed.

@@ -248,8 +248,8 @@ impl Shard {
                     }
                 }
                 // The topology is that of real switches.
-                Some(Event::Port(..) | Event::Probe(..)) if is_key(dpid) => {}
-                Some(Event::Port(number, port)) => self.topology.port(dpid, number, port),
+                Some(Event::Ports(_) | Event::Probe(..)) if is_key(dpid) => {}
+                Some(Event::Ports(ports)) => self.topology.ports(dpid, ports),
                 Some(Event::Probe(port, frame)) => self.topology.probe(dpid, port, frame),
                 Some(Event::CloseSwitch(reason)) => {
                     self.close_session(at, reason, dpid);

@@ -56,15 +56,19 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// A port as it is now; `None` is gone.
-    pub fn port(&self, dpid: u64, number: u32, state: Option<PortState>) {
+    /// Ports as they are now; `None` is gone. They are taken together, as they were told.
+    pub fn ports(&self, dpid: u64, ports: Vec<(u32, Option<PortState>)>) {
         let mut news = self.lock();
-        let ports = &mut news.switches.entry(dpid).or_default().ports;
-        if ports.len() < PORTS || ports.contains_key(&number) {
-            ports.insert(number, state);
-        } else {
-            news.dropped += 1;
+        let known = &mut news.switches.entry(dpid).or_default().ports;
+        let mut dropped = 0;
+        for (number, state) in ports {
+            if known.len() < PORTS || known.contains_key(&number) {
+                known.insert(number, state);
+            } else {
+                dropped += 1;
+            }
         }
+        news.dropped += dropped;
         self.tell(news);
     }
 
@@ -154,11 +158,11 @@ mod tests {
     #[test]
     fn the_newest_word_of_a_port_replaces_the_older_and_a_switch_that_went_starts_anew() {
         let inbox = Inbox::default();
-        inbox.port(1, 1, UP);
-        inbox.port(1, 1, None);
-        inbox.port(2, 1, UP);
+        inbox.ports(1, vec![(1, UP)]);
+        inbox.ports(1, vec![(1, None)]);
+        inbox.ports(2, vec![(1, UP)]);
         inbox.gone(2);
-        inbox.port(2, 7, UP);
+        inbox.ports(2, vec![(7, UP)]);
         let news = inbox.wait(None);
         assert_eq!(news.switches[&1].ports, BTreeMap::from([(1, None)]));
         assert!(!news.switches[&1].is_gone && news.switches[&2].is_gone);
@@ -173,9 +177,7 @@ mod tests {
         for _ in 0..PROBES + 3 {
             inbox.probe(1, 1, vec![0; 64]);
         }
-        for number in 0..PORTS as u32 + 2 {
-            inbox.port(1, number, UP);
-        }
+        inbox.ports(1, (0..PORTS as u32 + 2).map(|number| (number, UP)).collect());
         let news = inbox.wait(None);
         assert_eq!((news.probes.len(), news.switches[&1].ports.len()), (PROBES, PORTS));
         assert_eq!(news.dropped, 5);

@@ -1,14 +1,15 @@
 //! What the switch shows of the network it stands in: its ports, and the hypervisor's own link probes.
 //!
-//! Nothing is decided here: [`Event::Port`] and [`Event::Probe`] tell whoever keeps the topology, and
+//! Nothing is decided here: [`Event::Ports`] and [`Event::Probe`] tell whoever keeps the topology, and
 //! [`Switch::send_own_packet_out`] sends what it wants sent.
 
-use super::{Event, Switch};
+use super::{Event, Port, Switch};
 use crate::cookie::Cookie;
 use crate::lldp;
 use crate::pending::Awaits;
 use crate::queue::Class;
 use crate::time::Instant;
+use alloc::vec;
 use alloc::vec::Vec;
 use flowspace::{Field, Key, port_to_v10};
 use openflow::{ListBuf, Version, v10, v13};
@@ -60,16 +61,16 @@ impl Switch {
 
     /// Tells of all ports.
     pub(crate) fn tell_topology(&mut self) {
-        for (&number, port) in &self.ports {
-            self.events.push_back(Event::Port(number, Some(state(self.version, &port.wire))));
-        }
+        let state = |port: &Port| Some(state(self.version, &port.wire));
+        let ports = self.ports.iter().map(|(&number, port)| (number, state(port)));
+        self.events.push_back(Event::Ports(ports.collect()));
     }
 
     /// Tells of one.
     pub(crate) fn tell_port_change(&mut self, number: u32) {
         if self.is_ready() {
             let port = self.ports.get(&number).map(|port| state(self.version, &port.wire));
-            self.events.push_back(Event::Port(number, port));
+            self.events.push_back(Event::Ports(vec![(number, port)]));
         }
     }
 
