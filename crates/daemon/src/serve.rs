@@ -127,8 +127,9 @@ impl Daemon {
         let joiner = joiner
             .start(handles.clone())
             .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
-        let topology = Topology::start(following, lldp, origin, inbox, handles.clone())
-            .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
+        let topology =
+            Topology::start(following, lldp, origin, inbox, handles.clone(), metrics.clone())
+                .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
         networks
             .start(topology.watch(), handles.clone())
             .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;

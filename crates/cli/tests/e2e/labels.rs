@@ -156,6 +156,50 @@ fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
     drop(pinging);
 }
 
+/// A tenant with a network of its own loads the links beneath it, as others are told, also after its path has moved.
+#[test]
+fn ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others() {
+    needs!(ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::builtin("isolation2013", V13);
+    let (red, blue) = (App::learning_switch_13(), App::learning_switch_13());
+    let vnic = |host: &str| {
+        let (_, _, port, mbit) = VNICS.iter().find(|vnic| vnic.0 == host).expect("a host");
+        let mac = network.mac(host);
+        format!(
+            "[[tenants.vnics]]\nport = \"{port}\"\nmac = \"{mac}\"\nbandwidth = \"{mbit}Mbit\"\n"
+        )
+    };
+    let config = format!(
+        "[topology]\ndiscovery = true\ninterval = \"200ms\"\nbandwidth = \"10Mbit\"\n\
+         edge_ports = [\"3 port 3\"]\n\
+         [[tenants]]\nname = \"blue\"\ncontrollers = [\"{blue}\"]\nlabels = \"rest\"\n{}\
+         [[tenants.flowspace]]\nmatch = \"dl_src={}\"\n\
+         [[tenants]]\nname = \"red\"\ncontrollers = [\"{red}\"]\n{}{}[tenants.network]\n\
+         [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"3\"\n\
+         [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"4\"\n\
+         [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"3 port 1\"\n\
+         [[tenants.network.ports]]\nswitch = \"0xa2\"\nnumber = 1\nat = \"4 port 1\"\n\
+         [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\nbackup = \"switches\"\n",
+        vnic("E"),
+        network.mac("E"),
+        vnic("A"),
+        vnic("B"),
+    );
+    let weir = Weir::serve_on(network.controller_host(), &config);
+    network.connect_to(weir.openflow);
+    // What is left by either spine, in Mbit/s.
+    let left = || [4, 5].map(|port| label(&weir, "blue", 3, port).map(|left| left / 1_000_000));
+    eventually("all is left", || left() == [Some(10), Some(10)]);
+    eventually("A reaches B", || network.pings("A", "B"));
+    let by_one = [[Some(2), Some(10)], [Some(10), Some(2)]];
+    eventually("red's flow is told of", || by_one.contains(&left()));
+    let (port, moved) =
+        if left() == by_one[0] { (4, [Some(0), Some(2)]) } else { (5, [Some(2), Some(0)]) };
+    network.set_port("s3", &format!("s3-eth{port}"), "down");
+    eventually("it has moved with its path", || left() == moved);
+    assert!(network.pings("A", "B"));
+}
+
 /// The file that agents share, of one server, and its key.
 fn write_edge(folder: &Folder, network: &Network, hypervisor: SocketAddr) {
     let mut text = format!(

@@ -28,8 +28,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 pub use instruments::{Counter, Gauge, Histogram, SharedCounter};
 pub use series::{
-    AgentMetrics, Direction, DropReason, Kind, ProcessMetrics, Rejection, SwitchMetrics,
-    TenantMetrics,
+    AgentMetrics, Direction, DropReason, Kind, LabelMetrics, ProcessMetrics, Rejection,
+    SwitchMetrics, TenantMetrics,
 };
 
 /// The content type of [`Registry::encode`].

@@ -324,11 +324,26 @@ pub struct ProcessMetrics {
     pub store_failed: SharedCounter,
     /// What agents at the edge say.
     pub agents: AgentMetrics,
+    /// Which flows are followed, and what tenants are told of links.
+    pub labels: LabelMetrics,
     /// Changes stored.
     pub store_changes: SharedCounter,
     /// Commits of the store: from the first batch taken from the queue until it is safe from a crash of Weir. Written by
     /// the store's thread only.
     pub store_commit: Histogram,
+}
+
+/// Flows that are followed, and labels that are told. One writer.
+#[derive(Debug, Default)]
+pub struct LabelMetrics {
+    /// Flows that are followed.
+    pub flows: Gauge,
+    /// Flows among them that do not come to their receiver.
+    pub lost_flows: Gauge,
+    /// Labels told, to all tenants together.
+    pub told: Counter,
+    /// Labels that a newer one replaced before they were told.
+    pub replaced: Counter,
 }
 
 /// What became of datagrams from agents, and of what they say. One writer.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::instruments::{Gauge, Histogram};
 use super::series::{
-    AgentMetrics, Direction, DropReason, Kind, Messages, Rejection, SwitchMetrics, TenantMetrics,
+    AgentMetrics, Direction, DropReason, Kind, LabelMetrics, Messages, Rejection, SwitchMetrics,
+    TenantMetrics,
 };
 use super::{Registry, names};
 
@@ -65,6 +66,7 @@ impl Text {
         self.sample("weir_reloads_total", &[("result", "applied")], process.reloads_applied.get());
         self.sample("weir_reloads_total", &[("result", "refused")], process.reloads_refused.get());
         self.agents(&process.agents);
+        self.labels(&process.labels);
         self.family(
             "weir_store_changes_total",
             "counter",
@@ -98,6 +100,21 @@ impl Text {
         const MEASURED: &str = "weir_measured_vnics";
         self.family(MEASURED, "gauge", "Virtual interfaces that agents measure now.");
         self.sample(MEASURED, &[], agents.measured.get());
+    }
+
+    fn labels(&mut self, labels: &LabelMetrics) {
+        const FLOWS: &str = "weir_followed_flows";
+        self.family(FLOWS, "gauge", "Flows between virtual interfaces that are followed.");
+        self.sample(FLOWS, &[], labels.flows.get());
+        const LOST: &str = "weir_followed_flows_lost";
+        self.family(LOST, "gauge", "Flows among them that do not come to their receiver.");
+        self.sample(LOST, &[], labels.lost_flows.get());
+        const TOLD: &str = "weir_labels_told_total";
+        self.family(TOLD, "counter", "Labels of links told to tenants.");
+        self.sample(TOLD, &[], labels.told.get());
+        const REPLACED: &str = "weir_labels_replaced_total";
+        self.family(REPLACED, "counter", "Labels that a newer one replaced before they were told.");
+        self.sample(REPLACED, &[], labels.replaced.get());
     }
 
     fn switches(&mut self, switches: &[(Arc<SwitchMetrics>, Tenants)]) {

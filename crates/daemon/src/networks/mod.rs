@@ -295,6 +295,7 @@ impl Inner {
     }
 
     fn tell_all(&self) {
+        self.inbox.maps(self.policy().maps);
         if !self.shards.is_empty() {
             let snapshot = self.snapshot();
             self.joiner.plan(&snapshot.policy);
@@ -316,6 +317,7 @@ impl Inner {
             self.tell_all();
         } else if !changes.switches.is_empty() {
             let policy = Arc::new(self.policy());
+            self.inbox.maps(policy.maps.clone());
             // Who joins hears of it first, so that members find it when they come.
             self.joiner.plan(&policy);
             let switches = Arc::new(changes.switches.iter().map(|dpid| dpid.0).collect());

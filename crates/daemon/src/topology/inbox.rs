@@ -10,7 +10,7 @@ use fabric::{MacAddress, TenantId};
 use hypervisor::{FlowChange, FlowEntry, PortState};
 use openflow::Version;
 
-use super::Setup;
+use super::{Maps, Setup};
 
 /// Probes that may wait.
 const PROBES: usize = 4096;
@@ -28,6 +28,8 @@ pub struct News {
     pub dropped: u64,
     /// What tenants' virtual interfaces send, as agents measure it: the newest of each.
     pub sent: HashMap<(TenantId, MacAddress), Sent>,
+    /// Where tenants' own networks are now.
+    pub maps: Option<Maps>,
     /// A new configuration.
     pub setup: Option<Setup>,
     /// The thread is to end.
@@ -104,6 +106,13 @@ impl Inbox {
     pub fn sent(&self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
         let mut news = self.lock();
         news.sent.insert((tenant, vnic), sent);
+        self.tell(news);
+    }
+
+    /// Tenants' own networks are elsewhere.
+    pub fn maps(&self, maps: Maps) {
+        let mut news = self.lock();
+        news.maps = Some(maps);
         self.tell(news);
     }
 

@@ -22,12 +22,14 @@ mod tracker;
 mod watch;
 mod worker;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use fabric::embedding::SwitchMap;
 use fabric::{LldpKey, TenantId};
 use hypervisor::{Label, Policy};
 
@@ -37,6 +39,7 @@ pub use state::{Origin, State, Wire};
 pub use watch::{Change, Snapshot, Subscription, Watch};
 
 use crate::config::{self, Config};
+use crate::metrics::Registry;
 use crate::shard::Handle;
 use worker::Worker;
 
@@ -44,6 +47,9 @@ use worker::Worker;
 const BATCHES: usize = 64;
 /// When to try again what a shard had no room for.
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// What each switch has to do for tenants' own networks, by datapath id.
+pub type Maps = BTreeMap<u64, Arc<SwitchMap>>;
 
 /// What the operator says of the network and of who is told what about it.
 #[derive(Clone)]
@@ -129,9 +135,10 @@ impl Topology {
         origin: Instant,
         inbox: Arc<Inbox>,
         shards: Vec<Handle>,
+        metrics: Arc<Registry>,
     ) -> io::Result<Topology> {
         let (watch, board) = (Watch::default(), Board::default());
-        let worker = Worker::new(setup, key, origin, &inbox, &watch, &board, shards);
+        let worker = Worker::new(setup, key, origin, &inbox, (&watch, &board, metrics), shards);
         let thread =
             std::thread::Builder::new().name("topology".to_owned()).spawn(move || worker.run())?;
         Ok(Topology { inbox, watch, board, thread: Some(thread) })

@@ -1,16 +1,23 @@
 //! Where packets go: from a port through a tenant's entries on one switch after the other.
 //!
+//! ```text
+//!   slice     port ──▶ entries ──▶ port ──▶ link ──▶ port ──▶ entries ──▶ ... ──▶ the receiver's port
+//!   network   port ──▶ entries ──▶ virtual port ──▶ tag ──▶ link ──▶ transit ──▶ link ──▶ virtual port ──▶ entries ──▶ ...
+//! ```
+//!
 //! What is followed is a set of packets, all of one sender to one receiver. On its first switch each entry that takes a
 //! part of the set makes a flow of its own; further on, a set that several entries share goes wherever any of them
 //! sends it. Groups are taken to send to all their buckets, and FLOOD and ALL to all ports that the tenant sees.
 
 use std::collections::{BTreeSet, HashMap};
 
+use fabric::embedding::{Exit, Hop, Member, PortKind};
 use fabric::{Dpid, End, LinkId, Network, PortId, PortNumber, TenantId};
 use flowspace::{Field, Match, port_from_v10};
 use hypervisor::FlowEntry;
 use openflow::{List, Version, v10, v13};
 
+use super::Maps;
 use super::tables::Tables;
 
 /// Flows that one pair may have; further entries count with the last.
@@ -28,6 +35,8 @@ pub(super) struct Ground<'a> {
     pub(super) tables: &'a HashMap<(Dpid, TenantId), Tables>,
     /// Versions that the switches speak.
     pub(super) versions: &'a HashMap<Dpid, Version>,
+    /// Where tenants' own networks are.
+    pub(super) maps: &'a Maps,
     /// Whether a tenant sees a port, for FLOOD.
     pub(super) sees: &'a dyn Fn(TenantId, PortId) -> bool,
 }
@@ -52,10 +61,31 @@ pub(super) struct Trace {
     pub(super) visited: BTreeSet<Dpid>,
 }
 
+/// One end of what is followed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Station {
+    /// The switch's port.
+    pub(super) port: PortId,
+    /// Its Ethernet address.
+    pub(super) mac: u128,
+}
+
 /// Packets somewhere on their way.
 struct Place {
+    /// The switch, and the port by the number that the tenant knows it by.
     at: PortId,
     packets: Match,
+}
+
+/// A flow that is being followed.
+struct Walk {
+    tenant: TenantId,
+    to: Station,
+    flow: Traced,
+    places: Vec<Place>,
+    /// Where it has come in already: a loop is one lap.
+    seen: BTreeSet<PortId>,
+    visited: BTreeSet<Dpid>,
 }
 
 impl Ground<'_> {
@@ -63,37 +93,58 @@ impl Ground<'_> {
     pub(super) fn trace(
         &self,
         tenant: TenantId,
-        from: PortId,
-        to: PortId,
+        from: Station,
+        to: Station,
         packets: &Match,
     ) -> Trace {
         let mut trace = Trace::default();
-        trace.visited.insert(from.dpid);
-        for (entry, outputs) in self.pass(tenant, from, packets) {
+        trace.visited.insert(from.port.dpid);
+        let Some(start) = self.entrance(tenant, from) else { return trace };
+        for (entry, outputs) in self.pass(tenant, start, packets) {
             let exact = |field| entry.match_.is_exact(field);
             let is_meant = exact(Field::DlDst) || exact(Field::NwDst);
-            let mut flow = Traced { is_meant, ..Traced::default() };
-            let mut places: Vec<Place> = Vec::new();
-            self.send(tenant, from, to, outputs, &mut flow, &mut places);
+            let mut walk = Walk {
+                tenant,
+                to,
+                flow: Traced { is_meant, ..Traced::default() },
+                places: Vec::new(),
+                seen: BTreeSet::new(),
+                visited: BTreeSet::new(),
+            };
+            self.send(&mut walk, start, outputs);
             let mut looked = 0;
-            while let Some(place) = places.pop() {
+            while let Some(place) = walk.places.pop() {
                 looked += 1;
                 if looked > PLACES {
                     break;
                 }
-                trace.visited.insert(place.at.dpid);
+                walk.visited.insert(place.at.dpid);
                 for (_, outputs) in self.pass(tenant, place.at, &place.packets) {
-                    self.send(tenant, place.at, to, outputs, &mut flow, &mut places);
+                    self.send(&mut walk, place.at, outputs);
                 }
             }
-            if flow.arrives || !flow.links.is_empty() {
-                trace.flows.push(flow);
+            trace.visited.append(&mut walk.visited);
+            if walk.flow.arrives || !walk.flow.links.is_empty() {
+                trace.flows.push(walk.flow);
             }
             if trace.flows.len() >= PIECES {
                 break;
             }
         }
         trace
+    }
+
+    /// The port by which a host's packets come in, as the tenant knows it.
+    fn entrance(&self, tenant: TenantId, from: Station) -> Option<PortId> {
+        let Some(member) = self.member(from.port.dpid, tenant) else { return Some(from.port) };
+        let mut ports = member.ports.iter();
+        let (&number, _) = ports.find(|(_, port)| port.up && stands_at(&port.kind, from))?;
+        Some(PortId::new(from.port.dpid, PortNumber::new(number).ok()?))
+    }
+
+    /// The tenant's switch on this one, if it has a network of its own.
+    fn member(&self, dpid: Dpid, tenant: TenantId) -> Option<&Member> {
+        self.maps.get(&dpid.0)?.members.get(&tenant)
     }
 
     /// What becomes of packets on one switch: by entry of its first table, the ports that they leave by.
@@ -122,23 +173,14 @@ impl Ground<'_> {
     }
 
     /// Sends packets out of ports: to the receiver, over links to further places, or nowhere.
-    fn send(
-        &self,
-        tenant: TenantId,
-        at: PortId,
-        to: PortId,
-        outputs: Vec<(u32, Match)>,
-        flow: &mut Traced,
-        places: &mut Vec<Place>,
-    ) {
+    fn send(&self, walk: &mut Walk, at: PortId, outputs: Vec<(u32, Match)>) {
         /// OFPP_IN_PORT, OFPP_FLOOD and OFPP_ALL of 1.3.
         const IN_PORT: u32 = 0xffff_fff8;
         const FLOOD: [u32; 2] = [0xffff_fffb, 0xffff_fffc];
+        let member = self.member(at.dpid, walk.tenant);
         for (number, packets) in outputs {
             let ports: Vec<PortId> = if FLOOD.contains(&number) {
-                let Ok(index) = self.network.switch_index(at.dpid) else { continue };
-                let all = self.network.switch(index).ports().map(|(port, _)| port);
-                all.filter(|port| *port != at && (self.sees)(tenant, *port)).collect()
+                self.all_ports(walk.tenant, at.dpid, member).filter(|port| *port != at).collect()
             } else if number == IN_PORT {
                 vec![at]
             } else {
@@ -147,21 +189,118 @@ impl Ground<'_> {
                 port.filter(|port| *port != at).into_iter().collect()
             };
             for port in ports {
-                if port == to {
-                    flow.arrives = true;
-                    continue;
-                }
-                let Ok(id) = self.network.link_from(port) else { continue };
-                let link = self.network.link(id);
-                if let (true, End::Switch { port: far, .. }) = (link.is_up(), link.to)
-                    // Once over each link: a loop is one lap.
-                    && flow.links.insert(id)
-                {
-                    places.push(Place { at: far, packets });
+                match member {
+                    Some(member) => self.leave_virtually(walk, member, port, packets),
+                    None => self.leave(walk, port, packets),
                 }
             }
         }
     }
+
+    /// The ports of a tenant's switch, as it knows them.
+    fn all_ports(
+        &self,
+        tenant: TenantId,
+        dpid: Dpid,
+        member: Option<&Member>,
+    ) -> impl Iterator<Item = PortId> {
+        let ports: Vec<PortId> = match member {
+            Some(member) => {
+                let numbers = member.ports.keys().filter_map(|&port| PortNumber::new(port).ok());
+                numbers.map(|port| PortId::new(dpid, port)).collect()
+            }
+            None => {
+                let index = self.network.switch_index(dpid).ok();
+                let all = index.into_iter().flat_map(|it| self.network.switch(it).ports());
+                all.map(|(port, _)| port).filter(|port| (self.sees)(tenant, *port)).collect()
+            }
+        };
+        ports.into_iter()
+    }
+
+    /// Out of a switch's port, as it is.
+    fn leave(&self, walk: &mut Walk, port: PortId, packets: Match) {
+        if port == walk.to.port {
+            walk.flow.arrives = true;
+        } else if let Some(far) = self.cross(walk, port)
+            && walk.seen.insert(far)
+        {
+            walk.places.push(Place { at: far, packets });
+        }
+    }
+
+    /// Out of a port of the tenant's own, wherever that is.
+    fn leave_virtually(&self, walk: &mut Walk, member: &Member, port: PortId, packets: Match) {
+        let Some(kind) = member.ports.get(&port.port.get()).filter(|it| it.up).map(|it| &it.kind)
+        else {
+            return;
+        };
+        match kind {
+            PortKind::Edge { port: at, .. } => {
+                let at = PortId::new(port.dpid, *at);
+                walk.flow.arrives |= at == walk.to.port && stands_at(kind, walk.to);
+            }
+            PortKind::Link { sends, .. } | PortKind::Remote { sends } => {
+                if let Some(hop) = sends {
+                    self.travel(walk, port.dpid, *hop, packets);
+                }
+            }
+        }
+    }
+
+    /// Over links, with a tag that says on each switch what becomes of them, until it says that they have arrived.
+    fn travel(&self, walk: &mut Walk, mut dpid: Dpid, mut hop: Hop, packets: Match) {
+        // A path passes no link twice.
+        for _ in 0..PLACES {
+            let Some(far) = self.cross(walk, PortId::new(dpid, hop.port)) else { return };
+            let Some(map) = self.maps.get(&far.dpid.0) else { return };
+            walk.visited.insert(far.dpid);
+            let arrived = Hop { port: far.port, tag: hop.tag };
+            let passes = map.transit.binary_search_by_key(&arrived, |transit| transit.from).ok();
+            match passes.and_then(|at| map.transit.get(at)).map(|transit| transit.to) {
+                Some(Exit::Next(next)) => (dpid, hop) = (far.dpid, next),
+                Some(Exit::Edge(port)) => {
+                    walk.flow.arrives |= PortId::new(far.dpid, port) == walk.to.port;
+                    return;
+                }
+                None => {
+                    let member = map.members.get(&walk.tenant);
+                    let mut ports = member.into_iter().flat_map(|member| &member.ports);
+                    let receives = |kind: &PortKind| matches!(kind, PortKind::Link { receives, .. } if receives.contains(&arrived));
+                    let port = ports.find(|(_, port)| port.up && receives(&port.kind));
+                    if let Some(number) = port.and_then(|(&it, _)| PortNumber::new(it).ok())
+                        && walk.seen.insert(PortId::new(far.dpid, number))
+                    {
+                        let at = PortId::new(far.dpid, number);
+                        walk.places.push(Place { at, packets });
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Over the link that a port leads to, if it is up: where that ends.
+    fn cross(&self, walk: &mut Walk, port: PortId) -> Option<PortId> {
+        let id = self.network.link_from(port).ok()?;
+        let link = self.network.link(id);
+        match link.to {
+            End::Switch { port: far, .. } if link.is_up() => {
+                walk.flow.links.insert(id);
+                Some(far)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a host's packets come in and go out by an edge port.
+fn stands_at(kind: &PortKind, host: Station) -> bool {
+    let PortKind::Edge { port, hosts } = kind else { return false };
+    let number =
+        |octets: [u8; 6]| octets.iter().fold(0, |sum, octet| sum << 8 | u128::from(*octet));
+    *port == host.port.port
+        && (hosts.is_empty() || hosts.iter().any(|mac| number(mac.octets()) == host.mac))
 }
 
 /// Entries of a table in the order in which they are looked at, with the packets that each takes from the set.

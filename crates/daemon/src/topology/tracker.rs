@@ -5,9 +5,13 @@
 //! ([`Hose`]), or off what the sender's agent measures. All that is incremental: a changed entry has those pairs looked at again that it can concern, a link
 //! those that came past its ends.
 //!
+//! In a tenant's own network a flow is followed from virtual switch to virtual switch, and what it crosses are the links
+//! that lie beneath. A path that crosses one of them twice counts there once.
+//!
 //! What is not followed: packets of hosts that are nobody's VNIC, and IP apart from IPv4.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use fabric::edge::Sent;
 use fabric::hose::{Change, Hose, VnicId};
@@ -18,8 +22,9 @@ use flowspace::{Field, Match};
 use hypervisor::FlowChange;
 use openflow::Version;
 
+use super::Maps;
 use super::tables::Tables;
-use super::trace::Ground;
+use super::trace::{Ground, Station};
 use crate::config;
 
 /// A sender and a receiver, by their places among the VNICs.
@@ -35,6 +40,7 @@ pub(super) struct Tracker {
     by_address: HashMap<(TenantId, u128), u32>,
     tables: HashMap<(Dpid, TenantId), Tables>,
     versions: HashMap<Dpid, Version>,
+    maps: Maps,
     pairs: HashMap<Pair, Followed>,
     /// Pairs whose trace looked at a tenant's tables on a switch.
     visitors: HashMap<(Dpid, TenantId), BTreeSet<Pair>>,
@@ -91,8 +97,11 @@ impl Tracker {
             return;
         }
         // Tables are what switches told; the rest follows from the interfaces.
-        let (tables, versions) =
-            (std::mem::take(&mut self.tables), std::mem::take(&mut self.versions));
+        let (tables, versions, maps) = (
+            std::mem::take(&mut self.tables),
+            std::mem::take(&mut self.versions),
+            std::mem::take(&mut self.maps),
+        );
         let links: Vec<FlowId> =
             self.pairs.values().flat_map(|pair| pair.flows.iter().map(|(id, _)| *id)).collect();
         let mut usage = std::mem::take(&mut self.usage);
@@ -102,7 +111,8 @@ impl Tracker {
         }
         let next_flow = self.next_flow;
         let measured = std::mem::take(&mut self.measured);
-        *self = Tracker { tables, versions, usage, measured, next_flow, ..Tracker::default() };
+        *self =
+            Tracker { tables, versions, maps, usage, measured, next_flow, ..Tracker::default() };
         for (at, vnic) in vnics.iter().enumerate() {
             let at = at as u32;
             // Fails only for a number that is taken.
@@ -158,6 +168,21 @@ impl Tracker {
         self.mark_switch(dpid);
     }
 
+    /// Tenants' own networks are elsewhere, or others.
+    pub(super) fn handle_maps(&mut self, maps: Maps) {
+        let before = std::mem::replace(&mut self.maps, maps);
+        let all: BTreeSet<u64> = before.keys().chain(self.maps.keys()).copied().collect();
+        // What did not change is the same map.
+        let same = |dpid: &u64| match (before.get(dpid), self.maps.get(dpid)) {
+            (Some(before), Some(after)) => Arc::ptr_eq(before, after),
+            _ => false,
+        };
+        let changed: Vec<u64> = all.into_iter().filter(|dpid| !same(dpid)).collect();
+        for dpid in changed {
+            self.mark_switch(Dpid(dpid));
+        }
+    }
+
     /// An agent has measured what an interface sends to whom; `None` when nobody measures it any more.
     pub(super) fn handle_sent(&mut self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
         let from = number(vnic.octets());
@@ -201,14 +226,15 @@ impl Tracker {
     pub(super) fn settle(&mut self, network: &Network, sees: &dyn Fn(TenantId, PortId) -> bool) {
         let dirty = std::mem::take(&mut self.dirty);
         let mut traced = Vec::with_capacity(dirty.len());
-        let ground = Ground { network, tables: &self.tables, versions: &self.versions, sees };
+        let Tracker { tables, versions, maps, .. } = &*self;
+        let ground = Ground { network, tables, versions, maps, sees };
         for pair in dirty {
             let (Some(from), Some(to)) =
                 (self.vnics.get(pair.0 as usize), self.vnics.get(pair.1 as usize))
             else {
                 continue;
             };
-            let trace = ground.trace(from.tenant, from.port, to.port, &packets(from, to));
+            let trace = ground.trace(from.tenant, from.station(), to.station(), &packets(from, to));
             let mut flows: Vec<Box<[LinkId]>> = Vec::new();
             let mut lost = 0;
             for flow in trace.flows {
@@ -370,6 +396,12 @@ impl Tracker {
     fn mark_switch(&mut self, dpid: Dpid) {
         let visitors = self.visitors.iter().filter(|((at, _), _)| *at == dpid);
         self.dirty.extend(visitors.flat_map(|(_, pairs)| pairs));
+    }
+}
+
+impl Vnic {
+    fn station(&self) -> Station {
+        Station { port: self.port, mac: self.mac }
     }
 }
 

@@ -15,6 +15,7 @@ use super::labeller::Labeller;
 use super::state::State;
 use super::tracker::Tracker;
 use super::{AGAIN, BATCHES, Board, Counts, Orders, Setup, Snapshot, Told, UnderWay, Watch};
+use crate::metrics::Registry;
 use crate::shard::{Command, Handle};
 
 pub(super) struct Worker {
@@ -30,6 +31,7 @@ pub(super) struct Worker {
     inbox: Arc<Inbox>,
     watch: Watch,
     board: Board,
+    metrics: Arc<Registry>,
     shards: Vec<Shard>,
     number: u64,
 }
@@ -50,8 +52,7 @@ impl Worker {
         key: LldpKey,
         origin: Instant,
         inbox: &Arc<Inbox>,
-        watch: &Watch,
-        board: &Board,
+        (watch, board, metrics): (&Watch, &Board, Arc<Registry>),
         shards: Vec<Handle>,
     ) -> Worker {
         let shards = shards.into_iter().map(|handle| Shard {
@@ -74,6 +75,7 @@ impl Worker {
             inbox: Arc::clone(inbox),
             watch: watch.clone(),
             board: board.clone(),
+            metrics,
             shards: shards.collect(),
             number: 0,
         };
@@ -117,6 +119,9 @@ impl Worker {
             self.state.configure(setup.topology.clone(), now);
             self.setup = setup;
             self.take_setup();
+        }
+        if let Some(maps) = news.maps {
+            self.tracker.handle_maps(maps);
         }
         for ((tenant, vnic), sent) in news.sent {
             self.tracker.handle_sent(tenant, vnic, sent);
@@ -231,6 +236,11 @@ impl Worker {
         let ((flows, lost_flows), (told, replaced)) =
             (self.tracker.counts(), self.labeller.counts());
         self.board.set_counts(Counts { flows, lost_flows, told, replaced });
+        let metrics = &self.metrics.process.labels;
+        metrics.flows.set(flows as u64);
+        metrics.lost_flows.set(lost_flows as u64);
+        metrics.told.publish(told);
+        metrics.replaced.publish(replaced);
     }
 
     fn shard(&mut self, dpid: u64) -> Option<&mut Shard> {

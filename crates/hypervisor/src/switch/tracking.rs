@@ -1,7 +1,7 @@
 //! What tenants' virtual flow tables hold, told as it changes: who follows flows through the network starts here.
 //!
 //! Off by default. On, each table remembers which of its entries were touched, each once, so what waits to be fetched is
-//! never more than the tables hold. Virtual networks are not told of: their entries speak of ports of their own.
+//! never more than the tables hold. Entries of a tenant's own network speak of its own ports.
 
 use super::Switch;
 use crate::flows::Flow;
@@ -58,7 +58,6 @@ impl Switch {
         for at in 0..self.tenants.len() {
             let touched = self.tenants[at].flows.take_touched();
             let tenant = &self.tenants[at];
-            let is_slice = tenant.present && tenant.network.is_none();
             changes.extend(touched.into_iter().map(|number| {
                 FlowChange {
                     tenant: tenant.id,
@@ -66,7 +65,7 @@ impl Switch {
                     entry: tenant
                         .flows
                         .get(number)
-                        .filter(|_| is_slice)
+                        .filter(|_| tenant.present)
                         .map(|flow| self.entry(TenantIndex(at as u32), flow)),
                 }
             }));

@@ -1,4 +1,7 @@
 use super::*;
+use fabric::embedding::{
+    Embedding, LinkSpec, PortSpec, Route, Spec, SwitchSpec, Tag, VirtualPortId,
+};
 use fabric::{Bandwidth, Duration, End};
 use hypervisor::FlowEntry;
 use openflow::{ListBuf, v10, v13};
@@ -295,14 +298,133 @@ fn what_agents_measure_takes_the_place_of_what_was_bought() {
     assert_eq!(kilobits(&tracker, BLUE), 2_000);
 }
 
+fn virtual_port(switch: u64, number: u32) -> VirtualPortId {
+    VirtualPortId { switch: Dpid(switch), number }
+}
+
+fn edge(switch: u64, number: u32, at: &str) -> PortSpec {
+    let (port, at) = (virtual_port(switch, number), port(at));
+    PortSpec { port, name: String::new(), at, shared: false, started: true }
+}
+
+fn switch(dpid: u64, members: &[u64]) -> SwitchSpec {
+    let members = members.iter().map(|dpid| Dpid(*dpid)).collect();
+    SwitchSpec { dpid: Dpid(dpid), name: String::new(), members, routes: Vec::new(), started: true }
+}
+
+/// Red's network: a switch on each leaf with a host at port 1, and a link between their ports 2.
+fn two_switches() -> Spec {
+    let link = LinkSpec {
+        ends: [virtual_port(0xa1, 2), virtual_port(0xa2, 2)],
+        bandwidth: Bandwidth::ZERO,
+        route: Route::Shortest,
+        protection: None,
+        reverts: false,
+        started: true,
+    };
+    Spec {
+        switches: vec![switch(0xa1, &[3]), switch(0xa2, &[4])],
+        ports: vec![edge(0xa1, 1, "3 port 1"), edge(0xa2, 1, "4 port 1")],
+        links: vec![link],
+        ..Spec::default()
+    }
+}
+
+/// Or one switch on both leaves, with a host at port 1 and one at port 2.
+fn big_switch() -> Spec {
+    Spec {
+        switches: vec![switch(0xb1, &[3, 4])],
+        ports: vec![edge(0xb1, 1, "3 port 1"), edge(0xb1, 2, "4 port 1")],
+        ..Spec::default()
+    }
+}
+
+fn embedding() -> Embedding {
+    Embedding::new(Tag::new(100).unwrap(), Tag::new(200).unwrap())
+}
+
+fn place(embedding: &mut Embedding, network: &Network, spec: Option<Spec>) {
+    embedding.apply(network, &spec.into_iter().map(|spec| (RED, spec)).collect()).unwrap();
+}
+
+fn maps(embedding: &Embedding) -> Maps {
+    embedding.switch_maps().iter().map(|(dpid, map)| (dpid.0, Arc::clone(map))).collect()
+}
+
+/// What blue is left of the ways by the two spines, towards leaf 4, in Mbit/s.
+fn left_for_blue(tracker: &Tracker, network: &Network) -> [u64; 2] {
+    ["3 port 4", "3 port 5"].map(|from| label(tracker, network, from, BLUE))
+}
+
+#[test]
+fn flows_in_a_network_of_the_tenants_own_load_the_links_beneath() {
+    // Red's entries on either leaf, by the ports of its own, to B.
+    for (spec, outputs) in [(two_switches(), [2, 1]), (big_switch(), [2, 2])] {
+        let (mut tracker, mut network, mut embedding) = (tracker(), isolation(), embedding());
+        for (dpid, out) in [3, 4].into_iter().zip(outputs) {
+            change(&mut tracker, dpid, RED, 1, entry(10, "dl_dst=02:00:00:00:00:02", send_to(out)));
+        }
+        place(&mut embedding, &network, Some(spec));
+        tracker.handle_maps(maps(&embedding));
+        tracker.settle(&network, &everywhere);
+        assert_eq!(tracker.counts(), (1, 0), "it arrives");
+        let (_, trunk) = embedding.trunks(RED).next().unwrap();
+        let first = trunk.active.unwrap().wires[0].from;
+        let by_first = if first == port("3 port 4") { [2, 10] } else { [10, 2] };
+        assert_eq!(left_for_blue(&tracker, &network), by_first);
+
+        // Its path fails, and it goes by the other spine; then there is none at all.
+        let mut fail = |at: PortId, tracker: &mut Tracker| {
+            let links = network.set_port_up(at, false).unwrap();
+            embedding.handle_changes(&network);
+            tracker.handle_links(&network, &links);
+            tracker.handle_maps(maps(&embedding));
+            tracker.settle(&network, &everywhere);
+            left_for_blue(tracker, &network)
+        };
+        let by_other = if by_first == [2, 10] { [0, 2] } else { [2, 0] };
+        assert_eq!(fail(first, &mut tracker), by_other);
+        assert_eq!(tracker.counts(), (1, 0));
+        let other = port(if by_first == [2, 10] { "3 port 5" } else { "3 port 4" });
+        assert_eq!(fail(other, &mut tracker), [0, 0]);
+        assert_eq!(tracker.counts(), (0, 0));
+    }
+}
+
 /// What can happen.
 #[derive(Clone, Debug)]
 enum Happening {
-    Entry { dpid: u64, blue: bool, number: u32, priority: u16, match_: String, out: u16 },
-    Gone { dpid: u64, blue: bool, number: u32 },
-    Port { dpid: u64, number: u32, up: bool },
-    Switch { dpid: u64 },
-    Sent { blue: bool, from: u8, to: u8, kilobits: Option<u64> },
+    Entry {
+        dpid: u64,
+        blue: bool,
+        number: u32,
+        priority: u16,
+        match_: String,
+        out: u16,
+    },
+    Gone {
+        dpid: u64,
+        blue: bool,
+        number: u32,
+    },
+    Port {
+        dpid: u64,
+        number: u32,
+        up: bool,
+    },
+    Switch {
+        dpid: u64,
+    },
+    /// Red's network is another, or none.
+    Network {
+        which: u8,
+    },
+    Sent {
+        blue: bool,
+        from: u8,
+        to: u8,
+        kilobits: Option<u64>,
+    },
     Settle,
 }
 
@@ -327,6 +449,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => (1_u64..5, 1_u32..6, any::<bool>())
             .prop_map(|(dpid, number, up)| Happening::Port { dpid, number, up }),
         1 => (1_u64..5).prop_map(|dpid| Happening::Switch { dpid }),
+        1 => (0_u8..3).prop_map(|which| Happening::Network { which }),
         2 => (any::<bool>(), 1_u8..7, 1_u8..7, proptest::option::of(0_u64..20_000)).prop_map(
             |(blue, from, to, kilobits)| Happening::Sent { blue, from, to, kilobits }
         ),
@@ -339,7 +462,7 @@ proptest! {
     /// and on every link, for every tenant, what is left and what others use are its capacity.
     #[test]
     fn labels_and_use_are_the_capacity(happenings in proptest::collection::vec(happening(), 1..60)) {
-        let (mut tracker, mut network) = (tracker(), isolation());
+        let (mut tracker, mut network, mut embedding) = (tracker(), isolation(), embedding());
         let mut tables: HashMap<(u64, TenantId, u32), FlowEntry> = HashMap::new();
         let mut measured: HashMap<(TenantId, u8), Sent> = HashMap::new();
         for happening in happenings.into_iter().chain([Happening::Settle]) {
@@ -357,7 +480,16 @@ proptest! {
                 Happening::Port { dpid, number, up } => {
                     let at = port(&format!("{dpid} port {number}"));
                     let links = network.set_port_up(at, up).unwrap();
+                    embedding.handle_changes(&network);
                     tracker.handle_links(&network, &links);
+                    tracker.handle_maps(maps(&embedding));
+                }
+                Happening::Network { which } => {
+                    let wanted = [None, Some(two_switches()), Some(big_switch())][usize::from(which)].take();
+                    // Without a way it is refused.
+                    let wanted = wanted.into_iter().map(|spec| (RED, spec)).collect();
+                    let _ = embedding.apply(&network, &wanted);
+                    tracker.handle_maps(maps(&embedding));
                 }
                 Happening::Switch { dpid } => {
                     tables.retain(|(at, ..), _| *at != dpid);
@@ -372,6 +504,7 @@ proptest! {
                     tracker.settle(&network, &everywhere);
                     let mut anew = Tracker::default();
                     configure(&mut anew);
+                    anew.handle_maps(maps(&embedding));
                     for ((dpid, tenant, number), entry) in &tables {
                         change(&mut anew, *dpid, *tenant, *number, Some(entry.clone()));
                     }
