@@ -3,8 +3,8 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
 
-use bench::System;
 use bench::scenarios::{Options, Scenario, run};
+use bench::{System, Tenancy};
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let subject = if command.is_empty() {
         System::Haproxy { program: PathBuf::from("haproxy") }
     } else {
-        System::Weir { command, extra: String::new(), networks: false }
+        System::Weir { command, extra: String::new(), tenancy: Tenancy::default() }
     };
     let mut options = Options::new(subject, out.join("work"));
     if arguments.get(2).is_some_and(|word| word == "quick") {

@@ -13,7 +13,7 @@ use crate::plan::{Setup, Topology};
 use crate::probing::PROBE_EVERY_NS;
 use crate::real::RealSwitches;
 use crate::session::Session;
-use crate::system::System;
+use crate::system::{System, Target};
 use report::table::number;
 use report::{Environment, Finding, Histogram, Point, Results, Scalar, Table};
 use std::path::{Path, PathBuf};
@@ -189,8 +189,8 @@ impl Verdict {
     }
 }
 
-/// Takes more samples after a run, while the system still stands: of the processes with these ids.
-pub type Afterwards = fn(&mut Collector, &Outcome, &[u32]);
+/// Takes more samples after a run, while the system still stands.
+pub type Afterwards = fn(&mut Collector, &Outcome, &Target);
 
 /// One system under one load.
 #[derive(Clone, Debug)]
@@ -391,7 +391,7 @@ fn measure_once(
     let outcome = session.run_under(&load, &target.pids, options.control.as_deref())?;
     collector.add(&outcome);
     if let Some(look) = case.afterwards {
-        look(collector, &outcome, &target.pids);
+        look(collector, &outcome, &target);
     }
     if !target.is_alive() {
         return Err(Error::System(format!("{} ended during the run", case.system.name())));

@@ -270,7 +270,12 @@ impl ControllerEnd {
             }
             kind::ERROR => self.error(xid, body, context),
             t if self.is_reply(t) => self.reply(t, xid, body, context),
-            // PORT_STATUS and FLOW_REMOVED are news, not answers.
+            kind::PORT_STATUS => {
+                if let Some(run) = context.run.as_deref_mut() {
+                    run.notice(self.tenant, context.now);
+                }
+            }
+            // FLOW_REMOVED is news, not an answer.
             _ => {}
         }
         Effect::None
@@ -367,7 +372,7 @@ impl ControllerEnd {
             Kind::Echo => kind::ECHO_REPLY,
             Kind::Features => kind::FEATURES_REPLY,
             Kind::PortStats | Kind::FlowStats => self.types.stats_reply,
-            Kind::Barrier | Kind::FlowMod => self.types.barrier_reply,
+            Kind::Barrier | Kind::FlowMod | Kind::FlowChange => self.types.barrier_reply,
             Kind::Role => ROLE_REPLY,
             // These have no answer.
             Kind::PacketIn

@@ -38,13 +38,16 @@ pub enum Kind {
     Response,
     /// A PACKET_IN that ends in the middle of its fields: nothing is expected back.
     Malformed,
+    /// FLOW_MOD that adds or deletes a rule for one sender and one receiver, with a BARRIER_REQUEST behind it, to the
+    /// BARRIER_REPLY: every message changes the table.
+    FlowChange,
     /// FLOW_MOD, to the first packet that its rule forwards: what the switch does, not what it says.
     FlowModPacket,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::PacketIn,
         Self::PacketOut,
         Self::Echo,
@@ -56,6 +59,7 @@ impl Kind {
         Self::Role,
         Self::Response,
         Self::Malformed,
+        Self::FlowChange,
         Self::FlowModPacket,
     ];
 
@@ -74,6 +78,7 @@ impl Kind {
             Self::Role => "ROLE",
             Self::Response => "RESPONSE",
             Self::Malformed => "MALFORMED",
+            Self::FlowChange => "FLOW_CHANGE",
             Self::FlowModPacket => "FLOW_MOD_PACKET",
         }
     }

@@ -24,6 +24,8 @@ pub struct Outcome {
     pub faults: Faults,
     /// The share of the window that slow switches were busy: 1 is always. 0 without service time.
     pub switch_busy: f64,
+    /// By tenant: PORT_STATUS that came in the window.
+    pub notices: Vec<u64>,
     /// Messages per write call of the generator.
     pub messages_per_write: f64,
     /// Messages per TCP segment, where the kernel could be asked.
@@ -101,6 +103,7 @@ pub(crate) fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
         records: Vec::new(),
         faults: Faults::default(),
         switch_busy: 0.0,
+        notices: Vec::new(),
         messages_per_write: 0.0,
         segments: None,
         usage: Vec::new(),
@@ -149,6 +152,12 @@ pub(crate) fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
         outcome.lag.merge(&part.lag);
         outcome.faults.add(&part.faults);
         busy += part.busy_ns;
+        if outcome.notices.len() < part.notices.len() {
+            outcome.notices.resize(part.notices.len(), 0);
+        }
+        for (total, notices) in outcome.notices.iter_mut().zip(&part.notices) {
+            *total += notices;
+        }
         writes += part.writes;
         sent += part.total_sent;
     }

@@ -59,6 +59,8 @@ pub(crate) struct Run {
     pub(crate) writes: u64,
     /// How long slow switches worked inside the window.
     pub(crate) busy_ns: u64,
+    /// By tenant: how many PORT_STATUS came inside the window.
+    pub(crate) notices: Vec<u64>,
 }
 
 impl Run {
@@ -99,6 +101,7 @@ impl Run {
             total_arrived: 0,
             writes: 0,
             busy_ns: 0,
+            notices: vec![0; setup.tenants],
             load,
         };
         for number in 0..run.load.streams.len() {
@@ -280,6 +283,13 @@ impl Run {
         self.busy_ns += to.saturating_sub(from);
     }
 
+    /// A tenant's controller was told of a port.
+    pub(crate) fn notice(&mut self, tenant: usize, now: u64) {
+        if let Some(count) = self.notices.get_mut(tenant).filter(|_| self.window.contains(now)) {
+            *count += 1;
+        }
+    }
+
     /// Whether a stream's packets are probes of its rules: then a miss is no news.
     pub(crate) fn is_probed(&self, stream: usize) -> bool {
         self.load.streams.get(stream).is_some_and(Stream::is_probed)
@@ -313,6 +323,7 @@ impl Run {
             arrived: self.arrived,
             faults,
             busy_ns: self.busy_ns,
+            notices: self.notices,
             writes: self.writes,
             total_sent: self.total_sent,
         }
@@ -337,6 +348,7 @@ pub(crate) struct Part {
     pub(crate) arrived: Vec<Record>,
     pub(crate) faults: Faults,
     pub(crate) busy_ns: u64,
+    pub(crate) notices: Vec<u64>,
     pub(crate) writes: u64,
     pub(crate) total_sent: u64,
 }

@@ -207,6 +207,9 @@ impl Sender {
                         place.copy_from_slice(&port.to_be_bytes());
                     }
                 }
+                if let Some(place) = &template.change {
+                    place.patch(bytes, sequence);
+                }
                 if let Some(at) = template.rule_at {
                     let address = if kind == PROBED {
                         rule_address(run, sequence)

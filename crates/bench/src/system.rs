@@ -2,8 +2,9 @@
 //! on, and a configuration written for it. Everything else about them is a black box.
 
 use crate::cpus::Cpus;
+use crate::flow_change;
 use crate::observe::Watched;
-use crate::plan::{Identity, Setup};
+use crate::plan::{Identity, Setup, Version};
 use crate::real::{self, RealSwitches, Size};
 use crate::session::Controllers;
 use crate::{Error, Topology};
@@ -36,8 +37,8 @@ pub enum System {
         command: Vec<String>,
         /// Lines appended to the configuration, such as another table.
         extra: String,
-        /// Whether each tenant has a network of its own, at a switch port of its own, rather than a slice.
-        networks: bool,
+        /// What each tenant has.
+        tenancy: Tenancy,
     },
     /// A hypervisor that runs already.
     External {
@@ -52,6 +53,18 @@ pub enum System {
     },
 }
 
+/// What each of Weir's tenants has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tenancy {
+    /// A slice.
+    #[default]
+    Slices,
+    /// A network of its own, at a switch port of its own.
+    Networks,
+    /// A slice, with virtual interfaces between which [`crate::Kind::FlowChange`] makes flows; it is told labels.
+    Labels,
+}
+
 /// A system under test that is ready for [`crate::Session::open`].
 #[derive(Debug)]
 pub struct Target {
@@ -59,6 +72,8 @@ pub struct Target {
     pub topology: Topology,
     /// What to observe.
     pub pids: Vec<u32>,
+    /// Where its REST interface is, if it has one of Weir's kind.
+    pub api: Option<SocketAddr>,
     process: Option<Process>,
 }
 
@@ -69,8 +84,9 @@ impl System {
         match self {
             Self::Direct => "direct",
             Self::Haproxy { .. } => "haproxy",
-            Self::Weir { networks: false, .. } => "weir",
-            Self::Weir { networks: true, .. } => "weir-networks",
+            Self::Weir { tenancy: Tenancy::Slices, .. } => "weir",
+            Self::Weir { tenancy: Tenancy::Networks, .. } => "weir-networks",
+            Self::Weir { tenancy: Tenancy::Labels, .. } => "weir-labels",
             Self::External { name, .. } => name,
         }
     }
@@ -78,8 +94,26 @@ impl System {
     /// The same with networks of the tenants' own, where it can have them.
     #[must_use]
     pub fn with_networks(mut self) -> Self {
-        if let Self::Weir { networks, .. } = &mut self {
-            *networks = true;
+        if let Self::Weir { tenancy, .. } = &mut self {
+            *tenancy = Tenancy::Networks;
+        }
+        self
+    }
+
+    /// The same with flows that are followed and labels that are told, where it can do that.
+    #[must_use]
+    pub fn with_labels(mut self) -> Self {
+        if let Self::Weir { tenancy, .. } = &mut self {
+            *tenancy = Tenancy::Labels;
+        }
+        self
+    }
+
+    /// The same with more lines in its configuration, where it has one of ours.
+    #[must_use]
+    pub fn with_extra(mut self, lines: &str) -> Self {
+        if let Self::Weir { extra, .. } = &mut self {
+            extra.push_str(lines);
         }
         self
     }
@@ -129,18 +163,21 @@ impl System {
             None => start(),
         };
         let mut target = match self {
-            Self::Direct => Target { topology: Topology::Direct, pids: Vec::new(), process: None },
+            Self::Direct => {
+                Target { topology: Topology::Direct, pids: Vec::new(), api: None, process: None }
+            }
             Self::External { switch_address, watched, .. } => {
                 let topology = Topology::Shared { switch_address: *switch_address, switches: 1 };
                 Target {
                     topology,
                     pids: watched.as_ref().map(Watched::processes).unwrap_or_default(),
+                    api: None,
                     process: None,
                 }
             }
             Self::Haproxy { program } => apart(&|| start_haproxy(program, controllers, dir, host))?,
-            Self::Weir { command, extra, networks } => {
-                apart(&|| start_weir((command, extra, *networks), setup, controllers, dir, host))?
+            Self::Weir { command, extra, tenancy } => {
+                apart(&|| start_weir((command, extra, *tenancy), setup, controllers, dir, host))?
             }
         };
         if let Some(switches) = switches {
@@ -155,8 +192,8 @@ impl System {
     pub(crate) fn size(&self, setup: &Setup) -> Size {
         let (switches, ports) = match self {
             Self::Direct | Self::Haproxy { .. } => (setup.tenants, 1),
-            Self::Weir { networks: true, .. } => (1, setup.tenants),
-            Self::Weir { networks: false, .. } | Self::External { .. } => (1, 1),
+            Self::Weir { tenancy: Tenancy::Networks, .. } => (1, setup.tenants),
+            Self::Weir { .. } | Self::External { .. } => (1, 1),
         };
         Size { switches, ports }
     }
@@ -165,7 +202,7 @@ impl System {
     #[must_use]
     pub fn fit(&self, setup: &Setup) -> Setup {
         let mut setup = setup.clone();
-        if matches!(self, Self::Weir { networks: true, .. }) {
+        if matches!(self, Self::Weir { tenancy: Tenancy::Networks, .. }) {
             setup.switch.ports = setup.ports().max(setup.tenants);
         }
         setup
@@ -186,11 +223,11 @@ fn start_haproxy(
     process.wait_listening(&ports)?;
     let pids = vec![process.id()];
     let topology = Topology::PerTenant { switch_addresses: ports };
-    Ok(Target { topology, pids, process: Some(process) })
+    Ok(Target { topology, pids, api: None, process: Some(process) })
 }
 
 fn start_weir(
-    (command, extra, networks): (&[String], &str, bool),
+    (command, extra, tenancy): (&[String], &str, Tenancy),
     setup: &Setup,
     controllers: &Controllers,
     dir: &Path,
@@ -201,7 +238,7 @@ fn start_weir(
     };
     let file = dir.join("weir.toml");
     let addresses = controllers.addresses();
-    write(&file, &weir_config(setup, switch_address, api, addresses, (extra, networks)))?;
+    write(&file, &weir_config(setup, switch_address, api, addresses, (extra, tenancy)))?;
     let Some((program, first)) = command.split_first() else {
         return Err(Error::System("no command was given for weir".to_owned()));
     };
@@ -213,7 +250,7 @@ fn start_weir(
     process.wait_listening(&[switch_address])?;
     let pids = vec![process.id()];
     let topology = Topology::Shared { switch_address, switches: 1 };
-    Ok(Target { topology, pids, process: Some(process) })
+    Ok(Target { topology, pids, api: Some(api), process: Some(process) })
 }
 
 /// One listening section per tenant, on one thread.
@@ -240,7 +277,7 @@ pub fn weir_config(
     switch_address: SocketAddr,
     api: SocketAddr,
     controllers: &[SocketAddr],
-    (extra, networks): (&str, bool),
+    (extra, tenancy): (&str, Tenancy),
 ) -> String {
     let scheme = |side: &Option<Identity>| if side.is_some() { "ssl" } else { "tcp" };
     let (southbound, northbound) = (scheme(&setup.tls.switches), scheme(&setup.tls.controllers));
@@ -261,7 +298,7 @@ pub fn weir_config(
             text,
             "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"{northbound}:{controller}\"]\n"
         );
-        if networks {
+        if tenancy == Tenancy::Networks {
             // One switch on the one that there is; its port has the number that the generator uses.
             let (dpid, port) = (0x100 + index, setup.port(index));
             let _ = write!(
@@ -272,6 +309,9 @@ pub fn weir_config(
             );
         } else {
             let flowspace = setup.slicing.flowspace(index, setup.tenants);
+            if tenancy == Tenancy::Labels {
+                text.push_str(&vnics(setup, index));
+            }
             let _ = write!(text, "[[tenants.flowspace]]\nmatch = \"{flowspace}\"\n");
         }
     }
@@ -279,6 +319,28 @@ pub fn weir_config(
         text.push('\n');
         text.push_str(extra);
         text.push('\n');
+    }
+    text
+}
+
+/// The virtual interfaces of a tenant whose flows are followed, and how it is told labels. They are at ports that
+/// nothing else uses.
+fn vnics(setup: &Setup, index: usize) -> String {
+    let form = match setup.version {
+        Version::V1_0 => "of10",
+        Version::V1_3 => "of13",
+    };
+    let mut text = format!("labels = \"{form}\"\n");
+    for (address, number, sends) in flow_change::hosts(setup, index) {
+        let port = setup.ports() + if sends { 1 } else { 2 };
+        let [high, low] = (index as u16).to_be_bytes();
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "[[tenants.vnics]]\nport = \"1 port {port}\"\nmac = \"02:01:{high:02x}:{low:02x}:00:{number:02x}\"\n\
+             ip = \"{}\"\nbandwidth = \"10Mbit\"\n",
+            Ipv4Addr::from(address)
+        );
     }
     text
 }
@@ -417,7 +479,7 @@ mod tests {
             address(1),
             address(2),
             &[address(3), address(4)],
-            ("[limits]", false),
+            ("[limits]", Tenancy::Slices),
         );
         assert_eq!(
             text,
@@ -449,7 +511,7 @@ mod tests {
             (vec!["sh", "-c", "echo no such key >&2; exit 2"], "no such key"),
         ] {
             let command = command.into_iter().map(str::to_owned).collect();
-            let system = System::Weir { command, extra: String::new(), networks: false };
+            let system = System::Weir { command, extra: String::new(), tenancy: Tenancy::Slices };
             let error = system.start(&setup, &controllers, &dir, None).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }

@@ -1,6 +1,7 @@
 //! Messages that are sent many times: copied, with an xid and a tag written over, because a
 //! generator that builds messages field by field is its own bottleneck.
 
+use crate::flow_change;
 use crate::load::Kind;
 use crate::plan::{Setup, Slicing, Topology, Version};
 use crate::probing::PROBED;
@@ -25,6 +26,8 @@ pub(crate) struct Template {
     pub(crate) rule_at: Option<usize>,
     /// Where the port's number goes when each request asks for another one, and how many there are.
     pub(crate) port_in_turn: Option<(usize, u16)>,
+    /// Where each FLOW_MOD becomes another change.
+    pub(crate) change: Option<Change>,
     /// Where the buffer id goes that the answer repeats, the packet, and the ingress port's low
     /// byte: hosts of their own for every message.
     pub(crate) hosts: Option<Hosts>,
@@ -55,6 +58,33 @@ impl Hosts {
     }
 }
 
+/// What is patched so that each FLOW_MOD is another of [`flow_change`]'s.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    network: [u8; 4],
+    source_at: usize,
+    destination_at: usize,
+    command_at: usize,
+    /// The ports that rules send by, and where they stand.
+    ports: [u16; 2],
+    port_at: usize,
+}
+
+impl Change {
+    #[inline]
+    pub(crate) fn patch(&self, bytes: &mut [u8], sequence: u32) {
+        let change = flow_change::change(self.network, sequence);
+        put32(bytes, self.source_at, u32::from_be_bytes(change.source));
+        put32(bytes, self.destination_at, u32::from_be_bytes(change.destination));
+        if let Some(place) = bytes.get_mut(self.command_at) {
+            *place = change.command;
+        }
+        if let Some(place) = bytes.get_mut(self.port_at..self.port_at + 2) {
+            place.copy_from_slice(&self.ports[change.out % 2].to_be_bytes());
+        }
+    }
+}
+
 impl Template {
     /// The template of `kind` for tenant `index`.
     pub(crate) fn new(kind: Kind, setup: &Setup, index: usize) -> Self {
@@ -75,6 +105,7 @@ impl Template {
                 hosts: None,
                 has_xid: true,
                 port_in_turn: None,
+                change: None,
             }
         };
         match kind {
@@ -97,6 +128,7 @@ impl Template {
                     hosts: None,
                     has_xid: true,
                     port_in_turn: None,
+                    change: None,
                 }
             }
             Kind::Echo => {
@@ -133,12 +165,33 @@ impl Template {
             Kind::FlowStats => simple(types.stats_request, &flow_stats_request(version)),
             Kind::Role => simple(ROLE_REQUEST, &[0; 16]),
             PROBED => {
-                let (body, rule_at) = flow_mod(setup, index, setup.other_port(index));
+                let (body, rule_at) = flow_mod(setup, index, setup.other_port(index), false);
                 let template = simple(kind::FLOW_MOD, &body);
                 Self { rule_at: Some(HEADER_LEN + rule_at), ..template }
             }
+            Kind::FlowChange => {
+                let (body, at) = flow_mod(setup, index, setup.other_port(index), true);
+                let template = simple(kind::FLOW_MOD, &body);
+                let mut bytes = template.bytes;
+                let second_at = Some(bytes.len());
+                message(&mut bytes, version, types.barrier_request, 0, &[]);
+                let destination_at = HEADER_LEN + at;
+                // The low byte of 1.0's command behind match and cookie; 1.3's, behind cookie, mask and table. In 1.3
+                // the destination has a field's header before it.
+                // The rule ends with its one action: port, length and padding.
+                let end = HEADER_LEN + body.len();
+                let (source_at, command_at, port_at) = match version {
+                    Version::V1_0 => (destination_at - 4, HEADER_LEN + 49, end - 4),
+                    Version::V1_3 => (destination_at - 8, HEADER_LEN + 17, end - 10),
+                };
+                let (network, _) = Slicing::source_network(index, setup.tenants);
+                let ports = [setup.other_port(index), setup.port(index)];
+                let change =
+                    Change { network, source_at, destination_at, command_at, ports, port_at };
+                Self { bytes, second_at, change: Some(change), ..simple(kind::FLOW_MOD, &[]) }
+            }
             Kind::FlowMod => {
-                let (body, rule_at) = flow_mod(setup, index, setup.port(index));
+                let (body, rule_at) = flow_mod(setup, index, setup.port(index), false);
                 message(&mut bytes, version, kind::FLOW_MOD, 0, &body);
                 let second_at = bytes.len();
                 message(&mut bytes, version, types.barrier_request, 0, &[]);
@@ -150,6 +203,7 @@ impl Template {
                     rule_at,
                     hosts: None,
                     port_in_turn: None,
+                    change: None,
                     has_xid: true,
                 }
             }
@@ -169,6 +223,7 @@ impl Template {
             rule_at: None,
             hosts: None,
             port_in_turn: None,
+            change: None,
         }
     }
 }
@@ -323,9 +378,10 @@ fn flow_stats_request(version: Version) -> Vec<u8> {
 }
 
 /// A rule inside tenant `index`'s space, and where the four bytes are that tell its rules apart
-/// (the IPv4 destination).
-fn flow_mod(setup: &Setup, index: usize, out_port: u16) -> (Vec<u8>, usize) {
+/// (the IPv4 destination). With `one_source` the source is an address too, not a network.
+fn flow_mod(setup: &Setup, index: usize, out_port: u16, one_source: bool) -> (Vec<u8>, usize) {
     let (network, length) = Slicing::source_network(index, setup.tenants);
+    let length = if one_source { 32 } else { length };
     let port = setup.port(index);
     let mut body = Vec::new();
     match setup.version {
@@ -379,9 +435,14 @@ fn flow_mod(setup: &Setup, index: usize, out_port: u16) -> (Vec<u8>, usize) {
                 }
             }
             fields.extend_from_slice(&[0x80, 0, 5 << 1, 2, 0x08, 0]);
-            fields.extend_from_slice(&[0x80, 0, 11 << 1 | 1, 8]);
-            fields.extend_from_slice(&network);
-            fields.extend_from_slice(&(u32::MAX << (32 - u32::from(length))).to_be_bytes());
+            if one_source {
+                fields.extend_from_slice(&[0x80, 0, 11 << 1, 4]);
+                fields.extend_from_slice(&network);
+            } else {
+                fields.extend_from_slice(&[0x80, 0, 11 << 1 | 1, 8]);
+                fields.extend_from_slice(&network);
+                fields.extend_from_slice(&(u32::MAX << (32 - u32::from(length))).to_be_bytes());
+            }
             fields.extend_from_slice(&[0x80, 0, 12 << 1, 4]);
             let rule_at = body.len() + 4 + fields.len();
             fields.extend_from_slice(&[0; 4]);
@@ -428,7 +489,8 @@ mod tests {
                 let mut template = Template::new(kind, &setup, 2);
                 let first = usize::from(be16(&template.bytes, 2).unwrap());
                 let rest = template.bytes.len() - first;
-                assert_eq!(rest, if kind == Kind::FlowMod { 8 } else { 0 }, "{kind:?} {setup:?}");
+                let barrier = matches!(kind, Kind::FlowMod | Kind::FlowChange);
+                assert_eq!(rest, if barrier { 8 } else { 0 }, "{kind:?} {setup:?}");
                 let tag = Tag { run: 1, stream: 2, sequence: 3, intended: 4 };
                 let Some(at) = template.tag_at else { continue };
                 tag.write(&mut template.bytes[at..]);

@@ -20,6 +20,7 @@ pub(crate) mod kind {
     pub(crate) const GET_CONFIG_REPLY: u8 = 8;
     pub(crate) const SET_CONFIG: u8 = 9;
     pub(crate) const PACKET_IN: u8 = 10;
+    pub(crate) const PORT_STATUS: u8 = 12;
     pub(crate) const PACKET_OUT: u8 = 13;
     pub(crate) const FLOW_MOD: u8 = 14;
 }

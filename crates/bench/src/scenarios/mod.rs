@@ -3,10 +3,12 @@
 //!
 //! A scenario is data: its cases (which system under which load) and its criteria over the points
 //! that came out; [`Comparison::run`] does the rest. They are `weir bench relay`, `saturation`, `tenants`,
-//! `isolation-switch`, `isolation-flood`, `memory` and `networks`; and `generator`, which measures the measurer.
+//! `isolation-switch`, `isolation-flood`, `memory`, `networks` and `labels`; and `generator`, which measures the
+//! measurer.
 
 mod generator;
 mod isolation;
+mod labels;
 mod memory;
 mod networks;
 mod relay;
@@ -18,6 +20,7 @@ pub use crate::comparison::{Criterion, Options, Verdict};
 use crate::load::Load;
 use crate::measure::Collector;
 use crate::outcome::Outcome;
+use crate::system::Target;
 use crate::{Error, observe};
 use report::{Better, Point, Scalar};
 
@@ -38,13 +41,15 @@ pub enum Scenario {
     Memory,
     /// Tenants' own networks beside slices.
     Networks,
+    /// Flows followed and labels told beside neither.
+    Labels,
     /// What the generator can do, with nothing between its ends.
     Generator,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Relay,
         Self::Saturation,
         Self::Tenants,
@@ -52,6 +57,7 @@ impl Scenario {
         Self::IsolationFlood,
         Self::Memory,
         Self::Networks,
+        Self::Labels,
         Self::Generator,
     ];
 
@@ -66,6 +72,7 @@ impl Scenario {
             Self::IsolationFlood => "isolation-flood",
             Self::Memory => "memory",
             Self::Networks => "networks",
+            Self::Labels => "labels",
             Self::Generator => "generator",
         }
     }
@@ -103,6 +110,7 @@ fn comparison(scenario: Scenario, options: &Options) -> Comparison {
         Scenario::IsolationFlood => isolation::flood(options),
         Scenario::Memory => memory::scene(options),
         Scenario::Networks => networks::scene(options),
+        Scenario::Labels => labels::scene(options),
         Scenario::Generator => generator::scene(options),
     };
     Comparison { tool: format!("bench {}", scenario.name()), ..comparison }
@@ -139,7 +147,7 @@ fn ratio(of: Option<&Point>, to: Option<&Point>, metric: &str) -> Option<f64> {
 }
 
 /// The most memory that the system had resident since it was started.
-fn peak_memory(collector: &mut Collector, _: &Outcome, pids: &[u32]) {
-    let peak: u64 = pids.iter().filter_map(|&pid| observe::resident_peak(pid)).sum();
+fn peak_memory(collector: &mut Collector, _: &Outcome, target: &Target) {
+    let peak: u64 = target.pids.iter().filter_map(|&pid| observe::resident_peak(pid)).sum();
     collector.sample("resident_peak_bytes", "bytes", Better::Lower, peak as f64);
 }

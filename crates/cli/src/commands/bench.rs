@@ -55,6 +55,8 @@ enum Command {
     Memory(scenario::Scenario),
     /// Tenants' own networks beside slices: PACKET_IN at 40,000/s, and as much as passes
     Networks(scenario::Scenario),
+    /// What following 10,000 flows and telling tenants labels costs, with rules that stand and that change
+    Labels(scenario::Scenario),
     /// The generator itself: as much as passes, 1,000 connections, and how evenly it sends
     Generator(scenario::Scenario),
     Run(run::Run),
@@ -74,6 +76,7 @@ impl Bench {
             Command::IsolationFlood(it) => it.run(Scenario::IsolationFlood),
             Command::Memory(it) => it.run(Scenario::Memory),
             Command::Networks(it) => it.run(Scenario::Networks),
+            Command::Labels(it) => it.run(Scenario::Labels),
             Command::Generator(it) => it.run(Scenario::Generator),
             Command::Run(run) => run.run(),
             Command::Scenario(file) => file.run(),

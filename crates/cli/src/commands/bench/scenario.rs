@@ -2,7 +2,7 @@
 
 use super::{Effort, Ends, Output, Work, own_serve, talk};
 use crate::exit::Exit;
-use bench::{System, scenarios};
+use bench::{System, Tenancy, scenarios};
 
 /// A comparison that Weir has to stand: it starts its systems, measures them in turn, and says which criterion was met
 #[derive(clap::Args)]
@@ -24,7 +24,11 @@ pub struct Scenario {
 impl Scenario {
     pub fn run(self, scenario: scenarios::Scenario) -> anyhow::Result<Exit> {
         let work = Work::new()?;
-        let subject = System::Weir { command: own_serve()?, extra: String::new(), networks: false };
+        let subject = System::Weir {
+            command: own_serve()?,
+            extra: String::new(),
+            tenancy: Tenancy::default(),
+        };
         let options = work.options(&self.effort, &self.ends, subject);
         let verdict = scenarios::run(scenario, &options, &mut talk)?;
         self.output.give(&verdict)

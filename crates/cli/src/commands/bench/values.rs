@@ -1,6 +1,6 @@
 //! What `weir bench`'s options are made of, and how they are read.
 
-use bench::{Identity, Kind, Shape, System, Version, Watched};
+use bench::{Identity, Kind, Shape, System, Tenancy, Version, Watched};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ pub fn mix(text: &str) -> Result<Vec<(Kind, u32)>, String> {
 /// A system under test as it is asked for; the program itself is known only when it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
-    Weir { networks: bool },
+    Weir { tenancy: Tenancy },
     Known(System),
 }
 
@@ -66,8 +66,8 @@ impl Wanted {
     /// `serve` is the command that serves.
     pub fn system(self, serve: &[String]) -> System {
         match self {
-            Wanted::Weir { networks } => {
-                System::Weir { command: serve.to_vec(), extra: String::new(), networks }
+            Wanted::Weir { tenancy } => {
+                System::Weir { command: serve.to_vec(), extra: String::new(), tenancy }
             }
             Wanted::Known(system) => system,
         }
@@ -77,8 +77,8 @@ impl Wanted {
 /// `direct`, `haproxy`, `weir`, `weir-networks`, or `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]` for one that runs already.
 pub fn system(text: &str) -> Result<Wanted, String> {
     let known = match text {
-        "weir" => return Ok(Wanted::Weir { networks: false }),
-        "weir-networks" => return Ok(Wanted::Weir { networks: true }),
+        "weir" => return Ok(Wanted::Weir { tenancy: Tenancy::Slices }),
+        "weir-networks" => return Ok(Wanted::Weir { tenancy: Tenancy::Networks }),
         "direct" => System::Direct,
         "haproxy" => System::Haproxy { program: PathBuf::from("haproxy") },
         other => external(other).ok_or_else(|| {
@@ -181,8 +181,8 @@ mod tests {
             place.and_then(|at| external_system("fv", at, base, watched)).map(Wanted::Known)
         };
         let cases = [
-            ("weir", Some(Wanted::Weir { networks: false })),
-            ("weir-networks", Some(Wanted::Weir { networks: true })),
+            ("weir", Some(Wanted::Weir { tenancy: Tenancy::Slices })),
+            ("weir-networks", Some(Wanted::Weir { tenancy: Tenancy::Networks })),
             ("direct", Some(Wanted::Known(System::Direct))),
             ("fv=127.0.0.1:6633", external(6701, None)),
             ("fv=127.0.0.1:6633/42", external(6701, Some(42))),

@@ -5,7 +5,7 @@ use crate::commands::bench::values::{self, OpenFlow};
 use crate::commands::bench::{Output, Times, Work, own_serve, talk};
 use crate::exit::Exit;
 use bench::papers::basta2017::{Figure, Plan};
-use bench::{Options, RealSwitches, Setup, System, Topology};
+use bench::{Options, RealSwitches, Setup, System, Tenancy, Topology};
 use lab::Requirements;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -93,7 +93,11 @@ impl Basta2017 {
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
-        let weir = System::Weir { command: own_serve()?, extra: String::new(), networks: false };
+        let weir = System::Weir {
+            command: own_serve()?,
+            extra: String::new(),
+            tenancy: Tenancy::default(),
+        };
         let networks = weir.clone().with_networks();
         let figures = if self.figures.is_empty() { &Figure::ALL[..] } else { &self.figures };
         Ok(Plan {

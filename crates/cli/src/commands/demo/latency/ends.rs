@@ -70,7 +70,11 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Over emulated switches.
 pub fn emulated(place: &Place) -> anyhow::Result<Vec<System>> {
     let serve = vec![own_program()?.display().to_string(), "serve".to_owned()];
-    let weir = bench::System::Weir { command: serve, extra: String::new(), networks: false };
+    let weir = bench::System::Weir {
+        command: serve,
+        extra: String::new(),
+        tenancy: bench::Tenancy::default(),
+    };
     let open = |system: &bench::System, name: &'static str, tenants: usize| {
         let controllers = Controllers::bind(tenants, SocketAddr::new(LOOPBACK, 0))?;
         let folder = place.folder(&format!("emulated-{name}-{tenants}"))?;
@@ -105,7 +109,13 @@ pub fn real(place: &Place) -> anyhow::Result<Vec<System>> {
         let setup = place.setup(Topology::Direct, tenants);
         let switch_address = SocketAddr::new(here.into(), 0);
         let api = SocketAddr::new(LOOPBACK, 0);
-        let config = weir_config(&setup, switch_address, api, controllers.addresses(), ("", false));
+        let config = weir_config(
+            &setup,
+            switch_address,
+            api,
+            controllers.addresses(),
+            ("", bench::Tenancy::default()),
+        );
         let weir = Weir::serve(&config, &place.folder(&format!("openvswitch-weir-{tenants}"))?)?;
         systems.push(over(place, &lab, number, &controllers, tenants, Some(weir))?);
     }

@@ -1,0 +1,91 @@
+//! Rules that come and go, each for one sender and one receiver ([`crate::Kind::FlowChange`]).
+//!
+//! A stream's first [`RULES`] messages add its rules; from then on each rule in turn is deleted and added again, so that
+//! every message changes the table, and the table stays as full as it is. What is added again sends by the other of two
+//! ports. A hypervisor that follows flows has as many of them to follow if it is told of the hosts ([`hosts`]), and what is
+//! left of the links behind the ports changes with every message.
+
+use crate::plan::{Setup, Slicing};
+
+/// Rules of one stream.
+pub(crate) const RULES: u32 = 500;
+/// Hosts that send: in the tenant's network, from its first address on.
+const SENDERS: u32 = 25;
+/// Hosts that receive: 11.0.0.1 and on.
+const RECEIVERS: u32 = RULES / SENDERS;
+const ADD: u8 = 0;
+const DELETE_STRICT: u8 = 4;
+
+/// What one message does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// The rule's source.
+    pub(crate) source: [u8; 4],
+    /// The rule's destination.
+    pub(crate) destination: [u8; 4],
+    /// The FLOW_MOD's.
+    pub(crate) command: u8,
+    /// By which of the two ports the rule sends.
+    pub(crate) out: usize,
+}
+
+/// What message `sequence` of a stream does.
+pub(crate) fn change(network: [u8; 4], sequence: u32) -> Change {
+    let (number, command, out) = match sequence.checked_sub(RULES) {
+        None => (sequence, ADD, 0),
+        Some(later) => {
+            let (round, number) = (later / 2 / RULES, later / 2 % RULES);
+            let command = if later % 2 == 0 { DELETE_STRICT } else { ADD };
+            (number, command, (round as usize + 1) % 2)
+        }
+    };
+    let (source, destination) = (sender(network, number / RECEIVERS), receiver(number % RECEIVERS));
+    Change { source, destination, command, out }
+}
+
+/// A tenant's hosts with their hardware addresses' last bytes, and whether they send.
+pub(crate) fn hosts(setup: &Setup, tenant: usize) -> impl Iterator<Item = ([u8; 4], u8, bool)> {
+    let (network, _) = Slicing::source_network(tenant, setup.tenants);
+    let senders = (0..SENDERS).map(move |number| (sender(network, number), number as u8, true));
+    let receivers =
+        (0..RECEIVERS).map(|number| (receiver(number), (SENDERS + number) as u8, false));
+    senders.chain(receivers)
+}
+
+fn sender(network: [u8; 4], number: u32) -> [u8; 4] {
+    (u32::from_be_bytes(network) + 1 + number).to_be_bytes()
+}
+
+fn receiver(number: u32) -> [u8; 4] {
+    (0x0b00_0001 + number).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Topology;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// Every message changes the table; all rules are between hosts, and all but one are there.
+    #[test]
+    fn rules_come_once_and_then_each_goes_and_comes_again() {
+        let setup = Setup::new(Topology::Direct, 2);
+        let ours: BTreeSet<_> = hosts(&setup, 1).map(|(address, ..)| address).collect();
+        assert_eq!(ours.len(), (SENDERS + RECEIVERS) as usize);
+        let mut table = BTreeSet::new();
+        let mut sends_by = BTreeMap::new();
+        for sequence in 0..6 * RULES {
+            let Change { source, destination, command, out } = change([10, 2, 0, 0], sequence);
+            let rule = (source, destination);
+            assert!(
+                ours.contains(&source) && ours.contains(&destination) && source[..2] == [10, 2]
+            );
+            let changes = match command {
+                ADD => table.insert(rule) && sends_by.insert(rule, out) != Some(out),
+                _ => table.remove(&rule),
+            };
+            assert!(changes, "message {sequence} changes nothing");
+            assert!(sequence < RULES || table.len() >= RULES as usize - 1);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What following tenants' flows and telling them labels costs: Weir that does it beside Weir that does not, both with
+//! the same rules; first while the rules stand, then while they change.
+
+use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
+use crate::arrivals::Arrivals;
+use crate::flow_change::RULES;
+use crate::load::{Kind, Load, Stream};
+use crate::measure::Collector;
+use crate::outcome::Outcome;
+use crate::plan::{Setup, SwitchModel};
+use crate::system::Target;
+use report::Better;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+const RATE: f64 = 40_000.0;
+const TENANTS: usize = 20;
+/// Before the first figure all rules are sent, and the system has half a second to settle.
+const PRELOAD_MS: u64 = 4_000;
+const PRELOAD_S: f64 = 3.5;
+/// Changes of all tenants together, per second.
+const CHANGES: f64 = 10_000.0;
+/// Labels that a tenant may be told per second: what the configuration says by default.
+const NOTICES: f64 = 100.0;
+/// Two ports, one wire between them: every rule's packets cross it.
+const TOPOLOGY: &str = "[topology]\nbandwidth = \"10Gbit\"\n\
+                        [[topology.links]]\nbetween = [\"1 port 1\", \"1 port 2\"]\n";
+
+pub(super) fn scene(options: &Options) -> Comparison {
+    let plain = options.subject.clone().with_extra(TOPOLOGY);
+    let followed = plain.clone().with_labels();
+    let setup = Setup {
+        tenants: TENANTS,
+        switch: SwitchModel { ports: 2, ..options.setup.switch.clone() },
+        ..options.setup.clone()
+    };
+    let mut cases = Vec::new();
+    for (name, rate) in [("standing", 0.0), ("changing", CHANGES / TENANTS as f64)] {
+        for system in [&plain, &followed] {
+            let load = timed(load(rate), options);
+            cases.push(Case {
+                system: system.clone(),
+                parameters: vec![
+                    ("rules", name.into()),
+                    ("flows", (TENANTS as u32 * RULES).into()),
+                    ("tenants", TENANTS.into()),
+                ],
+                setup: setup.clone(),
+                load: Load {
+                    duration_ms: load.duration_ms + 2 * PRELOAD_MS,
+                    cut_ms: load.cut_ms + PRELOAD_MS,
+                    ..load
+                },
+                afterwards: Some(look),
+            });
+        }
+    }
+    let (plain, followed) = (plain.name().to_owned(), followed.name().to_owned());
+    let criteria = move |points: &[report::Point]| {
+        let mut criteria = Vec::new();
+        let rules = |name: &str| [("rules", name.into())];
+        let of = find(points, &followed, &rules("standing"));
+        let to = find(points, &plain, &rules("standing"));
+        for metric in ["p50_us", "p99_us"] {
+            let name = format!("{metric} with labels over without");
+            criteria.push(Criterion::at_most(name, ratio(of, to, metric), 1.05));
+        }
+        let flows = f64::from(TENANTS as u32 * RULES);
+        for name in ["standing", "changing"] {
+            let of = |metric| mean_of(points, &followed, &rules(name), metric);
+            // While rules change, one of each tenant may be away.
+            criteria.push(Criterion::at_least(
+                format!("flows followed at the end, rules {name}"),
+                of("flows_followed"),
+                flows - TENANTS as f64,
+            ));
+            criteria.push(Criterion::at_most(
+                format!("labels told to a tenant per second, rules {name}"),
+                of("notices_per_tenant_per_s"),
+                NOTICES,
+            ));
+        }
+        let changes = mean_of(points, &followed, &rules("changing"), "changes_per_s");
+        criteria.push(Criterion::at_least("flow changes per second", changes, CHANGES * 0.99));
+        criteria
+    };
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
+}
+
+/// PACKET_INs all the time, whose latency counts; each tenant's rules at first; then so many changes per second of each.
+fn load(changes: f64) -> Load {
+    let mut load = Load::constant(Kind::PacketIn, TENANTS, RATE, 1);
+    let start = PRELOAD_MS as f64 / 1e3;
+    let steps = vec![(0.0, f64::from(RULES) / PRELOAD_S), (PRELOAD_S, 0.0), (start, changes)];
+    let change = |tenant| {
+        let arrivals = Arrivals::Steps { steps: steps.clone() };
+        Stream::new(tenant, Kind::FlowChange, arrivals).as_background()
+    };
+    load.streams.extend((0..TENANTS).map(change));
+    load
+}
+
+/// How many changes were acknowledged, and what the system says that it follows.
+fn look(collector: &mut Collector, outcome: &Outcome, target: &Target) {
+    let changes = outcome.streams.iter().filter(|stream| !stream.subject);
+    let done: u64 = changes.map(|stream| stream.counts.received).sum();
+    let rate = done as f64 / outcome.window_s;
+    collector.sample("changes_per_s", "1/s", Better::Higher, rate);
+    let most = outcome.notices.iter().max().copied().unwrap_or(0) as f64 / outcome.window_s;
+    collector.sample("notices_per_tenant_per_s", "1/s", Better::Neither, most);
+    let labels = target.api.and_then(|api| get(api, "/api/v1/labels"));
+    let count = |key: &str| labels.as_ref()?.get(key)?.as_f64();
+    for (name, key) in [("flows_followed", "flows"), ("labels_replaced", "labels_replaced")] {
+        if let Some(count) = count(key) {
+            collector.sample(name, "", Better::Neither, count);
+        }
+    }
+}
+
+/// What the system's REST interface answers, if it does.
+fn get(api: std::net::SocketAddr, path: &str) -> Option<serde_json::Value> {
+    let limit = Duration::from_secs(5);
+    let mut stream = TcpStream::connect_timeout(&api, limit).ok()?;
+    stream.set_read_timeout(Some(limit)).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {api}\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.take(1 << 20).read_to_string(&mut answer).ok()?;
+    serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+}
