@@ -12,7 +12,7 @@
 //!                                          └──▶ Switch (physical 2) ──▶ switch 2
 //! ```
 //!
-//! What changes tables goes to all members (`entries`), all or nothing; questions go to all, and the answers are added
+//! What changes tables or ports goes to all members (`entries`), all or nothing; questions go to all, and the answers are added
 //! up (`statistics`); packets go to the member that has their port (`ports`). Nothing here does any I/O: bytes go in
 //! through `handle_*` and come out of the outboxes.
 
@@ -150,6 +150,8 @@ pub struct BigSwitch {
     told: BTreeMap<u32, Vec<u8>>,
     entries: BTreeMap<u64, Entry>,
     leaving: BTreeMap<u64, Leaving>,
+    /// What the front has configured of ports, by number, where that is anything.
+    config: BTreeMap<u32, u32>,
     /// By number, the message that adds it (1.3).
     groups: BTreeMap<u32, Vec<u8>>,
     meters: BTreeMap<u32, Vec<u8>>,
@@ -159,7 +161,7 @@ pub struct BigSwitch {
     buffers: VecDeque<(u32, u64, u32)>,
     next_buffer: u32,
     /// What a new member is told as well: the front's last SET_CONFIG.
-    config: Option<Vec<u8>>,
+    set_config: Option<Vec<u8>>,
     events: VecDeque<Event>,
 }
 
@@ -243,6 +245,7 @@ impl BigSwitch {
             told: BTreeMap::new(),
             entries: BTreeMap::new(),
             leaving: BTreeMap::new(),
+            config: BTreeMap::new(),
             groups: BTreeMap::new(),
             meters: BTreeMap::new(),
             operations: BTreeMap::new(),
@@ -250,7 +253,7 @@ impl BigSwitch {
             next: 0,
             buffers: VecDeque::new(),
             next_buffer: 0,
-            config: None,
+            set_config: None,
             events: VecDeque::new(),
         }
     }
@@ -391,6 +394,7 @@ impl BigSwitch {
     fn forget(&mut self) {
         self.entries.clear();
         self.leaving.clear();
+        self.config.clear();
         self.groups.clear();
         self.meters.clear();
         self.operations.clear();

@@ -29,6 +29,8 @@ pub struct Counters {
     pub overflowed: u64,
     /// PACKET_INs dropped by the tenant's rate limit.
     pub limited: u64,
+    /// PACKET_INs that the tenant does not want, by the configuration of its own network's port.
+    pub unwanted: u64,
     /// Time that messages waited for their turn to be sent to the switch.
     pub waited: Histogram,
 }

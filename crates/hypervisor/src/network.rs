@@ -14,7 +14,11 @@
 //! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
 //! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
 //! only then is it known whether the switch has to be told IN_PORT.
+//!
+//! What the tenant configures of its ports (PORT_MOD) is held here too, and never told to the switch, whose ports may be
+//! others' as well: see [`crate::switch::port_mod`].
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use fabric::MacAddress;
@@ -23,7 +27,11 @@ use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
 use hashbrown::HashMap;
 use openflow::text::Name;
+use openflow::v10::PortConfig;
 use openflow::{ErrorCode, Version, v10, v13};
+
+/// Where bridges send their spanning-tree frames (IEEE 802.1D, table 7-10).
+const SPANNING_TREE: u128 = 0x0180_c200_0000;
 
 /// A tenant's virtual switch on this switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +41,12 @@ pub(crate) struct Network {
     pub ports: BTreeMap<u32, VirtualPort>,
     /// Their descriptions, as the tenant is told.
     pub wires: BTreeMap<u32, Vec<u8>>,
+    /// What the tenant has configured of its ports, by number: bits of `ofp_port_config`. 1.3 has some of 1.0's.
+    config: BTreeMap<u32, PortConfig>,
+    /// The same network with all its ports in use, if some are not: what cannot be said there cannot be said at all.
+    open: Option<Box<Network>>,
+    /// Whether spanning-tree frames have bits of their own in a port's configuration (1.0).
+    spares_spanning_tree: bool,
     crowded: BTreeSet<u32>,
     /// Which port a packet came by, by the switch's port and what the packet bears.
     arrived: HashMap<(u32, Mark), u32>,
@@ -44,6 +58,15 @@ enum Mark {
     Nothing,
     Tag(u16),
     Source(u128),
+}
+
+/// Which of the packets that come to a port are let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admits {
+    Everything,
+    /// Spanning-tree frames only.
+    SpanningTree,
+    Nothing,
 }
 
 /// How a packet came to the virtual switch.
@@ -91,7 +114,13 @@ impl From<ErrorCode> for Unsaid {
 }
 
 impl Network {
-    pub(crate) fn new(member: &Member, version: Version) -> Network {
+    pub(crate) fn new(
+        member: &Member,
+        version: Version,
+        config: BTreeMap<u32, PortConfig>,
+    ) -> Network {
+        let open = config.values().any(|config| config.intersects(CLOSED));
+        let open = open.then(|| Box::new(Network::new(member, version, BTreeMap::new())));
         let mut stands = BTreeMap::<u32, usize>::new();
         for port in member.ports.values().filter_map(physical) {
             *stands.entry(port).or_default() += 1;
@@ -107,12 +136,17 @@ impl Network {
         for (&number, port) in &member.ports {
             arrived.extend(marks(port).into_iter().map(|mark| (mark, number)));
         }
-        let wires =
-            member.ports.iter().map(|(&number, port)| (number, wire(number, port, version)));
+        let wires = member.ports.iter().map(|(&number, port)| {
+            let config = config.get(&number).copied().unwrap_or_default();
+            (number, wire(number, port, config, version))
+        });
         Network {
             datapath: member.datapath.0,
             wires: wires.collect(),
             ports: member.ports.clone(),
+            config,
+            open,
+            spares_spanning_tree: version == Version::V1_0,
             crowded: crowded.collect(),
             arrived,
         }
@@ -129,19 +163,79 @@ impl Network {
         self.ports.get(&number).and_then(physical)
     }
 
-    /// Where a packet for the virtual port goes: nowhere if the port is down or the packet came by it. `None` for the
-    /// outer option is a port that there is not.
+    /// The switch's port that is a virtual port's alone.
+    pub(crate) fn whole_edge(&self, number: u32) -> Option<u32> {
+        match &self.ports.get(&number)?.kind {
+            PortKind::Edge { port, hosts } if hosts.is_empty() => Some(port.get()),
+            _ => None,
+        }
+    }
+
+    /// Where a packet for the virtual port goes: nowhere if the port is down, is told not to forward, or the packet came
+    /// by it. `None` for the outer option is a port that there is not.
     pub(crate) fn exit(&self, number: u32, entered: Entered) -> Option<Option<Exit<'_>>> {
-        let port = self.ports.get(&number)?;
+        self.ports.get(&number)?;
         if entered == Entered::Port(number) {
             return Some(None);
         }
-        Some(exit(port))
+        Some(self.exit_back(number))
     }
 
     /// Where a packet goes back to the port by which it came.
     pub(crate) fn exit_back(&self, number: u32) -> Option<Exit<'_>> {
-        exit(self.ports.get(&number)?)
+        let closed = PortConfig::PORT_DOWN | PortConfig::NO_FWD;
+        exit(self.ports.get(&number)?).filter(|_| !self.config(number).intersects(closed))
+    }
+
+    /// What the tenant has configured of a port.
+    pub(crate) fn config(&self, number: u32) -> PortConfig {
+        self.config.get(&number).copied().unwrap_or_default()
+    }
+
+    /// The network with all ports in use, if it is another.
+    pub(crate) fn open(&self) -> Option<&Network> {
+        self.open.as_deref()
+    }
+
+    /// Ports that FLOOD means.
+    pub(crate) fn flooded(&self) -> impl Iterator<Item = u32> + '_ {
+        let flooded = |number: &u32| !self.config(*number).contains(PortConfig::NO_FLOOD);
+        self.ports.keys().copied().filter(flooded)
+    }
+
+    /// Which packets are let in by a port.
+    pub(crate) fn admits(&self, number: u32) -> Admits {
+        let config = self.config(number);
+        if config.contains(PortConfig::PORT_DOWN) {
+            return Admits::Nothing;
+        }
+        match config.contains(PortConfig::NO_RECV) {
+            false => Admits::Everything,
+            true if self.spares_spanning_tree && !config.contains(PortConfig::NO_RECV_STP) => {
+                Admits::SpanningTree
+            }
+            true => Admits::Nothing,
+        }
+    }
+
+    /// Whether the controller is not to be told of a packet that has come by this port.
+    pub(crate) fn keeps_back(&self, number: u32, key: &Key, is_miss: bool) -> bool {
+        if self.config.is_empty() {
+            return false;
+        }
+        let admitted = match self.admits(number) {
+            Admits::Everything => true,
+            Admits::SpanningTree => key.get(Field::DlDst) == SPANNING_TREE,
+            Admits::Nothing => false,
+        };
+        !admitted || is_miss && self.config(number).contains(PortConfig::NO_PACKET_IN)
+    }
+
+    /// Whether packets can leave by the port, as far as is known here.
+    pub(crate) fn is_live(&self, number: u32) -> bool {
+        self.ports.get(&number).is_some_and(|port| port.up)
+            && !self.config(number).contains(PortConfig::PORT_DOWN)
+            && self.physical(number).is_some()
     }
 
     /// Whether the switch has to be told IN_PORT to send by that port.
@@ -187,6 +281,20 @@ impl Network {
             _ => None,
         }
     }
+}
+
+/// What keeps packets from a port.
+const CLOSED: PortConfig = PortConfig(
+    PortConfig::PORT_DOWN.0
+        | PortConfig::NO_RECV.0
+        | PortConfig::NO_RECV_STP.0
+        | PortConfig::NO_FWD.0
+        | PortConfig::NO_FLOOD.0,
+);
+
+/// The spanning-tree frames among packets, if they are any.
+pub(crate) fn spanning_tree(packets: &Match) -> Option<Match> {
+    packets.intersect(&Match::exact(Field::DlDst, SPANNING_TREE))
 }
 
 /// Packets that come in at a port.
@@ -244,7 +352,7 @@ fn physical(port: &VirtualPort) -> Option<u32> {
 }
 
 /// A port's description on the wire.
-fn wire(number: u32, port: &VirtualPort, version: Version) -> Vec<u8> {
+fn wire(number: u32, port: &VirtualPort, config: PortConfig, version: Version) -> Vec<u8> {
     let mut out = Vec::new();
     let kilobits = port.speed.map_or(0, |speed| speed.kilobits_per_second());
     let speed = u32::try_from(kilobits).unwrap_or(u32::MAX);
@@ -254,7 +362,7 @@ fn wire(number: u32, port: &VirtualPort, version: Version) -> Vec<u8> {
             port_no: v10::PortNo(flowspace::port_to_v10(number).unwrap_or(0)),
             hw_addr: port.mac,
             name: Name::new(port.name.as_str()),
-            config: v10::PortConfig(0),
+            config,
             state,
             curr: v10::PortFeatures(0),
             advertised: v10::PortFeatures(0),
@@ -263,12 +371,17 @@ fn wire(number: u32, port: &VirtualPort, version: Version) -> Vec<u8> {
         }
         .write(&mut out);
     } else {
-        let state = if port.up { v13::PortState::LIVE } else { v13::PortState::LINK_DOWN };
+        let state = match port.up {
+            // Taken down, it is not live (specification section 7.2.1), though nothing is wrong with the link.
+            true if config.contains(PortConfig::PORT_DOWN) => v13::PortState(0),
+            true => v13::PortState::LIVE,
+            false => v13::PortState::LINK_DOWN,
+        };
         v13::Port {
             port_no: v13::PortNo(number),
             hw_addr: port.mac,
             name: Name::new(port.name.as_str()),
-            config: v13::PortConfig(0),
+            config: v13::PortConfig(config.0),
             state,
             curr: v13::PortFeatures(0),
             advertised: v13::PortFeatures(0),

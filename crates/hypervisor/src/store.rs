@@ -26,6 +26,8 @@ pub enum Kind {
     Group,
     /// A meter.
     Meter,
+    /// What is configured of a port of a tenant's own network.
+    Port,
 }
 
 impl StoreKey {
@@ -35,6 +37,7 @@ impl StoreKey {
             Kind::Flow => 1,
             Kind::Group => 2,
             Kind::Meter => 3,
+            Kind::Port => 4,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
     }
@@ -45,6 +48,7 @@ impl StoreKey {
             1 => Kind::Flow,
             2 => Kind::Group,
             3 => Kind::Meter,
+            4 => Kind::Port,
             _ => return None,
         };
         Some((kind, (self.item & 0xffff_ffff) as u32))

@@ -6,6 +6,7 @@ mod forward;
 mod labels;
 mod north;
 mod own;
+pub(crate) mod port_mod;
 mod reconcile;
 mod start;
 mod tables;

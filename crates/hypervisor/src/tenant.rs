@@ -17,6 +17,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
+use openflow::v10::PortConfig;
 
 /// One tenant on one switch.
 pub(crate) struct Tenant {
@@ -35,6 +36,8 @@ pub(crate) struct Tenant {
     pub weight: u32,
     /// Its own network on this switch, if it has one and no slice.
     pub network: Option<Arc<Network>>,
+    /// What it has configured of its network's ports, where that is anything.
+    pub port_config: BTreeMap<u32, PortConfig>,
     pub controllers: Vec<ControllerIndex>,
     pub queue: Queue,
     /// Requests that were accepted and have not been answered.

@@ -85,6 +85,7 @@ pub(super) fn drop(why: DropReason) -> &'static str {
         DropReason::TenantAbsent => "tenant_absent",
         DropReason::QueueFull => "queue_full",
         DropReason::RateLimited => "rate_limited",
+        DropReason::PortConfig => "port_config",
     }
 }
 

@@ -46,15 +46,18 @@ pub enum DropReason {
     QueueFull,
     /// The tenant's `packet_in` limit.
     RateLimited,
+    /// The tenant has configured its own network's port so.
+    PortConfig,
 }
 
 impl DropReason {
     /// In the order of the discriminants.
-    pub const ALL: [DropReason; 4] = [
+    pub const ALL: [DropReason; 5] = [
         DropReason::NoTenant,
         DropReason::TenantAbsent,
         DropReason::QueueFull,
         DropReason::RateLimited,
+        DropReason::PortConfig,
     ];
 }
 
@@ -177,7 +180,7 @@ pub struct TenantMetrics {
     /// From reading a switch's message until it is in a controller's send buffer.
     pub added_northbound: Histogram,
     messages: [Messages; 4],
-    dropped: [Counter; 4],
+    dropped: [Counter; DropReason::ALL.len()],
     refused: Refusals,
 }
 

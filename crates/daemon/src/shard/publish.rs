@@ -46,6 +46,7 @@ impl Shard {
                 metrics.dropped(DropReason::TenantAbsent).publish(counters.absent);
                 metrics.dropped(DropReason::QueueFull).publish(counters.overflowed);
                 metrics.dropped(DropReason::RateLimited).publish(counters.limited);
+                metrics.dropped(DropReason::PortConfig).publish(counters.unwanted);
                 for (code, total) in &counters.refusals {
                     metrics.publish_refused(code.type_, code.code, *total);
                 }

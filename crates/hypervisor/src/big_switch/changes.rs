@@ -1,4 +1,4 @@
-//! Changes of tables: to all members, and back from all of them if one refuses.
+//! Changes of tables and ports: to all members, and back from all of them if one refuses.
 
 use super::entries::Entry;
 use super::wire::{self, Command};
@@ -23,6 +23,7 @@ pub(super) struct Operation {
 enum Undo {
     Flow { cookie: u64, before: Option<Box<Entry>> },
     Number { which: Numbered, number: u32, before: Option<Vec<u8>> },
+    Port { number: u32, before: u32, after: u32 },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,6 +111,59 @@ impl BigSwitch {
         let mut add = Vec::new();
         let _ = MeterMod { command: MeterModCommand::ADD, ..meter }.write_message(0, &mut add);
         self.numbered(Numbered::Meter, meter.meter_id, (!deletes).then_some(add), xid, message);
+    }
+
+    /// A PORT_MOD of the front's: members that do not have the port send to it, and have to know as well.
+    pub(super) fn port_mod(&mut self, xid: u32, message: &[u8]) {
+        let Some((number, config, mask)) = wire::port_mod(self.version, message) else {
+            self.refuse(xid, self.codes().bad_request, message);
+            return;
+        };
+        let members = self.live();
+        if members.is_empty() {
+            self.refuse(xid, self.codes().not_now, message);
+            return;
+        }
+        let operation = self.take_number();
+        let before = self.config.get(&number).copied().unwrap_or(0);
+        let after = before & !mask | config & mask;
+        self.set_config_of(number, after);
+        for &dpid in &members {
+            self.send(dpid, Sent::Change(operation), message);
+        }
+        self.begin(operation, xid, Undo::Port { number, before, after }, members);
+    }
+
+    fn set_config_of(&mut self, number: u32, config: u32) {
+        match config {
+            0 => self.config.remove(&number),
+            _ => self.config.insert(number, config),
+        };
+    }
+
+    /// A member has come: it is told what is configured of its ports, where it holds something else. Before the front
+    /// has been there, what it has configured itself counts, and those that came before it are told.
+    pub(super) fn configure_ports(&mut self, dpid: u64) {
+        let Some(member) = self.members.get(&dpid) else { return };
+        let held = |port: &Vec<u8>| wire::port_config(self.version, port);
+        if !self.is_settled {
+            for (&number, port) in member.ports.iter().filter(|(_, port)| held(port) != 0) {
+                self.config.entry(number).or_insert(held(port));
+            }
+        }
+        let mut messages = Vec::new();
+        for dpid in self.live() {
+            let Some(member) = self.members.get(&dpid) else { continue };
+            for (number, port) in &member.ports {
+                let wanted = self.config.get(number).copied().unwrap_or(0);
+                if held(port) != wanted {
+                    messages.push((dpid, wire::configure(self.version, port, wanted)));
+                }
+            }
+        }
+        for (dpid, message) in messages {
+            self.send(dpid, Sent::Own(None), &message);
+        }
     }
 
     fn numbered(
@@ -225,6 +279,21 @@ impl BigSwitch {
                 };
                 for &dpid in others {
                     self.send(dpid, Sent::Own(None), &message);
+                }
+            }
+            Undo::Port { number, before, after } => {
+                let (number, before, after) = (*number, *before, *after);
+                // What came later on the same port stands.
+                if self.config.get(&number).copied().unwrap_or(0) != after {
+                    return;
+                }
+                self.set_config_of(number, before);
+                for &dpid in others {
+                    let port = self.members.get(&dpid).and_then(|it| it.ports.get(&number));
+                    if let Some(port) = port {
+                        let message = wire::configure(self.version, port, before);
+                        self.send(dpid, Sent::Own(None), &message);
+                    }
                 }
             }
         }

@@ -293,9 +293,10 @@ impl BigSwitch {
         let Some(member) = self.members.get_mut(&dpid) else { return };
         let learned = core::mem::take(&mut member.learned);
         member.progress = Progress::Filling;
-        if let Some(config) = self.config.clone() {
+        if let Some(config) = self.set_config.clone() {
             self.send(dpid, Sent::Own(None), &config);
         }
+        self.configure_ports(dpid);
         self.fill_numbers(dpid, Numbered::Group, groups(&learned.groups));
         self.fill_numbers(dpid, Numbered::Meter, meters(&learned.meters));
         for held in wire::held(self.version, &learned.flows) {

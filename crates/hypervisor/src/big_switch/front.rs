@@ -45,7 +45,7 @@ impl BigSwitch {
                 self.front.end().extend_from_slice(&reply);
             }
             Kind::SetConfig => {
-                self.config = Some(frame.to_vec());
+                self.set_config = Some(frame.to_vec());
                 for dpid in self.live() {
                     self.send(dpid, Sent::Own(None), frame);
                 }
@@ -54,7 +54,8 @@ impl BigSwitch {
             Kind::FlowMod => self.flow_mod(xid, frame, now),
             Kind::GroupMod => self.group_mod(xid, frame),
             Kind::MeterMod => self.meter_mod(xid, frame),
-            Kind::PortMod | Kind::Vendor => match self.first() {
+            Kind::PortMod => self.port_mod(xid, frame),
+            Kind::Vendor => match self.first() {
                 Some(dpid) => self.send(dpid, Sent::Plain(xid), frame),
                 None => self.refuse(xid, self.codes().not_now, frame),
             },

@@ -67,6 +67,9 @@ impl BigSwitch {
             DELETE => drop(member.ports.remove(&number)),
             _ => drop(member.ports.insert(number, wire.to_vec())),
         }
+        if !self.members.values().any(|member| member.ports.contains_key(&number)) {
+            self.config.remove(&number);
+        }
         self.tell_ports();
     }
 

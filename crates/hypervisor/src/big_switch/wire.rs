@@ -522,3 +522,49 @@ pub(super) fn down(version: Version, wire: &[u8]) -> Vec<u8> {
     v13::Port { state: v13::PortState::LINK_DOWN, ..port }.write(&mut out);
     out
 }
+
+/// What a PORT_MOD asks for: the port's number, the bits and which of them change.
+pub(super) fn port_mod(version: Version, message: &[u8]) -> Option<(u32, u32, u32)> {
+    let body = message.get(Header::LEN..)?;
+    if version == Version::V1_0 {
+        let asked = v10::PortMod::parse(body).ok()?;
+        return Some((port_from_v10(asked.port_no.0), asked.config.0, asked.mask.0));
+    }
+    let asked = v13::PortMod::parse(body).ok()?;
+    Some((asked.port_no.0, asked.config.0, asked.mask.0))
+}
+
+/// What is configured of a port, by its description.
+pub(super) fn port_config(version: Version, wire: &[u8]) -> u32 {
+    match version {
+        Version::V1_0 => v10::PhyPort::parse(wire).map_or(0, |port| port.config.0),
+        _ => v13::Port::parse(wire).map_or(0, |port| port.config.0),
+    }
+}
+
+/// The PORT_MOD that configures a port so, by its description.
+pub(super) fn configure(version: Version, wire: &[u8], config: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    if version == Version::V1_0 {
+        let Ok(port) = v10::PhyPort::parse(wire) else { return out };
+        let asked = v10::PortMod {
+            port_no: port.port_no,
+            hw_addr: port.hw_addr,
+            config: v10::PortConfig(config),
+            mask: v10::PortConfig(u32::MAX),
+            advertise: v10::PortFeatures(0),
+        };
+        let _ = v10::Message::PortMod(asked).write(0, &mut out);
+        return out;
+    }
+    let Ok(port) = v13::Port::parse(wire) else { return out };
+    let asked = v13::PortMod {
+        port_no: port.port_no,
+        hw_addr: port.hw_addr,
+        config: v13::PortConfig(config),
+        mask: v13::PortConfig(u32::MAX),
+        advertise: v13::PortFeatures(0),
+    };
+    let _ = v13::Message::PortMod(asked).write(0, &mut out);
+    out
+}

@@ -89,6 +89,17 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         kind: Asynchronous,
+        write: impl FnMut(&mut Vec<u8>) -> Result<(), TooLong>,
+    ) -> bool {
+        self.notify_others(tenant, None, kind, write)
+    }
+
+    /// The same, but for the one whose doing it is.
+    pub(crate) fn notify_others(
+        &mut self,
+        tenant: TenantIndex,
+        doer: Option<ControllerIndex>,
+        kind: Asynchronous,
         mut write: impl FnMut(&mut Vec<u8>) -> Result<(), TooLong>,
     ) -> bool {
         let Switch { tenants, controllers, dirty, settings, .. } = self;
@@ -96,7 +107,7 @@ impl Switch {
         count(&mut state.counters.from_switch, kind.type_());
         for &index in &state.controllers {
             let Some(controller) = controllers.get_mut(index) else { continue };
-            if controller.closing || !kind.is_wanted(controller) {
+            if controller.closing || doer == Some(index) || !kind.is_wanted(controller) {
                 continue;
             }
             if controller.outbox.len() >= settings.controller_bytes {

@@ -5,6 +5,7 @@ use super::{Event, Switch};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
+use crate::network::Network;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -180,16 +181,33 @@ impl Switch {
         let network = self.tenants[tenant.0 as usize].network.as_deref();
         match (self.version, network) {
             (Version::V1_0, None) => self.plan_v10(tenant, flow),
-            (Version::V1_0, Some(network)) => self.plan_network_v10(tenant, network, flow),
             (_, None) => self.plan_v13(tenant, flow),
-            (_, Some(network)) => self.plan_network_v13(tenant, network, flow),
+            (_, Some(network)) => self.plan_network(tenant, network, flow),
+        }
+    }
+
+    /// The same in a network that the tenant has, or is about to have. An entry that could not stand there were all
+    /// ports in use cannot stand at all: ports come into use again.
+    pub(super) fn plan_network(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        flow: &Flow,
+    ) -> Result<Vec<Piece>, ErrorCode> {
+        if let Some(open) = network.open() {
+            self.plan_network(tenant, open, flow)?;
+        }
+        match self.version {
+            Version::V1_0 => self.plan_network_v10(tenant, network, flow),
+            _ => self.plan_network_v13(tenant, network, flow),
         }
     }
 
     /// Fills the tables from the store.
     fn restore(&mut self) {
         let restored = core::mem::take(&mut self.restored);
-        // Groups and meters first: entries refer to them.
+        // Ports first, then groups and meters: entries refer to them.
+        self.restore_ports(&restored);
         for (key, bytes) in &restored {
             if let Some((kind @ (Kind::Group | Kind::Meter), number)) = key.parts() {
                 self.restore_number(kind, key.tenant, number, bytes);

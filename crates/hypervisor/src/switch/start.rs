@@ -10,7 +10,7 @@ use crate::pending::{Awaits, Entry, Pending, Purpose};
 use crate::policy::{self, Limits, Policy};
 use crate::queue::Class;
 use crate::scheduler::RoundRobin;
-use crate::store::StoreKey;
+use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Tenant;
 use crate::time::Instant;
 use crate::view::View;
@@ -308,7 +308,16 @@ impl Switch {
         for tenant in &mut self.tenants {
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let member = member.filter(|_| tenant.present);
-            tenant.network = member.map(|member| Arc::new(Network::new(member, self.version)));
+            // With a port goes what was said of it.
+            let has_port = |number: &u32| member.is_some_and(|it| it.ports.contains_key(number));
+            for &number in tenant.port_config.keys().filter(|number| !has_port(number)) {
+                let key = StoreKey::new(tenant.id, Kind::Port, number);
+                self.journal.push(StoreOp::Delete(key));
+            }
+            tenant.port_config.retain(|number, _| has_port(number));
+            let config = || tenant.port_config.clone();
+            let network = member.map(|member| Network::new(member, self.version, config()));
+            tenant.network = network.map(Arc::new);
             if member.is_some_and(|member| member.shared_with) {
                 // What limits it, and what is cached for it, is where the members are joined.
                 tenant.limits = Limits { flows: tenant.limits.flows, ..Limits::default() };
@@ -352,6 +361,7 @@ impl Tenant {
             port_labels: Default::default(),
             weight: tenant.weight,
             network: None,
+            port_config: BTreeMap::new(),
             controllers: Vec::new(),
             queue: Default::default(),
             unanswered: 0,

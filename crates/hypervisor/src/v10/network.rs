@@ -11,7 +11,7 @@ pub(super) mod statistics;
 use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Exit, Network, Wire, number_of};
+use crate::network::{Admits, Entered, Exit, Network, Wire, number_of, spanning_tree};
 use crate::switch::Switch;
 use alloc::vec::Vec;
 use fabric::MacAddress;
@@ -60,8 +60,14 @@ impl Switch {
         }
         let mut pieces: Vec<Piece> = Vec::new();
         for port in network.entries().filter(|port| only.is_none_or(|only| only == *port)) {
+            let admits = network.admits(port);
             for arrival in network.arrivals(port) {
                 let Some((region, vlan)) = region(&arrival, &flow.match_) else { continue };
+                let region = match admits {
+                    Admits::SpanningTree => spanning_tree(&region),
+                    Admits::Everything | Admits::Nothing => Some(region),
+                };
+                let Some(region) = region else { continue };
                 let mut translated = Vec::new();
                 let entered = Entered::Port(port);
                 let dl_dst = region.exact_value(Field::DlDst);
@@ -78,6 +84,11 @@ impl Switch {
                     _ => region,
                 };
                 let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
+                let is_highest = flow.priority == u16::MAX || wire.wildcards.is_empty();
+                if admits == Admits::Nothing && is_highest {
+                    // Others stand, and age, below the entry that drops what comes; this would be its equal.
+                    continue;
+                }
                 let mut match_wire = Vec::new();
                 wire.write(&mut match_wire);
                 if pieces.iter().all(|piece| *piece.match_wire != *match_wire) {
@@ -167,16 +178,8 @@ impl Writer<'_> {
                 },
                 _ => Err(code::BAD_ACTION_BAD_OUT_PORT),
             },
-            PortNo::FLOOD | PortNo::ALL => {
-                let network = self.network;
-                let mut untagged = false;
-                for &number in network.ports.keys() {
-                    if let Some(Some(exit)) = network.exit(number, self.entered) {
-                        untagged |= self.leave(exit)?;
-                    }
-                }
-                Ok(untagged)
-            }
+            PortNo::FLOOD => self.leave_by_all(self.network.flooded()),
+            PortNo::ALL => self.leave_by_all(self.network.ports.keys().copied()),
             PortNo(number) => {
                 let network = self.network;
                 let exit = network.exit(u32::from(number), self.entered);
@@ -186,6 +189,17 @@ impl Writer<'_> {
                 }
             }
         }
+    }
+
+    fn leave_by_all(&mut self, numbers: impl Iterator<Item = u32>) -> Result<bool, ErrorCode> {
+        let network = self.network;
+        let mut untagged = false;
+        for number in numbers {
+            if let Some(Some(exit)) = network.exit(number, self.entered) {
+                untagged |= self.leave(exit)?;
+            }
+        }
+        Ok(untagged)
     }
 
     fn leave(&mut self, exit: Exit<'_>) -> Result<bool, ErrorCode> {

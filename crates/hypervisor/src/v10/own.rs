@@ -1,7 +1,8 @@
-//! The hypervisor's own entries on 1.0: what passes through for networks, and nobody's rules are asked.
+//! The hypervisor's own entries on 1.0: what passes through for networks, or is not let in by a port, and nobody's rules
+//! are asked.
 
 use crate::cookie::Cookie;
-use crate::network::at_hop;
+use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, Switch};
 use alloc::vec::Vec;
 use fabric::embedding::Exit;
@@ -11,6 +12,9 @@ use openflow::v10::{Action, FlowMod, FlowModCommand, PortNo};
 
 /// Above whatever a tenant may say of its own packets; no tenant's entry meets these.
 const TAGGED: u16 = u16::MAX;
+/// Above a tenant's entries for the same packets, but for those of this very priority, which are not written for a port
+/// that lets nothing in.
+const CLOSED: u16 = u16::MAX;
 
 impl Switch {
     /// What the table has to hold beside the tenants' entries.
@@ -35,8 +39,19 @@ impl Switch {
             Action::Output { port, max_len: 0 }.write(&mut actions);
             Some(Own { match_: at_hop(&transit.from), priority: TAGGED, actions })
         });
-        entries.collect()
+        let networks = self.tenants.iter().filter_map(|tenant| tenant.network.as_deref());
+        let closed = networks.flat_map(|it| it.entries().flat_map(|port| closed(it, port)));
+        entries.chain(closed).collect()
     }
+}
+
+/// What drops the packets that come to a port which lets nothing in.
+pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
+    if network.admits(port) != Admits::Nothing {
+        return Vec::new();
+    }
+    let own = |match_| Own { match_, priority: CLOSED, actions: Vec::new() };
+    network.arrivals(port).into_iter().map(own).collect()
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry. False for a match that 1.0 cannot say.

@@ -4,6 +4,7 @@ use super::unreadable;
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::queue::Class;
+use crate::switch::port_mod::PortChange;
 use crate::switch::{Port, Request, Switch};
 use crate::time::Instant;
 use flowspace::port_from_v10;
@@ -37,16 +38,19 @@ impl Switch {
         Ok(())
     }
 
-    /// A port belongs to a tenant as a whole or is not its to configure.
+    /// A port of a network is its tenant's. One of a slice belongs to a tenant as a whole or is not its to configure.
     pub(crate) fn port_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
         let number = port_from_v10(port_mod.port_no.0);
-        if let Some(network) = &self.tenants[request.tenant.0 as usize].network {
-            // What a virtual port stands on is the operator's to configure.
-            return Err(match network.ports.contains_key(&number) {
-                true => code::BAD_REQUEST_EPERM,
-                false => code::PORT_MOD_FAILED_BAD_PORT,
-            });
+        if self.tenants[request.tenant.0 as usize].network.is_some() {
+            let change = PortChange {
+                number,
+                hw_addr: port_mod.hw_addr,
+                config: port_mod.config,
+                mask: port_mod.mask,
+                advertises: port_mod.advertise.0 != 0,
+            };
+            return self.configure_port(request, &change);
         }
         if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
             return Err(code::PORT_MOD_FAILED_BAD_PORT);

@@ -213,6 +213,7 @@ impl Switch {
                 },
             },
             PortNo::FLOOD | PortNo::ALL => {
+                // 1.3 has no bit that tells them apart.
                 for &number in network.ports.keys() {
                     if let Some(Some(exit)) = network.exit(number, packets.entered) {
                         leave(network, packets, exit, out)?;

@@ -1,6 +1,7 @@
 //! Groups and meters: each tenant numbers its own; on the switch they are numbered for all.
 
 use crate::ids::TenantIndex;
+use crate::network::Network;
 use crate::pending::Awaits;
 use crate::policy::TenantId;
 use crate::queue::{Class, Item};
@@ -13,8 +14,8 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, METER_ALL,
-    METER_MAX, MeterBand, MeterConfig, MeterMod, MeterModCommand, PortNo,
+    Bucket, BucketCounter, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupDesc, GroupMod, GroupModCommand,
+    GroupType, METER_ALL, METER_MAX, MeterBand, MeterConfig, MeterMod, MeterModCommand, PortNo,
 };
 use openflow::{ErrorCode, List, ListBuf, TooLong};
 
@@ -162,18 +163,21 @@ impl Switch {
     fn translate_buckets(
         &self,
         tenant: TenantIndex,
-        group: u32,
-        buckets: List<'_, Bucket<'_>>,
+        network: Option<&Network>,
+        group: &GroupMod<'_>,
     ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
         let mut out = ListBuf::<Bucket<'static>>::new();
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
-        for bucket in buckets {
+        for bucket in group.buckets {
             let watch_port = match (bucket.watch_port, network) {
                 (PortNo::ANY, _) => PortNo::ANY,
-                (watched, Some(network)) => {
-                    let physical = network.physical(watched.0);
-                    PortNo(physical.ok_or(code::GROUP_MOD_FAILED_BAD_WATCH)?)
+                (watched, Some(network)) if !network.ports.contains_key(&watched.0) => {
+                    return Err(code::GROUP_MOD_FAILED_BAD_WATCH);
                 }
+                (_, Some(network)) if is_left_out(network, group.type_, &bucket) => continue,
+                (watched, Some(network)) => match network.physical(watched.0) {
+                    Some(physical) if network.is_live(watched.0) => PortNo(physical),
+                    _ => PortNo::ANY,
+                },
                 (watched, None) if self.view.sees_port(tenant, watched.0) => watched,
                 _ => return Err(code::GROUP_MOD_FAILED_BAD_WATCH),
             };
@@ -187,9 +191,13 @@ impl Switch {
             let mut actions = Vec::new();
             match network {
                 Some(network) => {
-                    self.network_bucket_v13(tenant, network, group, bucket.actions, &mut actions)?;
+                    let (group, list) = (group.group_id, bucket.actions);
+                    self.network_bucket_v13(tenant, network, group, list, &mut actions)?;
                 }
-                None => self.translate_bucket_v13(tenant, group, bucket.actions, &mut actions)?,
+                None => {
+                    let (group, list) = (group.group_id, bucket.actions);
+                    self.translate_bucket_v13(tenant, group, list, &mut actions)?;
+                }
             }
             let actions = List::parse(&actions).map_err(super::unreadable)?;
             out.push(Bucket { watch_port, watch_group, actions, ..bucket });
@@ -217,7 +225,23 @@ impl Switch {
         physical: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
-        let buckets = self.translate_buckets(tenant, group.group_id, group.buckets)?;
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        self.write_group_in(tenant, network, group, (command, physical), out)
+    }
+
+    /// The same in a network that the tenant has, or is about to have.
+    fn write_group_in(
+        &self,
+        tenant: TenantIndex,
+        network: Option<&Network>,
+        group: &GroupMod<'_>,
+        (command, physical): (GroupModCommand, u32),
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        if let Some(open) = network.and_then(Network::open) {
+            self.translate_buckets(tenant, Some(open), group)?;
+        }
+        let buckets = self.translate_buckets(tenant, network, group)?;
         GroupMod { command, type_: group.type_, group_id: physical, buckets: buckets.as_list() }
             .write_message(0, out)
             .map_err(|_| code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)
@@ -374,6 +398,53 @@ impl Switch {
         }
     }
 
+    /// The messages that make a network's groups what they have to be in another form of it.
+    pub(crate) fn changed_groups(
+        &self,
+        tenant: TenantIndex,
+        before: &Network,
+        after: &Network,
+    ) -> Result<Vec<Vec<u8>>, ErrorCode> {
+        let groups = self.numbers(tenant, Kind::Group);
+        let mut messages = Vec::new();
+        for number in groups.all() {
+            let Some(known) = groups.get(number) else { continue };
+            let Ok(group) = GroupMod::parse(&known.body) else { continue };
+            let told = (GroupModCommand::MODIFY, known.physical);
+            let (mut was, mut is) = (Vec::new(), Vec::new());
+            self.write_group_in(tenant, Some(after), &group, told, &mut is)?;
+            let written = self.write_group_in(tenant, Some(before), &group, told, &mut was);
+            if written.is_err() || was != is {
+                messages.push(is);
+            }
+        }
+        Ok(messages)
+    }
+
+    /// A group's counts as its tenant knows its buckets: those that are left out on the switch count nothing.
+    pub(crate) fn bucket_counters(
+        &self,
+        tenant: TenantIndex,
+        group: u32,
+        counted: List<'_, BucketCounter>,
+    ) -> ListBuf<BucketCounter> {
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let known = self.numbers(tenant, Kind::Group).get(group);
+        let known = known.and_then(|known| GroupMod::parse(&known.body).ok());
+        let mut counted = counted.iter();
+        let mut counters = ListBuf::<BucketCounter>::new();
+        if let (Some(network), Some(known)) = (network, known) {
+            for bucket in known.buckets {
+                match is_left_out(network, known.type_, &bucket) {
+                    true => counters.push(BucketCounter::default()),
+                    false => counted.next().into_iter().for_each(|next| counters.push(next)),
+                }
+            }
+        }
+        counted.for_each(|rest| counters.push(rest));
+        counters
+    }
+
     /// The policy or the ports have changed: what a group may send to is checked anew, and a tenant that is gone leaves
     /// none behind.
     pub(crate) fn resync_numbers(&mut self, now: Instant) {
@@ -466,6 +537,15 @@ impl Switch {
     }
 }
 
+/// Whether a bucket is not written: its group is for failing over, and it watches nothing but a port that is not live,
+/// though what that stands on may be.
+fn is_left_out(network: &Network, type_: GroupType, bucket: &Bucket<'_>) -> bool {
+    type_ == GroupType::FF
+        && bucket.watch_group == GROUP_ANY
+        && bucket.watch_port != PortNo::ANY
+        && !network.is_live(bucket.watch_port.0)
+}
+
 fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {
     match kind {
         Kind::Meter => MeterMod {
@@ -477,7 +557,7 @@ fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Result<(), To
         .write_message(0, out),
         _ => GroupMod {
             command: GroupModCommand::DELETE,
-            type_: openflow::v13::GroupType::ALL,
+            type_: GroupType::ALL,
             group_id: physical,
             buckets: List::EMPTY,
         }

@@ -3,11 +3,12 @@
 use super::{METADATA_NETWORK, METADATA_TENANT, metadata_at, metadata_of};
 use crate::cookie::Cookie;
 use crate::lldp;
-use crate::network::{at_hop, at_port, number_of};
+use crate::network::{Admits, at_hop, at_port, number_of};
+use crate::policy::TenantId;
 use crate::switch::{Own, Switch};
 use alloc::vec::Vec;
 use fabric::MacAddress;
-use fabric::embedding::{Exit, PortKind};
+use fabric::embedding::{Exit, PortKind, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::v13::{
@@ -70,34 +71,11 @@ impl Switch {
     fn add_networks(&self, wanted: &mut Vec<Own>) {
         let Some(map) = self.policy.maps.get(&self.dpid) else { return };
         for (id, member) in &map.members {
-            for (&number, port) in member.ports.iter().filter(|(_, port)| port.up) {
-                let (matches, priority, strip) = match &port.kind {
-                    PortKind::Edge { port, hosts } if hosts.is_empty() => {
-                        (Vec::from([at_port(port.get())]), EDGES, false)
-                    }
-                    PortKind::Edge { port, hosts } => {
-                        let at = |host: &MacAddress| {
-                            at_port(port.get()).with(Field::DlSrc, number_of(*host))
-                        };
-                        (hosts.iter().map(at).collect(), HOSTS, false)
-                    }
-                    PortKind::Link { receives, .. } => {
-                        (receives.iter().map(at_hop).collect(), TAGGED, true)
-                    }
-                    PortKind::Remote { .. } => continue,
-                };
-                let mut instructions = Vec::new();
-                if strip {
-                    apply(&[Action::PopVlan], &mut instructions);
-                }
-                let metadata = metadata_at(*id, number);
-                Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }
-                    .write(&mut instructions);
-                Instruction::GotoTable(1).write(&mut instructions);
-                for match_ in matches {
-                    let actions = instructions.clone();
-                    wanted.push(Own { match_, priority, actions });
-                }
+            let tenant = self.tenant_of(*id).and_then(|at| self.tenants.get(at.0 as usize));
+            let network = tenant.and_then(|tenant| tenant.network.as_deref());
+            for (&number, port) in &member.ports {
+                let admits = network.map_or(Admits::Everything, |it| it.admits(number));
+                add_port(*id, number, port, admits, wanted);
             }
         }
         for transit in &map.transit {
@@ -126,6 +104,42 @@ impl Switch {
             wanted.push(Own { match_, priority: STRAY, actions: Vec::new() });
         }
     }
+}
+
+/// How packets come in by one port of a network, or are dropped there.
+pub(crate) fn add_port(
+    id: TenantId,
+    number: u32,
+    port: &VirtualPort,
+    admits: Admits,
+    wanted: &mut Vec<Own>,
+) {
+    if !port.up {
+        return;
+    }
+    let (matches, priority, strip) = match &port.kind {
+        PortKind::Edge { port, hosts } if hosts.is_empty() => {
+            (Vec::from([at_port(port.get())]), EDGES, false)
+        }
+        PortKind::Edge { port, hosts } => {
+            let at = |host: &MacAddress| at_port(port.get()).with(Field::DlSrc, number_of(*host));
+            (hosts.iter().map(at).collect(), HOSTS, false)
+        }
+        PortKind::Link { receives, .. } => (receives.iter().map(at_hop).collect(), TAGGED, true),
+        PortKind::Remote { .. } => return,
+    };
+    let mut instructions = Vec::new();
+    // What the port does not let in stays the tenant's: without an entry it would be a slice's.
+    if admits == Admits::Everything {
+        if strip {
+            apply(&[Action::PopVlan], &mut instructions);
+        }
+        let metadata = metadata_at(id, number);
+        Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(&mut instructions);
+        Instruction::GotoTable(1).write(&mut instructions);
+    }
+    let own = |match_| Own { match_, priority, actions: instructions.clone() };
+    wanted.extend(matches.into_iter().map(own));
 }
 
 fn apply(actions: &[Action<'static>], out: &mut Vec<u8>) {

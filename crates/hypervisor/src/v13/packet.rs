@@ -97,6 +97,12 @@ impl Switch {
                 seen.packet.reason = PacketInReason::NO_MATCH;
             }
         }
+        let is_miss = seen.packet.reason == PacketInReason::NO_MATCH;
+        let state = &mut self.tenants[tenant.0 as usize];
+        if state.network.as_ref().is_some_and(|it| it.keeps_back(seen.in_port, &key, is_miss)) {
+            state.counters.unwanted += 1;
+            return Ok(());
+        }
         self.deliver_v13(tenant, &seen, &key, true, now);
         let is_slice = self.tenants[tenant.0 as usize].network.is_none();
         if is_slice && self.view.has_readers() {

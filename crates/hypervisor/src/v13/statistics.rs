@@ -216,8 +216,14 @@ impl Switch {
                 let groups = self.numbers(tenant, Kind::Group);
                 let own = all.iter().filter_map(|group| {
                     let group_id = groups.of_physical(group.group_id)?;
-                    Some(GroupStats { group_id, ..group })
+                    let buckets = self.bucket_counters(tenant, group_id, group.bucket_stats);
+                    let bucket_stats = buckets.as_list();
+                    let mut written = Vec::new();
+                    Encode::write(&GroupStats { group_id, bucket_stats, ..group }, &mut written);
+                    Some(written)
                 });
+                let own: Vec<Vec<u8>> = own.collect();
+                let own = own.iter().map(Vec::as_slice);
                 write_parts(self.version, type_, xid, own, &mut out)
             }
             MultipartRequestBody::Meter { .. } => {

@@ -4,11 +4,13 @@ use super::unreadable;
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::queue::Class;
+use crate::switch::port_mod::PortChange;
 use crate::switch::{Port as Known, Request, Switch};
 use crate::tenant::{AsyncConfig as Wanted, Role as Held};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
+use openflow::v10::PortConfig;
 use openflow::v13::{
     AsyncConfig, Capabilities, ConfigFlags, Experimenter, FeaturesReply, Message, PacketQueue,
     Port, PortMod, PortNo, PortReason, PortStatus, QueueGetConfigReply, QueueGetConfigRequest,
@@ -86,16 +88,19 @@ impl Switch {
         }
     }
 
-    /// A port belongs to a tenant as a whole or is not its to configure.
+    /// A port of a network is its tenant's. One of a slice belongs to a tenant as a whole or is not its to configure.
     pub(crate) fn port_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
         let number = port_mod.port_no.0;
-        if let Some(network) = &self.tenants[request.tenant.0 as usize].network {
-            // What a virtual port stands on is the operator's to configure.
-            return Err(match network.ports.contains_key(&number) {
-                true => code::PORT_MOD_FAILED_EPERM,
-                false => code::PORT_MOD_FAILED_BAD_PORT,
-            });
+        if self.tenants[request.tenant.0 as usize].network.is_some() {
+            let change = PortChange {
+                number,
+                hw_addr: port_mod.hw_addr,
+                config: PortConfig(port_mod.config.0),
+                mask: PortConfig(port_mod.mask.0),
+                advertises: port_mod.advertise.0 != 0,
+            };
+            return self.configure_port(request, &change);
         }
         if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
             return Err(code::PORT_MOD_FAILED_BAD_PORT);

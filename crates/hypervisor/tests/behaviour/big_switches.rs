@@ -174,3 +174,68 @@ fn a_packet_out_leaves_by_any_members_port() {
         assert_eq!(to, [(1, 1), (1, 2), (3, 4)], "{version:?}");
     }
 }
+
+/// What a port is configured to holds for packets from everywhere.
+#[test]
+fn a_port_is_configured_on_all_members() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=all");
+        stage.say_beside(0, 1, "flow add match=ip prio=5 actions=all");
+        let frame = packet("10.0.0.1>10.0.0.2");
+        for (port, bits) in [(4, 1), (3, 0x20), (4, 0), (1, 4), (3, 0), (1, 1), (2, 0x21), (1, 0)] {
+            let words = format!("port_mod port={port} config={bits} mask=0x25");
+            let told = stage.say(0, 1, &words);
+            let config = if bits == 0 { String::new() } else { format!(":{bits:#x}") };
+            assert_eq!(told, [format!("PORT_STATUS MODIFY {port}{config}")], "{version:?}");
+            stage.say_beside(0, 1, &words);
+            for (switch, port) in [(1, 1), (1, 2), (2, 3), (3, 4)] {
+                let seen = stage.send(0, switch, port, &frame);
+                let beside = stage.send_beside(0, switch, port, &frame);
+                assert_eq!(seen, beside, "{version:?} {words}: from {port}");
+            }
+            assert_eq!(stage.say(0, 1, "barrier").len(), 1, "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn a_member_that_was_away_is_told_what_ports_are_configured_to() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=all");
+        stage.say(0, 1, "port_mod port=1 config=0x20 mask=0x20");
+        stage.lose(0, 1, 2);
+        stage.say(0, 1, "port_mod port=4 config=1 mask=1");
+        stage.say(0, 1, "port_mod port=3 config=4 mask=4");
+        stage.say(0, 1, "port_mod port=1 config=0 mask=0x20");
+        stage.find(0, 1, 2);
+        stage.take_told();
+        let frame = packet("10.0.0.1>10.0.0.2");
+        assert_eq!(stage.send(0, 2, 3, &frame).delivered, [], "{version:?}");
+        stage.say(0, 1, "port_mod port=3 config=0 mask=4");
+        let to = |seen: Seen| -> Vec<_> { seen.delivered.iter().map(|it| (it.1, it.2)).collect() };
+        assert_eq!(to(stage.send(0, 2, 3, &frame)), [(1, 1), (1, 2)], "{version:?}");
+        assert_eq!(to(stage.send(0, 1, 1, &frame)), [(1, 2), (2, 3)], "{version:?}");
+    }
+}
+
+#[test]
+fn a_port_mod_that_cannot_be_is_refused_once() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let before: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
+        for (words, code) in [
+            ("port=4 config=1 mask=1 mac=02:00:00:00:00:09", "OFPPMFC_BAD_HW_ADDR"),
+            ("port=9 config=1 mask=1", "OFPPMFC_BAD_PORT"),
+        ] {
+            let told = stage.say(0, 1, &format!("port_mod {words}"));
+            assert_eq!(told.len(), 1, "{version:?}: {told:?}");
+            assert!(told[0].starts_with(&format!("7 ERROR {code}")), "{version:?}: {told:?}");
+        }
+        let after: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
+        assert_eq!(before, after, "{version:?}");
+        let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
+        assert!(!stage.say(0, 1, asked)[0].contains(":0x"), "{version:?}");
+    }
+}

@@ -19,6 +19,7 @@ mod labels;
 mod message_policy;
 mod networks;
 mod packets;
+mod port_mod;
 mod properties;
 mod sessions;
 mod statistics;

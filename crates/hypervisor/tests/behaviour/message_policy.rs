@@ -9,13 +9,14 @@ use crate::support::*;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Two tenants with ports, one with little room, one that only reads.
+/// Two tenants with ports, one with little room, one that only reads, one with a network of its own.
 const POLICY: &str = "
     red queues=1 vendor=0x99: in_port=1
     red: in_port=2
     blue: in_port=3,ip
     green flows=1: in_port=4,ip,nw_src=10.4.0.0/16
     reader: in_port=2,arp read
+    violet own=5: -
 ";
 
 struct Row<'a> {
@@ -51,7 +52,7 @@ const V13: &str = include_str!("policy/v13.txt");
 
 fn check(version: Version, text: &str) {
     for row in rows(text) {
-        let mut setup = Setup::new(version, POLICY);
+        let mut setup = Setup { ports: 5, ..Setup::new(version, POLICY) };
         setup.configure = |config| {
             config.n_buffers = 0;
             config.ports.iter_mut().for_each(|port| port.queues = vec![0, 1, 2]);

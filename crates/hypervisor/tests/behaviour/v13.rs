@@ -115,7 +115,7 @@ fn groups_are_each_tenants_own() {
         red> 3 stats group_desc
         red< 3 STATS group_desc 1:output:1 output:2
         blue> 3 stats group
-        blue< 3 STATS group 1:1
+        blue< 3 STATS group 1:1(1)
         red> 4 group add id=2 buckets=output:3
         red< 4 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 4
         red> 5 group add id=1 buckets=output:1

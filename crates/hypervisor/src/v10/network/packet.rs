@@ -35,6 +35,11 @@ impl Switch {
             return;
         };
         let state = &mut self.tenants[tenant.0 as usize];
+        let missed = packet.reason == PacketInReason::NO_MATCH;
+        if network.keeps_back(port, key, missed) {
+            state.counters.unwanted += 1;
+            return;
+        }
         if !state.admit_packet_in(now) {
             state.counters.limited += 1;
             return;
@@ -51,7 +56,6 @@ impl Switch {
             true => state.buffers.give(Buffered { physical: packet.buffer_id, key: *key }),
             false => NO_BUFFER,
         };
-        let missed = packet.reason == PacketInReason::NO_MATCH;
         let wanted = if buffered && missed { usize::from(state.miss_send_len) } else { usize::MAX };
         let (before, after) = match tagged {
             true => (

@@ -1,6 +1,6 @@
 //! Statistics of a network: questions about its ways in, ports by their virtual numbers.
 
-use crate::network::{Network, Wire};
+use crate::network::Network;
 use alloc::vec::Vec;
 use flowspace::{Match, port_from_v10, port_to_v10};
 use hashbrown::HashMap;
@@ -39,8 +39,7 @@ pub(in crate::v10) fn port_statistics(
     numbers
         .filter_map(|&number| {
             let port_no = PortNo(port_to_v10(number)?);
-            let exit = network.exit_back(number).filter(|exit| exit.wire == Wire::Plain);
-            Some(match exit.and_then(|exit| all.get(&exit.port)) {
+            Some(match network.whole_edge(number).and_then(|port| all.get(&port)) {
                 Some(counted) => PortStats { port_no, ..*counted },
                 None => not_counted(port_no),
             })

@@ -2,7 +2,7 @@
 
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::network::{Network, Wire};
+use crate::network::Network;
 use crate::switch::Switch;
 use crate::v13::flow_mod::{owner_of, sends_to};
 use alloc::vec::Vec;
@@ -86,8 +86,7 @@ pub(in crate::v13) fn port_statistics(
     numbers
         .map(|&number| {
             let port_no = PortNo(number);
-            let exit = network.exit_back(number).filter(|exit| exit.wire == Wire::Plain);
-            match exit.and_then(|exit| all.get(&exit.port)) {
+            match network.whole_edge(number).and_then(|port| all.get(&port)) {
                 Some(counted) => PortStats { port_no, ..*counted },
                 None => not_counted(port_no),
             }

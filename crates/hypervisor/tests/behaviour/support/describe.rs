@@ -77,7 +77,7 @@ fn describe_v10(bytes: &[u8]) -> String {
             "FEATURES {:x} tables={} ports={}",
             f.datapath_id,
             f.n_tables,
-            list(f.ports.iter(), |p| p.port_no.0.to_string())
+            list(f.ports.iter(), |p| port_text(p.port_no.0.into(), p.config.0))
         ),
         M10::GetConfigReply(c) => format!("CONFIG len={}", c.miss_send_len),
         M10::PacketIn(p) => packet_in(
@@ -94,7 +94,10 @@ fn describe_v10(bytes: &[u8]) -> String {
             &format!("{:?}", r.reason),
             r.packet_count,
         ),
-        M10::PortStatus(s) => format!("PORT_STATUS {:?} {}", s.reason, s.desc.port_no.0),
+        M10::PortStatus(s) => {
+            let port = port_text(s.desc.port_no.0.into(), s.desc.config.0);
+            format!("PORT_STATUS {:?} {port}", s.reason)
+        }
         M10::QueueGetConfigReply(q) => {
             format!("QUEUES {} {}", q.port.0, list(q.queues.iter(), |q| q.queue_id.to_string()))
         }
@@ -107,6 +110,14 @@ fn describe_v10(bytes: &[u8]) -> String {
     }
     .trim_end()
     .to_owned()
+}
+
+/// A port, and what is configured of it if that is anything.
+fn port_text(number: u32, config: u32) -> String {
+    match config {
+        0 => number.to_string(),
+        bits => format!("{number}:{bits:#x}"),
+    }
 }
 
 fn removed(match_: &flowspace::Match, priority: u16, cookie: u64, reason: &str, n: u64) -> String {
@@ -174,7 +185,10 @@ fn describe_v13(bytes: &[u8]) -> String {
             &format!("{:?}", r.reason),
             r.packet_count,
         ),
-        M13::PortStatus(s) => format!("PORT_STATUS {:?} {}", s.reason, s.desc.port_no.0),
+        M13::PortStatus(s) => {
+            let port = port_text(s.desc.port_no.0, s.desc.config.0);
+            format!("PORT_STATUS {:?} {port}", s.reason)
+        }
         M13::QueueGetConfigReply(q) => {
             format!("QUEUES {} {}", q.port.0, list(q.queues.iter(), |q| q.queue_id.to_string()))
         }
@@ -229,12 +243,18 @@ fn statistics_v13(body: &MultipartReplyBody<'_>) -> String {
             )
         }
         MultipartReplyBody::PortDesc(ports) => {
-            format!("STATS port_desc {}", list(ports.iter(), |p| p.port_no.0.to_string()))
+            format!(
+                "STATS port_desc {}",
+                list(ports.iter(), |p| port_text(p.port_no.0, p.config.0))
+            )
         }
         MultipartReplyBody::Group(groups) => {
             format!(
                 "STATS group {}",
-                list(groups.iter(), |g| format!("{}:{}", g.group_id, g.packet_count))
+                list(groups.iter(), |g| {
+                    let buckets = list(g.bucket_stats.iter(), |it| it.packet_count.to_string());
+                    format!("{}:{}({buckets})", g.group_id, g.packet_count)
+                })
             )
         }
         MultipartReplyBody::GroupDesc(groups) => {

@@ -2,11 +2,16 @@
 //!
 //! One flowspace entry a line: `red weight=2 queues=1+2: in_port=1 @200 read`. Before the colon stand the tenant's
 //! name and, in any of its lines, its options; after it the match as in the configuration file, then, if they are not
-//! the usual ones, the priority and the permission. A tenant's number is its place in the text, from 1.
+//! the usual ones, the priority and the permission. A tenant's number is its place in the text, from 1. `own=3+4` gives it
+//! a network of its own instead: a virtual switch with two ports, at ports 3 and 4.
 
+use super::world::DPID as WORLD;
+use fabric::embedding::{Member, PortKind, SwitchMap, VirtualPort};
+use fabric::{Dpid, PortNumber};
 use hypervisor::Policy;
 use hypervisor::TenantId;
 use hypervisor::policy::{Entry, Limits, Permission, Rate, Statistics, Switches, Tenant};
+use std::sync::Arc;
 
 /// Reads a policy; panics on text that is none, which is a mistake in the test.
 pub fn policy(text: &str) -> Policy {
@@ -29,7 +34,34 @@ pub fn policy(text: &str) -> Policy {
             tenants[at].flowspace.push(read_entry(entry));
         }
     }
-    Policy { tenants, ..Policy::default() }
+    let mut policy = Policy { tenants, ..Policy::default() };
+    for line in text.lines().filter(|line| line.contains(" own=")) {
+        add_network(line, &mut policy);
+    }
+    policy
+}
+
+/// A virtual switch of the tenant's own, with a port for each of the world's switch that is named, numbered from 1.
+fn add_network(line: &str, policy: &mut Policy) {
+    let mut words = line.trim().split([' ', ':']);
+    let name = words.next().unwrap();
+    let own = words.find_map(|word| word.strip_prefix("own=")).unwrap();
+    let id = policy.tenants.iter().find(|tenant| tenant.name == name).unwrap().id;
+    let ports = own.split('+').zip(1..).map(|(at, number)| {
+        let kind = PortKind::Edge {
+            port: PortNumber::new(at.parse().unwrap()).unwrap(),
+            hosts: Vec::new(),
+        };
+        let mac = [2, 0, 0, 0, 0, number as u8];
+        let port = VirtualPort { mac, name: format!("v{number}"), up: true, speed: None, kind };
+        (number, port)
+    });
+    let datapath = Dpid(0xb0 + u64::from(id.0));
+    let member =
+        Member { datapath, name: name.to_owned(), ports: ports.collect(), shared_with: false };
+    let mut map = policy.maps.remove(&WORLD).map_or_else(SwitchMap::default, Arc::unwrap_or_clone);
+    map.members.insert(id, member);
+    policy.maps.insert(WORLD, Arc::new(map));
 }
 
 fn new_tenant(id: u16, name: &str) -> Tenant {
@@ -67,6 +99,8 @@ fn read_entry(text: &str) -> Entry {
 fn set(tenant: &mut Tenant, key: &str, value: &str) {
     let number = || value.parse::<u32>().unwrap_or_else(|_| panic!("{key}={value}"));
     match key {
+        // See `add_network`.
+        "own" => {}
         "id" => tenant.id = TenantId(number() as u16),
         "weight" => tenant.weight = number(),
         "flows" => tenant.limits.flows = number(),

@@ -53,6 +53,17 @@ impl<'a> Words<'a> {
         })
     }
 
+    /// The address of a port that a PORT_MOD names: `mac=…`, else what an emulated switch gives it.
+    pub fn hw_addr(&self, port: u32) -> [u8; 6] {
+        if let Some(text) = self.get("mac") {
+            let octets: Vec<u8> =
+                text.split(':').map(|octet| u8::from_str_radix(octet, 16).unwrap()).collect();
+            return octets.try_into().unwrap();
+        }
+        let config = emulate::Config::new(1, 64);
+        config.ports.iter().find(|it| it.number == port).map_or([0; 6], |it| it.hw_addr)
+    }
+
     pub fn data(&self) -> Vec<u8> {
         self.get("data").map(packet).unwrap_or_default()
     }
@@ -154,14 +165,10 @@ fn port_mod(words: &Words<'_>) -> PortMod {
     let number = words.number("port", 1) as u16;
     PortMod {
         port_no: openflow::v10::PortNo(number),
-        hw_addr: emulate::Config::new(1, 64)
-            .ports
-            .iter()
-            .find(|port| port.number == u32::from(number))
-            .map_or([0; 6], |port| port.hw_addr),
+        hw_addr: words.hw_addr(number.into()),
         config: PortConfig(words.number("config", 0) as u32),
         mask: PortConfig(words.number("mask", 0) as u32),
-        advertise: PortFeatures(0),
+        advertise: PortFeatures(words.number("advertise", 0) as u32),
     }
 }
 

@@ -123,12 +123,15 @@ fn packet_out(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
         .unwrap();
 }
 
-/// `group add id=1 type=all buckets=output:1|output:2`.
+/// `group add id=1 type=all buckets=output:1|output:2`; `3@output:3` watches port 3.
 fn group_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
     let mut buckets = ListBuf::<Bucket<'static>>::new();
     for text in words.get("buckets").unwrap_or("").split('|').filter(|text| !text.is_empty()) {
-        let actions = actions_v13(text);
-        buckets.push(Bucket { actions: actions.as_list(), ..Bucket::default() });
+        let watched = text.split_once('@');
+        let actions = actions_v13(watched.map_or(text, |(_, actions)| actions));
+        let watched = watched.map(|(port, _)| port);
+        let watch_port = watched.map_or(PortNo::ANY, |port| PortNo(port.parse().unwrap()));
+        buckets.push(Bucket { watch_port, actions: actions.as_list(), ..Bucket::default() });
     }
     GroupMod {
         command: match words.word(1) {
@@ -141,6 +144,7 @@ fn group_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
             "all" => GroupType::ALL,
             "select" => GroupType::SELECT,
             "indirect" => GroupType::INDIRECT,
+            "ff" => GroupType::FF,
             other => GroupType(other.parse().unwrap()),
         },
         group_id: if words.get("id") == Some("all") {
@@ -181,14 +185,10 @@ fn port_mod(words: &Words<'_>) -> PortMod {
     let number = words.number("port", 1) as u32;
     PortMod {
         port_no: PortNo(number),
-        hw_addr: emulate::Config::new(1, 64)
-            .ports
-            .iter()
-            .find(|port| port.number == number)
-            .map_or([0; 6], |port| port.hw_addr),
+        hw_addr: words.hw_addr(number),
         config: PortConfig(words.number("config", 0) as u32),
         mask: PortConfig(words.number("mask", 0) as u32),
-        advertise: PortFeatures(0),
+        advertise: PortFeatures(words.number("advertise", 0) as u32),
     }
 }
 

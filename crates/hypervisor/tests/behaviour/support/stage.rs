@@ -164,6 +164,10 @@ impl Stage {
         stage
     }
 
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     pub fn big(&mut self, tenant: usize, switch: u64) -> Option<&mut Big> {
         self.bigs.iter_mut().find(|big| big.tenant == tenant && big.head == switch)
     }
@@ -226,7 +230,7 @@ impl Stage {
     }
 
     fn speak(&mut self, tenant: usize, switch: u64, words: &str) {
-        let message = request(self.version, 7, words);
+        let message = request(self.version, 7, &self.addressed(tenant, switch, words));
         let seat = self.seats[&(tenant, switch)];
         let now = Instant(self.now);
         match self.big(tenant, switch) {
@@ -240,6 +244,18 @@ impl Stage {
             }
         }
         self.pump();
+    }
+
+    /// A PORT_MOD with the address of the tenant's virtual port, unless it has one.
+    fn addressed(&self, tenant: usize, switch: u64, words: &str) -> String {
+        let port = words.split(' ').find_map(|word| word.strip_prefix("port=")?.parse().ok());
+        match port {
+            Some(port) if words.starts_with("port_mod") && !words.contains("mac=") => {
+                let mac = hw_addr(&self.plans[tenant], tenant, switch, port);
+                format!("{words} mac={}", MacAddress::new(mac).unwrap())
+            }
+            _ => words.to_owned(),
+        }
     }
 
     /// The same is said to the tenant's own switch beside it; gives the errors.
@@ -686,11 +702,15 @@ fn put_port(
         ports: BTreeMap::new(),
         shared_with: plan.big.contains(&switch),
     });
-    let [.., high, low] = number.to_be_bytes();
-    let mac = [2, at as u8, head(plan, switch) as u8, 0, high, low];
+    let mac = hw_addr(plan, at, switch, number);
     let name = format!("v{number}");
     let port = VirtualPort { mac, name, up: true, speed: None, kind };
     member.ports.insert(number, port);
+}
+
+fn hw_addr(plan: &Plan, tenant: usize, switch: u64, number: u32) -> [u8; 6] {
+    let [.., high, low] = number.to_be_bytes();
+    [2, tenant as u8, head(plan, switch) as u8, 0, high, low]
 }
 
 /// The first hop as it leaves and the last as it arrives.

@@ -96,13 +96,15 @@ pub struct World {
     settings: Settings,
 }
 
+/// The datapath id of all worlds' switches.
+pub const DPID: u64 = 0x2a;
 /// The key of all worlds.
 pub const LLDP_KEY: LldpKey = LldpKey([9; 16]);
 
 impl World {
     /// Starts, and waits until the tenants are served (unless the switch is played by hand).
     pub fn new(setup: Setup) -> World {
-        let mut config = Config::new(0x2a, setup.ports);
+        let mut config = Config::new(DPID, setup.ports);
         config.versions = VersionSet::only(setup.version);
         (setup.configure)(&mut config);
         let mut switch = emulate::Switch::new(config);

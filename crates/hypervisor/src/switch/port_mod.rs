@@ -1,0 +1,361 @@
+//! PORT_MOD on a port of a tenant's own network.
+//!
+//! The port is the tenant's; what it stands on may carry others' packets, and other ports of the same tenant. So the
+//! switch's ports are not touched. What is configured goes into what the switch holds for the tenant, and into what the
+//! tenant's controllers are told:
+//!
+//! ```text
+//!   bit            of packets that come                              of packets that leave
+//!   PORT_DOWN      dropped by an entry of the hypervisor's own       left out of the tenant's entries and groups
+//!   NO_RECV        the same; on 1.0, which spares spanning-tree
+//!                  frames, the tenant's entries mean only those
+//!   NO_RECV_STP    with NO_RECV: nothing is spared (1.0)
+//!   NO_FWD                                                           left out, as above
+//!   NO_FLOOD                                                         left out where an entry says FLOOD (1.0)
+//!   NO_PACKET_IN   misses are not told
+//!   NO_STP         nothing: the switch takes no part in a
+//!                  spanning tree (1.0)
+//! ```
+//! A change is all or nothing: if one of the tenant's entries or groups could not stand afterwards, it is refused. It
+//! goes the way of all changes, through the tenant's queue and not before the store has it.
+
+use super::start::write_port_status;
+use super::{Asynchronous, Cause, Change, Own, Request, Switch};
+use crate::flows::{Flow, FlowTable, Piece};
+use crate::ids::TenantIndex;
+use crate::network::{Admits, Network};
+use crate::pending::Awaits;
+use crate::queue::{Class, Item};
+use crate::store::{Kind, StoreKey, StoreOp};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use flowspace::{Field, port_from_v10};
+use hashbrown::HashMap;
+use openflow::v10::{self, PortConfig, Wildcards};
+use openflow::{ErrorCode, List, NO_BUFFER, Version, frame, v13};
+
+/// OFPPR_MODIFY, in both versions.
+const MODIFY: u8 = 2;
+
+/// What a tenant asks for.
+pub(crate) struct PortChange {
+    pub number: u32,
+    pub hw_addr: [u8; 6],
+    pub config: PortConfig,
+    pub mask: PortConfig,
+    /// Whether it asks for features to be advertised; a virtual port has none.
+    pub advertises: bool,
+}
+
+struct Codes {
+    bad_port: ErrorCode,
+    bad_hw_addr: ErrorCode,
+    bad_config: ErrorCode,
+    bad_advertise: ErrorCode,
+    not_permitted: ErrorCode,
+}
+
+impl Switch {
+    /// Carries out a PORT_MOD of a tenant with a network here.
+    pub(crate) fn configure_port(
+        &mut self,
+        request: &Request<'_>,
+        change: &PortChange,
+    ) -> Result<(), ErrorCode> {
+        let codes = codes(self.version);
+        let (tenant, number) = (request.tenant, change.number);
+        let state = &self.tenants[tenant.0 as usize];
+        let Some(network) = state.network.clone() else { return Err(codes.bad_port) };
+        let port = network.ports.get(&number).ok_or(codes.bad_port)?;
+        if port.mac != change.hw_addr {
+            return Err(codes.bad_hw_addr);
+        }
+        let before = network.config(number);
+        let config = PortConfig(before.0 & !change.mask.0 | change.config.0 & change.mask.0);
+        if !can_hold(self.version, config) {
+            return Err(codes.bad_config);
+        }
+        if change.advertises {
+            return Err(codes.bad_advertise);
+        }
+        if config == before {
+            return Ok(());
+        }
+        let mut port_config = state.port_config.clone();
+        match config.is_empty() {
+            true => port_config.remove(&number),
+            false => port_config.insert(number, config),
+        };
+        let map = self.policy.maps.get(&self.dpid);
+        let member = map.and_then(|map| map.members.get(&state.id)).ok_or(codes.bad_port)?;
+        // Whoever did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
+        let doer = (!member.shared_with).then_some(request.controller);
+        let after = Arc::new(Network::new(member, self.version, port_config.clone()));
+        let refused = |_| codes.not_permitted;
+        let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
+        let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
+
+        let key = StoreKey::new(state.id, Kind::Port, number);
+        self.journal.push(match config.is_empty() {
+            true => StoreOp::Delete(key),
+            false => StoreOp::Put(key, config.0.to_be_bytes().to_vec()),
+        });
+        let state = &mut self.tenants[tenant.0 as usize];
+        state.port_config = port_config;
+        state.network = Some(after.clone());
+        let cause =
+            Cause { tenant, origin: None, operation: None, direct: false, now: request.now };
+        self.replace_own(&cause, &network, &after, number);
+        self.replace_pieces(&cause, planned);
+        for group in groups {
+            self.submit_change(&cause, &group);
+        }
+        self.submit_barrier(&cause);
+        if let Some(wire) = after.wires.get(&number) {
+            let (version, kind) = (self.version, Asynchronous::PortStatus(MODIFY));
+            self.notify_others(tenant, doer, kind, |out| {
+                write_port_status(version, MODIFY, wire, out)
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes over what the store holds of ports.
+    pub(super) fn restore_ports(&mut self, restored: &[(StoreKey, Vec<u8>)]) {
+        for (key, bytes) in restored {
+            let Some((Kind::Port, number)) = key.parts() else { continue };
+            let config = bytes.first_chunk().map(|bytes| PortConfig(u32::from_be_bytes(*bytes)));
+            let config = config.filter(|config| can_hold(self.version, *config));
+            let tenant = self.tenant_of(key.tenant).map(|at| &mut self.tenants[at.0 as usize]);
+            let has_port = |network: &Network| network.ports.contains_key(&number);
+            let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
+            match (tenant, config) {
+                (Some(tenant), Some(config)) => drop(tenant.port_config.insert(number, config)),
+                _ => self.journal.push(StoreOp::Delete(*key)),
+            }
+        }
+        let map = self.policy.maps.get(&self.dpid);
+        for tenant in self.tenants.iter_mut().filter(|tenant| !tenant.port_config.is_empty()) {
+            let member = map.and_then(|map| map.members.get(&tenant.id));
+            let config = tenant.port_config.clone();
+            let network = member.map(|member| Network::new(member, self.version, config));
+            tenant.network = network.map(Arc::new);
+        }
+    }
+
+    /// The entries of which other pieces are to stand on the switch.
+    fn planned(
+        &self,
+        tenant: TenantIndex,
+        before: &Network,
+        after: &Network,
+        number: u32,
+    ) -> Result<HashMap<u32, Vec<Piece>>, ErrorCode> {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let leaving = PortConfig::PORT_DOWN | PortConfig::NO_FWD | PortConfig::NO_FLOOD;
+        let changed = PortConfig(before.config(number).0 ^ after.config(number).0);
+        let leaves = changed.intersects(leaving);
+        let admits = (before.admits(number), after.admits(number));
+        let mut planned = HashMap::new();
+        for (at, flow) in flows.iter() {
+            let sends = leaves && sends_by(self.version, flow, number);
+            let comes = self.version == Version::V1_0 && comes_otherwise(flow, number, admits);
+            if sends || comes {
+                let pieces = self.plan_network(tenant, after, flow)?;
+                if pieces != flow.pieces {
+                    planned.insert(at, pieces);
+                }
+            }
+        }
+        match collide(flows, &planned) {
+            true => Err(codes(self.version).not_permitted),
+            false => Ok(planned),
+        }
+    }
+
+    /// The hypervisor's own entries for packets that come by the port follow.
+    fn replace_own(&mut self, cause: &Cause, before: &Network, after: &Network, number: u32) {
+        let own = |network: &Network| self.own_of_port(cause.tenant, network, number);
+        let (before, after) = (own(before), own(after));
+        let same = |a: &Own, b: &Own| a.match_ == b.match_ && a.priority == b.priority;
+        for own in before.iter().filter(|own| !after.iter().any(|other| same(own, other))) {
+            self.own.retain(|held| !same(held, own));
+            self.submit_own_entry(cause, own, false);
+        }
+        for own in after.iter().filter(|own| !before.contains(own)) {
+            self.own.retain(|held| !same(held, own));
+            self.own.push(own.clone());
+            self.submit_own_entry(cause, own, true);
+        }
+    }
+
+    fn own_of_port(&self, tenant: TenantIndex, network: &Network, number: u32) -> Vec<Own> {
+        if self.version == Version::V1_0 {
+            return crate::v10::own::closed(network, number);
+        }
+        let mut own = Vec::new();
+        if let Some(port) = network.ports.get(&number) {
+            let id = self.tenants[tenant.0 as usize].id;
+            crate::v13::own::add_port(id, number, port, network.admits(number), &mut own);
+        }
+        own
+    }
+
+    fn submit_own_entry(&mut self, cause: &Cause, own: &Own, add: bool) {
+        let mut message = Vec::new();
+        let written = match self.version {
+            Version::V1_0 => crate::v10::own::write_entry(own, add, &mut message),
+            _ => crate::v13::own::write_entry(own, add, &mut message),
+        };
+        if written {
+            self.submit_change(cause, &message);
+        }
+    }
+
+    /// Entries get other pieces. What goes goes first, over all of them: one may get what another gives up.
+    fn replace_pieces(&mut self, cause: &Cause, planned: HashMap<u32, Vec<Piece>>) {
+        let mut replaced: Vec<(u32, Flow, Flow)> = Vec::new();
+        for (number, pieces) in planned {
+            let state = &mut self.tenants[cause.tenant.0 as usize];
+            let Some(before) = state.flows.remove(number) else { continue };
+            state.forget_dormant(number, before.priority);
+            let after = Flow { pieces, ..before.clone() };
+            replaced.push((number, before, after));
+        }
+        replaced.sort_unstable_by_key(|(number, ..)| *number);
+        for (number, before, after) in &replaced {
+            for stale in before.pieces.iter().filter(|piece| find(after, piece).is_none()) {
+                self.retire_piece(cause, *number, before, stale);
+            }
+        }
+        for (number, before, after) in replaced {
+            let state = &mut self.tenants[cause.tenant.0 as usize];
+            state.flows.put(number, after.clone());
+            state.changes += 1;
+            let cause = self.begin_own(cause, number);
+            for piece in &after.pieces {
+                let change = match find(&before, piece) {
+                    None => Change::Add,
+                    Some(known) if known.actions != piece.actions => Change::Modify,
+                    Some(_) => continue,
+                };
+                self.submit_piece(&cause, number, &after, piece, change, NO_BUFFER);
+            }
+            if let Some(operation) = cause.operation {
+                self.commit(operation);
+            }
+        }
+    }
+
+    /// Ends the change, also one that the switch needs not hear of: what the tenant sends next, its own barrier first,
+    /// waits until the store has it, and the tenant cannot ask for more of them than are stored.
+    fn submit_barrier(&mut self, cause: &Cause) {
+        let type_ = match self.version {
+            Version::V1_0 => v10::MessageType::BARRIER_REQUEST.0,
+            _ => v13::MessageType::BARRIER_REQUEST.0,
+        };
+        let item = Item {
+            origin: None,
+            awaits: Awaits::Barrier,
+            operation: None,
+            class: Class::Barrier,
+            cost: 1,
+            gate: self.journal.gate(),
+            arrived: cause.now,
+        };
+        let mut message = Vec::new();
+        // It fits: it is a header.
+        let _ = frame::write(self.version, type_, 0, &mut message, |_| {});
+        self.submit(cause.tenant, item, &message);
+    }
+}
+
+/// Whether two entries would be one on the switch.
+fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Piece>>) -> bool {
+    let mut owners: HashMap<(u8, u16, &[u8]), u32> = HashMap::new();
+    !planned.is_empty()
+        && flows.iter().any(|(at, flow)| {
+            planned.get(&at).unwrap_or(&flow.pieces).iter().any(|piece| {
+                let key = (flow.table, flow.priority, &*piece.match_wire);
+                owners.insert(key, at).is_some_and(|other| other != at)
+            })
+        })
+}
+
+fn find<'a>(flow: &'a Flow, piece: &Piece) -> Option<&'a Piece> {
+    flow.pieces.iter().find(|other| other.match_wire == piece.match_wire)
+}
+
+/// Whether what an entry does names a port, or whatever it may stand for.
+fn sends_by(version: Version, flow: &Flow, number: u32) -> bool {
+    if version == Version::V1_0 {
+        use v10::{Action, PortNo};
+        let actions = List::<Action<'_>>::parse(&flow.actions).unwrap_or_default();
+        return actions.iter().any(|action| match action {
+            Action::Output { port: PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT, .. } => true,
+            Action::Output { port, .. } => port_from_v10(port.0) == number,
+            _ => false,
+        });
+    }
+    use v13::{Action, Instruction, PortNo};
+    let instructions = List::<Instruction<'_>>::parse(&flow.actions).unwrap_or_default();
+    instructions.iter().any(|instruction| match instruction {
+        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
+            actions.iter().any(|action| match action {
+                Action::Output { port: PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT, .. } => true,
+                Action::Output { port, .. } => port.0 == number,
+                _ => false,
+            })
+        }
+        _ => false,
+    })
+}
+
+/// Whether an entry of 1.0 may have to be written otherwise for packets that come by a port. Where the port lets nothing
+/// in, that is but for entries of the highest priority, which one without wildcards has whatever it says.
+fn comes_otherwise(flow: &Flow, number: u32, (before, after): (Admits, Admits)) -> bool {
+    let only = flow.match_.exact_value(Field::InPort);
+    if before == after || only.is_some_and(|only| only != u128::from(number)) {
+        return false;
+    }
+    let spares = [before, after].contains(&Admits::SpanningTree);
+    let arrival =
+        Wildcards::IN_PORT | Wildcards::DL_SRC | Wildcards::DL_VLAN | Wildcards::DL_VLAN_PCP;
+    let is_whole = |match_: v10::Match| match_.wildcards.without(arrival).is_empty();
+    spares || flow.priority == u16::MAX || v10::Match::parse(&flow.match_wire).is_ok_and(is_whole)
+}
+
+/// Whether a configuration can be held. Spanning-tree frames cannot be taken out of what a port lets in: OpenFlow 1.0 has
+/// no match for all others.
+fn can_hold(version: Version, config: PortConfig) -> bool {
+    let both =
+        PortConfig::PORT_DOWN | PortConfig::NO_RECV | PortConfig::NO_FWD | PortConfig::NO_PACKET_IN;
+    let known = match version {
+        Version::V1_0 => both | PortConfig::NO_STP | PortConfig::NO_RECV_STP | PortConfig::NO_FLOOD,
+        _ => both,
+    };
+    let takes_out =
+        config.contains(PortConfig::NO_RECV_STP) && !config.contains(PortConfig::NO_RECV);
+    known.contains(config) && !takes_out
+}
+
+fn codes(version: Version) -> Codes {
+    use openflow::error::{v10, v13};
+    match version {
+        // 1.0 has a code of its own for the first two only.
+        Version::V1_0 => Codes {
+            bad_port: v10::PORT_MOD_FAILED_BAD_PORT,
+            bad_hw_addr: v10::PORT_MOD_FAILED_BAD_HW_ADDR,
+            bad_config: v10::BAD_REQUEST_EPERM,
+            bad_advertise: v10::BAD_REQUEST_EPERM,
+            not_permitted: v10::BAD_REQUEST_EPERM,
+        },
+        _ => Codes {
+            bad_port: v13::PORT_MOD_FAILED_BAD_PORT,
+            bad_hw_addr: v13::PORT_MOD_FAILED_BAD_HW_ADDR,
+            bad_config: v13::PORT_MOD_FAILED_BAD_CONFIG,
+            bad_advertise: v13::PORT_MOD_FAILED_BAD_ADVERTISE,
+            not_permitted: v13::PORT_MOD_FAILED_EPERM,
+        },
+    }
+}

@@ -1,0 +1,360 @@
+//! PORT_MOD on ports of tenants' own networks: what it does to packets is what it would do on a switch of the tenant's
+//! own, and nobody else feels it.
+
+use crate::networks::two;
+use crate::support::*;
+
+const PORT_DOWN: u32 = 1;
+const NO_RECV: u32 = 1 << 2;
+const NO_RECV_STP: u32 = 1 << 3;
+const NO_FLOOD: u32 = 1 << 4;
+const NO_FWD: u32 = 1 << 5;
+const NO_PACKET_IN: u32 = 1 << 6;
+
+fn bits(version: Version) -> Vec<u32> {
+    let mut bits = vec![PORT_DOWN, NO_RECV, NO_FWD, NO_PACKET_IN, NO_RECV | NO_FWD];
+    if version == Version::V1_0 {
+        bits.extend([NO_FLOOD, NO_FLOOD | NO_RECV, NO_RECV | NO_RECV_STP]);
+    }
+    bits
+}
+
+fn set(stage: &mut Stage, tenant: usize, switch: u64, port: u32, config: u32) -> Vec<String> {
+    let mask = if stage.version() == Version::V1_0 { 0x7d } else { 0x65 };
+    let words = format!("port_mod port={port} config={config} mask={mask}");
+    // Whoever asks is not told what it did itself.
+    assert_eq!(stage.say_beside(tenant, switch, &words), Vec::<String>::new(), "{words}");
+    stage.say(tenant, switch, &words)
+}
+
+/// Says the same here and there.
+fn both_say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
+    assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
+    assert_eq!(stage.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
+}
+
+/// A packet from each edge of both tenants; what becomes of it is the same here and there. Gives the blue tenant's.
+fn all_same(stage: &mut Stage, context: &str) -> Vec<Seen> {
+    let mut blue = Vec::new();
+    for (tenant, plan) in two().iter().enumerate() {
+        for &(switch, _, port) in &plan.edges {
+            let frame = packet("10.0.0.1>10.0.0.2");
+            let seen = stage.send(tenant, switch, port, &frame);
+            let beside = stage.send_beside(tenant, switch, port, &frame);
+            assert_eq!(seen, beside, "{context}: from {tenant} {switch} {port}");
+            blue.extend((tenant == 1).then_some(seen));
+        }
+    }
+    blue
+}
+
+/// What the tenants' switches do: forward along their links and tell their controllers, or only tell.
+fn rules(stage: &mut Stage, version: Version, forward: bool) {
+    let floods = "prio=5 actions=flood,controller";
+    for switch in [1, 2, 3] {
+        if forward {
+            both_say(stage, 0, switch, &format!("flow add {floods}"));
+        } else if version == Version::V1_3 {
+            both_say(stage, 0, switch, "flow add prio=0 actions=controller");
+            both_say(stage, 1, switch, "flow add prio=0 actions=controller");
+        }
+    }
+    for (switch, from, to) in [
+        // Ports 10 and 11 of the first switch stand on one physical port.
+        (1, 1, "output:10,output:11"),
+        (1, 10, "output:11,output:1"),
+        (1, 11, "all"),
+        (2, 1, "flood"),
+        (2, 10, "output:1,in_port"),
+        (2, 11, "output:1"),
+        (3, 1, "output:11,output:2"),
+        (3, 2, "all"),
+        (3, 10, "output:1"),
+        (3, 11, "flood"),
+    ] {
+        if forward && !(switch == 3 && matches!(from, 11)) {
+            let words = format!("flow add match=in_port={from} prio=5 actions={to}");
+            both_say(stage, 1, switch, &words);
+        }
+    }
+}
+
+#[test]
+fn it_does_what_it_would_on_a_switch_of_the_tenants_own() {
+    for version in VERSIONS {
+        for forward in [true, false] {
+            for bits in bits(version) {
+                if forward && bits & NO_PACKET_IN != 0 {
+                    // The switch beside keeps back also what an entry sends; the specification speaks of misses.
+                    continue;
+                }
+                let mut stage = Stage::new(version, two());
+                rules(&mut stage, version, forward);
+                let before = all_same(&mut stage, "before");
+                let entries: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
+                for (tenant, switch, port) in
+                    [(0, 1, 1), (0, 2, 10), (0, 3, 1), (1, 1, 1), (1, 1, 10), (1, 1, 11), (1, 3, 2)]
+                {
+                    let context =
+                        format!("{version:?} {bits:#x} at {tenant} {switch} {port}, {forward}");
+                    assert_eq!(set(&mut stage, tenant, switch, port, bits), [""; 0], "{context}");
+                    let after = all_same(&mut stage, &context);
+                    assert!(tenant == 1 || after == before, "{context}: it is felt by another");
+                    assert_eq!(set(&mut stage, tenant, switch, port, 0), [""; 0], "{context}");
+                    assert_eq!(all_same(&mut stage, &context), before, "{context}: undone");
+                    let left: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
+                    assert_eq!(left, entries, "{context}: something is left behind");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_packet_out_does_not_leave_by_a_port_that_is_down_or_does_not_forward() {
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, two());
+        for bits in [PORT_DOWN, NO_FWD, 0] {
+            set(&mut stage, 1, 1, 11, bits);
+            set(&mut stage, 1, 1, 1, bits);
+            for to in ["output:1,output:10,output:11", "all", "flood"] {
+                let words = format!("out in_port=controller actions={to} data=10.0.0.1>10.0.0.2");
+                let seen = stage.out(1, 1, &words);
+                assert_eq!(seen, stage.out_beside(1, 1, &words), "{version:?} {bits:#x} {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let cases: [(&str, &str, &str); 7] = [
+        ("port=9 config=1 mask=1", "OFPPMFC_BAD_PORT", "OFPPMFC_BAD_PORT"),
+        // Blue's.
+        ("port=11 config=1 mask=1", "OFPPMFC_BAD_PORT", "OFPPMFC_BAD_PORT"),
+        (
+            "port=1 config=1 mask=1 mac=02:00:01:00:00:02",
+            "OFPPMFC_BAD_HW_ADDR",
+            "OFPPMFC_BAD_HW_ADDR",
+        ),
+        ("port=1 config=0x100 mask=0x100", "OFPBRC_EPERM", "OFPPMFC_BAD_CONFIG"),
+        // Spanning-tree frames alone cannot be kept out; on 1.3 there is no such bit.
+        ("port=1 config=8 mask=8", "OFPBRC_EPERM", "OFPPMFC_BAD_CONFIG"),
+        ("port=1 config=9 mask=9", "OFPBRC_EPERM", "OFPPMFC_BAD_CONFIG"),
+        ("port=1 advertise=1", "OFPBRC_EPERM", "OFPPMFC_BAD_ADVERTISE"),
+    ];
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, two());
+        let entries = stage.entries(1);
+        let (type_, of) = if version == Version::V1_0 { (15, 1) } else { (16, 2) };
+        for case in cases {
+            let code = [case.1, case.2][of - 1];
+            let told = stage.say(0, 1, &format!("port_mod {}", case.0));
+            assert_eq!(
+                told,
+                [format!("7 ERROR {code} of type {type_} xid 7")],
+                "{version:?} {case:?}"
+            );
+        }
+        assert_eq!(stage.entries(1), entries, "{version:?}");
+        // What is not to be changed may be anything.
+        assert_eq!(stage.say(0, 1, "port_mod port=1 config=0x108 mask=1"), [""; 0]);
+    }
+}
+
+/// On 1.0 a port that does not receive lets spanning-tree frames in, unless it is told not to.
+#[test]
+fn spanning_tree_frames_are_spared() {
+    let mut stage = Stage::new(Version::V1_0, two());
+    stage.say(0, 1, "flow add prio=65535 actions=output:2");
+    let mut spanning_tree = packet("10.0.0.1>10.0.0.2");
+    spanning_tree[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0]);
+    let other = packet("10.0.0.1>10.0.0.2");
+    for (bits, spared, let_in) in [
+        (0, true, true),
+        (NO_RECV, true, false),
+        (NO_RECV | NO_RECV_STP, false, false),
+        (PORT_DOWN, false, false),
+        (PORT_DOWN | NO_RECV, false, false),
+        (NO_RECV, true, false),
+        (0, true, true),
+    ] {
+        assert_eq!(stage.say(0, 1, &format!("port_mod port=1 config={bits} mask=0x7d")), [""; 0]);
+        for (frame, passes) in [(&spanning_tree, spared), (&other, let_in)] {
+            let seen = stage.send(0, 1, 1, frame);
+            let delivered = if passes { vec![(0, 1, 2, frame.clone())] } else { Vec::new() };
+            assert_eq!((seen.delivered, seen.told), (delivered, Vec::new()), "{bits:#x}");
+        }
+    }
+    // And as misses.
+    stage.say(0, 1, "flow delete match=");
+    stage.say(0, 1, &format!("port_mod port=1 config={NO_RECV} mask=0x7d"));
+    assert_eq!(stage.send(0, 1, 1, &spanning_tree).told.len(), 1);
+    assert_eq!(stage.send(0, 1, 1, &other).told, []);
+    // Two entries that only differ in what does not come any more would be one.
+    stage.say(0, 1, "port_mod port=1 config=0 mask=0x7d");
+    stage.say(0, 1, "flow add match=dl_dst=01:80:c2:00:00:00 prio=9 actions=output:2");
+    stage.say(0, 1, "flow add match= prio=9 actions=output:2,controller");
+    let refused = stage.say(0, 1, &format!("port_mod port=1 config={NO_RECV} mask={NO_RECV}"));
+    assert_eq!(refused, ["7 ERROR OFPBRC_EPERM of type 15 xid 7"]);
+    assert_eq!(stage.say(0, 1, "stats flow").join("").matches("prio=9").count(), 2);
+}
+
+#[test]
+fn a_group_that_fails_over_does_so_for_a_port_that_was_taken_down() {
+    let mut stage = Stage::new(Version::V1_3, two());
+    let group = "group add id=1 type=ff buckets=11@output:11|10@output:10";
+    both_say(&mut stage, 1, 2, group);
+    both_say(&mut stage, 1, 2, "flow add match=in_port=1 prio=5 actions=group:1");
+    both_say(&mut stage, 1, 3, "flow add match=in_port=10 prio=5 actions=output:1");
+    both_say(&mut stage, 1, 1, "flow add match=in_port=10 prio=5 actions=output:1");
+    let frame = packet("10.0.0.1>10.0.0.2");
+    // A group that is written anew counts anew; but each count stands at its bucket.
+    for (port, bits, at, counts) in [
+        (11, 0, Some(3), "1(1 0)"),
+        (11, 1, Some(1), "1(0 1)"),
+        (10, 1, None, "1(0 0)"),
+        (11, 0, Some(3), "1(1 0)"),
+    ] {
+        set(&mut stage, 1, 2, port, bits);
+        let seen = stage.send(1, 2, 1, &frame);
+        assert_eq!(seen, stage.send_beside(1, 2, 1, &frame));
+        let to: Vec<u64> = seen.delivered.iter().map(|(_, switch, ..)| *switch).collect();
+        assert_eq!(to, Vec::from_iter(at), "{port} {bits}");
+        assert_eq!(stage.say(1, 2, "stats group"), [format!("7 STATS group 1:{counts}")]);
+    }
+}
+
+#[test]
+fn an_entry_that_no_port_in_use_could_have_is_refused_while_none_is() {
+    for version in VERSIONS {
+        let mut plans = two();
+        plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
+        let mut stage = Stage::new(version, plans);
+        // What is sent to a shared port has to name its destination.
+        let words = "flow add match=in_port=1 prio=5 actions=output:7";
+        for bits in [0, PORT_DOWN, NO_FWD] {
+            stage.say(0, 1, &format!("port_mod port=7 config={bits} mask=0x21"));
+            let told = stage.say(0, 1, words);
+            assert_eq!(told.len(), 1, "{version:?} {bits}: {told:?}");
+            assert!(told[0].contains("ERROR OFPBAC_BAD_OUT_PORT"), "{version:?} {bits}: {told:?}");
+        }
+    }
+}
+
+const OWN: &str = "
+    violet own=3+4: -
+    red: in_port=1
+";
+
+#[test]
+fn the_tenants_other_controllers_are_told() {
+    both(
+        OWN,
+        "
+        violet> 1 port_mod port=2 config=1 mask=1 mac=02:00:00:00:00:02
+        violet2> 2 port_mod port=2 config=0x20 mask=0x21 mac=02:00:00:00:00:02
+        violet< PORT_STATUS MODIFY 2:0x20
+        violet> 3 port_mod port=2 config=0x20 mask=0x21 mac=02:00:00:00:00:02
+        [1.0] violet> 4 features
+        [1.0] violet< 4 FEATURES b1 tables=1 ports=1 2:0x20
+        [1.3] violet> 4 stats port_desc
+        [1.3] violet< 4 STATS port_desc 1 2:0x20
+        violet> 5 port_mod port=2 config=0 mask=0xff mac=02:00:00:00:00:02
+        violet2< PORT_STATUS MODIFY 2
+        red> 6 echo
+        red< 6 ECHO_REPLY
+    ",
+    );
+}
+
+#[test]
+fn the_switchs_port_is_not_touched() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, OWN));
+        let violet = world.connect("violet");
+        for bits in [1, 4, 0x20, 0x40, 0x65] {
+            let words = format!("port_mod port=1 config={bits} mask=0x7d mac=02:00:00:00:00:01");
+            world.say(violet, 1, &words);
+            assert_eq!(world.switch.switch().port(3).unwrap().config, 0, "{version:?}");
+        }
+        assert_eq!(world.heard(violet), [""; 0], "{version:?}");
+    }
+}
+
+#[test]
+fn it_outlives_the_connection_and_goes_with_the_port() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, OWN));
+        let violet = world.connect("violet");
+        let fresh = world.switch_flows();
+        world.say(violet, 1, "flow add match=in_port=1 prio=5 actions=output:2");
+        world.say(violet, 2, "flow add match=in_port=2 prio=5 actions=output:1");
+        world.say(violet, 3, "port_mod port=1 config=1 mask=1 mac=02:00:00:00:00:01");
+        world.advance(1_000_000_000);
+        let check = |world: &mut World, passes: bool| {
+            let frame = packet("10.0.0.1>10.0.0.2");
+            let ports = |open: u32| if passes { vec![open] } else { Vec::new() };
+            assert_eq!(world.packet(3, &frame), ports(4), "{version:?}");
+            assert_eq!(world.packet(4, &frame), ports(3), "{version:?}");
+        };
+        check(&mut world, false);
+        let flows = world.switch_flows();
+        for _ in 0..2 {
+            world.reconnect();
+            assert_eq!(world.switch_flows(), flows, "{version:?}");
+            check(&mut world, false);
+        }
+        // What was lost while nobody looked is put back.
+        world.behind("flow delete match=");
+        world.reconnect();
+        assert_eq!(world.switch_flows(), flows, "{version:?}");
+        check(&mut world, false);
+        let violet = world.connect("violet");
+        let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
+        world.say(violet, 4, asked);
+        assert!(world.heard(violet)[0].contains("1:0x1"), "{version:?}");
+        world.say(violet, 5, "port_mod port=1 config=0 mask=1 mac=02:00:00:00:00:01");
+        world.advance(1_000_000_000);
+        check(&mut world, true);
+        // The port goes, and comes back as it was made.
+        world.say(violet, 6, "port_mod port=2 config=1 mask=1 mac=02:00:00:00:00:02");
+        check(&mut world, false);
+        let stored = world.store.len();
+        world.set_policy(policy(
+            "
+            violet own=3: -
+            red: in_port=1
+        ",
+        ));
+        // With it goes the entry that names it.
+        assert!(world.store.len() < stored, "{version:?}");
+        world.set_policy(policy(OWN));
+        assert_eq!(world.store.len(), 0, "{version:?}");
+        assert_eq!(world.switch_flows(), fresh, "{version:?}");
+    }
+}
+
+#[test]
+fn nothing_is_done_before_the_store_has_it() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup { store_at_once: false, ..Setup::new(version, OWN) });
+        let violet = world.connect("violet");
+        let fresh = world.switch_flows();
+        // One that the switch has to hear of, and one that it has not.
+        for (bit, entries) in [(1, true), (0x40, false)] {
+            let words = format!("port_mod port=1 config={bit} mask=0x7d mac=02:00:00:00:00:01");
+            world.south.clear();
+            world.say(violet, 1, &words);
+            world.say(violet, 2, "barrier");
+            world.advance(1_000_000_000);
+            assert_eq!(world.heard(violet), [""; 0], "{version:?}");
+            assert!(!world.south_types().contains(&14), "{version:?}");
+            world.stored();
+            world.advance(1_000_000_000);
+            assert_eq!(world.heard(violet), ["2 BARRIER_REPLY"], "{version:?}");
+            let same = version == Version::V1_3 || !entries;
+            assert_eq!(world.switch_flows() == fresh, same, "{version:?}");
+        }
+    }
+}
