@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use crate::support::app::App;
-use crate::support::eventually;
 use crate::support::network::{Network, V10, V13, Version};
+use crate::support::program::Program;
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::{Weir, run};
+use crate::support::{PATIENCE, eventually};
 
 /// In `leafspine,2,2,2` the leaves are switches 1 and 2, the spines 3 and 4, and a leaf's hosts are at its ports 1 and 2.
 const TOPOLOGY: &str = "leafspine,2,2,2";
@@ -25,13 +26,15 @@ fn tenant(name: &str, app: &App, port: u32) -> String {
 
 #[test]
 fn ovs_tenants_with_the_same_addresses_on_openflow_1_0() {
-    needs!(ovs_tenants_with_the_same_addresses_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+    needs!(ovs_tenants_with_the_same_addresses_on_openflow_1_0:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"));
     check(V10, [App::learning_switch_10(), App::learning_switch_10()]);
 }
 
 #[test]
 fn ovs_tenants_with_the_same_addresses_on_openflow_1_3() {
-    needs!(ovs_tenants_with_the_same_addresses_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+    needs!(ovs_tenants_with_the_same_addresses_on_openflow_1_3:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"));
     check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
 }
 
@@ -59,7 +62,8 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     network.exec("h4", &["ip", "link", "set", "eth0", "up"]);
     network.exec("h4", &["ip", "address", "replace", "10.0.0.2/8", "dev", "eth0"]);
 
-    // The physical link that red's is on fails; its backup takes over.
+    // The physical link that red's is on fails, in the middle of a transfer; its backup takes over.
+    let transfer = Transfer::start(&network, "h1", "h3", "10.0.0.2");
     let before = path(&weir, "red");
     let (switch, port) = before[0];
     network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
@@ -69,6 +73,7 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     });
     eventually("both tenants' hosts reach their own again", both_work);
     assert_eq!(ports_up(&weir), [4, 4]);
+    transfer.goes_on();
 
     // Stopped by the operator, seen by the tenant, and started.
     ctl(
@@ -94,6 +99,38 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     eventually("the networks are as before", || weir.get("/api/v1/networks").1 == maps);
     ctl(&weir, &["start", "red", "link", "0xa1 port 2", "0xa2 port 2"], 0, "port 2: down -> up");
     eventually("both tenants' hosts reach their own after all", both_work);
+}
+
+/// TCP from one host to another, for some seconds.
+struct Transfer {
+    client: Program,
+    _server: Program,
+}
+
+impl Transfer {
+    /// It has begun when this returns.
+    fn start(network: &Network, from: &str, to: &str, address: &str) -> Transfer {
+        let server = network.program(to, &["iperf3", "-s", "-1"]);
+        eventually("iperf3 listens", || network.exec(to, &["ss", "-ltn"]).contains(":5201"));
+        let sent = || -> u64 {
+            let counter = "/sys/class/net/eth0/statistics/tx_bytes";
+            network.exec(from, &["cat", counter]).trim().parse().expect("a counter")
+        };
+        let before = sent();
+        let client = network.program(from, &["iperf3", "-c", address, "-t", "4", "-J"]);
+        eventually("iperf3 sends", || sent() > before + 1_000_000);
+        Transfer { client, _server: server }
+    }
+
+    /// It ends well, and in its last second, too, something got through.
+    fn goes_on(mut self) {
+        assert_eq!(self.client.wait(PATIENCE), Some(0));
+        let said = self.client.stdout.all().join("\n");
+        let said: Value = serde_json::from_str(&said).expect("JSON");
+        let last = said["intervals"].as_array().and_then(|all| all.last()).expect("intervals");
+        assert!(last["sum"]["bytes"].as_u64() > Some(0), "{last}");
+        assert!(said["end"]["sum_received"]["bytes"].as_u64() > Some(1_000_000), "{said}");
+    }
 }
 
 /// `weir ctl` ends with this status and says this.
