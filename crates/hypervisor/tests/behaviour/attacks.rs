@@ -82,7 +82,7 @@ fn group_meter_and_queue_squatting() {
         blue> 9 stats group_desc
         blue< 9 STATS group_desc 7:output:4
         blue> 10 stats meter
-        blue< 10 STATS meter 7
+        blue< 10 STATS meter 7:0(0)
         red> 11 group add id=7 buckets=output:1
         red> 12 stats group_desc
         red< 12 STATS group_desc 7:output:1

@@ -239,3 +239,91 @@ fn a_port_mod_that_cannot_be_is_refused_once() {
         assert!(!stage.say(0, 1, asked)[0].contains(":0x"), "{version:?}");
     }
 }
+
+/// What a group or a meter has counted is what its copies have counted, bucket by bucket and band by band.
+#[test]
+fn groups_and_meters_are_counted_on_all_members() {
+    let mut stage = stage(Version::V1_3);
+    for words in [
+        "group add id=1 type=all buckets=output:4|mod_nw_dst:10.0.0.9,output:4",
+        "group add id=2 type=ff buckets=1@output:1|2@output:2",
+        "meter add id=3",
+        "flow add match=ip,in_port=1 prio=5 actions=group:1",
+        "flow add match=ip,in_port=3 prio=5 actions=meter=3;group:1",
+        "flow add match=ip,in_port=4 prio=5 actions=meter=3;group:2",
+    ] {
+        say(&mut stage, words);
+        assert_eq!(stage.say_beside(0, 1, words), Vec::<String>::new(), "{words}");
+    }
+    let frame = packet("10.0.0.1>10.0.0.2");
+    for (switch, port) in [(1, 1), (2, 3), (2, 3), (3, 4), (2, 3), (3, 4)] {
+        assert_eq!(stage.send(0, switch, port, &frame), stage.send_beside(0, switch, port, &frame));
+    }
+    for (question, counts) in [("stats group", "1:4(4 4) 2:2(2 0)"), ("stats meter", "3:5(0)")] {
+        let told = stage.say(0, 1, question);
+        assert_eq!(told, [format!("7 STATS {} {counts}", &question[6..])]);
+    }
+}
+
+/// One of the physical switches has no room: the others take back what they took, and the controller gets one error.
+#[test]
+fn what_one_member_alone_refuses_is_taken_back_on_the_others() {
+    use emulate::Fault::{RefuseFlowMods, RefuseGroupMods};
+    for version in VERSIONS {
+        for member in [1, 2, 3] {
+            let mut stage = stage(version);
+            say(&mut stage, "flow add match=in_port=2 prio=4 actions=output:3");
+            let everything =
+                |stage: &Stage| (1..=3).map(|switch| stage.entries(switch)).collect::<Vec<_>>();
+            let before = everything(&stage);
+            stage.plant(member, vec![RefuseFlowMods { every: 1 }, RefuseGroupMods { every: 1 }]);
+            let mut changes = vec!["flow add match=ip prio=5 actions=output:4"];
+            if version == Version::V1_3 {
+                changes.push("group add id=1 type=all buckets=output:4");
+            }
+            for words in changes {
+                let told = stage.say(0, 1, words);
+                assert_eq!(told.len(), 1, "{version:?} {member} {words}: {told:?}");
+                assert!(told[0].starts_with("7 ERROR"), "{version:?} {member}: {told:?}");
+                assert_eq!(stage.say(0, 1, "barrier").len(), 1);
+                assert_eq!(everything(&stage), before, "{version:?} {member} {words}");
+                // And once it has room it is as if nothing had been asked.
+                stage.plant(member, Vec::new());
+                say(&mut stage, words);
+                stage.say(0, 1, &words.replace("add", "delete"));
+                assert_eq!(everything(&stage), before, "{version:?} {member} {words}");
+                stage
+                    .plant(member, vec![RefuseFlowMods { every: 1 }, RefuseGroupMods { every: 1 }]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_restart_of_the_front_changes_nothing_on_the_members() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=all cookie=77");
+        stage.say(0, 1, "port_mod port=4 config=1 mask=1");
+        if version == Version::V1_3 {
+            say(&mut stage, "group add id=1 type=all buckets=output:3");
+            say(&mut stage, "flow add match=arp prio=6 actions=group:1");
+        }
+        let frame = packet("10.0.0.1>10.0.0.2");
+        let seen = stage.send(0, 1, 1, &frame);
+        let everything =
+            |stage: &Stage| (1..=3).map(|switch| stage.entries(switch)).collect::<Vec<_>>();
+        let (before, flows) = (everything(&stage), stage.say(0, 1, "stats flow"));
+        stage.restart_front(0, 1);
+        assert_eq!(everything(&stage), before, "{version:?}");
+        assert_eq!(stage.say(0, 1, "stats flow"), flows, "{version:?}");
+        assert_eq!(stage.send(0, 1, 1, &frame), seen, "{version:?}");
+        let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
+        assert!(stage.say(0, 1, asked)[0].contains("1 2 3 4:0x1"), "{version:?}");
+        // It goes on from there.
+        stage.say(0, 1, "port_mod port=4 config=0 mask=1");
+        assert_eq!(stage.send(0, 1, 1, &frame).delivered.len(), 3, "{version:?}");
+        say(&mut stage, "flow delete match=");
+        assert_eq!(stage.send(0, 1, 1, &frame).delivered, [], "{version:?}");
+    }
+}

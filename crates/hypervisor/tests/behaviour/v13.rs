@@ -142,7 +142,7 @@ fn meters_are_each_tenants_own() {
         blue> 1 meter add id=1
         red> 2 flow add match=in_port=1 actions=meter=1;output:2
         red> 3 stats meter
-        red< 3 STATS meter 1
+        red< 3 STATS meter 1:0(0)
         red> 4 meter delete id=all
         red> 5 stats meter
         red< 5 STATS meter

@@ -266,7 +266,11 @@ fn statistics_v13(body: &MultipartReplyBody<'_>) -> String {
             )
         }
         MultipartReplyBody::Meter(meters) => {
-            format!("STATS meter {}", list(meters.iter(), |m| m.meter_id.to_string()))
+            let meter = |m: v13::MeterStats<'_>| {
+                let bands = list(m.band_stats.iter(), |band| band.packet_band_count.to_string());
+                format!("{}:{}({bands})", m.meter_id, m.packet_in_count)
+            };
+            format!("STATS meter {}", list(meters.iter(), meter))
         }
         MultipartReplyBody::MeterConfig(meters) => {
             format!("STATS meter_config {}", list(meters.iter(), |m| m.meter_id.to_string()))

@@ -11,7 +11,7 @@ use fabric::embedding::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, Vi
 use fabric::{Dpid, MacAddress, PortNumber};
 use hypervisor::big_switch::{self, BigSwitch};
 use hypervisor::policy::{Limits, Tenant};
-use hypervisor::{ControllerIndex, Instant, Policy, Settings, Switch, TenantId};
+use hypervisor::{ControllerIndex, Instant, Policy, Settings, StoreKey, StoreOp, Switch, TenantId};
 use openflow::{Hello, Version, VersionSet};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -81,6 +81,8 @@ pub struct Big {
     seats: BTreeMap<u64, ControllerIndex>,
     connected: Vec<u64>,
     front: Option<Switch>,
+    /// What the front has stored.
+    store: BTreeMap<StoreKey, Vec<u8>>,
 }
 
 /// The datapath id of a tenant's switch.
@@ -140,7 +142,8 @@ impl Stage {
             }
             let head = *plan.members.first().unwrap();
             let joint = BigSwitch::new(key, plan, version);
-            stage.bigs.push(Big { tenant, head, joint, seats, connected: Vec::new(), front: None });
+            let (connected, store) = (Vec::new(), BTreeMap::new());
+            stage.bigs.push(Big { tenant, head, joint, seats, connected, front: None, store });
         }
         stage.policy = policy.clone();
         stage.pump();
@@ -209,6 +212,28 @@ impl Stage {
         core.handle_controller_message(seat, &request(version, 7, "features"), now);
         self.big(tenant, head).unwrap().seats.insert(member, seat);
         self.pump();
+    }
+
+    /// The connection between a big switch and its front is lost, and made again.
+    pub fn restart_front(&mut self, tenant: usize, head: u64) {
+        let now = Instant(self.now);
+        let big = self.big(tenant, head).unwrap();
+        big.front = None;
+        big.joint.front_closed(now);
+        for _ in 0..4 {
+            self.wait(1);
+        }
+        let id = TenantId(tenant as u16 + 1);
+        let front = self.big(tenant, head).unwrap().front.as_mut().expect("it did not come back");
+        let seat = front.controller_connected(id).expect("not served");
+        self.seats.insert((tenant, head), seat);
+        self.pump();
+    }
+
+    /// What a physical switch does wrong from now on.
+    pub fn plant(&mut self, switch: u64, faults: Vec<emulate::Fault>) {
+        let at = SwitchIndex(switch as usize - 1);
+        self.physical.switch_mut(at).unwrap().plant(faults);
     }
 
     /// What the switches have to know, with tags from `first` on, and the last of them.
@@ -406,15 +431,9 @@ impl Stage {
                 match event {
                     big_switch::Event::Start(features) => {
                         let (policy, settings) = (self.policy.clone(), Settings::default());
-                        let front = Switch::new(
-                            &features,
-                            policy,
-                            settings,
-                            LLDP_KEY,
-                            Vec::new(),
-                            true,
-                            now,
-                        );
+                        let stored = big.store.clone().into_iter().collect();
+                        let front =
+                            Switch::new(&features, policy, settings, LLDP_KEY, stored, false, now);
                         big.front = Some(front.unwrap());
                     }
                     big_switch::Event::Stop => big.front = None,
@@ -440,6 +459,16 @@ impl Stage {
                 front.handle_switch_message(&message, now);
             }
             while front.poll_event().is_some() {}
+            while let Some((number, operations)) = front.poll_store() {
+                moved = true;
+                for operation in operations {
+                    match operation {
+                        StoreOp::Put(key, bytes) => drop(big.store.insert(key, bytes)),
+                        StoreOp::Delete(key) => drop(big.store.remove(&key)),
+                    }
+                }
+                front.handle_stored(number, now);
+            }
             let outbox = front.switch_outbox();
             let bytes = outbox.as_slice().to_vec();
             outbox.consume(bytes.len());
