@@ -24,7 +24,8 @@ fn case(options: &Options, kind: Kind, neighbour_rate: Option<f64>, service_ns: 
         neighbour_rate
             .map(|rate| Stream::new(1, kind, Arrivals::Constant { rate }).as_background()),
     );
-    let load = Load { drain_ms: 10_000, ..Load::new(streams, 1) };
+    // What stands in the sockets when a flood ends takes the slow switch some twenty seconds.
+    let load = Load { drain_ms: 60_000, ..Load::new(streams, 1) };
     Case {
         system: options.subject.clone(),
         parameters: parameters(kind, neighbour_rate.is_some()),
