@@ -7,6 +7,7 @@ One JSON object a line, to every connected switch or to the one named by "dpid":
     {"send": "flow_stats", "xid": 8, "flow": {"match": {}}}
     {"send": "port_stats" | "port_desc" | "desc" | "barrier" | "echo" | "config", "xid": 9}
     {"send": "role", "xid": 10, "role": "MASTER", "generation_id": 1}
+    {"send": "port_mod", "xid": 11, "port": 2, "set": ["PORT_DOWN"], "clear": ["NO_FWD"]}
 
 Flows are written as in os-ken's ofctl library (os_ken.lib.ofctl_v1_0, ofctl_v1_3). Every message that arrives is
 printed with its xid; an ERROR with its type, code and the bytes it refers to. It ends when stdin does.
@@ -86,7 +87,8 @@ class FlowInstaller(app_manager.OSKenApp):
     @set_ev_cls(ofp_event.EventOFPPortStatus, MAIN_DISPATCHER)
     def port_status(self, event):
         message = event.msg
-        say("port_status", dpid=message.datapath.id, reason=message.reason, port=message.desc.port_no)
+        say("port_status", dpid=message.datapath.id, reason=message.reason, port=message.desc.port_no,
+            config=message.desc.config)
 
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def barrier_reply(self, event):
@@ -176,6 +178,12 @@ def build(datapath, order):
         return parser.OFPEchoRequest(datapath, order.get("data", "").encode())
     if kind == "config":
         return parser.OFPGetConfigRequest(datapath)
+    if kind == "port_mod":
+        config, cleared = (
+            sum(getattr(ofp, "OFPPC_" + bit) for bit in order.get(bits, [])) for bits in ("set", "clear")
+        )
+        port = datapath.ports[order["port"]]
+        return parser.OFPPortMod(datapath, port.port_no, port.hw_addr, config, config | cleared, 0)
     if kind == "role":
         role = getattr(ofp, "OFPCR_ROLE_" + order["role"])
         return parser.OFPRoleRequest(datapath, role, order.get("generation_id", 0))

@@ -1,6 +1,6 @@
 //! Two tenants with networks of their own and the same addresses, through failures, changes and a restart.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::app::App;
 use crate::support::network::{Network, V10, V13, Version};
@@ -99,6 +99,95 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     eventually("the networks are as before", || weir.get("/api/v1/networks").1 == maps);
     ctl(&weir, &["start", "red", "link", "0xa1 port 2", "0xa2 port 2"], 0, "port 2: down -> up");
     eventually("both tenants' hosts reach their own after all", both_work);
+}
+
+#[test]
+fn ovs_a_port_that_its_tenant_took_down_on_openflow_1_0() {
+    needs!(ovs_a_port_that_its_tenant_took_down_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+    check_port(V10, "1.0");
+}
+
+#[test]
+fn ovs_a_port_that_its_tenant_took_down_on_openflow_1_3() {
+    needs!(ovs_a_port_that_its_tenant_took_down_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+    check_port(V13, "1.3");
+}
+
+/// It stays down over a kill -9, nobody else feels it, and it comes up again.
+fn check_port(version: Version, openflow: &str) {
+    let network = Network::single(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"], version);
+    let [mut red, mut beside, mut blue] = [(); 3].map(|()| App::flow_installer(openflow));
+    let own = |name: &str, apps: &str, ports: [u32; 2]| {
+        let port = |number: usize| {
+            let at = ports[number - 1];
+            format!(
+                "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = {number}\nat = \"1 port {at}\"\n"
+            )
+        };
+        let (first, second) = (port(1), port(2));
+        format!(
+            "[[tenants]]\nname = \"{name}\"\ncontrollers = [{apps}]\n[tenants.network]\n\
+             [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n{first}{second}"
+        )
+    };
+    let configuration = own("red", &format!("\"{red}\", \"{beside}\""), [1, 2])
+        + &own("blue", &format!("\"{blue}\""), [3, 4]);
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
+    network.connect_to(weir.openflow);
+    for app in [&mut red, &mut blue] {
+        app.expect("switch");
+        for (from, to) in [(1, 2), (2, 1)] {
+            let output = json!([{"type": "OUTPUT", "port": to}]);
+            app.flow("add", 1, &json!({"match": {"in_port": from}, "actions": output}));
+        }
+        app.barrier(2);
+    }
+    beside.expect("switch");
+    assert!(network.pings("h1", "h2") && network.pings("h3", "h4"));
+
+    let mod_port = |app: &mut App, xid: u32, bits: &Value| {
+        let mut order = json!({"send": "port_mod", "xid": xid, "port": 2});
+        order.as_object_mut().expect("an object").extend(bits.as_object().expect("bits").clone());
+        app.order(&order);
+        app.barrier(xid + 1);
+    };
+    for (xid, bits, config) in [
+        (10, json!({"set": ["NO_FWD"]}), 0x20),
+        (20, json!({"set": ["PORT_DOWN"], "clear": ["NO_FWD"]}), 1),
+    ] {
+        mod_port(&mut red, xid, &bits);
+        is_told(&mut beside, config);
+        // The switch's barrier can be some milliseconds ahead of what it forwards.
+        eventually("nothing gets through red's port and back", || {
+            network.is_silent("h1", "h2") && network.is_silent("h2", "h1")
+        });
+        assert!(network.pings("h3", "h4"));
+    }
+    let ports = network.ofctl(&["-O", "OpenFlow10,OpenFlow13", "dump-ports-desc", "s1"]);
+    let real = ports.lines().skip_while(|line| !line.trim_start().starts_with("2(")).nth(1);
+    assert_eq!(
+        real.map(str::trim).map(|it| it.split_whitespace().last()),
+        Some(Some("0")),
+        "{ports}"
+    );
+
+    weir.crash();
+    weir.restart();
+    for app in [&mut red, &mut beside, &mut blue] {
+        app.expect("switch");
+    }
+    red.barrier(30);
+    assert!(network.is_silent("h1", "h2") && network.is_silent("h2", "h1"));
+    assert!(network.pings("h3", "h4"));
+    mod_port(&mut red, 40, &json!({"clear": ["PORT_DOWN"]}));
+    is_told(&mut beside, 0);
+    eventually("red's port works again", || network.pings("h1", "h2"));
+    assert!(!red.has_seen("error"));
+}
+
+/// The tenant's other controller hears what its port is configured to.
+fn is_told(beside: &mut App, config: u32) {
+    beside.expect_where("port_status", |told| told["port"] == 2 && told["config"] == config);
 }
 
 /// TCP from one host to another, for some seconds.
