@@ -2,7 +2,7 @@
 //!
 //! Deficit round robin over tenants, with weights, after Shreedhar and Varghese (1996), with two lists as in FQ-CoDel
 //! (RFC 8290, section 4.1.1): a tenant that has become active goes before those that wait in line with a backlog. Here it
-//! does so as far as it has *credit*: what it left of its share while others were served, at most [`BURST`] units. So a
+//! does so as far as it has *credit*: what it left of its share while others were served, at most eight units. So a
 //! tenant that asks for little is served at once, whatever its neighbours do, also when some requests come together
 //! because everything stood still for a moment; and over any time nobody gets more than its share and a burst, however
 //! often it falls silent and returns. All operations take constant time, in the number of tenants too.

@@ -14,6 +14,7 @@ use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Leaving;
 use crate::time::Instant;
 use crate::v13::numbers::Numbered;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use openflow::{NO_BUFFER, Version};
 
@@ -30,12 +31,14 @@ pub(crate) struct Operation {
     pub(super) number_before: Option<NumberBefore>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
+    /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
+    pub(super) revived: Option<(u32, Piece)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
     pub(super) inherits: bool,
-    /// Whether it adds entries.
-    pub(super) adds: bool,
-    /// Whether it modifies entries, and so adds those that it does not find (1.0).
-    pub(super) adds_missing: bool,
+    /// The matches of pieces that it adds.
+    pub(super) adds: Vec<Box<[u8]>>,
+    /// Of those that it modifies, and so adds if it does not find them (1.0).
+    pub(super) adds_missing: Vec<Box<[u8]>>,
     /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
     pub(super) own: bool,
 }
@@ -81,9 +84,10 @@ impl Switch {
             before: Vec::new(),
             number_before: None,
             again: Vec::new(),
+            revived: None,
             inherits: false,
-            adds: false,
-            adds_missing: false,
+            adds: Vec::new(),
+            adds_missing: Vec::new(),
             own: false,
         };
         self.operations.insert(self.next_operation, operation);
@@ -99,6 +103,24 @@ impl Switch {
             state.before.push((number, None));
         }
         Cause { operation: Some(operation), ..*cause }
+    }
+
+    /// Installs a piece of an entry again that had timed out by itself, while the entry lives on.
+    pub(crate) fn revive(
+        &mut self,
+        cause: &Cause,
+        number: u32,
+        flow: &Flow,
+        piece: &Piece,
+        buffer_id: u32,
+    ) {
+        let operation = self.begin(cause.tenant);
+        if let Some(state) = self.operations.get_mut(&operation) {
+            state.revived = Some((number, piece.clone()));
+        }
+        let cause = Cause { operation: Some(operation), ..*cause };
+        self.submit_piece(&cause, number, flow, piece, Change::Add, buffer_id);
+        self.commit(operation);
     }
 
     /// Ends the making of an operation; one without messages needs no way back.
@@ -209,8 +231,13 @@ impl Switch {
         buffer_id: u32,
     ) {
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            operation.adds |= change == Change::Add;
-            operation.adds_missing |= change == Change::Modify && self.version == Version::V1_0;
+            match change {
+                Change::Add => operation.adds.push(piece.match_wire.clone()),
+                Change::Modify if self.version == Version::V1_0 => {
+                    operation.adds_missing.push(piece.match_wire.clone());
+                }
+                Change::Modify | Change::Delete => {}
+            }
         }
         let cookie = Cookie { tenant: self.tenants[cause.tenant.0 as usize].id, number }.to_wire();
         let mut message = core::mem::take(&mut self.scratch);

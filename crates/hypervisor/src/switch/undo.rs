@@ -15,6 +15,7 @@ use crate::ids::TenantIndex;
 use crate::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use openflow::{ErrorCode, Version};
 
@@ -27,7 +28,7 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         number: u32,
-        is_meant: impl Fn(&Piece) -> bool,
+        is_meant: impl Fn(&[u8]) -> bool,
         counted: (u64, u64),
     ) -> Option<Option<Flow>> {
         let latest = self.next_operation;
@@ -38,8 +39,9 @@ impl Switch {
             .filter(|(_, operation)| operation.before.iter().any(|(other, _)| *other == number))
             .collect();
         changes.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
-        let adds = changes.iter().any(|(_, operation)| operation.adds);
-        let adds_missing = changes.iter().any(|(_, operation)| operation.adds_missing);
+        let is_among = |matches: &[Box<[u8]>]| matches.iter().any(|match_| is_meant(match_));
+        let adds = changes.iter().any(|(_, operation)| is_among(&operation.adds));
+        let adds_missing = changes.iter().any(|(_, operation)| is_among(&operation.adds_missing));
         if !adds
             && adds_missing
             && let Some((_, last)) = changes.last_mut()
@@ -53,22 +55,40 @@ impl Switch {
         if first.own {
             return stays.then_some(None);
         }
+        let is_it = |piece: &Piece| is_meant(&piece.match_wire);
         let (_, beneath) = first.before.iter_mut().find(|(other, _)| *other == number)?;
         let flow = beneath.as_mut()?;
-        let piece = flow.pieces.iter().position(is_meant)?;
+        let piece = flow.pieces.iter().position(is_it)?;
         flow.pieces.remove(piece);
         flow.past_packets += counted.0;
         flow.past_bytes += counted.1;
-        if !flow.pieces.is_empty() {
-            return Some(None);
-        }
-        let gone = beneath.take();
+        let gone = beneath.take_if(|flow| flow.pieces.is_empty());
         if !stays {
             let before = changes.iter_mut().flat_map(|(_, operation)| &mut operation.before);
-            before.filter(|(other, _)| *other == number).for_each(|(_, flow)| *flow = None);
-            self.drop_flow(tenant, number);
+            for (_, before) in before.filter(|(other, _)| *other == number) {
+                before.as_mut().into_iter().for_each(|flow| flow.pieces.retain(|it| !is_it(it)));
+                before.take_if(|flow| flow.pieces.is_empty());
+            }
+            self.lose_piece(tenant, number, is_it);
         }
         Some(gone)
+    }
+
+    /// A piece of an entry is not on the switch any more. Gives the entry if that was all of it.
+    fn lose_piece(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        is_it: impl Fn(&Piece) -> bool,
+    ) -> Option<Flow> {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let flow = state.flows.get_mut(number)?;
+        let lost: Vec<Piece> = flow.pieces.extract_if(.., |piece| is_it(piece)).collect();
+        let (table, priority, is_over) = (flow.table, flow.priority, flow.pieces.is_empty());
+        for piece in &lost {
+            state.flows.forget_piece(table, priority, piece);
+        }
+        if lost.is_empty() || !is_over { None } else { self.drop_flow(tenant, number) }
     }
 
     /// The switch has refused a part of an operation: everything goes back, and the tenant is told once.
@@ -80,11 +100,15 @@ impl Switch {
         now: Instant,
     ) {
         // Already undone: one error is enough.
-        let Some(Operation { tenant, messages, before, number_before, inherits, own, .. }) =
-            self.operations.remove(&operation)
+        let Some(Operation {
+            tenant, messages, before, number_before, inherits, own, revived, ..
+        }) = self.operations.remove(&operation)
         else {
             return;
         };
+        if let Some((number, piece)) = revived {
+            self.revival_failed(tenant, operation, number, &piece);
+        }
         self.counters.own_refused += u64::from(own);
         // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
         let only_table = messages == 1 && !own && !inherits;
@@ -141,6 +165,27 @@ impl Switch {
         }
         if let Some(origin) = origin {
             self.refuse(origin, code);
+        }
+    }
+
+    /// A piece that had timed out is not there again: the entry lives without it, or ends if that was all of it. What
+    /// came later on the entry stands on what is there.
+    fn revival_failed(&mut self, tenant: TenantIndex, failed: u32, number: u32, piece: &Piece) {
+        let is_it = |other: &Piece| other.match_wire == piece.match_wire;
+        let later = self.operations.iter_mut().filter(|(at, operation)| {
+            operation.tenant == tenant && at.wrapping_sub(failed) < u32::MAX / 2
+        });
+        let later = later.flat_map(|(_, operation)| &mut operation.before);
+        let mut is_changed = false;
+        for (_, before) in later.filter(|(other, _)| *other == number) {
+            is_changed = true;
+            if let Some(flow) = before {
+                flow.pieces.retain(|other| !is_it(other));
+            }
+            before.take_if(|flow| flow.pieces.is_empty());
+        }
+        if !is_changed && let Some(flow) = self.lose_piece(tenant, number, is_it) {
+            self.tell_lost(tenant, &flow);
         }
     }
 

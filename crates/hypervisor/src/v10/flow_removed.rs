@@ -4,7 +4,7 @@ use super::unreadable;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::switch::{Asynchronous, Cause, Change, Switch};
+use crate::switch::{Asynchronous, Cause, Switch};
 use crate::tenant::Leaving;
 use crate::time::Instant;
 use flowspace::{Key, Match};
@@ -45,7 +45,7 @@ impl Switch {
             return Ok(());
         }
         if removed.reason != FlowRemovedReason::DELETE
-            && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_meant, counted)
+            && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_retired, counted)
         {
             if let Some(flow) = gone {
                 self.tell_removed_v10(tenant, &flow, &removed);
@@ -101,7 +101,7 @@ impl Switch {
         flow.pieces.push(piece.clone());
         let flow = flow.clone();
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-        self.submit_piece(&cause, number, &flow, &piece, Change::Add, packet.buffer_id);
+        self.revive(&cause, number, &flow, &piece, packet.buffer_id);
         if packet.buffer_id == NO_BUFFER {
             let mut to_table = ListBuf::<Action<'static>>::new();
             to_table.push(Action::Output { port: PortNo::TABLE, max_len: 0 });

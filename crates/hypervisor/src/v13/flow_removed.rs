@@ -96,7 +96,7 @@ impl Switch {
         }
         let cause = Cause::own(tenant, now);
         if idle.pieces.len() < pieces {
-            self.submit_piece(&cause, number, &flow, &piece, Change::Add, NO_BUFFER);
+            self.revive(&cause, number, &flow, &piece, NO_BUFFER);
             return true;
         }
         state.idle.remove(&number);
