@@ -10,7 +10,9 @@
 //!
 //! **Tags** are a link's own: the same number means something else on the next one. A path bears one tag from end to
 //! end where one is free on all its links, and has it swapped on the way where not. A backup has tags of its own from
-//! the beginning, so that all switches but the first know what to do before anything fails.
+//! the beginning, so that all switches but the first know what to do before anything fails. Each VLAN that a tenant says
+//! its network has is a [`Lane`] with tags of its own beside that of untagged frames: where a frame can bear one tag only
+//! (OpenFlow 1.0), the tag says which of the tenant's VLANs it stands for.
 //!
 //! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
 //! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
@@ -42,7 +44,7 @@ use saved::Remembered;
 use tags::Tags;
 use trunk::Trunk;
 
-pub use map::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort};
+pub use map::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay};
 pub use saved::SavedError;
 pub use spec::{
     Block, HostSpec, LinkSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec,

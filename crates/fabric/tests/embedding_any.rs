@@ -8,7 +8,7 @@ mod common;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{megabits, small};
 use fabric::embedding::{
-    Carries, Embedding, LinkSpec, PortKind, PortSpec, Route, Spec, Step, SwitchSpec, Tag,
+    Carries, Embedding, Lane, LinkSpec, PortKind, PortSpec, Route, Spec, Step, SwitchSpec, Tag,
     VirtualPortId,
 };
 use fabric::paths::{Disjoint, Distances};
@@ -25,6 +25,7 @@ struct Drawn {
     /// The virtual switch on each physical one; 0 for none.
     on: Vec<u64>,
     links: Vec<DrawnLink>,
+    vlans: u16,
 }
 
 #[derive(Clone, Debug)]
@@ -49,12 +50,13 @@ fn any_network() -> impl Strategy<Value = Drawn> {
         },
     );
     let links = proptest::collection::vec(link, 0..5);
-    (proptest::collection::vec(0_u64..4, 8), links).prop_map(|(on, links)| Drawn { on, links })
+    let on = proptest::collection::vec(0_u64..4, 8);
+    (on, links, 0_u16..3).prop_map(|(on, links, vlans)| Drawn { on, links, vlans })
 }
 
 /// A tenant's network on the switches that there are; edge ports are its own by `shared`, or not there.
 fn spec(network: &Network, drawn: &Drawn, edges: bool) -> Spec {
-    let mut spec = Spec::default();
+    let mut spec = Spec { vlans: (1..=drawn.vlans).collect(), ..Spec::default() };
     let mut members: BTreeMap<u64, Vec<Dpid>> = BTreeMap::new();
     for (dpid, &on) in (0..network.switch_slots() as u64).zip(&drawn.on) {
         if on > 0 {
@@ -141,17 +143,29 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                 prop_assert_eq!(Arrived::Edge(PortId::new(here, *port)), expected);
                 prop_assert!(hosts.is_empty());
             }
-            PortKind::Link { sends: Some(hop), .. } => {
+            PortKind::Link { sends: Some(hop), vlans, .. } => {
                 prop_assert!(port.up);
                 prop_assert_eq!(walker.follow(here, *hop), expected);
+                for way in vlans {
+                    let sends = way.sends.unwrap();
+                    prop_assert_eq!(sends.port, hop.port);
+                    prop_assert_eq!(walker.follow_vlan(here, sends, Some(way.vlan)), expected);
+                }
             }
             PortKind::Link { sends: None, .. } => prop_assert!(!port.up),
-            PortKind::Remote { sends: Some(hop) } => {
-                let arrived = walker.follow(here, *hop);
-                let lost = Arrived::Lost;
-                prop_assert_eq!(arrived, if port.up { expected } else { lost });
+            PortKind::Remote { sends: Some(hop), vlans } => {
+                let expected = if port.up { expected } else { Arrived::Lost };
+                prop_assert_eq!(walker.follow(here, *hop), expected);
+                for way in vlans {
+                    let arrived = walker.follow_vlan(here, way.sends.unwrap(), Some(way.vlan));
+                    prop_assert_eq!(arrived, expected);
+                }
             }
-            PortKind::Remote { sends: None } => {}
+            PortKind::Remote { sends: None, .. } => {}
+        }
+        if let PortKind::Link { vlans, .. } | PortKind::Remote { vlans, .. } = &port.kind {
+            let named: Vec<u16> = vlans.iter().map(|way| way.vlan).collect();
+            prop_assert_eq!(named, embedding.wanted()[&tenant].vlans.clone());
         }
     }
     // One way for what comes in with a tag, at each switch; two that send the same on a wire would collide there.
@@ -162,8 +176,8 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
         }
         let kinds = map.members.values().flat_map(|it| it.ports.values()).map(|port| &port.kind);
         for kind in kinds {
-            if let PortKind::Link { receives, .. } = kind {
-                for hop in receives {
+            if let PortKind::Link { receives, vlans, .. } = kind {
+                for hop in receives.iter().chain(vlans.iter().flat_map(|way| &way.receives)) {
                     prop_assert!(seen.insert(*hop), "{hop:?} twice");
                 }
             }
@@ -211,11 +225,11 @@ proptest! {
         network in small().prop_map(with_edges),
         drawn in proptest::collection::vec(any_network(), 1..4),
         flaps in proptest::collection::vec((any::<prop::sample::Index>(), any::<bool>(), any::<bool>()), 0..16),
-        first in 1_u16..4000,
+        first in 3_u16..3800,
     ) {
         let mut network = network;
         // So few tags that they have to be swapped on the way, but not so few that they run out.
-        let range = [first, first + 90].map(|tag| Tag::new(tag).unwrap());
+        let range = [first, first + 270].map(|tag| Tag::new(tag).unwrap());
         let mut embedding = Embedding::new(range[0], range[1]);
         let mut wanted = BTreeMap::new();
         for (drawn, number) in drawn.iter().zip(1..) {
@@ -262,6 +276,22 @@ proptest! {
                     }
                 }
                 embedding = after;
+            }
+        }
+        // Other VLANs: the tags of what stays are as they were, and so are the paths.
+        let mut other = wanted.clone();
+        other.values_mut().for_each(|spec| spec.vlans = vec![2]);
+        let before = embedding.clone();
+        prop_assert_eq!(embedding.apply(&network, &other).unwrap().moves, []);
+        check(&network, &embedding)?;
+        for &tenant in other.keys() {
+            for ((id, was), (_, is)) in before.trunks(tenant).zip(embedding.trunks(tenant)) {
+                for (was, is) in [(was.active, is.active), (was.backup, is.backup)] {
+                    let kept = |lane: &&Lane| lane.vlan.is_none_or(|vlan| vlan == 2);
+                    for lane in was.iter().flat_map(|it| it.tags.keys()).filter(kept) {
+                        prop_assert_eq!(was.unwrap().tags.get(lane), is.unwrap().tags.get(lane), "{:?}", id);
+                    }
+                }
             }
         }
         embedding.apply(&network, &BTreeMap::new()).unwrap();

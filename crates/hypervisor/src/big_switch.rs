@@ -91,7 +91,7 @@ pub fn plans(policy: &Policy) -> BTreeMap<u64, Plan> {
             plan.members.insert(dpid);
             let here = member.ports.iter().filter(|(_, port)| match &port.kind {
                 PortKind::Edge { .. } => true,
-                PortKind::Link { sends, receives } => sends.is_some() || !receives.is_empty(),
+                PortKind::Link { sends, receives, .. } => sends.is_some() || !receives.is_empty(),
                 PortKind::Remote { .. } => false,
             });
             plan.owners.extend(here.map(|(&number, _)| (number, dpid)));

@@ -11,6 +11,9 @@
 //!   end of a link         in_port and a tag (VLAN id)                   the tag is set, OUTPUT
 //!   on another member     –                                             the tag of a tunnel is set, OUTPUT
 //! ```
+//! On 1.0, where a frame bears one tag, a link has a tag of its own for each of the tenant's VLANs beside that for untagged
+//! frames; on 1.3 the tenant's tags travel behind the link's.
+//!
 //! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
 //! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
 //! only then is it known whether the switch has to be told IN_PORT.
@@ -22,7 +25,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use fabric::MacAddress;
-use fabric::embedding::{Hop, Member, PortKind, Tag, VirtualPort};
+use fabric::embedding::{Hop, Member, PortKind, Tag, VirtualPort, VlanWay};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
 use hashbrown::HashMap;
@@ -48,8 +51,25 @@ pub(crate) struct Network {
     /// Whether spanning-tree frames have bits of their own in a port's configuration (1.0).
     spares_spanning_tree: bool,
     crowded: BTreeSet<u32>,
-    /// Which port a packet came by, by the switch's port and what the packet bears.
-    arrived: HashMap<(u32, Mark), u32>,
+    /// The tenant's VLANs whose frames may pass by links where a frame bears one tag.
+    vlans: BTreeSet<u16>,
+    /// How a packet came, by the switch's port and what the packet bears.
+    arrived: HashMap<(u32, Mark), Came>,
+}
+
+/// By which virtual port a packet came, and which VLAN of the tenant's it bore there if a link's tag has taken its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Came {
+    pub port: u32,
+    pub vlan: Option<u16>,
+}
+
+/// A look with which packets come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    pub looks: Match,
+    /// The link's tag and the VLAN of the tenant's in whose place it is; none at the edge, where nothing takes its place.
+    pub tag: Option<(Hop, Option<u16>)>,
 }
 
 /// What a packet bears that tells by which of several virtual ports it came.
@@ -93,8 +113,8 @@ pub(crate) struct Exit<'a> {
 pub(crate) enum Wire<'a> {
     /// Nothing.
     Plain,
-    /// It is marked.
-    Tagged(Tag),
+    /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's.
+    Tagged(Tag, &'a [VlanWay]),
     /// It leaves only if it is for one of these.
     Hosts(&'a [MacAddress]),
 }
@@ -134,8 +154,10 @@ impl Network {
         let crowded = crowded.map(|(port, _)| port);
         let mut arrived = HashMap::new();
         for (&number, port) in &member.ports {
-            arrived.extend(marks(port).into_iter().map(|mark| (mark, number)));
+            let came = |vlan| Came { port: number, vlan };
+            arrived.extend(marks(port).into_iter().map(|(at, vlan)| (at, came(vlan))));
         }
+        let vlans = member.ports.values().flat_map(vlan_ways).map(|way| way.vlan).collect();
         let wires = member.ports.iter().map(|(&number, port)| {
             let config = config.get(&number).copied().unwrap_or_default();
             (number, wire(number, port, config, version))
@@ -148,6 +170,7 @@ impl Network {
             open,
             spares_spanning_tree: version == Version::V1_0,
             crowded: crowded.collect(),
+            vlans,
             arrived,
         }
     }
@@ -247,23 +270,32 @@ impl Network {
         }
     }
 
-    /// What packets look like when they come in by a virtual port; several for a link with a backup, or with hosts.
-    pub(crate) fn arrivals(&self, number: u32) -> Vec<Match> {
+    /// What packets look like when they come in by a virtual port, where a frame bears one tag; several for a link with
+    /// a backup, or with VLANs, or with hosts.
+    pub(crate) fn arrivals(&self, number: u32) -> Vec<Arrival> {
+        let plain = |looks| Arrival { looks, tag: None };
         match self.ports.get(&number).map(|port| &port.kind) {
             Some(PortKind::Edge { port, hosts }) if hosts.is_empty() => {
-                Vec::from([at_port(port.get())])
+                Vec::from([plain(at_port(port.get()))])
             }
             Some(PortKind::Edge { port, hosts }) => hosts
                 .iter()
-                .map(|host| at_port(port.get()).with(Field::DlSrc, number_of(*host)))
+                .map(|host| plain(at_port(port.get()).with(Field::DlSrc, number_of(*host))))
                 .collect(),
-            Some(PortKind::Link { receives, .. }) => receives.iter().map(at_hop).collect(),
+            Some(PortKind::Link { receives, vlans, .. }) => ways_in(receives, vlans)
+                .map(|(hop, vlan)| Arrival { looks: at_hop(hop), tag: Some((*hop, vlan)) })
+                .collect(),
             Some(PortKind::Remote { .. }) | None => Vec::new(),
         }
     }
 
+    /// The tenant's VLANs whose frames may pass by links where a frame bears one tag.
+    pub(crate) fn vlans(&self) -> impl Iterator<Item = u16> + '_ {
+        self.vlans.iter().copied()
+    }
+
     /// The virtual port by which a packet came that the switch shows as it came.
-    pub(crate) fn entry_of(&self, key: &Key) -> Option<u32> {
+    pub(crate) fn entry_of(&self, key: &Key) -> Option<Came> {
         let port = key.get(Field::InPort) as u32;
         let vid = key.get(Field::VlanVid);
         let tag = (vid & VLAN_PRESENT != 0).then_some(Mark::Tag((vid & 0xfff) as u16));
@@ -271,10 +303,19 @@ impl Network {
         marks.into_iter().flatten().find_map(|mark| self.arrived.get(&(port, mark)).copied())
     }
 
+    /// The tag with which packets come by the end of a link at this port of the switch, in the place of that VLAN.
+    pub(crate) fn arrival_tag(&self, number: u32, at: u32, vlan: Option<u16>) -> Option<Tag> {
+        let PortKind::Link { receives, vlans, .. } = &self.ports.get(&number)?.kind else {
+            return None;
+        };
+        let is = |hop: &Hop, other| hop.port.get() == at && other == vlan;
+        ways_in(receives, vlans).find(|&(hop, other)| is(hop, other)).map(|(hop, _)| hop.tag)
+    }
+
     /// How a packet is to be marked that is made to look as if it came by this port.
     pub(crate) fn arrival_hop(&self, number: u32) -> Option<Hop> {
         match &self.ports.get(&number)?.kind {
-            PortKind::Link { receives, sends } => {
+            PortKind::Link { receives, sends, .. } => {
                 let active = |hop: &&Hop| sends.is_some_and(|sends| sends.port == hop.port);
                 receives.iter().find(active).or(receives.first()).copied()
             }
@@ -312,17 +353,34 @@ pub(crate) fn number_of(address: MacAddress) -> u128 {
     address.octets().iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
 }
 
-fn marks(port: &VirtualPort) -> Vec<(u32, Mark)> {
+/// How packets come by a link, and which VLAN of the tenant's they bear then.
+fn ways_in<'a>(
+    receives: &'a [Hop],
+    vlans: &'a [VlanWay],
+) -> impl Iterator<Item = (&'a Hop, Option<u16>)> {
+    let tagged = vlans.iter().flat_map(|way| way.receives.iter().map(|hop| (hop, Some(way.vlan))));
+    receives.iter().map(|hop| (hop, None)).chain(tagged)
+}
+
+fn vlan_ways(port: &VirtualPort) -> &[VlanWay] {
+    match &port.kind {
+        PortKind::Edge { .. } => &[],
+        PortKind::Link { vlans, .. } | PortKind::Remote { vlans, .. } => vlans,
+    }
+}
+
+fn marks(port: &VirtualPort) -> Vec<((u32, Mark), Option<u16>)> {
     match &port.kind {
         PortKind::Edge { port, hosts } if hosts.is_empty() => {
-            Vec::from([(port.get(), Mark::Nothing)])
+            Vec::from([((port.get(), Mark::Nothing), None)])
         }
         PortKind::Edge { port, hosts } => {
-            hosts.iter().map(|host| (port.get(), Mark::Source(number_of(*host)))).collect()
+            let mark = |host: &MacAddress| (port.get(), Mark::Source(number_of(*host)));
+            hosts.iter().map(|host| (mark(host), None)).collect()
         }
-        PortKind::Link { receives, .. } => {
-            receives.iter().map(|hop| (hop.port.get(), Mark::Tag(hop.tag.get()))).collect()
-        }
+        PortKind::Link { receives, vlans, .. } => ways_in(receives, vlans)
+            .map(|(hop, vlan)| ((hop.port.get(), Mark::Tag(hop.tag.get())), vlan))
+            .collect(),
         PortKind::Remote { .. } => Vec::new(),
     }
 }
@@ -336,8 +394,9 @@ fn exit(port: &VirtualPort) -> Option<Exit<'_>> {
             Some(Exit { port: port.get(), wire: Wire::Plain })
         }
         PortKind::Edge { port, hosts } => Some(Exit { port: port.get(), wire: Wire::Hosts(hosts) }),
-        PortKind::Link { sends, .. } | PortKind::Remote { sends } => {
-            sends.map(|hop| Exit { port: hop.port.get(), wire: Wire::Tagged(hop.tag) })
+        PortKind::Link { sends, vlans, .. } | PortKind::Remote { sends, vlans } => {
+            let exit = |hop: Hop| Exit { port: hop.port.get(), wire: Wire::Tagged(hop.tag, vlans) };
+            sends.map(exit)
         }
     }
 }
@@ -345,7 +404,7 @@ fn exit(port: &VirtualPort) -> Option<Exit<'_>> {
 fn physical(port: &VirtualPort) -> Option<u32> {
     match &port.kind {
         PortKind::Edge { port, .. } => Some(port.get()),
-        PortKind::Link { sends, .. } | PortKind::Remote { sends } => {
+        PortKind::Link { sends, .. } | PortKind::Remote { sends, .. } => {
             sends.map(|hop| hop.port.get())
         }
     }

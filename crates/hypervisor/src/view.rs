@@ -277,8 +277,9 @@ fn add_network_port(
             let owner = if hosts.is_empty() { tenant } else { FABRIC };
             networks.push((NETWORKS + 1, whole, owner));
         }
-        PortKind::Link { receives, .. } => {
-            networks.extend(receives.iter().map(|hop| (NETWORKS + 3, at_hop(hop), tenant)));
+        PortKind::Link { receives, vlans, .. } => {
+            let hops = receives.iter().chain(vlans.iter().flat_map(|way| &way.receives));
+            networks.extend(hops.map(|hop| (NETWORKS + 3, at_hop(hop), tenant)));
         }
         PortKind::Remote { .. } => {}
     }

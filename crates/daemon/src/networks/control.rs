@@ -1,6 +1,6 @@
 //! Networks as REST shows and changes them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fabric::embedding::{Carries, Changes, Routed, Spec, TrunkStatus, Wire};
@@ -75,6 +75,18 @@ pub struct Passed {
     /// The port that it comes in at.
     pub to: String,
     /// The VLAN ids that its packets bear there, there and back; of a big switch for each port.
+    pub tags: Vec<u16>,
+    /// The same for frames of the tenant's VLANs, on switches of OpenFlow 1.0.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub vlans: Vec<VlanTags>,
+}
+
+/// What frames of one of the tenant's VLANs bear on a physical link in the place of their own tag.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct VlanTags {
+    /// The VLAN.
+    pub vlan: u16,
+    /// The VLAN ids that they bear there.
     pub tags: Vec<u16>,
 }
 
@@ -288,10 +300,17 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
     let passed = |routed: Option<&Routed>| -> Vec<Passed> {
         let wires = routed.map(|routed| {
             routed.wires.iter().enumerate().map(|(at, wire)| {
-                let tags = routed.tags.values().filter_map(|tags| tags.get(at));
-                let mut tags: Vec<u16> = tags.map(|tag| tag.get()).collect();
-                tags.dedup();
-                Passed { from: wire.from.to_string(), to: wire.to.to_string(), tags }
+                let mut of_vlans: BTreeMap<Option<u16>, Vec<u16>> = BTreeMap::new();
+                for (lane, tags) in &routed.tags {
+                    let tag = tags.get(at).map(|tag| tag.get());
+                    of_vlans.entry(lane.vlan).or_default().extend(tag);
+                }
+                of_vlans.values_mut().for_each(Vec::dedup);
+                let tags = of_vlans.remove(&None).unwrap_or_default();
+                let vlans = of_vlans.into_iter();
+                let vlans = vlans.filter_map(|(vlan, tags)| Some(VlanTags { vlan: vlan?, tags }));
+                let (from, to) = (wire.from.to_string(), wire.to.to_string());
+                Passed { from, to, tags, vlans: vlans.collect() }
             })
         });
         wires.into_iter().flatten().collect()

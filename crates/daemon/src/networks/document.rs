@@ -22,6 +22,9 @@ pub struct Document {
     /// The block of its hosts' addresses, such as `10.0.0.0/24`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<String>,
+    /// Its VLANs, at most 32: frames with their tags pass between switches of OpenFlow 1.0 too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vlans: Vec<u16>,
     /// Its switches.
     #[serde(default)]
     pub switches: Vec<SwitchDocument>,
@@ -178,6 +181,7 @@ impl Document {
         Document {
             started: spec.started,
             addresses: spec.block.map(|block| block.to_string()),
+            vlans: spec.vlans.clone(),
             switches: spec.switches.iter().map(SwitchDocument::new).collect(),
             ports: spec.ports.iter().map(PortDocument::new).collect(),
             links: spec.links.iter().map(LinkDocument::new).collect(),
@@ -190,6 +194,7 @@ impl Document {
         Ok(Spec {
             started: self.started,
             block: self.addresses.as_deref().map(|text| read("addresses", text)).transpose()?,
+            vlans: self.vlans.clone(),
             switches: self.switches.iter().map(SwitchDocument::spec).collect::<Result<_, _>>()?,
             ports: self.ports.iter().map(PortDocument::spec).collect::<Result<_, _>>()?,
             links: self.links.iter().map(LinkDocument::spec).collect::<Result<_, _>>()?,

@@ -41,6 +41,7 @@ use edits::Edits;
 
 pub use control::{
     Assigned, Control, NetworkView, Outcome, Passed, PathOutcome, PathView, PortOutcome, PortView,
+    VlanTags,
 };
 pub use document::{
     Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, PortDocument,

@@ -11,8 +11,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use fabric::embedding::{Exit, Hop, Member, PortKind};
+use fabric::embedding::{Exit, Hop, Member, PortKind, VlanWay};
 use fabric::{Dpid, End, LinkId, Network, PortId, PortNumber, TenantId};
+use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match, port_from_v10};
 use hypervisor::FlowEntry;
 use openflow::{List, Version, v10, v13};
@@ -240,12 +241,20 @@ impl Ground<'_> {
                 let at = PortId::new(port.dpid, *at);
                 walk.flow.arrives |= at == walk.to.port && stands_at(kind, walk.to);
             }
-            PortKind::Link { sends, .. } | PortKind::Remote { sends } => {
-                if let Some(hop) = sends {
-                    self.travel(walk, port.dpid, *hop, packets);
+            PortKind::Link { sends, vlans, .. } | PortKind::Remote { sends, vlans } => {
+                // Frames of all VLANs go the same way, those that may go at all.
+                if let Some(hop) = sends.filter(|_| self.lets_pass(port.dpid, vlans, &packets)) {
+                    self.travel(walk, port.dpid, hop, packets);
                 }
             }
         }
+    }
+
+    /// Whether packets may leave by a link: on 1.0 not with a tag of a VLAN that the network does not have.
+    fn lets_pass(&self, dpid: Dpid, vlans: &[VlanWay], packets: &Match) -> bool {
+        let is_of = |vid: u128| vlans.iter().any(|way| u128::from(way.vlan) | VLAN_PRESENT == vid);
+        self.versions.get(&dpid) != Some(&Version::V1_0)
+            || packets.exact_value(Field::VlanVid).is_none_or(|vid| vid == 0 || is_of(vid))
     }
 
     /// Over links, with a tag that says on each switch what becomes of them, until it says that they have arrived.

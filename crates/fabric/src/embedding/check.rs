@@ -1,6 +1,7 @@
 //! What is wrong with networks before any path is looked for.
 
 use super::Embedding;
+use super::map::Tag;
 use super::spec::{
     HostSpec, Part, PortSpec, Reason, Refusal, Spec, Step, SwitchSpec, VirtualPortId,
 };
@@ -15,6 +16,9 @@ const HIGHEST_PORT: u32 = 0xff00;
 
 /// Longest name of a port in both versions, without the zero byte that ends it.
 const LONGEST_NAME: usize = 15;
+
+/// Most VLANs of a network. On OpenFlow 1.0 each takes tags, and rules that let it through, on every link.
+const MOST_VLANS: usize = 32;
 
 /// Addresses that hosts were given because they asked for none.
 pub(super) type Assigned = BTreeMap<TenantId, BTreeMap<MacAddress, IpAddr>>;
@@ -33,6 +37,7 @@ pub(super) fn check(
         one.switches();
         one.ports(network, before.wanted.get(&tenant));
         one.links();
+        one.vlans(before.tags.range());
         let nothing = BTreeMap::new();
         let given = one.hosts(before.assigned.get(&tenant).unwrap_or(&nothing));
         if !given.is_empty() {
@@ -135,6 +140,26 @@ impl Check<'_> {
         for link in &self.spec.links {
             if link.ends[0].switch == link.ends[1].switch {
                 self.refuse(Part::Link(link.ends), Reason::SelfLink);
+            }
+        }
+    }
+
+    fn vlans(&mut self, [least, most]: [Tag; 2]) {
+        let mut seen = BTreeSet::new();
+        for &vlan in &self.spec.vlans {
+            let why = match Tag::new(vlan) {
+                Err(_) => Some(Reason::NotAVlan),
+                // What comes in at an edge with one of these is taken for forged, and dropped.
+                Ok(tag) if (least..=most).contains(&tag) => Some(Reason::VlanIsTag(least, most)),
+                Ok(_) if !seen.insert(vlan) => Some(Reason::DuplicateVlan),
+                Ok(_) if seen.len() > MOST_VLANS => Some(Reason::TooManyVlans(MOST_VLANS)),
+                Ok(_) => None,
+            };
+            if let Some(why) = why {
+                self.refuse(Part::Vlan(vlan), why);
+            }
+            if seen.len() > MOST_VLANS {
+                break;
             }
         }
     }

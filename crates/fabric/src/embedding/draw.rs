@@ -1,7 +1,7 @@
 //! The switches' maps, drawn from what is wanted and where it lies.
 
 use super::Embedding;
-use super::map::{Exit, Member, PortKind, SwitchMap, Transit, VirtualPort};
+use super::map::{Exit, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay};
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
 use crate::network::{End, Network};
@@ -92,7 +92,9 @@ impl<'a> Draw<'a> {
         };
         let kind = match port {
             _ if at.is_some_and(|at| at != here) => {
-                PortKind::Remote { sends: self.inside(switch.dpid, here, at, number) }
+                let inside = |vlan| self.inside(switch.dpid, here, at, number, vlan);
+                let vlans = self.vlans(|vlan| (inside(Some(vlan)), Vec::new()));
+                PortKind::Remote { sends: inside(None), vlans }
             }
             Port::Edge(spec) => {
                 let hosts =
@@ -131,16 +133,27 @@ impl<'a> Draw<'a> {
 
     fn link(&self, link: &LinkSpec, first: bool) -> PortKind {
         let (out, back) = if first { (Lane::FORTH, Lane::BACK) } else { (Lane::BACK, Lane::FORTH) };
-        match self.trunk_of(link).filter(|_| self.works(link)) {
-            None => PortKind::Link { sends: None, receives: Vec::new() },
-            Some(trunk) => {
-                let mut receives: Vec<_> =
-                    trunk.routes().filter_map(|route| route.arrival(back)).collect();
-                receives.sort_unstable();
-                let sends = trunk.standing().and_then(|route| route.start(out));
-                PortKind::Link { sends, receives }
-            }
-        }
+        let trunk = self.trunk_of(link).filter(|_| self.works(link));
+        let ways = |vlan| {
+            let (out, back) = (Lane { vlan, ..out }, Lane { vlan, ..back });
+            let routes = trunk.into_iter().flat_map(Trunk::routes);
+            let mut receives: Vec<Hop> = routes.filter_map(|route| route.arrival(back)).collect();
+            receives.sort_unstable();
+            let sends = trunk.and_then(Trunk::standing).and_then(|route| route.start(out));
+            (sends, receives)
+        };
+        let (sends, receives) = ways(None);
+        PortKind::Link { sends, receives, vlans: self.vlans(|vlan| ways(Some(vlan))) }
+    }
+
+    fn vlans(&self, ways: impl Fn(u16) -> (Option<Hop>, Vec<Hop>)) -> Vec<VlanWay> {
+        let way = |&vlan: &u16| {
+            let (sends, receives) = ways(vlan);
+            VlanWay { vlan, sends, receives }
+        };
+        let mut vlans: Vec<VlanWay> = self.spec.vlans.iter().map(way).collect();
+        vlans.sort_unstable_by_key(|way| way.vlan);
+        vlans
     }
 
     /// Where a member sends what is for a port of another.
@@ -150,11 +163,12 @@ impl<'a> Draw<'a> {
         here: Dpid,
         at: Option<Dpid>,
         number: u32,
-    ) -> Option<super::map::Hop> {
+        vlan: Option<u16>,
+    ) -> Option<Hop> {
         let at = at?;
         let members = [here.min(at), here.max(at)];
         let id = TrunkId { tenant: self.tenant, carries: Carries::Inside { switch, members } };
-        let lane = Lane { forth: at == members[1], port: number };
+        let lane = Lane { vlan, forth: at == members[1], port: number };
         self.embedding.trunks.get(&id)?.standing()?.start(lane)
     }
 
@@ -177,25 +191,28 @@ impl<'a> Draw<'a> {
             let Carries::Inside { switch, members } = id.carries else { continue };
             for &lane in route.tags.keys() {
                 let at = members[usize::from(lane.forth)];
-                let exit = self.exit(VirtualPortId { switch, number: lane.port });
+                let exit = self.exit(VirtualPortId { switch, number: lane.port }, lane.vlan);
                 if let (Some(from), Some(to)) = (route.arrival(lane), exit) {
-                    maps.entry(at).or_default().transit.push(Transit { from, to });
+                    let transit = Transit { from, to, vlan: lane.vlan };
+                    maps.entry(at).or_default().transit.push(transit);
                 }
             }
         }
     }
 
     /// How a packet leaves by a port of a big switch, on the member where that is.
-    fn exit(&self, port: VirtualPortId) -> Option<Exit> {
+    fn exit(&self, port: VirtualPortId, vlan: Option<u16>) -> Option<Exit> {
         if let Some(edge) = self.spec.ports.iter().find(|edge| edge.port == port) {
             return self.edge_up(edge).then_some(Exit::Edge(edge.at.port));
         }
         let link = self.spec.links.iter().find(|link| link.ends.contains(&port))?;
         let first = link.ends.iter().min() == Some(&port);
-        match self.link(link, first) {
-            PortKind::Link { sends: Some(hop), .. } => Some(Exit::Next(hop)),
-            _ => None,
-        }
+        let PortKind::Link { sends, vlans, .. } = self.link(link, first) else { return None };
+        let sends = match vlan {
+            None => sends,
+            Some(vlan) => vlans.iter().find(|way| way.vlan == vlan).and_then(|way| way.sends),
+        };
+        sends.map(Exit::Next)
     }
 }
 

@@ -96,12 +96,28 @@ pub enum PortKind {
         sends: Option<Hop>,
         /// Where they may come in: by the active path and by its backup, in order.
         receives: Vec<Hop>,
+        /// The same for each VLAN of the tenant's, in order.
+        vlans: Vec<VlanWay>,
     },
     /// A port of the same virtual switch that lies on another of its members. Packets are only sent to it.
     Remote {
         /// Where packets go; `None` while there is no path.
         sends: Option<Hop>,
+        /// The same for each VLAN of the tenant's, in order.
+        vlans: Vec<VlanWay>,
     },
+}
+
+/// Where frames of one VLAN of the tenant's go and come in, if the link's tag has to take the place of theirs, as it does
+/// on OpenFlow 1.0. They go by the same ports as others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VlanWay {
+    /// The VLAN as the tenant knows it: 1 to 4094.
+    pub vlan: u16,
+    /// Where they go; `None` while there is no path.
+    pub sends: Option<Hop>,
+    /// Where they may come in, in order.
+    pub receives: Vec<Hop>,
 }
 
 /// A port of a physical switch and the tag that a packet bears there.
@@ -120,6 +136,9 @@ pub struct Transit {
     pub from: Hop,
     /// Where it goes. This may be the port at which it came in.
     pub to: Exit,
+    /// The VLAN of the tenant's whose place the tag has taken; `None` if the packet has none beside the tag, or bears it
+    /// inside.
+    pub vlan: Option<u16>,
 }
 
 /// Where a packet in transit leaves.
@@ -127,6 +146,6 @@ pub struct Transit {
 pub enum Exit {
     /// By a link, with this tag in place of the one that it bore.
     Next(Hop),
-    /// By an edge port, without a tag: to a port of a big switch from another of its members.
+    /// By an edge port, without a tag of ours: to a port of a big switch from another of its members.
     Edge(PortNumber),
 }

@@ -160,7 +160,8 @@ impl Embedding {
             None => self.reserve(network, id, &want, anyhow),
         };
         if result.is_ok() && matches!(id.carries, Carries::Link(_)) {
-            let lanes = BTreeSet::from([Lane::FORTH, Lane::BACK]);
+            let spec = self.wanted.get(&id.tenant);
+            let lanes = link_lanes(spec.map_or(&[], |spec| &spec.vlans));
             if let Err(port) = self.set_lanes_of(id, &lanes) {
                 self.give_up(id);
                 result = Err(Trouble::Tags(port));
@@ -278,7 +279,7 @@ impl Embedding {
             }
             for link in &spec.links {
                 let id = link_trunk(tenant, link);
-                all.insert(id, BTreeSet::from([Lane::FORTH, Lane::BACK]));
+                all.insert(id, link_lanes(&spec.vlans));
                 // To the end of a link that leads nowhere nothing has to be carried.
                 let trunk = self.trunks.get(&id).filter(|trunk| trunk.active.is_some());
                 let Some(ends) = trunk.and_then(Trunk::ends) else { continue };
@@ -291,10 +292,11 @@ impl Embedding {
                 let ports = ports.get(&switch).into_iter().flatten();
                 let lane = |&(port, at): &(u32, Dpid)| {
                     let forth = at == members[1];
-                    members.contains(&at).then_some(Lane { forth, port })
+                    members.contains(&at).then_some(Lane { vlan: None, forth, port })
                 };
                 let id = TrunkId { tenant, carries: Carries::Inside { switch, members } };
-                all.insert(id, ports.filter_map(lane).collect());
+                let lanes = ports.filter_map(lane).flat_map(|lane| lane.with_each(&spec.vlans));
+                all.insert(id, lanes.collect());
             }
         }
         all
@@ -398,6 +400,11 @@ impl Embedding {
             }
         }
     }
+}
+
+/// What a virtual link carries.
+fn link_lanes(vlans: &[u16]) -> BTreeSet<Lane> {
+    [Lane::FORTH, Lane::BACK].into_iter().flat_map(|lane| lane.with_each(vlans)).collect()
 }
 
 /// The trunks that a network needs.

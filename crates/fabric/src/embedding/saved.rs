@@ -16,7 +16,12 @@ use core::fmt;
 use core::net::IpAddr;
 
 /// The first byte.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// What it was before a network had VLANs; the rest is the same but for these.
+const WITHOUT_VLANS: u8 = 1;
+
+/// In the place of a VLAN, where there is none.
+const NO_VLAN: u16 = 0;
 
 /// What [`Embedding::restore`] was given is not what [`Embedding::export`] wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +91,7 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
 }
 
 pub(super) fn read(saved: &[u8]) -> Result<(Remembered, Assigned, u16), SavedError> {
-    let mut reader = Reader { all: saved, at: 0 };
+    let mut reader = Reader { all: saved, at: 0, has_vlans: true };
     reader.whole().ok_or(SavedError { at: reader.at })
 }
 
@@ -182,6 +187,7 @@ impl Writer {
         self.list(&lanes, |out, (lane, tags)| {
             out.u8(u8::from(lane.forth));
             out.u32(lane.port);
+            out.u16(lane.vlan.unwrap_or(NO_VLAN));
             out.list(tags, |out, tag| out.u16(tag.get()));
         });
     }
@@ -204,13 +210,16 @@ impl Writer {
 struct Reader<'a> {
     all: &'a [u8],
     at: usize,
+    has_vlans: bool,
 }
 
 impl Reader<'_> {
     fn whole(&mut self) -> Option<(Remembered, Assigned, u16)> {
-        if self.u8()? != FORMAT {
-            return None;
-        }
+        self.has_vlans = match self.u8()? {
+            FORMAT => true,
+            WITHOUT_VLANS => false,
+            _ => return None,
+        };
         let next = self.u16()?;
         let trunks = self.list(|from| {
             let id = from.trunk_id()?;
@@ -304,7 +313,9 @@ impl Reader<'_> {
     fn routed(&mut self) -> Option<Routed> {
         let wires = self.wires()?;
         let lanes = self.list(|from| {
-            let lane = Lane { forth: from.flag()?, port: from.u32()? };
+            let (forth, port) = (from.flag()?, from.u32()?);
+            let vlan = if from.has_vlans { from.u16()? } else { NO_VLAN };
+            let lane = Lane { vlan: (vlan != NO_VLAN).then_some(vlan), forth, port };
             let tags = from.list(|from| Tag::new(from.u16()?).ok())?;
             (tags.len() == wires.len()).then_some((lane, tags))
         })?;

@@ -47,9 +47,12 @@ pub struct Wire {
     pub to: PortId,
 }
 
-/// Packets with the same tags: one direction of a virtual link, or what goes to one port of a big switch.
+/// Packets with the same tags: one direction of a virtual link, or what goes to one port of a big switch; of each VLAN
+/// of the tenant's apart. Those without a VLAN come first, and so take their tags before the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane {
+    /// The VLAN of the tenant's that they bear at its ports; `None` if none.
+    pub vlan: Option<u16>,
     /// Whether it goes from the trunk's first end to its second.
     pub forth: bool,
     /// The port of the big switch where it ends; 0 on a virtual link.
@@ -57,8 +60,14 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub(super) const FORTH: Lane = Lane { forth: true, port: 0 };
-    pub(super) const BACK: Lane = Lane { forth: false, port: 0 };
+    pub(super) const FORTH: Lane = Lane { vlan: None, forth: true, port: 0 };
+    pub(super) const BACK: Lane = Lane { vlan: None, forth: false, port: 0 };
+
+    /// The same way for each of these VLANs, and without any.
+    pub(super) fn with_each(self, vlans: &[u16]) -> impl Iterator<Item = Lane> + '_ {
+        let vlans = vlans.iter().copied().map(Some);
+        core::iter::once(None).chain(vlans).map(move |vlan| Lane { vlan, ..self })
+    }
 }
 
 /// A path and the tags on it.
@@ -105,7 +114,8 @@ impl Routed {
                 let (before, after) = ((before, tags[at - 1]), (after, tags[at]));
                 let (from, to) = if lane.forth { (before, after) } else { (after, before) };
                 let hop = |(port, tag): (PortId, Tag)| Hop { port: port.port, tag };
-                (from.0.dpid, Transit { from: hop(from), to: Exit::Next(hop(to)) })
+                let (vlan, to) = (lane.vlan, Exit::Next(hop(to)));
+                (from.0.dpid, Transit { from: hop(from), to, vlan })
             })
         })
     }

@@ -25,23 +25,33 @@ pub struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// Follows what a switch sends.
+    /// Follows what a switch sends of untagged frames.
     ///
     /// # Panics
-    /// When a switch has two ways for the same packet, or it goes round in circles.
-    pub fn follow(&self, mut here: Dpid, mut hop: Hop) -> Arrived {
+    /// As [`follow_vlan`](Walker::follow_vlan).
+    pub fn follow(&self, here: Dpid, hop: Hop) -> Arrived {
+        self.follow_vlan(here, hop, None)
+    }
+
+    /// Follows what a switch sends of frames with this VLAN of the tenant's.
+    ///
+    /// # Panics
+    /// When a switch has two ways for the same packet, takes it for one of another VLAN, or it goes round in circles.
+    pub fn follow_vlan(&self, mut here: Dpid, mut hop: Hop, vlan: Option<u16>) -> Arrived {
         for _ in 0..100 {
             let Some(at) = self.behind(PortId::new(here, hop.port)) else { return Arrived::Lost };
             let Some(map) = self.maps.get(&at.dpid) else { return Arrived::Lost };
             let comes_in = Hop { port: at.port, tag: hop.tag };
             let mut found: Vec<Result<Exit, Arrived>> = Vec::new();
             let transits = map.transit.iter().filter(|transit| transit.from == comes_in);
-            found.extend(transits.map(|transit| Ok(transit.to)));
+            found.extend(transits.map(|transit| {
+                assert_eq!(transit.vlan, vlan, "{transit:?} at {}", at.dpid);
+                Ok(transit.to)
+            }));
             for (&tenant, member) in &map.members {
                 for (&number, port) in &member.ports {
-                    if let PortKind::Link { receives, .. } = &port.kind
-                        && receives.contains(&comes_in)
-                    {
+                    if let Some(borne) = receives_at(&port.kind, comes_in) {
+                        assert_eq!(borne, vlan, "{comes_in:?} at {}", at.dpid);
                         let port = VirtualPortId { switch: member.datapath, number };
                         found.push(Err(Arrived::In(tenant, port)));
                     }
@@ -66,6 +76,13 @@ impl Walker<'_> {
             _ => None,
         }
     }
+}
+
+/// Which VLAN of the tenant's a packet bears that comes in so at a port; the outer option is whether it comes in there.
+fn receives_at(kind: &PortKind, hop: Hop) -> Option<Option<u16>> {
+    let PortKind::Link { receives, vlans, .. } = kind else { return None };
+    let tagged = vlans.iter().find(|way| way.receives.contains(&hop));
+    receives.contains(&hop).then_some(None).or(tagged.map(|way| Some(way.vlan)))
 }
 
 /// All ports of all members: the physical switch, whose, the virtual port and what is said of it there.

@@ -1,9 +1,18 @@
 //! Networks on OpenFlow 1.0: one table, no metadata, so each entry is written once for each virtual port of entry.
 //!
-//! What came by a virtual link bears the link's tag all the way through the table: it is a part of the match, and the
+//! What came by a virtual link bears a link's tag all the way through the table: it is a part of the match, and the
 //! actions exchange it for the tag of the next link or take it off at the edge. A frame has one VLAN tag on 1.0 (there
-//! is no PUSH), so what bears a VLAN tag of the tenant's own stays at the switch where it came in: an entry that sends
-//! by a link takes untagged frames only, and a rewriting of the VLAN is refused before a link.
+//! is no PUSH), so the link's tag takes the place of the tenant's own, and says which it was: a link has one for untagged
+//! frames and one for each VLAN of the network. The priority bits of the VLAN tag stay what they are.
+//!
+//! ```text
+//!   what is sent by a link           bears there          at its other end
+//!   an untagged frame                the tag for those    untagged
+//!   a frame of VLAN 10, declared     the tag for VLAN 10  of VLAN 10, of the same priority
+//!   a frame of any other VLAN        –                    it stays where it came in
+//! ```
+//! So an entry that sends by a link and does not say of which VLAN is written once for each, and for untagged frames; one
+//! that makes of a packet what no tag stands for is refused.
 
 pub(super) mod packet;
 pub(super) mod statistics;
@@ -11,7 +20,7 @@ pub(super) mod statistics;
 use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::{Admits, Entered, Exit, Network, Wire, number_of, spanning_tree};
+use crate::network::{Admits, Arrival, Entered, Exit, Network, Wire, number_of, spanning_tree};
 use crate::switch::Switch;
 use alloc::vec::Vec;
 use fabric::MacAddress;
@@ -21,27 +30,70 @@ use openflow::error::v10 as code;
 use openflow::v10::{Action, PortNo};
 use openflow::{ErrorCode, List};
 
-/// What a list of actions has made of a packet's VLAN tag so far.
+/// What is known of the packets that a list is applied to.
+#[derive(Clone, Copy)]
+struct Packets {
+    entered: Entered,
+    /// The switch's port by which they came, if that was by a link.
+    by_link: Option<u32>,
+    vlan: Vlan,
+    /// The link's tag that they bear in the place of their own.
+    tag: Option<u16>,
+    /// The destination address, where it is the same for all.
+    dl_dst: Option<u128>,
+}
+
+/// The VLAN tag of packets as their tenant sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Vlan {
-    /// Whatever the packet came with at the edge: perhaps none, perhaps the tenant's.
+    /// Whatever they came with at the edge.
     Unknown,
     /// None.
     Untagged,
-    /// A link's.
-    Tag(u16),
-    /// The tenant's own, by its own actions.
-    Own,
+    /// Of this VLAN.
+    Id(u16),
+}
+
+impl Vlan {
+    fn of(vlan: Option<u16>) -> Vlan {
+        vlan.map_or(Vlan::Untagged, Vlan::Id)
+    }
+
+    /// By a field of a packet or a match.
+    fn from_field(value: u128) -> Vlan {
+        Vlan::of((value & VLAN_PRESENT != 0).then_some((value & 0xfff) as u16))
+    }
+}
+
+/// Why a list cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unsaid {
+    /// It depends on the VLAN tag that the packets came with.
+    NeedsVlan,
+    Code(ErrorCode),
+}
+
+impl From<ErrorCode> for Unsaid {
+    fn from(code: ErrorCode) -> Self {
+        Unsaid::Code(code)
+    }
+}
+
+impl Unsaid {
+    /// Where the VLAN tag is known, nothing is left open.
+    fn code(self) -> ErrorCode {
+        match self {
+            Unsaid::NeedsVlan => code::BAD_ACTION_BAD_ARGUMENT,
+            Unsaid::Code(code) => code,
+        }
+    }
 }
 
 /// A list on its way to the switch.
 struct Writer<'a> {
     network: &'a Network,
-    entered: Entered,
-    /// The tag with which the packet came by a link.
-    arrived: Option<u16>,
-    vlan: Vlan,
-    dl_dst: Option<u128>,
+    /// What has become of the packets so far.
+    packets: Packets,
     out: &'a mut Vec<u8>,
 }
 
@@ -62,148 +114,185 @@ impl Switch {
         for port in network.entries().filter(|port| only.is_none_or(|only| only == *port)) {
             let admits = network.admits(port);
             for arrival in network.arrivals(port) {
-                let Some((region, vlan)) = region(&arrival, &flow.match_) else { continue };
+                let Some(region) = region(&arrival, &flow.match_) else { continue };
                 let region = match admits {
                     Admits::SpanningTree => spanning_tree(&region),
                     Admits::Everything | Admits::Nothing => Some(region),
                 };
                 let Some(region) = region else { continue };
-                let mut translated = Vec::new();
-                let entered = Entered::Port(port);
-                let dl_dst = region.exact_value(Field::DlDst);
-                let untagged = self.network_actions_v10(
-                    tenant,
-                    network,
-                    (entered, dl_dst),
-                    vlan,
-                    actions,
-                    &mut translated,
-                )?;
-                let region = match (vlan, untagged) {
-                    (Vlan::Unknown, true) => region.with(Field::VlanVid, 0),
-                    _ => region,
-                };
-                let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
-                let is_highest = flow.priority == u16::MAX || wire.wildcards.is_empty();
-                if admits == Admits::Nothing && is_highest {
-                    // Others stand, and age, below the entry that drops what comes; this would be its equal.
-                    continue;
-                }
-                let mut match_wire = Vec::new();
-                wire.write(&mut match_wire);
-                if pieces.iter().all(|piece| *piece.match_wire != *match_wire) {
-                    pieces.push(Piece {
-                        match_wire: match_wire.into_boxed_slice(),
-                        actions: translated.into_boxed_slice(),
-                    });
+                let packets = packets(port, &arrival, &region);
+                for (region, actions) in
+                    self.network_regions_v10(tenant, network, region, packets, actions)?
+                {
+                    let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
+                    let is_highest = flow.priority == u16::MAX || wire.wildcards.is_empty();
+                    if admits == Admits::Nothing && is_highest {
+                        // Others stand, and age, below the entry that drops what comes; this would be its equal.
+                        continue;
+                    }
+                    let mut match_wire = Vec::new();
+                    wire.write(&mut match_wire);
+                    if pieces.iter().all(|piece| *piece.match_wire != *match_wire) {
+                        pieces.push(Piece {
+                            match_wire: match_wire.into_boxed_slice(),
+                            actions: actions.into_boxed_slice(),
+                        });
+                    }
                 }
             }
         }
         Ok(pieces)
     }
 
-    /// Appends a list as it has to be on the switch, for packets that came by one port. Says whether it is right for
-    /// untagged frames only.
+    /// What is done with the packets of a region: with all alike or, if it depends on their VLAN tag, with untagged ones
+    /// and with those of each of the network's VLANs. With others then nothing is done: they meet no entry.
+    fn network_regions_v10(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        region: Match,
+        packets: Packets,
+        actions: List<'_, Action<'_>>,
+    ) -> Result<Vec<(Match, Vec<u8>)>, ErrorCode> {
+        let mut translated = Vec::new();
+        match self.network_actions_v10(tenant, network, packets, actions, &mut translated) {
+            Ok(()) => return Ok(Vec::from([(region, translated)])),
+            Err(Unsaid::Code(code)) => return Err(code),
+            Err(Unsaid::NeedsVlan) => {}
+        }
+        let mut regions = Vec::new();
+        for vlan in core::iter::once(None).chain(network.vlans().map(Some)) {
+            let field = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
+            let Some(region) = region.intersect(&Match::exact(Field::VlanVid, field)) else {
+                continue;
+            };
+            let packets = Packets { vlan: Vlan::of(vlan), ..packets };
+            let mut translated = Vec::new();
+            self.network_actions_v10(tenant, network, packets, actions, &mut translated)
+                .map_err(Unsaid::code)?;
+            regions.push((region, translated));
+        }
+        Ok(regions)
+    }
+
+    /// Appends a list as it has to be on the switch.
     fn network_actions_v10(
         &self,
         tenant: TenantIndex,
         network: &Network,
-        (entered, dl_dst): (Entered, Option<u128>),
-        vlan: Vlan,
+        packets: Packets,
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
-    ) -> Result<bool, ErrorCode> {
-        let arrived = if let Vlan::Tag(tag) = vlan { Some(tag) } else { None };
-        let mut writer = Writer { network, entered, arrived, vlan, dl_dst, out };
-        let mut untagged = false;
+    ) -> Result<(), Unsaid> {
+        let mut writer = Writer { network, packets, out };
         for action in actions {
             match action {
-                Action::Output { port, max_len } => {
-                    untagged |= writer.output(port, max_len)?;
-                }
-                Action::Enqueue { .. } => return Err(code::BAD_ACTION_BAD_QUEUE),
+                Action::Output { port, max_len } => writer.output(port, max_len)?,
+                Action::Enqueue { .. } => return Err(code::BAD_ACTION_BAD_QUEUE.into()),
                 Action::Vendor { vendor, .. } => {
                     if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
-                        return Err(code::BAD_ACTION_BAD_VENDOR);
+                        return Err(code::BAD_ACTION_BAD_VENDOR.into());
                     }
                     action.write(writer.out);
                 }
-                Action::Unknown { .. } => return Err(code::BAD_ACTION_BAD_TYPE),
+                Action::Unknown { .. } => return Err(code::BAD_ACTION_BAD_TYPE.into()),
                 Action::SetVlanVid(vid) if vid > 0xfff => {
-                    return Err(code::BAD_ACTION_BAD_ARGUMENT);
+                    return Err(code::BAD_ACTION_BAD_ARGUMENT.into());
                 }
-                Action::SetVlanPcp(pcp) if pcp > 7 => return Err(code::BAD_ACTION_BAD_ARGUMENT),
+                Action::SetVlanPcp(pcp) if pcp > 7 => {
+                    return Err(code::BAD_ACTION_BAD_ARGUMENT.into());
+                }
                 Action::SetNwTos(tos) if tos & 3 != 0 => {
-                    return Err(code::BAD_ACTION_BAD_ARGUMENT);
-                }
-                Action::SetVlanVid(_) | Action::SetVlanPcp(_) => {
-                    writer.settle(None);
-                    action.write(writer.out);
-                    writer.vlan = Vlan::Own;
-                }
-                Action::StripVlan => {
-                    action.write(writer.out);
-                    writer.vlan = Vlan::Untagged;
+                    return Err(code::BAD_ACTION_BAD_ARGUMENT.into());
                 }
                 other => {
+                    writer.settle_vlan(&other);
                     if let Action::SetDlDst(address) = other {
-                        writer.dl_dst =
-                            Some(address.iter().fold(0, |n, b| n << 8 | u128::from(*b)));
+                        let dl_dst = address.iter().fold(0, |n, b| n << 8 | u128::from(*b));
+                        writer.packets.dl_dst = Some(dl_dst);
                     }
                     other.write(writer.out);
                 }
             }
         }
-        Ok(untagged)
+        Ok(())
     }
 }
 
 impl Writer<'_> {
-    /// Appends an output; says whether it is right for untagged frames only.
-    fn output(&mut self, port: PortNo, max_len: u16) -> Result<bool, ErrorCode> {
+    /// Notes what an action makes of the VLAN tag, and gives the packet its own back where it changes but a part of it.
+    fn settle_vlan(&mut self, action: &Action<'_>) {
+        match *action {
+            Action::SetVlanVid(vid) => {
+                self.packets.vlan = Vlan::Id(vid);
+                self.packets.tag = None;
+            }
+            Action::SetVlanPcp(_) => {
+                self.bear(None);
+                if self.packets.vlan == Vlan::Untagged {
+                    // It gets a tag, of VLAN 0.
+                    self.packets.vlan = Vlan::Id(0);
+                }
+            }
+            Action::StripVlan => {
+                self.packets.vlan = Vlan::Untagged;
+                self.packets.tag = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn output(&mut self, port: PortNo, max_len: u16) -> Result<(), Unsaid> {
+        let Packets { entered, by_link, .. } = self.packets;
         match port {
             PortNo::CONTROLLER => {
-                // As it came, so that the hypervisor knows by which port.
-                let arrived = self.arrived;
-                if arrived.is_some() && self.vlan != Vlan::Own {
-                    self.settle(arrived);
-                }
+                // With the tag by which the hypervisor knows how it came, and what VLAN it is of now.
+                let tag = match (entered, by_link, self.packets.vlan) {
+                    (Entered::Port(number), Some(at), Vlan::Untagged) => {
+                        Some(self.network.arrival_tag(number, at, None))
+                    }
+                    (Entered::Port(number), Some(at), Vlan::Id(id)) => {
+                        Some(self.network.arrival_tag(number, at, Some(id)))
+                    }
+                    _ => None,
+                };
+                let tag = tag.map(|tag| tag.ok_or(code::BAD_ACTION_BAD_ARGUMENT)).transpose()?;
+                self.bear(tag.map(|tag| tag.get()));
                 Action::Output { port, max_len }.write(self.out);
-                Ok(false)
+                Ok(())
             }
-            PortNo::IN_PORT => match self.entered {
+            PortNo::IN_PORT => match entered {
                 Entered::Port(number) => match self.network.exit_back(number) {
                     Some(exit) => self.leave(exit),
-                    None => Ok(false),
+                    None => Ok(()),
                 },
-                _ => Err(code::BAD_ACTION_BAD_OUT_PORT),
+                _ => Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
             },
             PortNo::FLOOD => self.leave_by_all(self.network.flooded()),
             PortNo::ALL => self.leave_by_all(self.network.ports.keys().copied()),
             PortNo(number) => {
                 let network = self.network;
-                let exit = network.exit(u32::from(number), self.entered);
+                let exit = network.exit(u32::from(number), entered);
                 match exit.ok_or(code::BAD_ACTION_BAD_OUT_PORT)? {
                     Some(exit) => self.leave(exit),
-                    None => Ok(false),
+                    None => Ok(()),
                 }
             }
         }
     }
 
-    fn leave_by_all(&mut self, numbers: impl Iterator<Item = u32>) -> Result<bool, ErrorCode> {
+    fn leave_by_all(&mut self, numbers: impl Iterator<Item = u32>) -> Result<(), Unsaid> {
         let network = self.network;
-        let mut untagged = false;
         for number in numbers {
-            if let Some(Some(exit)) = network.exit(number, self.entered) {
-                untagged |= self.leave(exit)?;
+            if let Some(Some(exit)) = network.exit(number, self.packets.entered) {
+                self.leave(exit)?;
             }
         }
-        Ok(untagged)
+        Ok(())
     }
 
-    fn leave(&mut self, exit: Exit<'_>) -> Result<bool, ErrorCode> {
-        let back = match self.entered {
+    fn leave(&mut self, exit: Exit<'_>) -> Result<(), Unsaid> {
+        let back = match self.packets.entered {
             Entered::Port(number) => self.network.physical(number) == Some(exit.port),
             _ => false,
         };
@@ -214,29 +303,35 @@ impl Writer<'_> {
         let send = Action::Output { port, max_len: 0 };
         match exit.wire {
             Wire::Plain => {
-                self.settle(None);
+                self.bear(None);
                 send.write(self.out);
             }
-            Wire::Tagged(tag) => {
-                if self.vlan == Vlan::Own {
-                    return Err(code::BAD_ACTION_BAD_ARGUMENT);
+            Wire::Tagged(tag, vlans) => {
+                let tag = match self.packets.vlan {
+                    Vlan::Unknown => return Err(Unsaid::NeedsVlan),
+                    Vlan::Untagged => Some(tag),
+                    Vlan::Id(id) => {
+                        let way = vlans.iter().find(|way| way.vlan == id);
+                        way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?.sends.map(|hop| hop.tag)
+                    }
+                };
+                // None: there is no way for that VLAN now.
+                if let Some(tag) = tag {
+                    self.bear(Some(tag.get()));
+                    send.write(self.out);
                 }
-                let unknown = self.vlan == Vlan::Unknown;
-                self.settle(Some(tag.get()));
-                send.write(self.out);
-                return Ok(unknown);
             }
             Wire::Hosts(hosts) => {
-                self.settle(None);
+                self.bear(None);
                 self.give_hosts(hosts, send)?;
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// The wire leads to other tenants too: what is for everybody goes to each of the tenant's own.
     fn give_hosts(&mut self, hosts: &[MacAddress], send: Action<'_>) -> Result<(), ErrorCode> {
-        let dl_dst = self.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+        let dl_dst = self.packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
         if dl_dst >> 40 & 1 == 0 {
             if hosts.iter().any(|host| number_of(*host) == dl_dst) {
                 send.write(self.out);
@@ -253,41 +348,49 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes the packet bear a link's tag, or none of a link's.
-    fn settle(&mut self, tag: Option<u16>) {
-        match (self.vlan, tag) {
-            (Vlan::Tag(known), Some(tag)) if known == tag => {}
-            (_, Some(tag)) => {
-                Action::SetVlanVid(tag).write(self.out);
-                self.vlan = Vlan::Tag(tag);
+    /// Makes the packet bear a link's tag, or what is its own.
+    fn bear(&mut self, tag: Option<u16>) {
+        let Packets { tag: borne, vlan, .. } = self.packets;
+        match (borne, tag) {
+            (Some(_), None) if vlan == Vlan::Untagged => Action::StripVlan.write(self.out),
+            (Some(_), None) => {
+                // What bears a link's tag is known to the last bit.
+                if let Vlan::Id(id) = vlan {
+                    Action::SetVlanVid(id).write(self.out);
+                }
             }
-            (Vlan::Tag(_), None) => {
-                Action::StripVlan.write(self.out);
-                self.vlan = Vlan::Untagged;
-            }
-            (_, None) => {}
+            (borne, Some(tag)) if borne != Some(tag) => Action::SetVlanVid(tag).write(self.out),
+            _ => {}
         }
+        self.packets.tag = tag;
     }
 }
 
-/// The packets of an arrival that a tenant's match means, and what is known of their tag; `None` if there are none.
-fn region(arrival: &Match, match_: &Match) -> Option<(Match, Vlan)> {
-    let match_ = match_.without(Field::InPort);
-    let (tag, mask) = arrival.get(Field::VlanVid);
-    if mask != 0 {
-        // By a link come frames that are untagged to the tenant.
-        let (vid, vid_mask) = match_.get(Field::VlanVid);
-        if vid & vid_mask & VLAN_PRESENT != 0 {
-            return None;
-        }
-        let inner = match_.without(Field::VlanPcp).without(Field::VlanVid);
-        return Some((arrival.intersect(&inner)?, Vlan::Tag((tag & 0xfff) as u16)));
-    }
-    let region = arrival.intersect(&match_)?;
-    let vlan = match region.exact_value(Field::VlanVid) {
-        Some(0) => Vlan::Untagged,
-        Some(_) => Vlan::Own,
-        None => Vlan::Unknown,
+/// What is known of the packets of a region.
+fn packets(port: u32, arrival: &Arrival, region: &Match) -> Packets {
+    let vlan = match arrival.tag {
+        Some((_, vlan)) => Vlan::of(vlan),
+        None => region.exact_value(Field::VlanVid).map_or(Vlan::Unknown, Vlan::from_field),
     };
-    Some((region, vlan))
+    Packets {
+        entered: Entered::Port(port),
+        by_link: arrival.tag.map(|(hop, _)| hop.port.get()),
+        vlan,
+        tag: arrival.tag.map(|(hop, _)| hop.tag.get()),
+        dl_dst: region.exact_value(Field::DlDst),
+    }
+}
+
+/// The packets of an arrival that a tenant's match means; `None` if there are none.
+fn region(arrival: &Arrival, match_: &Match) -> Option<Match> {
+    let match_ = match_.without(Field::InPort);
+    let Some((_, vlan)) = arrival.tag else { return arrival.looks.intersect(&match_) };
+    let own = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
+    match_.intersect(&Match::exact(Field::VlanVid, own))?;
+    // The tag is in the place of the tenant's own, but the priority is the tenant's, where there is one.
+    let inner = match vlan {
+        None => match_.without(Field::VlanPcp).without(Field::VlanVid),
+        Some(_) => match_.without(Field::VlanVid),
+    };
+    arrival.looks.intersect(&inner)
 }

@@ -28,7 +28,8 @@ impl Switch {
                     hop.port
                 }
                 Exit::Edge(port) => {
-                    Action::StripVlan.write(&mut actions);
+                    let own = transit.vlan.map_or(Action::StripVlan, Action::SetVlanVid);
+                    own.write(&mut actions);
                     port
                 }
             };
@@ -51,7 +52,7 @@ pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
         return Vec::new();
     }
     let own = |match_| Own { match_, priority: CLOSED, actions: Vec::new() };
-    network.arrivals(port).into_iter().map(own).collect()
+    network.arrivals(port).into_iter().map(|arrival| own(arrival.looks)).collect()
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry. False for a match that 1.0 cannot say.

@@ -5,7 +5,6 @@ use super::unreadable;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::lldp;
-use crate::network::Entered;
 use crate::pending::Awaits;
 use crate::queue::{Class, Item};
 use crate::switch::{Asynchronous, Request, Switch, set_length};
@@ -172,11 +171,14 @@ impl Switch {
             None => self.build_packet_out(request, &packet, &key, in_port, physical, &mut message),
             Some(network) => {
                 // Of a kept packet it is known where it came in, of another it was said.
-                let entry = if physical == NO_BUFFER { in_port } else { network.entry_of(&key) };
-                let entered = entry.map_or(Entered::Nowhere, Entered::Port);
-                let out = &mut message;
                 self.build_network_packet_out_v10(
-                    request, network, &packet, &key, entered, physical, out,
+                    request,
+                    network,
+                    &packet,
+                    &key,
+                    in_port,
+                    physical,
+                    &mut message,
                 )
             }
         };

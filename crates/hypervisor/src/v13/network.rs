@@ -366,7 +366,8 @@ fn leave(
     let send = Action::Output { port, max_len: 0 };
     match exit.wire {
         Wire::Plain => send.write(out),
-        Wire::Tagged(tag) => {
+        // The tenant's own tags travel behind it.
+        Wire::Tagged(tag, _) => {
             push(tag.get(), out);
             send.write(out);
             Action::PopVlan.write(out);

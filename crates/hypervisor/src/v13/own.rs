@@ -87,7 +87,14 @@ impl Switch {
                     hop.port
                 }
                 Exit::Edge(port) => {
-                    Action::PopVlan.write(&mut actions);
+                    match transit.vlan {
+                        None => Action::PopVlan.write(&mut actions),
+                        // From a switch of 1.0, where the tag has taken the place of the tenant's own.
+                        Some(vlan) => {
+                            let vid = u128::from(vlan) | VLAN_PRESENT;
+                            super::network::set(OxmField::VLAN_VID, vid, &mut actions);
+                        }
+                    }
                     port
                 }
             };

@@ -11,11 +11,13 @@ pub(crate) fn two() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 1), (3, 1, 1)],
         links: vec![[(1, 10), (2, 10)], [(2, 11), (3, 10)]],
+        vlans: vec![5, 6],
         ..Plan::default()
     };
     let blue = Plan {
         edges: vec![(1, 3, 1), (2, 3, 1), (3, 3, 1), (3, 4, 2)],
         links: vec![[(1, 10), (2, 10)], [(2, 11), (3, 10)], [(1, 11), (3, 11)]],
+        vlans: vec![5, 6],
         ..Plan::default()
     };
     vec![red, blue]
@@ -26,12 +28,14 @@ fn big() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 10), (3, 1, 11)],
         big: vec![1, 2, 3],
+        vlans: vec![5, 6],
         ..Plan::default()
     };
     let blue = Plan {
         edges: vec![(1, 3, 1), (2, 3, 2), (3, 3, 1), (3, 4, 2)],
         links: vec![[(2, 10), (3, 10)], [(1, 11), (3, 11)]],
         big: vec![1, 2],
+        vlans: vec![5, 6],
         ..Plan::default()
     };
     vec![red, blue]
@@ -105,6 +109,98 @@ fn a_packet_out_into_a_virtual_link_is_a_packet_in_at_its_other_end() {
         assert_eq!(seen.told.len(), 1, "{version:?}: {seen:?}");
         assert_eq!(seen, stage.out_beside(1, 1, words), "{version:?}");
     }
+}
+
+/// On 1.0 a frame has one tag, and on a link that is the link's.
+#[test]
+fn frames_of_the_tenants_vlans_cross_links_by_tags_of_their_own() {
+    let version = Version::V1_0;
+    for plans in [two(), big()] {
+        let mut stage = Stage::new(version, plans);
+        let head = stage.head(1, 1);
+        // Blue's port 11 leads to its third switch; whatever comes by it there leaves by port 1.
+        both_say(&mut stage, 1, head, "flow add match=in_port=1 prio=5 actions=output:11");
+        both_say(&mut stage, 1, 3, "flow add match=in_port=11,dl_vlan=6 prio=9 actions=controller");
+        both_say(
+            &mut stage,
+            1,
+            3,
+            "flow add match=in_port=11,dl_vlan_pcp=1 prio=8 actions=output:2",
+        );
+        both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
+        for (tag, port) in
+            [("", Some(1)), ("vlan5:", Some(1)), ("vlan8197:", Some(2)), ("vlan6:", None)]
+        {
+            let frame = packet(&format!("{tag}10.0.0.1>10.0.0.2"));
+            let seen = same(&mut stage, 1, 1, 1, &frame);
+            let arrived = port.map(|port| (1, 3, port, frame));
+            assert_eq!(seen.delivered, Vec::from_iter(arrived), "{tag}");
+            assert_eq!(seen.told.len(), usize::from(port.is_none()), "{tag}: {seen:?}");
+        }
+        // Of another VLAN it stays where it came in: there it meets no entry.
+        let other = stage.send(1, 1, 1, &packet("vlan9:10.0.0.1>10.0.0.2"));
+        assert_eq!(other.delivered, []);
+        assert_eq!(other.told.len(), 1, "{other:?}");
+        assert!(other.told[0].2.contains("vlan9:10.0.0.1"), "{other:?}");
+
+        // What a controller sends is as well told apart, tagged by itself or by an action.
+        for words in [
+            "actions=output:11 data=vlan5:10.0.0.1>10.0.0.2",
+            "actions=mod_vlan_vid:6,output:11 data=10.0.0.1>10.0.0.2",
+            "actions=strip_vlan,output:11 data=vlan9:10.0.0.1>10.0.0.2",
+        ] {
+            let words = format!("out in_port=controller {words}");
+            let seen = stage.out(1, head, &words);
+            assert_eq!(seen, stage.out_beside(1, head, &words), "{words}");
+            assert_eq!(seen.delivered.len() + seen.told.len(), 1, "{words}: {seen:?}");
+        }
+        let again = "out in_port=11 actions=table data=vlan5:10.0.0.1>10.0.0.2";
+        let seen = stage.out(1, 3, again);
+        assert_eq!(seen, stage.out_beside(1, 3, again));
+        assert_eq!(seen.delivered.len(), 1, "{seen:?}");
+
+        // What no tag stands for is refused, before a link and as come by one.
+        for words in [
+            "out in_port=controller actions=output:11 data=vlan9:10.0.0.1>10.0.0.2",
+            "flow add match=in_port=1 prio=7 actions=mod_vlan_vid:9,output:11",
+            "flow add match=in_port=1,dl_vlan=9 prio=7 actions=output:11",
+            "flow add match=in_port=11 prio=7 actions=mod_vlan_vid:9,controller",
+        ] {
+            let at = if words.contains("in_port=11") { 3 } else { head };
+            let refused = stage.say(1, at, words);
+            assert_eq!(refused.len(), 1, "{words}: {refused:?}");
+            assert!(refused[0].contains("OFPBAC_BAD_ARGUMENT"), "{words}: {refused:?}");
+        }
+    }
+}
+
+#[test]
+fn entries_follow_when_a_network_gets_other_vlans() {
+    let mut stage = Stage::new(Version::V1_0, two());
+    both_say(&mut stage, 1, 1, "flow add match=in_port=1 prio=5 actions=output:11");
+    both_say(
+        &mut stage,
+        1,
+        1,
+        "flow add match=in_port=1,dl_vlan=5 prio=9 flags=rem actions=output:11",
+    );
+    both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
+    let frame = |tag: &str| packet(&format!("{tag}10.0.0.1>10.0.0.2"));
+    let mut plans = two();
+    plans[1].vlans = vec![6, 7];
+    let (maps, tags) = Stage::maps_from(3000, &plans);
+    stage.set_maps(&maps, 2000..=tags);
+    // What only VLAN 5 met cannot stand any longer, and the tenant is told.
+    let told = stage.take_told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].2.starts_with("FLOW_REMOVED") && told[0].2.contains("prio=9"), "{told:?}");
+    for (tag, crosses) in [("", true), ("vlan5:", false), ("vlan6:", true), ("vlan7:", true)] {
+        assert_eq!(stage.send(1, 1, 1, &frame(tag)).delivered.len(), usize::from(crosses), "{tag}");
+    }
+    let (maps, tags) = Stage::maps_from(2000, &two());
+    stage.set_maps(&maps, 2000..=tags);
+    assert_eq!(stage.take_told(), []);
+    assert_eq!(stage.send(1, 1, 1, &frame("vlan5:")).delivered.len(), 1);
 }
 
 #[test]
@@ -233,9 +329,11 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
         // No path: the port is down, and its entries stay the tenant's.
         for map in maps.values_mut() {
             for port in map.members.values_mut().flat_map(|member| member.ports.values_mut()) {
-                if let fabric::embedding::PortKind::Link { sends, receives } = &mut port.kind {
+                if let fabric::embedding::PortKind::Link { sends, receives, vlans } = &mut port.kind
+                {
                     (*sends, port.up) = (None, false);
                     receives.clear();
+                    vlans.clear();
                 }
             }
             map.transit.clear();
@@ -278,17 +376,27 @@ fn a_match(version: Version) -> impl Strategy<Value = String> {
     let port = weighted(0.5, prop::sample::select(vec![1u8, 2, 10, 11]));
     let source = weighted(0.3, 0..3u8);
     let destination = weighted(0.5, 0..3u8);
-    let vlan = weighted(0.15, prop::sample::select(vec!["dl_vlan=5", "dl_vlan=0xffff"]));
-    (port, source, destination, vlan).prop_map(move |(port, source, destination, vlan)| {
+    let tags = match version {
+        // That no link lets it through is all that is seen of VLAN 9.
+        Version::V1_0 => vec![
+            "dl_vlan=5",
+            "dl_vlan=6",
+            "dl_vlan=9",
+            "dl_vlan=0xffff",
+            "dl_vlan_pcp=1",
+            "dl_vlan=5,dl_vlan_pcp=1",
+        ],
+        _ => vec!["dl_vlan=5", "dl_vlan=0xffff"],
+    };
+    let vlan = weighted(0.2, prop::sample::select(tags));
+    (port, source, destination, vlan).prop_map(|(port, source, destination, vlan)| {
         let mut parts = Vec::new();
         parts.extend(port.map(|port| format!("in_port={port}")));
         // Else a switch of 1.3 refuses to rewrite addresses.
         parts.push("ip".to_owned());
         parts.extend(source.map(|host| format!("nw_src=10.0.0.{host}")));
         parts.extend(destination.map(|host| format!("nw_dst=10.0.0.{host}")));
-        if version == Version::V1_3 {
-            parts.extend(vlan.map(str::to_owned));
-        }
+        parts.extend(vlan.map(str::to_owned));
         parts.join(",")
     })
 }
@@ -303,10 +411,20 @@ fn actions(version: Version) -> impl Strategy<Value = String> {
         1 => (0..3u8).prop_map(|host| format!("mod_nw_dst:10.0.0.{host}")),
         1 => Just("mod_dl_src:02.00.00.00.00.77".to_owned()),
     ];
-    let tagging = prop_oneof![9 => Just(""), 1 => Just("strip_vlan,")];
-    (vec(action, 1..4), tagging).prop_map(move |(actions, tagging)| {
-        let tagging = if version == Version::V1_3 { "" } else { tagging };
-        format!("{tagging}{}", actions.join(","))
+    // Also between the outputs; 1.3 has prerequisites for these.
+    let tagging = prop::sample::select(vec![
+        "strip_vlan",
+        "mod_vlan_vid:5",
+        "mod_vlan_vid:6",
+        "mod_vlan_vid:9",
+        "mod_vlan_pcp:1",
+    ]);
+    let tagging = weighted(0.3, (any::<prop::sample::Index>(), tagging));
+    (vec(action, 1..4), tagging).prop_map(move |(mut actions, tagging)| {
+        if let Some((at, tagging)) = tagging.filter(|_| version == Version::V1_0) {
+            actions.insert(at.index(actions.len() + 1), tagging.to_owned());
+        }
+        actions.join(",")
     })
 }
 
@@ -348,7 +466,8 @@ fn port_mod(version: Version) -> impl Strategy<Value = String> {
 struct Case {
     /// Tenant, switch, and what the controller says.
     commands: Vec<(usize, u64, String)>,
-    packets: Vec<(usize, usize, bool, u8, u8)>,
+    /// Tenant, edge, the frame's tag if it has one, and whose address is its source and its destination.
+    packets: Vec<(usize, usize, Option<u16>, u8, u8)>,
 }
 
 fn command(version: Version) -> impl Strategy<Value = String> {
@@ -378,8 +497,9 @@ fn command(version: Version) -> impl Strategy<Value = String> {
 fn cases(version: Version) -> impl Strategy<Value = Case> {
     let words = prop_oneof![9 => command(version).boxed(), 2 => port_mod(version).boxed()];
     let command = (0..2usize, 1..=3u64, words);
-    let tagged = prop::bool::weighted(if version == Version::V1_3 { 0.2 } else { 0.0 });
-    let packet = (0..2usize, 0..4usize, tagged, 0..3u8, 0..3u8);
+    // VLAN 5 also with priority 1.
+    let tag = weighted(0.3, prop::sample::select(vec![5u16, 6, 0x2005]));
+    let packet = (0..2usize, 0..4usize, tag, 0..3u8, 0..3u8);
     (vec(command, 1..14), vec(packet, 1..8))
         .prop_map(|(commands, packets)| Case { commands, packets })
 }
@@ -417,9 +537,9 @@ fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<(), TestCaseE
         }
     }
     let mut endless = false;
-    for &(tenant, edge, tagged, from, to) in &case.packets {
+    for &(tenant, edge, tag, from, to) in &case.packets {
         let (switch, _, port) = plans[tenant].edges[edge];
-        let tag = if tagged { "vlan5:" } else { "" };
+        let tag = tag.map(|tag| format!("vlan{tag}:")).unwrap_or_default();
         let frame = packet(&format!("{tag}10.0.0.{from}>10.0.0.{to}"));
         let beside = stage.send_beside(tenant, switch, port, &frame);
         if beside.endless {

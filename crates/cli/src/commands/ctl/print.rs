@@ -33,6 +33,9 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
     if let Some(block) = &network.addresses {
         writeln!(out, "addresses {block}")?;
     }
+    if !network.vlans.is_empty() {
+        writeln!(out, "VLANs {}", listed(&network.vlans))?;
+    }
     for switch in &network.switches {
         writeln!(
             out,
@@ -91,12 +94,20 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
 
 fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
     for wire in path {
-        let tags: Vec<String> = wire.tags.iter().map(ToString::to_string).collect();
-        let tags =
-            if tags.is_empty() { String::new() } else { format!("  tag {}", tags.join(", ")) };
-        writeln!(out, "  {what:6} {} -> {}{tags}", wire.from, wire.to)?;
+        write!(out, "  {what:6} {} -> {}", wire.from, wire.to)?;
+        if !wire.tags.is_empty() {
+            write!(out, "  tag {}", listed(&wire.tags))?;
+        }
+        for of in &wire.vlans {
+            write!(out, "; of VLAN {} {}", of.vlan, listed(&of.tags))?;
+        }
+        writeln!(out)?;
     }
     Ok(())
+}
+
+fn listed(numbers: &[u16]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 pub fn outcome(out: &mut dyn Write, outcome: &Outcome) -> Result<()> {

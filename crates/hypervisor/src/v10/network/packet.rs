@@ -1,14 +1,13 @@
 //! PACKET_IN and PACKET_OUT of a network.
 
-use super::{Vlan, Writer};
+use super::{Packets, Unsaid, Vlan, Writer};
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network};
+use crate::network::{Came, Entered, Network};
 use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use fabric::embedding::PortKind;
-use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, port_to_v10};
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
@@ -16,12 +15,15 @@ use openflow::{ErrorCode, NO_BUFFER, frame};
 
 /// Bytes of a PACKET_OUT before its actions.
 const PACKET_OUT_ACTIONS: usize = 16;
-/// Bytes of a frame before its VLAN tag, and of that.
+/// Bytes of a PACKET_IN before the packet.
+const PACKET_IN_DATA: usize = 18;
+/// Bytes of a frame before its VLAN tag, and of that; and before the VLAN id in it.
 const ADDRESSES: usize = 12;
 const TAG: usize = 4;
+const VLAN_ID: usize = ADDRESSES + 2;
 
 impl Switch {
-    /// A packet of a network: by the virtual port, and without the link's tag.
+    /// A packet of a network: by the virtual port, and without the link's tag or with the tenant's own again.
     pub(in crate::v10) fn deliver_network_v10(
         &mut self,
         tenant: TenantIndex,
@@ -30,7 +32,7 @@ impl Switch {
         key: &Key,
         now: Instant,
     ) {
-        let Some(port) = network.entry_of(key) else {
+        let Some(Came { port, vlan }) = network.entry_of(key) else {
             self.counters.nobody += 1;
             return;
         };
@@ -48,8 +50,9 @@ impl Switch {
             state.counters.absent += 1;
             return;
         }
-        let tagged =
+        let by_link =
             matches!(network.ports.get(&port).map(|port| &port.kind), Some(PortKind::Link { .. }));
+        let tagged = by_link && vlan.is_none();
         let buffered = packet.buffer_id != NO_BUFFER;
         let buffer_id = match buffered {
             // Where it came in, on the switch, is what is needed to release it.
@@ -75,12 +78,13 @@ impl Switch {
             out.extend_from_slice(after);
             if let Some(message) = out.get_mut(start..) {
                 set_length(message);
+                set_vlan(message.get_mut(PACKET_IN_DATA..).unwrap_or_default(), vlan);
             }
             Ok(())
         });
     }
 
-    /// The PACKET_OUT for the switch.
+    /// The PACKET_OUT for the switch. `said` is the virtual port by which the tenant says that the packet came.
     #[allow(clippy::too_many_arguments)]
     pub(in crate::v10) fn build_network_packet_out_v10(
         &self,
@@ -88,49 +92,37 @@ impl Switch {
         network: &Network,
         packet: &PacketOut<'_>,
         key: &Key,
-        entered: Entered,
+        said: Option<u32>,
         physical: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
         out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
         frame::set_buffer_id(out, physical);
-        let hop = match entered {
-            Entered::Port(number) => network.arrival_hop(number),
-            _ => None,
+        // Of a kept packet it is known how it came, whatever the tenant says of it.
+        let packets = match physical {
+            NO_BUFFER => sent(network, key, said),
+            _ => kept(network, key),
         };
-        let in_port = match entered {
-            Entered::Port(number) => hop.map(|hop| hop.port.get()).or(network.physical(number)),
+        let in_port = match packets.entered {
+            Entered::Port(number) => packets.by_link.or(network.physical(number)),
             _ => None,
         };
         let in_port = in_port.and_then(port_to_v10).unwrap_or(PortNo::NONE.0);
         frame::set_in_port(out, in_port.into());
-        // A kept packet bears the tag with which it came; one from the controller bears what it bears.
-        let vid = key.get(Field::VlanVid);
-        let vlan = match (physical, hop) {
-            (NO_BUFFER, _) | (_, None) if vid & VLAN_PRESENT != 0 => Vlan::Own,
-            (NO_BUFFER, _) | (_, None) => Vlan::Untagged,
-            (_, Some(_)) => Vlan::Tag((vid & 0xfff) as u16),
-        };
         let tenant = request.tenant;
-        let dl_dst = Some(key.get(Field::DlDst));
         for action in packet.actions {
             if let Action::Output { port: PortNo::TABLE, max_len } = action {
                 // Back through the table, looking as if it had come by the port; nothing else may be done with it.
                 let alone = packet.actions.iter().count() == 1;
-                let allowed = alone && matches!(entered, Entered::Port(_));
-                if !allowed || !self.looks_like_entry_v10(network, entered, key, vlan) {
-                    return Err(code::BAD_ACTION_EPERM);
-                }
-                let mut writer = Writer { network, entered, arrived: None, vlan, dl_dst, out };
-                if let Some(hop) = hop {
-                    writer.settle(Some(hop.tag.get()));
-                }
+                let tag = looks_like_entry(network, &packets, key).filter(|_| alone);
+                let tag = tag.ok_or(code::BAD_ACTION_EPERM)?;
+                Writer { network, packets, out }.bear(tag);
                 Action::Output { port: PortNo::TABLE, max_len }.write(out);
             }
         }
         if out.len() == PACKET_OUT_ACTIONS {
-            let list = packet.actions;
-            self.network_actions_v10(tenant, network, (entered, dl_dst), vlan, list, out)?;
+            self.network_actions_v10(tenant, network, packets, packet.actions, out)
+                .map_err(Unsaid::code)?;
         }
         let actions_len =
             u16::try_from(out.len() - PACKET_OUT_ACTIONS).map_err(|_| code::BAD_ACTION_TOO_MANY)?;
@@ -146,26 +138,60 @@ impl Switch {
         set_length(out);
         Ok(())
     }
+}
 
-    /// Whether a packet, sent to the table, would be taken for what the tenant says that it is.
-    fn looks_like_entry_v10(
-        &self,
-        network: &Network,
-        entered: Entered,
-        key: &Key,
-        vlan: Vlan,
-    ) -> bool {
-        let Entered::Port(number) = entered else { return false };
-        match network.ports.get(&number).map(|port| &port.kind) {
-            Some(PortKind::Edge { hosts, .. }) => {
-                let source = key.get(Field::DlSrc);
-                hosts.is_empty()
-                    || hosts.iter().any(|host| crate::network::number_of(*host) == source)
-            }
-            Some(PortKind::Link { .. }) => {
-                network.arrival_hop(number).is_some() && vlan != Vlan::Own
-            }
-            _ => false,
+/// A packet from a controller: it bears what it bears.
+fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
+    let hop = said.and_then(|number| network.arrival_hop(number));
+    Packets {
+        entered: said.map_or(Entered::Nowhere, Entered::Port),
+        by_link: hop.map(|hop| hop.port.get()),
+        vlan: Vlan::from_field(key.get(Field::VlanVid)),
+        tag: None,
+        dl_dst: Some(key.get(Field::DlDst)),
+    }
+}
+
+/// A packet that the switch keeps: it bears the tag with which it came.
+fn kept(network: &Network, key: &Key) -> Packets {
+    let Some(came) = network.entry_of(key) else { return sent(network, key, None) };
+    let vid = key.get(Field::VlanVid);
+    let kind = network.ports.get(&came.port).map(|port| &port.kind);
+    let by_link = matches!(kind, Some(PortKind::Link { .. }));
+    Packets {
+        entered: Entered::Port(came.port),
+        by_link: by_link.then_some(key.get(Field::InPort) as u32),
+        vlan: if by_link { Vlan::of(came.vlan) } else { Vlan::from_field(vid) },
+        tag: by_link.then_some((vid & 0xfff) as u16),
+        dl_dst: Some(key.get(Field::DlDst)),
+    }
+}
+
+/// Which tag a packet has to bear to be taken, in the table, for what the tenant says that it is; `None` if it cannot be.
+fn looks_like_entry(network: &Network, packets: &Packets, key: &Key) -> Option<Option<u16>> {
+    let Entered::Port(number) = packets.entered else { return None };
+    match &network.ports.get(&number)?.kind {
+        PortKind::Edge { hosts, .. } => {
+            let source = key.get(Field::DlSrc);
+            let known = |host| crate::network::number_of(host) == source;
+            (hosts.is_empty() || hosts.iter().copied().any(known)).then_some(None)
         }
+        PortKind::Link { .. } => {
+            let vlan = match packets.vlan {
+                Vlan::Unknown => return None,
+                Vlan::Untagged => None,
+                Vlan::Id(id) => Some(id),
+            };
+            Some(Some(network.arrival_tag(number, packets.by_link?, vlan)?.get()))
+        }
+        PortKind::Remote { .. } => None,
+    }
+}
+
+/// Puts the tenant's VLAN back into the place that a link's tag has taken; the priority is the tenant's still.
+fn set_vlan(frame: &mut [u8], vlan: Option<u16>) {
+    if let (Some(vlan), Some([high, low])) = (vlan, frame.get_mut(VLAN_ID..VLAN_ID + 2)) {
+        let [own_high, own_low] = vlan.to_be_bytes();
+        (*high, *low) = (*high & 0xf0 | own_high & 0x0f, own_low);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::network::Network;
 use alloc::vec::Vec;
-use flowspace::{Match, port_from_v10, port_to_v10};
+use flowspace::{port_from_v10, port_to_v10};
 use hashbrown::HashMap;
 use openflow::List;
 use openflow::v10::{self, PortNo, PortStats};
@@ -14,7 +14,7 @@ const UNSUPPORTED: u64 = u64::MAX;
 pub(in crate::v10) fn questions(network: &Network) -> Vec<v10::Match> {
     let mut asked = Vec::new();
     let arrivals = network.entries().flat_map(|port| network.arrivals(port));
-    for wire in arrivals.filter_map(|arrival: Match| arrival.to_v10().ok()) {
+    for wire in arrivals.filter_map(|arrival| arrival.looks.to_v10().ok()) {
         if !asked.contains(&wire) {
             asked.push(wire);
         }

@@ -25,7 +25,11 @@ impl Switch {
     ) -> Option<u32> {
         let network = self.tenants[tenant.0 as usize].network.as_deref()?;
         let written = (metadata >> 32) as u32 & 0xffff;
-        if network.ports.contains_key(&written) { Some(written) } else { network.entry_of(key) }
+        if network.ports.contains_key(&written) {
+            Some(written)
+        } else {
+            network.entry_of(key).map(|came| came.port)
+        }
     }
 
     /// Where a packet that a controller sends is to look as if it came from.

@@ -1,5 +1,5 @@
 //! Frames by name: `10.1.0.1>10.1.0.2` is a UDP datagram, `arp:10.1.0.1>10.1.0.2` an ARP request, `vlan5:…` the
-//! datagram with a tag, `tp99:…` the datagram to that port, `lldp` a link probe. A name with `*3` has 3 more bytes of
+//! datagram with a tag (its last 16 bits, so that `vlan8197` is VLAN 5 with priority 1), `tp99:…` the datagram to that port, `lldp` a link probe. A name with `*3` has 3 more bytes of
 //! data.
 
 use emulate::frame::build::{Path, host_mac};
@@ -45,11 +45,15 @@ pub fn name_of(data: &[u8]) -> String {
             .map(|field| Ipv4Addr::from(key.get(field) as u32).to_string());
         format!("{from}>{to}")
     };
-    match key.get(Field::DlType) as u16 {
+    let name = match key.get(Field::DlType) as u16 {
         0x0800 => addresses(),
         0x0806 => format!("arp:{}", addresses()),
         0x88cc => "lldp".to_owned(),
         other => format!("{other:#06x}"),
+    };
+    match data.get(12..16) {
+        Some(&[0x81, 0x00, high, low]) => format!("vlan{}:{name}", u16::from_be_bytes([high, low])),
+        _ => name,
     }
 }
 

@@ -7,7 +7,9 @@
 
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
-use fabric::embedding::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort};
+use fabric::embedding::{
+    Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay,
+};
 use fabric::{Dpid, MacAddress, PortNumber};
 use hypervisor::big_switch::{self, BigSwitch};
 use hypervisor::policy::{Limits, Tenant};
@@ -33,6 +35,8 @@ pub struct Plan {
     pub links: Vec<[(u64, u32); 2]>,
     /// Physical switches that are one of the tenant's, which goes by the first of them.
     pub big: Vec<u64>,
+    /// VLANs of the tenant's own.
+    pub vlans: Vec<u16>,
 }
 
 /// What has been seen: who got which frame, and which PACKET_IN came from which switch.
@@ -672,14 +676,23 @@ fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
         }
         let mut transits = Vec::new();
         for &[a, b] in &plan.links {
-            let there = way(a.0, b.0, &mut next, &mut transits);
-            let back = way(b.0, a.0, &mut next, &mut transits);
-            let end = |sends: (Hop, Hop), receives: (Hop, Hop)| PortKind::Link {
-                sends: Some(sends.0),
-                receives: vec![receives.1],
+            let mut both = |vlan| {
+                let there = way(a.0, b.0, vlan, &mut next, &mut transits);
+                (there, way(b.0, a.0, vlan, &mut next, &mut transits))
             };
-            put(a.0, a.1, end(there, back));
-            put(b.0, b.1, end(back, there));
+            let plain = both(None);
+            let tagged: Vec<_> = plan.vlans.iter().map(|&vlan| (vlan, both(Some(vlan)))).collect();
+            let end = |of: fn(Both) -> (Hop, Hop)| {
+                let one = |(vlan, ways)| {
+                    let (sends, receives) = of(ways);
+                    VlanWay { vlan, sends: Some(sends), receives: vec![receives] }
+                };
+                let (sends, receives) = of(plain);
+                let vlans = tagged.iter().copied().map(one).collect();
+                PortKind::Link { sends: Some(sends), receives: vec![receives], vlans }
+            };
+            put(a.0, a.1, end(|(there, back)| (there.0, back.1)));
+            put(b.0, b.1, end(|(there, back)| (back.0, there.1)));
         }
         // Inside a big switch each member reaches the others' ports by a tunnel of its own to each.
         let own: Vec<(u64, u32, PortKind)> = plan
@@ -692,21 +705,31 @@ fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             .collect();
         for &member in &plan.big {
             for (owner, number, kind) in own.iter().filter(|(owner, ..)| *owner != member) {
-                let (leaves, arrives) = way(member, *owner, &mut next, &mut transits);
+                let mut tunnel = |vlan, to| {
+                    let (leaves, from) = way(member, *owner, vlan, &mut next, &mut transits);
+                    transits.push((*owner, Transit { from, to, vlan }));
+                    Some(leaves)
+                };
                 let to = match kind {
                     PortKind::Edge { port, .. } => Exit::Edge(*port),
                     PortKind::Link { sends: Some(hop), .. } => Exit::Next(*hop),
                     _ => continue,
                 };
-                transits.push((*owner, Transit { from: arrives, to }));
-                put_port(
-                    &mut maps,
-                    at,
-                    plan,
-                    member,
-                    *number,
-                    PortKind::Remote { sends: Some(leaves) },
-                );
+                let sends = tunnel(None, to);
+                let mut vlans = Vec::new();
+                for &vlan in &plan.vlans {
+                    let to = match kind {
+                        PortKind::Link { vlans, .. } => {
+                            let way = vlans.iter().find(|way| way.vlan == vlan).unwrap();
+                            Exit::Next(way.sends.unwrap())
+                        }
+                        _ => to,
+                    };
+                    let sends = tunnel(Some(vlan), to);
+                    vlans.push(VlanWay { vlan, sends, receives: Vec::new() });
+                }
+                let kind = PortKind::Remote { sends, vlans };
+                put_port(&mut maps, at, plan, member, *number, kind);
             }
         }
         for (switch, transit) in transits {
@@ -742,8 +765,17 @@ fn hw_addr(plan: &Plan, tenant: usize, switch: u64, number: u32) -> [u8; 6] {
     [2, tenant as u8, head(plan, switch) as u8, 0, high, low]
 }
 
+/// The ways of a link: there, and back.
+type Both = ((Hop, Hop), (Hop, Hop));
+
 /// The first hop as it leaves and the last as it arrives.
-fn way(from: u64, to: u64, next: &mut u16, transits: &mut Vec<(u64, Transit)>) -> (Hop, Hop) {
+fn way(
+    from: u64,
+    to: u64,
+    vlan: Option<u16>,
+    next: &mut u16,
+    transits: &mut Vec<(u64, Transit)>,
+) -> (Hop, Hop) {
     let (mut at, mut first, mut arrived) = (from, None, None);
     while at != to {
         let (out, neighbour, into) = match (at, at < to) {
@@ -757,7 +789,7 @@ fn way(from: u64, to: u64, next: &mut u16, transits: &mut Vec<(u64, Transit)>) -
         let leaves = Hop { port: port_number(out), tag };
         match arrived {
             None => first = Some(leaves),
-            Some(from) => transits.push((at, Transit { from, to: Exit::Next(leaves) })),
+            Some(from) => transits.push((at, Transit { from, to: Exit::Next(leaves), vlan })),
         }
         arrived = Some(Hop { port: port_number(into), tag });
         at = neighbour;

@@ -165,8 +165,8 @@ fn policy_of(tenants: u16, mode: Mode) -> Policy {
             };
             let edge = PortKind::Edge { port: PortNumber::new(n).unwrap(), hosts: Vec::new() };
             let tag = 2000 + n as u16;
-            let link =
-                PortKind::Link { sends: Some(hop(tag)), receives: vec![hop(tag), hop(tag + 100)] };
+            let receives = vec![hop(tag), hop(tag + 100)];
+            let link = PortKind::Link { sends: Some(hop(tag)), receives, vlans: Vec::new() };
             let member = Member {
                 datapath: Dpid(0xa0),
                 name: String::new(),
