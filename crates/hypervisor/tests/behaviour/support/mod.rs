@@ -8,6 +8,7 @@
 mod actions;
 mod describe;
 mod packets;
+mod places;
 mod policy;
 mod request;
 mod request_v13;

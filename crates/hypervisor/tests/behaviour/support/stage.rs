@@ -5,12 +5,11 @@
 //!   hosts at ports 1 to 4 of each       s1 5───5 s2 6───5 s3
 //! ```
 
+use super::places::{hw_addr, maps};
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
-use fabric::embedding::{
-    Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay,
-};
-use fabric::{Dpid, MacAddress, PortNumber};
+use fabric::MacAddress;
+use fabric::embedding::SwitchMap;
 use hypervisor::big_switch::{self, BigSwitch};
 use hypervisor::policy::{Limits, Tenant};
 use hypervisor::{ControllerIndex, Instant, Policy, Settings, StoreKey, StoreOp, Switch, TenantId};
@@ -567,7 +566,7 @@ fn switches_of(plan: &Plan) -> Vec<u64> {
 }
 
 /// The number by which the tenant's switch on a physical one goes.
-fn head(plan: &Plan, switch: u64) -> u64 {
+pub fn head(plan: &Plan, switch: u64) -> u64 {
     if plan.big.contains(&switch) { plan.big[0] } else { switch }
 }
 
@@ -658,145 +657,4 @@ fn silent() -> Host {
     let mut host = Host::new([2, 0, 0, 0, 0, 1], 1);
     host.answers = false;
     host
-}
-
-/// The maps of all switches, by the shortest path and with a new tag for each hop of each link.
-fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
-    let mut maps: BTreeMap<u64, SwitchMap> = BTreeMap::new();
-    let mut next = first;
-    for (at, plan) in plans.iter().enumerate() {
-        let id = TenantId(at as u16 + 1);
-        let mut put = |switch, number, kind| put_port(&mut maps, at, plan, switch, number, kind);
-        for &(switch, port, number) in &plan.edges {
-            put(switch, number, PortKind::Edge { port: port_number(port), hosts: Vec::new() });
-        }
-        for &(switch, port, number, mac) in &plan.shared {
-            let hosts = vec![MacAddress::new(mac).unwrap()];
-            put(switch, number, PortKind::Edge { port: port_number(port), hosts });
-        }
-        let mut transits = Vec::new();
-        for &[a, b] in &plan.links {
-            let mut both = |vlan| {
-                let there = way(a.0, b.0, vlan, &mut next, &mut transits);
-                (there, way(b.0, a.0, vlan, &mut next, &mut transits))
-            };
-            let plain = both(None);
-            let tagged: Vec<_> = plan.vlans.iter().map(|&vlan| (vlan, both(Some(vlan)))).collect();
-            let end = |of: fn(Both) -> (Hop, Hop)| {
-                let one = |(vlan, ways)| {
-                    let (sends, receives) = of(ways);
-                    VlanWay { vlan, sends: Some(sends), receives: vec![receives] }
-                };
-                let (sends, receives) = of(plain);
-                let vlans = tagged.iter().copied().map(one).collect();
-                PortKind::Link { sends: Some(sends), receives: vec![receives], vlans }
-            };
-            put(a.0, a.1, end(|(there, back)| (there.0, back.1)));
-            put(b.0, b.1, end(|(there, back)| (back.0, there.1)));
-        }
-        // Inside a big switch each member reaches the others' ports by a tunnel of its own to each.
-        let own: Vec<(u64, u32, PortKind)> = plan
-            .big
-            .iter()
-            .filter_map(|&member| Some((member, maps.get(&member)?.members.get(&id)?)))
-            .flat_map(|(member, it)| {
-                it.ports.iter().map(move |(&number, port)| (member, number, port.kind.clone()))
-            })
-            .collect();
-        for &member in &plan.big {
-            for (owner, number, kind) in own.iter().filter(|(owner, ..)| *owner != member) {
-                let mut tunnel = |vlan, to| {
-                    let (leaves, from) = way(member, *owner, vlan, &mut next, &mut transits);
-                    transits.push((*owner, Transit { from, to, vlan }));
-                    Some(leaves)
-                };
-                let to = match kind {
-                    PortKind::Edge { port, .. } => Exit::Edge(*port),
-                    PortKind::Link { sends: Some(hop), .. } => Exit::Next(*hop),
-                    _ => continue,
-                };
-                let sends = tunnel(None, to);
-                let mut vlans = Vec::new();
-                for &vlan in &plan.vlans {
-                    let to = match kind {
-                        PortKind::Link { vlans, .. } => {
-                            let way = vlans.iter().find(|way| way.vlan == vlan).unwrap();
-                            Exit::Next(way.sends.unwrap())
-                        }
-                        _ => to,
-                    };
-                    let sends = tunnel(Some(vlan), to);
-                    vlans.push(VlanWay { vlan, sends, receives: Vec::new() });
-                }
-                let kind = PortKind::Remote { sends, vlans };
-                put_port(&mut maps, at, plan, member, *number, kind);
-            }
-        }
-        for (switch, transit) in transits {
-            maps.entry(switch).or_default().transit.push(transit);
-        }
-    }
-    (maps, next.max(first + 1) - 1)
-}
-
-fn put_port(
-    maps: &mut BTreeMap<u64, SwitchMap>,
-    at: usize,
-    plan: &Plan,
-    switch: u64,
-    number: u32,
-    kind: PortKind,
-) {
-    let map = maps.entry(switch).or_default();
-    let member = map.members.entry(TenantId(at as u16 + 1)).or_insert_with(|| Member {
-        datapath: Dpid(datapath(at, head(plan, switch))),
-        name: String::new(),
-        ports: BTreeMap::new(),
-        shared_with: plan.big.contains(&switch),
-    });
-    let mac = hw_addr(plan, at, switch, number);
-    let name = format!("v{number}");
-    let port = VirtualPort { mac, name, up: true, speed: None, kind };
-    member.ports.insert(number, port);
-}
-
-fn hw_addr(plan: &Plan, tenant: usize, switch: u64, number: u32) -> [u8; 6] {
-    let [.., high, low] = number.to_be_bytes();
-    [2, tenant as u8, head(plan, switch) as u8, 0, high, low]
-}
-
-/// The ways of a link: there, and back.
-type Both = ((Hop, Hop), (Hop, Hop));
-
-/// The first hop as it leaves and the last as it arrives.
-fn way(
-    from: u64,
-    to: u64,
-    vlan: Option<u16>,
-    next: &mut u16,
-    transits: &mut Vec<(u64, Transit)>,
-) -> (Hop, Hop) {
-    let (mut at, mut first, mut arrived) = (from, None, None);
-    while at != to {
-        let (out, neighbour, into) = match (at, at < to) {
-            (1, _) => (5, 2, 5),
-            (2, true) => (6, 3, 5),
-            (2, false) => (5, 1, 5),
-            _ => (5, 2, 6),
-        };
-        let tag = Tag::new(*next).unwrap();
-        *next += 1;
-        let leaves = Hop { port: port_number(out), tag };
-        match arrived {
-            None => first = Some(leaves),
-            Some(from) => transits.push((at, Transit { from, to: Exit::Next(leaves), vlan })),
-        }
-        arrived = Some(Hop { port: port_number(into), tag });
-        at = neighbour;
-    }
-    (first.unwrap(), arrived.unwrap())
-}
-
-fn port_number(number: u32) -> PortNumber {
-    PortNumber::new(number).unwrap()
 }

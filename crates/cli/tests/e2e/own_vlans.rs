@@ -1,0 +1,156 @@
+//! VLANs of the tenants' own, between switches: two tenants with the same VLANs and addresses, through a failure, a
+//! change and a restart.
+
+use serde_json::{Value, json};
+
+use crate::support::app::App;
+use crate::support::network::{Network, V10, V13, Version};
+use crate::support::program::Program;
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::{Weir, run};
+use crate::support::{PATIENCE, eventually, repository};
+
+/// A switch on each leaf, a host at each, and a link with a backup.
+fn tenant(name: &str, app: &App, port: u32, vlans: &str) -> String {
+    format!(
+        "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\nvlans = {vlans}\n\
+         [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+         [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"2\"\n\
+         [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port {port}\"\n\
+         [[tenants.network.ports]]\nswitch = \"0xa2\"\nnumber = 1\nat = \"2 port {port}\"\n\
+         [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\nbackup = \"switches\"\n"
+    )
+}
+
+#[test]
+fn ovs_tenants_with_the_same_vlans_on_openflow_1_0() {
+    needs!(ovs_tenants_with_the_same_vlans_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+    check(V10, [App::learning_switch_10(), App::learning_switch_10()]);
+}
+
+#[test]
+fn ovs_tenants_with_the_same_vlans_on_openflow_1_3() {
+    needs!(ovs_tenants_with_the_same_vlans_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+    check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
+}
+
+/// A host's interface in a VLAN, `v10` in VLAN 10.
+fn in_vlan(network: &Network, host: &str, vlan: u16, last: u8) -> Program {
+    let script = repository().join("crates/cli/tests/e2e/support/vlan_interface.py");
+    let script = script.to_str().expect("a path");
+    let (name, address) = (format!("v{vlan}"), format!("10.0.{vlan}.{last}/24"));
+    let relay = network.program(host, &["python3", script, &name, &vlan.to_string()]);
+    let ready = relay.stdout.wait_for(0, PATIENCE, |line| (line == "ready").then_some(()));
+    assert!(ready.is_some(), "{host} has no interface in VLAN {vlan}");
+    let mac = network.mac(host);
+    network.exec(host, &["ip", "link", "set", &name, "address", &mac, "up"]);
+    network.exec(host, &["ip", "address", "add", &address, "dev", &name]);
+    relay
+}
+
+fn check(version: Version, [red, blue]: [App; 2]) {
+    let network = Network::builtin("leafspine,2,2,2", version);
+    let configuration = String::from("[topology]\ndiscovery = true\n")
+        + &tenant("red", &red, 1, "[10, 20]")
+        + &tenant("blue", &blue, 2, "[10]");
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
+    // A tenant's first host and its second have the same addresses in both, in VLAN 10 and without a tag.
+    let mut interfaces = Vec::new();
+    for (host, last) in [("h1", 1), ("h3", 2), ("h2", 1), ("h4", 2)] {
+        let address = format!("10.0.0.{last}/24");
+        network.exec(host, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
+        network.exec(host, &["ip", "address", "add", &address, "dev", "eth0"]);
+        interfaces.push(in_vlan(&network, host, 10, last));
+    }
+    // Red has more VLANs; what blue's only member of VLAN 20 hears there, it hears from red.
+    for (host, vlan, last) in
+        [("h1", 20, 1), ("h3", 20, 2), ("h2", 20, 1), ("h1", 30, 1), ("h3", 30, 2)]
+    {
+        interfaces.push(in_vlan(&network, host, vlan, last));
+    }
+    network.connect_to(weir.openflow);
+    let reaches = |host: &str, vlan: u16| answers(&network, host, &format!("10.0.{vlan}.2"));
+    let both_work = |vlan| ["h1", "h2"].iter().all(|host| reaches(host, vlan));
+    eventually("both tenants' hosts reach their own without a tag", || both_work(0));
+    eventually("both tenants' hosts reach their own in VLAN 10", || both_work(10));
+    eventually("red's hosts reach each other in VLAN 20", || reaches("h1", 20));
+    assert!(!reaches("h2", 20));
+    // On 1.3 any VLAN passes, behind the link's tag.
+    let is_1_3 = version == V13;
+    match is_1_3 {
+        true => eventually("red's hosts reach each other in VLAN 30", || reaches("h1", 30)),
+        false => assert!(!reaches("h1", 30), "the network does not have VLAN 30"),
+    }
+    // Red's answers are red's: blue's second host is away.
+    network.exec("h4", &["ip", "link", "set", "v10", "down"]);
+    assert!(reaches("h1", 10) && !reaches("h2", 10));
+    network.exec("h4", &["ip", "link", "set", "v10", "up"]);
+    network.exec("h4", &["ip", "address", "replace", "10.0.10.2/24", "dev", "v10"]);
+
+    // The physical link that red's is on fails.
+    let before = path(&weir);
+    let (switch, port) = before[0].0.clone();
+    network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
+    eventually("red's link is on its backup", || path(&weir).first() != before.first());
+    eventually("both tenants' hosts reach their own in VLAN 10 again", || both_work(10));
+
+    // Other VLANs while it runs: nothing moves, and what stays has the tags that it had.
+    let before = path(&weir);
+    let tags_of = |path: &[Wire], vlan| -> Vec<Value> {
+        let of =
+            |wire: &Wire| wire.1.iter().find(|it| it["vlan"] == vlan).map(|it| it["tags"].clone());
+        path.iter().filter_map(of).collect()
+    };
+    let api = weir.api.to_string();
+    let ctl =
+        |words: &[&str]| run(&[&["ctl", "--api", &api, "add", "red", "vlans"], words].concat());
+    let (code, _, stderr) = ctl(&["10", "2000"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(
+        stderr.contains("VLAN 2000: the VLAN ids 2000 to 3999 are reserved for links"),
+        "{stderr}"
+    );
+    assert_eq!(ctl(&["10", "30"]).0, Some(0));
+    let after = path(&weir);
+    assert_eq!(
+        after.iter().map(|it| &it.0).collect::<Vec<_>>(),
+        before.iter().map(|it| &it.0).collect::<Vec<_>>()
+    );
+    assert_eq!(tags_of(&after, 10), tags_of(&before, 10));
+    assert!(!tags_of(&before, 20).is_empty() && tags_of(&after, 20).is_empty());
+    eventually("red's hosts reach each other in VLAN 30", || reaches("h1", 30));
+    eventually("nothing of VLAN 20 crosses on 1.0", || reaches("h1", 20) == is_1_3);
+    assert!(both_work(10));
+
+    // A restart keeps them.
+    let networks = weir.get("/api/v1/networks").1;
+    weir.crash();
+    weir.restart();
+    eventually("the networks are as before", || weir.get("/api/v1/networks").1 == networks);
+    eventually("both tenants' hosts reach their own after all", || both_work(10) && both_work(0));
+    eventually("red's hosts reach each other in VLAN 30 after all", || reaches("h1", 30));
+    assert!(!reaches("h2", 20));
+}
+
+fn answers(network: &Network, host: &str, address: &str) -> bool {
+    let script = format!("ping -c 1 -W 1 {address} >/dev/null && echo yes || echo no");
+    network.exec(host, &["sh", "-c", &script]).trim() == "yes"
+}
+
+/// A physical link on a path, by the switch and the port that it leaves by, and what frames of VLANs bear there.
+type Wire = ((String, String), Vec<Value>);
+
+/// Where red's link is.
+fn path(weir: &Weir) -> Vec<Wire> {
+    let (status, body) = weir.get("/api/v1/networks/red");
+    assert_eq!(status, 200, "{body}");
+    let network: Value = serde_json::from_str(&body).expect("JSON");
+    let wires = network["paths"][0]["path"].as_array().expect("a path");
+    let wire = |wire: &Value| {
+        let (dpid, port) = wire["from"].as_str()?.split_once(" port ")?;
+        let dpid = u64::from_str_radix(&dpid.replace(':', ""), 16).ok()?;
+        let vlans = wire.get("vlans").unwrap_or(&json!([])).as_array()?.clone();
+        Some(((dpid.to_string(), port.to_owned()), vlans))
+    };
+    wires.iter().map(|it| wire(it).expect("a port")).collect()
+}

@@ -1,0 +1,154 @@
+//! Two tenants' hosts behind one physical port, on a real switch: a server with a guest of each, whose addresses are the
+//! same.
+
+use std::time::Duration;
+
+use packet::{Capture, CaptureOptions};
+
+use crate::support::app::App;
+use crate::support::network::{Network, V10, V13, Version};
+use crate::support::program::Program;
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+use crate::support::{PATIENCE, eventually};
+
+/// The guests of the server.
+const GUESTS: [&str; 2] = ["02:00:00:00:01:01", "02:00:00:00:01:02"];
+
+#[test]
+fn ovs_tenants_share_an_edge_port_on_openflow_1_0() {
+    needs!(ovs_tenants_share_an_edge_port_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+    check(V10, [App::learning_switch_10(), App::learning_switch_10()]);
+}
+
+#[test]
+fn ovs_tenants_share_an_edge_port_on_openflow_1_3() {
+    needs!(ovs_tenants_share_an_edge_port_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+    check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
+}
+
+/// A switch on each of the two, with the guest at the one, behind the port that both share, and a host at the other.
+fn tenant(name: &str, app: &App, guest: &str, port: u32) -> String {
+    format!(
+        "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\n\
+         [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+         [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"2\"\n\
+         [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\nshared = true\n\
+         [[tenants.network.ports]]\nswitch = \"0xa2\"\nnumber = 1\nat = \"2 port {port}\"\n\
+         [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\n\
+         [[tenants.network.hosts]]\nmac = \"{guest}\"\nat = \"0xa1 port 1\"\n"
+    )
+}
+
+fn check(version: Version, [red, blue]: [App; 2]) {
+    // The server h1 is at port 1 of s1; of red h2, of blue h3 are at ports 1 and 2 of s2.
+    let links = [("s1", "h1"), ("s2", "h2"), ("s2", "h3"), ("s1", "s2")];
+    let network = Network::of(&["s1", "s2"], &["h1", "h2", "h3"], &links, version);
+    let configuration = String::from("[topology]\ndiscovery = true\n")
+        + &tenant("red", &red, GUESTS[0], 1)
+        + &tenant("blue", &blue, GUESTS[1], 2);
+    let weir = Weir::serve_on(network.controller_host(), &configuration);
+    let guests = GUESTS.map(|mac| Guest::new(&network, mac));
+    let peers = ["h2", "h3"];
+    for peer in peers {
+        network.exec(peer, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
+        network.exec(peer, &["ip", "address", "add", "10.0.0.2/24", "dev", "eth0"]);
+    }
+    network.connect_to(weir.openflow);
+    let from_peer = |peer: &str| yes(&network.exec(peer, &["sh", "-c", &ping("10.0.0.1")]));
+    for (guest, peer) in guests.iter().zip(peers) {
+        eventually("a guest reaches its own peer", || yes(&guest.exec(&ping("10.0.0.2"))));
+        eventually("a peer reaches its own guest", || from_peer(peer));
+    }
+
+    // Of what the peers send, each guest is sent its own tenant's; so is what is for everybody.
+    let macs = peers.map(|peer| network.mac(peer));
+    let seen = packet::in_namespace(&network.namespace("h1"), || {
+        let mut capture = Capture::open("eth0", &CaptureOptions::default()).expect("a capture");
+        for peer in peers {
+            // Who forgot an address asks everybody.
+            network.exec(peer, &["ip", "neighbour", "flush", "dev", "eth0"]);
+            assert!(from_peer(peer));
+        }
+        addressed(&mut capture)
+    });
+    let seen = seen.expect("the server's namespace");
+    for (mac, guest) in macs.iter().zip(GUESTS) {
+        let of: Vec<&Addressed> = seen.iter().filter(|it| it.from == *mac).collect();
+        assert!(of.iter().all(|it| it.to == guest), "{seen:?}");
+        assert!(of.iter().any(|it| it.is_arp_request), "{seen:?}");
+    }
+
+    // Either tenant's answers are its own: red's peer is away, and its address is still blue's peer's.
+    network.exec("h2", &["ip", "link", "set", "eth0", "down"]);
+    assert!(!yes(&guests[0].exec(&ping("10.0.0.2"))) && yes(&guests[1].exec(&ping("10.0.0.2"))));
+    network.exec("h2", &["ip", "link", "set", "eth0", "up"]);
+    eventually("red's guest reaches its peer again", || yes(&guests[0].exec(&ping("10.0.0.2"))));
+    // And red's guest is away, whose address blue's guest has as well.
+    guests[0].exec("ip link set eth0 down");
+    assert!(!from_peer("h2") && from_peer("h3"));
+
+    // The server itself is nobody's guest.
+    network.exec("h1", &["ip", "address", "add", "10.0.0.9/24", "dev", "eth0"]);
+    assert!(!yes(&network.exec("h1", &["sh", "-c", &ping("10.0.0.2")])));
+}
+
+/// A guest of the server h1: an interface of its own on the server's, in a namespace of its own.
+struct Guest<'a> {
+    network: &'a Network,
+    process: Program,
+}
+
+impl Guest<'_> {
+    fn new<'a>(network: &'a Network, mac: &str) -> Guest<'a> {
+        let script = "echo ready; exec sleep infinity";
+        let process = network.program("h1", &["unshare", "--net", "sh", "-c", script]);
+        let ready = process.stdout.wait_for(0, PATIENCE, |line| (line == "ready").then_some(()));
+        assert!(ready.is_some(), "no guest");
+        let pid = process.pid().to_string();
+        let link = ["ip", "link", "add", "link", "eth0", "name", "guest", "address", mac];
+        let kind = ["netns", &pid, "type", "macvlan", "mode", "private"];
+        network.exec("h1", &[&link[..], &kind[..]].concat());
+        let guest = Guest { network, process };
+        guest.exec("ip link set guest name eth0 up && ip address add 10.0.0.1/24 dev eth0");
+        guest
+    }
+
+    fn exec(&self, script: &str) -> String {
+        let pid = self.process.pid().to_string();
+        self.network.exec("h1", &["nsenter", "--target", &pid, "--net", "sh", "-c", script])
+    }
+}
+
+fn ping(address: &str) -> String {
+    format!("ping -c 1 -W 1 {address} >/dev/null && echo yes || echo no")
+}
+
+fn yes(said: &str) -> bool {
+    said.trim() == "yes"
+}
+
+/// A frame that came to the server.
+#[derive(Debug)]
+struct Addressed {
+    from: String,
+    to: String,
+    is_arp_request: bool,
+}
+
+/// What has come so far.
+fn addressed(capture: &mut Capture) -> Vec<Addressed> {
+    let mut all = Vec::new();
+    while let Some(block) = capture.next_block(Duration::from_millis(200)).expect("frames") {
+        for frame in block.frames() {
+            let [to, from] = [0, 6].map(|at| mac(&frame.data[at..at + 6]));
+            let is_arp_request = frame.data[12..14] == [0x08, 0x06] && frame.data[21] == 1;
+            all.push(Addressed { from, to, is_arp_request });
+        }
+    }
+    all
+}
+
+fn mac(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
+}
