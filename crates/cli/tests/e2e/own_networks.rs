@@ -10,10 +10,10 @@ use crate::support::weir::{Weir, run};
 use crate::support::{PATIENCE, eventually};
 
 /// In `leafspine,2,2,2` the leaves are switches 1 and 2, the spines 3 and 4, and a leaf's hosts are at its ports 1 and 2.
-const TOPOLOGY: &str = "leafspine,2,2,2";
+pub const TOPOLOGY: &str = "leafspine,2,2,2";
 
 /// A switch on each leaf, a host at each, and a link with a backup.
-fn tenant(name: &str, app: &App, port: u32) -> String {
+pub fn tenant(name: &str, app: &App, port: u32) -> String {
     format!(
         "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\n\
          [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
@@ -54,11 +54,11 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     }
     network.connect_to(weir.openflow);
     eventually("both networks are up", || ports_up(&weir) == [4, 4]);
-    let both_work = || hosts.iter().all(|[first, _]| answers(&network, first, "10.0.0.2"));
+    let both_work = || hosts.iter().all(|[first, _]| network.answers(first, "10.0.0.2"));
     eventually("both tenants' hosts reach their own", both_work);
     // The second answers of red are red's: blue's second host is away.
     network.exec("h4", &["ip", "link", "set", "eth0", "down"]);
-    assert!(answers(&network, "h1", "10.0.0.2") && !answers(&network, "h2", "10.0.0.2"));
+    assert!(network.answers("h1", "10.0.0.2") && !network.answers("h2", "10.0.0.2"));
     network.exec("h4", &["ip", "link", "set", "eth0", "up"]);
     network.exec("h4", &["ip", "address", "replace", "10.0.0.2/8", "dev", "eth0"]);
 
@@ -83,7 +83,7 @@ fn check(version: Version, [red, blue]: [App; 2]) {
         "0a:1 port 2: up -> down",
     );
     assert_eq!(ports_up(&weir), [2, 4]);
-    assert!(!answers(&network, "h1", "10.0.0.2") && answers(&network, "h2", "10.0.0.2"));
+    assert!(!network.answers("h1", "10.0.0.2") && network.answers("h2", "10.0.0.2"));
     ctl(
         &weir,
         &["add", "red", "link", "0xa1 port 2", "0xa9 port 2"],
@@ -230,11 +230,6 @@ fn ctl(weir: &Weir, words: &[&str], status: i32, says: &str) {
     assert_eq!(code, Some(status), "{said}");
     let says = says.replace("0a:1", "00:00:00:00:00:00:00:a1");
     assert!(said.contains(&says), "{said}");
-}
-
-fn answers(network: &Network, host: &str, address: &str) -> bool {
-    let script = format!("ping -c 1 -W 1 {address} >/dev/null && echo yes || echo no");
-    network.exec(host, &["sh", "-c", &script]).trim() == "yes"
 }
 
 fn networks(weir: &Weir) -> Vec<Value> {

@@ -1,6 +1,6 @@
 //! Networks, and changes of them, as people read them.
 
-use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument};
+use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, VlanTags};
 use std::io::{Result, Write};
 
 pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
@@ -98,10 +98,11 @@ fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
         if !wire.tags.is_empty() {
             write!(out, "  tag {}", listed(&wire.tags))?;
         }
-        for of in &wire.vlans {
-            write!(out, "; of VLAN {} {}", of.vlan, listed(&of.tags))?;
-        }
-        writeln!(out)?;
+        let vlan = |of: &VlanTags| format!("VLAN {}: {}", of.vlan, listed(&of.tags));
+        let vlans: Vec<String> = wire.vlans.iter().map(vlan).collect();
+        let vlans =
+            if vlans.is_empty() { String::new() } else { format!(" ({})", vlans.join("; ")) };
+        writeln!(out, "{vlans}")?;
     }
     Ok(())
 }

@@ -205,6 +205,17 @@ impl Network {
         !self.reaches(from, to, Duration::from_millis(400), 2)
     }
 
+    /// Whether whoever has that address answers a host's ping.
+    pub fn answers(&self, host: &str, address: &str) -> bool {
+        self.says_yes(host, &["sh", "-c"], address)
+    }
+
+    /// The same from within what these words before a script enter.
+    pub fn says_yes(&self, host: &str, shell: &[&str], address: &str) -> bool {
+        let script = format!("ping -c 1 -W 1 {address} >/dev/null && echo yes || echo no");
+        self.exec(host, &[shell, &[&script]].concat()).trim() == "yes"
+    }
+
     fn reaches(&self, from: &str, to: &str, timeout: Duration, attempts: u16) -> bool {
         let options = PingOptions { timeout, attempts };
         let report = self.lab.ping(&[from, to], &options).unwrap_or_else(|error| panic!("{error}"));
