@@ -72,6 +72,8 @@ impl Sampler {
             blocks,
             // A sample is not urgent, and a block per wake-up is cheap.
             block_timeout: Duration::from_millis(50),
+            // Nobody asks a sample when it was; what passes by unsampled is not to pay for it.
+            arrival_stamps: false,
             ..CaptureOptions::default()
         };
         Ok(Sampler { capture: Capture::open(interface, &capture)?, options: *options })

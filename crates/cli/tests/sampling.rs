@@ -140,14 +140,14 @@ fn ovs_calibration_runs_and_leaves_nothing() {
         "--course",
         "2",
         "--mechanism",
-        "ovs-sflow,mirror,weir",
+        "ovs-sflow,mirror,user-space-read,weir",
         "--out",
         &out,
     ]);
     assert!(matches!(code, Some(0 | 1)), "{stdout}{stderr}");
     let samples = fs::read_to_string(folder.0.join("out/samples.csv")).expect("samples.csv");
-    // Two rates each, and for each mechanism the three measurements without sampling.
-    assert_eq!(samples.lines().count(), 1 + 3 * (2 + 3), "{samples}");
+    // Two rates each, and before each of these measurements one without sampling.
+    assert_eq!(samples.lines().count(), 1 + 4 * (2 + 2), "{samples}");
     for figure in ["2a", "2b", "2b-by-cpu"] {
         let path = folder.0.join(format!("out/figures/{figure}.svg"));
         assert!(fs::read_to_string(path).expect("a figure").contains("ovs-sflow"));

@@ -12,6 +12,7 @@
 //! * [`Transmitter`] sends batches, [`generate`] sends them at a rate (open loop).
 //! * [`Capture`] is a TPACKET_V3 ring with the kernel's receive timestamps and a socket filter, so
 //!   that other traffic does not wake it.
+//! * [`Tap`] is a packet socket without a ring, to compare with.
 //! * [`PcapngWriter`] writes what was captured for `tcpdump` and Wireshark.
 //! * [`in_namespace`] opens any of these inside a network namespace: a socket stays in the
 //!   namespace in which it was made, whoever uses it later.
@@ -36,6 +37,7 @@ mod pcapng;
 mod probe;
 mod receive;
 mod system;
+mod tap;
 mod tcp;
 mod timestamp;
 mod transmit;
@@ -49,6 +51,7 @@ pub use observation::Observation;
 pub use pcapng::{InterfaceId, PcapngWriter};
 pub use probe::{Headers, ProbeTemplate, Probes, VlanTag};
 pub use receive::{Block, Capture, CaptureOptions, Frame, Frames, Statistics};
+pub use tap::Tap;
 pub use tcp::{TcpConnection, tcp_connections};
 pub use timestamp::Timestamp;
 pub use transmit::{TransmitOptions, Transmitter};

@@ -41,6 +41,9 @@ pub struct CaptureOptions {
     pub blocks: usize,
     /// How long after its first frame a block is handed over at the latest; whole milliseconds.
     pub block_timeout: Duration,
+    /// Whether [`Frame::timestamp`] is of the arrival, which the kernel then takes of every frame on the machine. If not, it is
+    /// of the copy into the ring, an instant later, and costs frames that are not taken nothing.
+    pub arrival_stamps: bool,
 }
 
 impl Default for CaptureOptions {
@@ -56,6 +59,7 @@ impl Default for CaptureOptions {
             block_size: 1 << 15,
             blocks: 512,
             block_timeout: Duration::from_millis(1),
+            arrival_stamps: true,
         }
     }
 }
@@ -114,10 +118,12 @@ impl Capture {
         set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V3 as i32)
             .map_err(action("choose TPACKET_V3"))?;
         // Makes the kernel stamp frames when they arrive, and put that stamp into the ring.
-        let stamps = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
-        system::set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, stamps as i32)
-            .and_then(|()| set(libc::PACKET_TIMESTAMP, libc::SOF_TIMESTAMPING_SOFTWARE as i32))
-            .map_err(action("ask for the kernel's timestamps"))?;
+        if options.arrival_stamps {
+            let stamps = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+            system::set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, stamps as i32)
+                .and_then(|()| set(libc::PACKET_TIMESTAMP, libc::SOF_TIMESTAMPING_SOFTWARE as i32))
+                .map_err(action("ask for the kernel's timestamps"))?;
+        }
         if !options.outgoing {
             set(libc::PACKET_IGNORE_OUTGOING, 1).map_err(action("ignore outgoing frames"))?;
         }

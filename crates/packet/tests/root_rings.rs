@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use lab::{Lab, LabGuard, Options, Requirements, StateDirectory, Topology};
 use packet::{
     Capture, CaptureOptions, Error, Filter, GenerateOptions, Headers, Interface, Observation,
-    PcapngWriter, ProbeTemplate, TransmitOptions, Transmitter, VlanTag, generate, in_namespace,
+    PcapngWriter, ProbeTemplate, RandomSample, Tap, TransmitOptions, Transmitter, VlanTag,
+    generate, in_namespace,
 };
 
 const TAG: u64 = 0x5e41_0d00_0000_0001;
@@ -189,6 +190,36 @@ fn root_a_full_ring_counts_what_it_drops() {
     send(&mut pair.transmitter(), &mut template, 1e6, 10);
     assert_eq!(observe(&mut capture, 10).len(), 10);
     assert_eq!(capture.statistics().unwrap().packets, 1_010);
+}
+
+#[test]
+fn root_a_tap_receives_whole_frames_and_counts_what_it_has_no_room_for() {
+    if lab::testing::skip("root_a_tap_receives_whole_frames", NEEDS) {
+        return;
+    }
+    let pair = Pair::new("tap");
+    let tap = |below, memory| {
+        let sample = RandomSample { below, keep: u32::MAX, except_port: None, source: None };
+        let open =
+            || Tap::open("eth0", &Filter::random(&sample), memory, Duration::from_millis(50));
+        pair.at("h2", open).unwrap()
+    };
+    let (mut all, mut none, mut small) = (tap(1 << 32, 4 << 20), tap(0, 4 << 20), tap(1 << 32, 1));
+    let mut template = ProbeTemplate::new(&headers(None), TAG, 1000).unwrap();
+    send(&mut pair.transmitter(), &mut template, 100_000.0, 500);
+    let count = |tap: &mut Tap| {
+        let mut buffer = [0; 2048];
+        let lengths = std::iter::from_fn(|| tap.receive(&mut buffer).unwrap().map(<[u8]>::len));
+        let lengths: Vec<_> = lengths.collect();
+        assert!(lengths.iter().all(|length| *length == 1000), "{lengths:?}");
+        (lengths.len() as u64, tap.drops().unwrap())
+    };
+    assert_eq!((count(&mut all), count(&mut none)), ((500, 0), (0, 0)));
+    let (received, dropped) = count(&mut small);
+    assert!(received < 500 && received + dropped == 500, "{received} and {dropped}");
+    let mut buffer = [0; 14];
+    send(&mut pair.transmitter(), &mut template, 100_000.0, 1);
+    assert_eq!(all.receive(&mut buffer).unwrap().map(<[u8]>::len), Some(14));
 }
 
 #[test]

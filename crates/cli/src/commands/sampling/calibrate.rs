@@ -7,18 +7,19 @@
 //!                 s1-eth3 ══ remote        where mirrored frames go
 //! ```
 //!
-//! A TCP stream as fast as it goes from h1 to h2 is the load; its throughput T(s) is what is measured. Switch, hosts and
+//! Frames as fast as they go from h1 to h2 are the load; their throughput T(s) is what is measured. Switch, hosts and
 //! samplers share one CPU: that is the model's server, whose capacity forwarding and sampling compete for. With a CPU
 //! each, what one of them does would cost the others nothing.
 //!
 //! Beside throughput per second, as the paper has it, the throughput per second of CPU time is recorded: the same where
-//! the CPU has nothing else to do, and still right where it has. Cases are run in a
-//! random order within each repetition, so that a drift of the machine falls on all of them alike.
+//! the CPU has nothing else to do, and still right where it has. Before each measurement with a mechanism stands one
+//! without, so that a drift of the machine can be taken out; cases are in a random order within each repetition.
 
 mod bridge;
 mod calibration;
 mod cpu;
 mod mechanism;
+mod stream;
 
 use super::{Output, write};
 use crate::exit::Exit;
@@ -26,7 +27,7 @@ use crate::signals::Interrupt;
 use anyhow::Context;
 use bridge::Bridge;
 pub use calibration::Calibration;
-use calibration::Taken;
+use calibration::{Lost, Taken};
 use mechanism::Mechanism;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -35,8 +36,8 @@ use std::time::Duration;
 
 /// Measure what sampling and mirroring cost on this machine, and fit the model's α and β
 ///
-/// Makes a lab with a real Open vSwitch, sends a TCP stream through it as fast as it goes, and samples at rates from 0 to
-/// 1 with each mechanism in turn. Needs root, Open vSwitch and iperf3. Exit status 1: a fit below R² = 0.99, which means
+/// Makes a lab with a real Open vSwitch, sends frames through it as fast as they go, and samples at rates from 0 to 1 with
+/// each mechanism in turn. Needs root, Open vSwitch and iperf3. Exit status 1: a fit below R² = 0.99, which means
 /// that the machine was too noisy or the law does not hold here.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -66,15 +67,15 @@ pub struct Effort {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "20,10,5,3,2,1", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     one_in: Vec<u32>,
     /// How often each case is measured, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repetitions: u16,
-    /// Seconds of each measurement, 1 to 3600
-    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=3600))]
-    seconds: u16,
+    /// Seconds of each measurement, 0.1 to 3600
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = seconds)]
+    seconds: f64,
     /// Seconds of each line of figure 2a, 2 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=3600))]
     course: u16,
-    /// Three repetitions of one second at one of 10, 3 and 1: for a look, not for a verdict
+    /// Five repetitions of 0.3 seconds at one of 10, 3 and 1: for a look, not for a verdict
     #[arg(long)]
     quick: bool,
     /// The CPU that switch, hosts and samplers share [default: the last]
@@ -113,7 +114,7 @@ impl Effort {
     /// Makes the lab, measures, and takes the lab down, however that ends.
     pub fn calibrate(mut self) -> anyhow::Result<Calibration> {
         if self.quick {
-            (self.repetitions, self.seconds, self.course) = (3, 1, 4);
+            (self.repetitions, self.seconds, self.course) = (5, 0.3, 4);
             self.one_in = vec![10, 3, 1];
         }
         let interrupt = Interrupt::catch()?;
@@ -131,28 +132,29 @@ impl Effort {
 
     fn measure(&self, bridge: &Bridge, interrupt: &Interrupt) -> anyhow::Result<Calibration> {
         let mut cases = self.cases();
-        let total = usize::from(self.repetitions) * cases.len();
         let mut random = Shuffle(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let mut samples = Vec::with_capacity(total);
-        // The first stream warms up caches, neighbours and the switch's flow table; it counts for nothing.
-        bridge.throughput(1)?;
+        let mut taken = Vec::with_capacity(2 * usize::from(self.repetitions) * cases.len());
+        let time = Duration::from_secs_f64(self.seconds);
+        let mut lost = Lost::default();
+        // Warms up caches, neighbours and the switch's flow table; it counts for nothing.
+        bridge.throughput(Duration::from_secs(1))?;
         for repetition in 1..=self.repetitions {
             random.shuffle(&mut cases);
+            talk(&format!("repetition {repetition} of {}", self.repetitions));
             for case in &cases {
                 interrupt.check()?;
-                talk(&format!("repetition {repetition} of {}: {}", self.repetitions, case.name()));
-                let running =
-                    case.mechanism.map(|one| one.start(bridge, case.one_in)).transpose()?;
-                let throughput = bridge.throughput(self.seconds)?;
-                running.map(mechanism::Running::stop).transpose()?;
-                samples.push(Taken {
-                    repetition,
-                    mechanism: case.mechanism,
-                    rate: case.rate(),
-                    throughput,
-                });
+                let without = bridge.throughput(time)?;
+                let running = case.mechanism.start(bridge, case.one_in)?;
+                bridge.throughput(case.mechanism.settles())?;
+                let with = bridge.throughput(time)?;
+                lost.samples += running.stop()?;
+                bridge.throughput(case.mechanism.settles())?;
+                let mechanism = case.mechanism;
+                taken.push(Taken { repetition, mechanism, rate: 0.0, throughput: without });
+                taken.push(Taken { repetition, mechanism, rate: case.rate(), throughput: with });
             }
         }
+        lost.frames = bridge.lost();
         let mut courses = vec![("no sampling".to_owned(), bridge.course(self.course)?)];
         for mechanism in &self.mechanism {
             interrupt.check()?;
@@ -161,36 +163,26 @@ impl Effort {
             courses.push((mechanism.name().to_owned(), bridge.course(self.course)?));
             running.stop()?;
         }
-        Calibration::of(self, &samples, courses)
+        Calibration::of(self, &taken, lost, courses)
     }
 
-    /// Every mechanism at every rate, and as often as there are mechanisms none.
+    /// Every mechanism at every rate.
     fn cases(&self) -> Vec<Case> {
-        let with = self.mechanism.iter().flat_map(|mechanism| {
-            self.one_in.iter().map(|one_in| Case { mechanism: Some(*mechanism), one_in: *one_in })
-        });
-        let without = self.mechanism.iter().map(|_| Case { mechanism: None, one_in: 0 });
-        with.chain(without).collect()
+        let rates = |&mechanism| self.one_in.iter().map(move |&one_in| Case { mechanism, one_in });
+        self.mechanism.iter().flat_map(rates).collect()
     }
 }
 
 /// One thing to measure.
 #[derive(Clone, Copy)]
 struct Case {
-    mechanism: Option<Mechanism>,
+    mechanism: Mechanism,
     one_in: u32,
 }
 
 impl Case {
     fn rate(self) -> f64 {
-        if self.mechanism.is_some() { 1.0 / f64::from(self.one_in) } else { 0.0 }
-    }
-
-    fn name(self) -> String {
-        match self.mechanism {
-            Some(mechanism) => format!("{}, one of {}", mechanism.name(), self.one_in),
-            None => "no sampling".to_owned(),
-        }
+        1.0 / f64::from(self.one_in)
     }
 }
 
@@ -231,4 +223,9 @@ impl Shuffle {
             items.swap(last, (self.0 % (last as u64 + 1)) as usize);
         }
     }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "not a number of seconds from 0.1 to 3600".to_owned())
 }

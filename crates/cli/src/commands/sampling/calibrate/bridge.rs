@@ -1,33 +1,36 @@
 //! The lab in which costs are measured: two hosts, a remote server, one Open vSwitch.
 
 use super::cpu::CpuTime;
+use super::stream::Stream;
+use agent::mirror::VXLAN_PORT;
 use agent::ovsdb::Database;
 use anyhow::{Context, ensure};
-use lab::{IperfOptions, IperfReport, Lab, LabGuard, Requirements, StateDirectory, Topology};
+use lab::{IperfOptions, Lab, LabGuard, Requirements, StateDirectory, Topology};
+use std::cell::RefCell;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The ports at which traffic comes in, and the one behind which the remote server is.
 pub const PORTS: [&str; 2] = ["s1-eth1", "s1-eth2"];
-pub const REMOTE: &str = "s1-eth3";
+const REMOTE: &str = "s1-eth3";
+/// Where mirrored frames go.
+pub const TUNNEL: &str = "remote";
 pub const SWITCH: &str = "s1";
 
 pub struct Bridge {
     lab: LabGuard,
     sink: Sink,
     cpu: CpuTime,
+    stream: RefCell<Stream>,
 }
 
-/// What a TCP stream from h1 to h2 came to.
+/// What a stream from h1 to h2 came to.
 #[derive(Clone, Copy, Debug)]
 pub struct Throughput {
-    /// Bits per second that arrived.
+    /// Frames per second that arrived.
     pub per_second: f64,
-    /// Bits that arrived per second of CPU time that switch, hosts and samplers took.
+    /// Frames that arrived per second of CPU time that switch, hosts and samplers took.
     pub per_cpu_second: f64,
 }
 
@@ -52,7 +55,9 @@ impl Bridge {
         let switches = lab.open_vswitch().context("the lab has no switch")?;
         let switch = switches.switch_process().context("Open vSwitch does not run")?;
         let cpu = CpuTime::of(vec![switch.pid], cpu);
-        Ok(Bridge { lab, sink: Sink::open((here, 0).into())?, cpu })
+        tunnel(&lab)?;
+        let stream = RefCell::new(Stream::open(&lab)?);
+        Ok(Bridge { sink: Sink::open((here, 0).into())?, lab, cpu, stream })
     }
 
     pub fn down(self) -> anyhow::Result<()> {
@@ -61,7 +66,7 @@ impl Bridge {
         Ok(lab.down()?)
     }
 
-    /// Where every mechanism sends its sFlow; it is read, and thrown away.
+    /// Where every mechanism sends its sFlow; it is thrown away.
     pub fn collector(&self) -> SocketAddr {
         self.sink.address
     }
@@ -78,40 +83,31 @@ impl Bridge {
 
     /// Runs `tc -batch` among the switch's ports.
     pub fn tc(&self, script: &str) -> anyhow::Result<()> {
-        let mut command = self.lab.command(SWITCH, "tc")?;
-        command
-            .args(["-batch", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().context("cannot start tc")?;
-        if let Some(mut stdin) = child.stdin.take() {
-            std::io::Write::write_all(&mut stdin, script.as_bytes())
-                .context("cannot write to tc")?;
-        }
-        let output = child.wait_with_output().context("cannot wait for tc")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success(),
-            "tc refuses (does this kernel have cls_bpf and act_mirred?): {}",
-            said.trim()
-        );
-        Ok(())
+        batch(&self.lab, SWITCH, "tc", script)
+            .context("does this kernel have cls_bpf and act_mirred?")
     }
 
     /// Sends as fast as it goes.
-    pub fn throughput(&self, seconds: u16) -> anyhow::Result<Throughput> {
+    pub fn throughput(&self, time: Duration) -> anyhow::Result<Throughput> {
+        let mut stream = self.stream.borrow_mut();
         let before = self.cpu.seconds();
-        let report = self.stream(seconds)?;
+        let (frames, took) = stream.run(time)?;
         let used = self.cpu.seconds() - before;
-        let bits = report.json["end"]["sum_received"]["bytes"].as_f64().unwrap_or(0.0) * 8.0;
-        ensure!(bits > 0.0 && used > 0.0, "nothing arrived");
-        Ok(Throughput { per_second: report.received, per_cpu_second: bits / used })
+        ensure!(frames > 0 && used > 0.0, "nothing arrived");
+        let frames = frames as f64;
+        Ok(Throughput { per_second: frames / took.as_secs_f64(), per_cpu_second: frames / used })
     }
 
-    /// Bits per second in each second: (its end, rate).
+    /// Frames of all streams so far that did not arrive.
+    pub fn lost(&self) -> u64 {
+        self.stream.borrow().lost
+    }
+
+    /// Bits per second in each second of a TCP stream: (its end, rate).
     pub fn course(&self, seconds: u16) -> anyhow::Result<Vec<(f64, f64)>> {
-        let report = self.stream(seconds)?;
+        let duration = Duration::from_secs(seconds.into());
+        let options = IperfOptions { duration, ..IperfOptions::default() };
+        let report = self.lab.iperf("h1", "h2", &options)?;
         let intervals = report.json["intervals"].as_array().cloned().unwrap_or_default();
         let point = |interval: &serde_json::Value| {
             let sum = &interval["sum"];
@@ -119,44 +115,52 @@ impl Bridge {
         };
         Ok(intervals.iter().filter_map(point).collect())
     }
-
-    fn stream(&self, seconds: u16) -> anyhow::Result<IperfReport> {
-        let duration = Duration::from_secs(seconds.into());
-        Ok(self.lab.iperf("h1", "h2", &IperfOptions { duration, ..IperfOptions::default() })?)
-    }
 }
 
-/// A socket that a thread reads, so that nobody is told that the collector is down.
+/// Has `ip` or `tc` carry a script out at a node.
+fn batch(lab: &Lab, node: &str, program: &str, script: &str) -> anyhow::Result<()> {
+    let mut command = lab.command(node, program)?;
+    command
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        std::io::Write::write_all(&mut stdin, script.as_bytes())
+            .with_context(|| format!("cannot write to {program}"))?;
+    }
+    let output = child.wait_with_output().with_context(|| format!("cannot wait for {program}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program} refuses: {}", said.trim());
+    Ok(())
+}
+
+/// A tunnel to the remote server, as between servers: VXLAN, past the switch. What the remote server does with it is not on
+/// this account: it drops the datagrams, which are for a hardware address that it does not have.
+fn tunnel(lab: &Lab) -> anyhow::Result<()> {
+    let (here, there) = ("192.0.2.1", "192.0.2.2");
+    batch(lab, "remote", "ip", "link set eth0 mtu 1600\n")?;
+    let script = format!(
+        "link set {REMOTE} mtu 1600\n\
+         addr add {here}/30 dev {REMOTE}\n\
+         neigh add {there} lladdr 02:00:00:00:00:fe dev {REMOTE} nud permanent\n\
+         link add {TUNNEL} mtu 1550 type vxlan id 1 local {here} remote {there} dstport {VXLAN_PORT} nolearning\n\
+         link set {TUNNEL} up\n"
+    );
+    batch(lab, SWITCH, "ip", &script).context("does this kernel have VXLAN?")
+}
+
+/// A socket that nobody reads, so that nobody is told that the collector is down, and its work is not on this machine's account.
 struct Sink {
     address: SocketAddr,
-    ending: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _socket: UdpSocket,
 }
 
 impl Sink {
     fn open(address: SocketAddr) -> anyhow::Result<Sink> {
         let socket = UdpSocket::bind(address).context("cannot open a socket for samples")?;
         let address = socket.local_addr().context("a socket without address")?;
-        socket
-            .set_read_timeout(Some(Duration::from_millis(200)))
-            .context("cannot set a timeout")?;
-        let ending = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&ending);
-        let thread = std::thread::Builder::new().name("collector".to_owned()).spawn(move || {
-            let mut buffer = [0; 2048];
-            while !seen.load(Ordering::Relaxed) {
-                let _ = socket.recv(&mut buffer);
-            }
-        });
-        Ok(Sink { address, ending, thread: Some(thread.context("cannot start a thread")?) })
-    }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        self.ending.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        Ok(Sink { address, _socket: socket })
     }
 }

@@ -14,9 +14,46 @@ use sampling::fit::{Fit, Sample, fit};
 #[derive(Clone, Copy)]
 pub struct Taken {
     pub repetition: u16,
-    pub mechanism: Option<Mechanism>,
+    /// Whose it is; without sampling, before a measurement of the same mechanism with it.
+    pub mechanism: Mechanism,
+    /// 0 without sampling.
     pub rate: f64,
     pub throughput: Throughput,
+}
+
+/// What did not get where it should have: with less to do, a measurement says too little.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lost {
+    /// Of the load.
+    pub frames: u64,
+    /// That a sampler had chosen, and had no room for.
+    pub samples: u64,
+}
+
+/// Takes the machine's drift out: each measurement as a share of what went without sampling just before and after it,
+/// times what went without sampling on the whole. Measurements without and with take turns.
+fn without_drift(taken: &[Taken]) -> Vec<Taken> {
+    let mean = |of: &dyn Fn(&Throughput) -> f64, at: &mut dyn Iterator<Item = usize>| {
+        let (count, sum) = at
+            .filter_map(|at| taken.get(at))
+            .filter(|taken| taken.rate == 0.0)
+            .fold((0.0, 0.0), |(count, sum), taken| (count + 1.0, sum + of(&taken.throughput)));
+        sum / count
+    };
+    let adjusted = |index: usize, of: fn(&Throughput) -> f64| {
+        let own = taken.get(index).map_or(f64::NAN, |taken| of(&taken.throughput));
+        // What is at the ends, or has no neighbour, stays out of it.
+        let reach = if taken.get(index).is_some_and(|taken| taken.rate == 0.0) { 2 } else { 1 };
+        let around = mean(&of, &mut [index.wrapping_sub(reach), index + reach].into_iter());
+        let whole = mean(&of, &mut (0..taken.len()));
+        if around.is_finite() { own / around * whole } else { own }
+    };
+    let throughput = |index| Throughput {
+        per_second: adjusted(index, per_second),
+        per_cpu_second: adjusted(index, per_cpu_second),
+    };
+    let each = taken.iter().enumerate();
+    each.map(|(index, taken)| Taken { throughput: throughput(index), ..*taken }).collect()
 }
 
 /// A mechanism's measurements and the laws fitted to them.
@@ -56,19 +93,19 @@ impl Cost {
                 Better::Higher,
                 vec![fit.r_squared_of_samples],
             );
-            put(format!("baseline{by}"), "bit/s", Better::Higher, vec![fit.baseline]);
+            put(format!("baseline{by}"), "packet/s", Better::Higher, vec![fit.baseline]);
         }
         for rate in self.rates() {
             let values = |value: fn(&Throughput) -> f64| self.at(rate).map(value).collect();
             put(
                 format!("throughput_at_{rate:.3}"),
-                "bit/s",
+                "packet/s",
                 Better::Higher,
                 values(|one| one.per_second),
             );
             put(
                 format!("throughput_by_cpu_at_{rate:.3}"),
-                "bit/s",
+                "packet/s",
                 Better::Higher,
                 values(|one| one.per_cpu_second),
             );
@@ -178,25 +215,28 @@ impl Calibration {
     /// Fits the laws.
     pub fn of(
         effort: &Effort,
-        samples: &[Taken],
+        taken: &[Taken],
+        lost: Lost,
         courses: Vec<(String, Vec<(f64, f64)>)>,
     ) -> anyhow::Result<Calibration> {
         let peers: &[(&str, &str, &[&str])] =
             &[("ovs", "ovs-vswitchd", &["--version"]), ("iperf3", "iperf3", &["--version"])];
         let mut results =
             Results::new("sampling calibrate", effort.seed, Environment::capture(peers));
-        for (name, value) in [
-            ("repetitions", u32::from(effort.repetitions)),
-            ("seconds", u32::from(effort.seconds)),
-            ("course_seconds", u32::from(effort.course)),
-        ] {
-            results.settings.insert(name.to_owned(), value.into());
+        results.settings.insert("repetitions".to_owned(), u32::from(effort.repetitions).into());
+        results.settings.insert("seconds".to_owned(), effort.seconds.into());
+        results.settings.insert("course_seconds".to_owned(), u32::from(effort.course).into());
+        results.settings.insert("lost_frames".to_owned(), lost.frames.into());
+        results.settings.insert("lost_samples".to_owned(), lost.samples.into());
+        if lost.samples > 0 {
+            let text = format!("{} samples were lost: their costs are too low", lost.samples);
+            results.findings.push(Finding { code: "lost-samples".to_owned(), text });
         }
         results.settings.insert("quick".to_owned(), effort.quick.into());
+        let samples = without_drift(taken);
         let mut costs = Vec::new();
         for &mechanism in &effort.mechanism {
-            // The switch without sampling is the same for all.
-            let is_its = |taken: &&Taken| taken.mechanism.is_none_or(|of| of == mechanism);
+            let is_its = |taken: &&Taken| taken.mechanism == mechanism;
             let own: Vec<Taken> = samples.iter().filter(is_its).copied().collect();
             let cost = Cost::of(mechanism, &own).with_context(|| mechanism.name())?;
             results.points.push(cost.point());
@@ -257,9 +297,9 @@ impl Calibration {
         }
         if let Some(first) = self.costs.first() {
             text += &format!(
-                "Without sampling: {:.2} Gbit/s, {:.2} Gbit per second of CPU time.\n",
-                first.by_second.baseline / 1e9,
-                first.by_cpu.baseline / 1e9
+                "Without sampling a packet takes {:.2} µs, {:.2} µs of them of the lab's CPU time.\n",
+                1e6 / first.by_second.baseline,
+                1e6 / first.by_cpu.baseline
             );
         }
         for finding in &self.results.findings {
@@ -269,11 +309,13 @@ impl Calibration {
     }
 
     pub fn samples_table(&self) -> Table {
-        let mut table = Table::new(["mechanism", "rate", "bits_per_s", "bits_per_cpu_s"]);
+        let mut table =
+            Table::new(["mechanism", "repetition", "rate", "packets_per_s", "packets_per_cpu_s"]);
         for cost in &self.costs {
             for taken in &cost.samples {
                 table.row([
                     cost.mechanism.name().to_owned(),
+                    taken.repetition.to_string(),
                     taken.rate.to_string(),
                     taken.throughput.per_second.to_string(),
                     taken.throughput.per_cpu_second.to_string(),
@@ -386,7 +428,7 @@ impl Calibration {
             let name = format!("{}: {symbol} = {:.2}", cost.mechanism.name(), law(cost).cost);
             let mut measured = Line { name, ..Line::default() };
             for rate in cost.rates() {
-                let at: Vec<f64> = cost.at(rate).map(|one| value(one) / 1e9).collect();
+                let at: Vec<f64> = cost.at(rate).map(|one| value(one) / 1e3).collect();
                 measured.points.push((rate, report::stats::mean(&at).unwrap_or(0.0)));
                 measured.errors.push(report::stats::confidence95(&at).unwrap_or(0.0));
             }
@@ -395,7 +437,7 @@ impl Calibration {
         Lines {
             title: title.to_owned(),
             x_label: "s: share of packets sampled".to_owned(),
-            y_label: "Gbit/s".to_owned(),
+            y_label: "1,000 packets/s".to_owned(),
             lines,
             ..Lines::default()
         }
@@ -406,6 +448,25 @@ impl Calibration {
 mod tests {
     use super::*;
 
+    #[test]
+    fn drift_is_taken_out() {
+        // A machine that gets slower and slower; with sampling it bears four fifths.
+        let taken = |index: u16| {
+            let rate = f64::from(index % 2);
+            let value = (1000.0 - f64::from(index)) * (1.0 - rate / 5.0);
+            let throughput = Throughput { per_second: value, per_cpu_second: 2.0 * value };
+            Taken { repetition: 1, mechanism: Mechanism::Weir, rate, throughput }
+        };
+        let adjusted = without_drift(&(0..100).map(taken).collect::<Vec<_>>());
+        let mean = 951.0;
+        for (index, taken) in adjusted.iter().enumerate().take(97).skip(2) {
+            let expected = mean * (1.0 - taken.rate / 5.0);
+            let per_second = taken.throughput.per_second;
+            assert!((per_second - expected).abs() < 1e-6, "{index}: {per_second}, {expected}");
+            assert!((taken.throughput.per_cpu_second - 2.0 * per_second).abs() < 1e-6);
+        }
+    }
+
     /// Measurements that follow the law exactly but for a drift of each repetition.
     fn cost(mechanism: Mechanism, alpha: [f64; 4]) -> Cost {
         let mut samples = Vec::new();
@@ -413,7 +474,6 @@ mod tests {
             for rate in [0.0, 0.5, 1.0] {
                 let value = 1e9 / (1.0 + alpha * rate);
                 let throughput = Throughput { per_second: value, per_cpu_second: value };
-                let mechanism = (rate > 0.0).then_some(mechanism);
                 samples.push(Taken { repetition, mechanism, rate, throughput });
             }
         }

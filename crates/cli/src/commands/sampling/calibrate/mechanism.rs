@@ -1,11 +1,13 @@
 //! The ways to sample that are compared, each started and stopped around a measurement.
 
-use super::bridge::{Bridge, PORTS, REMOTE, SWITCH};
+use super::bridge::{Bridge, PORTS, SWITCH, TUNNEL};
 use agent::mirror::{self, Destination};
 use agent::ovsdb::OvsSampling;
 use agent::sflow::Origin;
 use agent::{Exporter, Sampler, SamplerOptions};
 use anyhow::{Context, anyhow};
+use packet::{Filter, RandomSample, Tap};
+use sampling::ranges::NUMBERS;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,11 +19,11 @@ use std::time::Duration;
 pub enum Mechanism {
     /// Open vSwitch's own sFlow
     OvsSflow,
-    /// The kernel clones frames to a port behind which a remote server is
+    /// The kernel clones frames into a VXLAN tunnel to a remote server
     Mirror,
-    /// Whole frames go to a program, which does not look at them
+    /// A program receives whole frames, and does not look at them
     UserSpace,
-    /// Whole frames go to a program, which reads every byte
+    /// A program receives whole frames, and reads every byte
     UserSpaceRead,
     /// Weir's sampler: the first 128 bytes go to a program, which sends sFlow
     Weir,
@@ -52,6 +54,11 @@ impl Mechanism {
         }
     }
 
+    /// How long after it was started or stopped everything is as it stays: Open vSwitch installs its flows anew.
+    pub fn settles(self) -> Duration {
+        Duration::from_millis(if self == Mechanism::OvsSflow { 300 } else { 50 })
+    }
+
     /// Takes one of so many frames from now on until the answer is stopped or dropped.
     pub fn start(self, bridge: &Bridge, one_in: u32) -> anyhow::Result<Running<'_>> {
         let running = Running { bridge, mechanism: self, workers: Vec::new(), is_on: true };
@@ -63,7 +70,7 @@ impl Mechanism {
             }
             Mechanism::Mirror => {
                 let share = 1.0 / f64::from(one_in);
-                let to = [Destination { share, tenant: None, interface: REMOTE.to_owned() }];
+                let to = [Destination { share, tenant: None, interface: TUNNEL.to_owned() }];
                 let scripts = PORTS.iter().map(|port| mirror::script(port, &to, &PORTS));
                 bridge.tc(&scripts.collect::<Result<String, _>>()?)?;
             }
@@ -86,24 +93,29 @@ pub struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Ends it, and says what went wrong, which dropping cannot.
-    pub fn stop(mut self) -> anyhow::Result<()> {
+    /// Ends it, and says what went wrong, which dropping cannot, and how many samples were lost where that is known.
+    pub fn stop(mut self) -> anyhow::Result<u64> {
         self.end()
     }
 
-    fn end(&mut self) -> anyhow::Result<()> {
+    fn end(&mut self) -> anyhow::Result<u64> {
         if !std::mem::take(&mut self.is_on) {
-            return Ok(());
+            return Ok(0);
         }
+        let mut lost = 0;
         match self.mechanism {
             Mechanism::OvsSflow => self.bridge.database()?.clear_sampling(SWITCH)?,
             Mechanism::Mirror => {
                 let scripts = PORTS.iter().map(|port| mirror::clear(port));
                 self.bridge.tc(&scripts.collect::<Result<String, _>>()?)?;
             }
-            _ => self.workers.drain(..).try_for_each(Worker::stop)?,
+            _ => {
+                for worker in self.workers.drain(..) {
+                    lost += worker.stop()?;
+                }
+            }
         }
-        Ok(())
+        Ok(lost)
     }
 }
 
@@ -117,8 +129,12 @@ impl Drop for Running<'_> {
 /// A thread that reads one port's samples.
 struct Worker {
     ending: Arc<AtomicBool>,
-    thread: JoinHandle<anyhow::Result<()>>,
+    /// How many samples were lost.
+    thread: JoinHandle<anyhow::Result<u64>>,
 }
+
+/// How long a thread waits before it looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Worker {
     fn start(
@@ -127,45 +143,66 @@ impl Worker {
         port: &str,
         one_in: u32,
     ) -> anyhow::Result<Worker> {
-        let header = if mechanism == Mechanism::Weir { 128 } else { 1 << 16 };
-        let rate = 1.0 / f64::from(one_in);
-        let options = SamplerOptions { rate, header, ..SamplerOptions::default() };
-        let agent = match bridge.collector().ip() {
-            IpAddr::V4(address) => address,
-            IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
-        };
-        let open = || -> anyhow::Result<(Sampler, Exporter)> {
-            let origin = Origin { agent, sub_agent: 0, interface: 1 };
-            let sampler = Sampler::open(port, &options)?;
-            Ok((sampler, Exporter::new(bridge.collector(), origin, f64::from(one_in))?))
-        };
-        let (mut sampler, mut exporter) = packet::in_namespace(&bridge.namespace()?, open)??;
         let ending = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ending);
-        let work = move || -> anyhow::Result<()> {
-            let mut sum = 0_u64;
-            while !seen.load(Ordering::Relaxed) {
-                sampler.read(Duration::from_millis(100), |bytes, length| match mechanism {
-                    Mechanism::Weir => exporter.add(bytes, length),
-                    Mechanism::UserSpaceRead => {
-                        sum = bytes
-                            .iter()
-                            .fold(sum, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
-                    }
-                    _ => {}
-                })?;
-                exporter.flush();
-            }
-            // What is read must be seen to be used, or it would not be read.
-            std::hint::black_box(sum);
-            Ok(())
+        let is_on = move || !seen.load(Ordering::Relaxed);
+        let name = std::thread::Builder::new().name(format!("sample {port}"));
+        let thread = if mechanism == Mechanism::Weir {
+            let (sampler, exporter) = ours(bridge, port, one_in)?;
+            name.spawn(move || report(sampler, exporter, is_on))
+        } else {
+            let below = (NUMBERS as f64 / f64::from(one_in)).round() as u64;
+            let sample = RandomSample { below, keep: u32::MAX, except_port: None, source: None };
+            let open = || Tap::open(port, &Filter::random(&sample), 4 << 20, PATIENCE);
+            let tap = packet::in_namespace(&bridge.namespace()?, open)??;
+            name.spawn(move || receive(tap, mechanism == Mechanism::UserSpaceRead, is_on))
         };
-        let thread = std::thread::Builder::new().name(format!("sample {port}")).spawn(work);
         Ok(Worker { ending, thread: thread.context("cannot start a thread")? })
     }
 
-    fn stop(self) -> anyhow::Result<()> {
+    fn stop(self) -> anyhow::Result<u64> {
         self.ending.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow!("a sampler panicked"))?
     }
+}
+
+fn ours(bridge: &Bridge, port: &str, one_in: u32) -> anyhow::Result<(Sampler, Exporter)> {
+    let rate = 1.0 / f64::from(one_in);
+    let options = SamplerOptions { rate, ..SamplerOptions::default() };
+    let collector = bridge.collector();
+    let agent = match collector.ip() {
+        IpAddr::V4(address) => address,
+        IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+    };
+    let open = || -> anyhow::Result<(Sampler, Exporter)> {
+        let origin = Origin { agent, sub_agent: 0, interface: 1 };
+        let sampler = Sampler::open(port, &options)?;
+        Ok((sampler, Exporter::new(collector, origin, f64::from(one_in))?))
+    };
+    packet::in_namespace(&bridge.namespace()?, open)?
+}
+
+/// As `weir sampling sample` does it.
+fn report(
+    mut sampler: Sampler,
+    mut exporter: Exporter,
+    is_on: impl Fn() -> bool,
+) -> anyhow::Result<u64> {
+    while is_on() {
+        sampler.read(PATIENCE, |bytes, length| exporter.add(bytes, length))?;
+        exporter.flush();
+    }
+    Ok(sampler.taken()?.dropped)
+}
+
+fn receive(mut tap: Tap, reads: bool, is_on: impl Fn() -> bool) -> anyhow::Result<u64> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut sum = 0_u64;
+    while is_on() {
+        let Some(frame) = tap.receive(&mut buffer)?.filter(|_| reads) else { continue };
+        sum = frame.iter().fold(sum, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
+    }
+    // What is read must be seen to be used, or it would not be read.
+    std::hint::black_box(sum);
+    Ok(tap.drops()?)
 }

@@ -1,0 +1,68 @@
+//! A packet socket without a ring: a system call and a whole copy per frame.
+//!
+//! What programs do that know nothing better. It is here to be compared with [`crate::Capture`].
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
+use nix::sys::time::TimeVal;
+
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::interface::Interface;
+use crate::system;
+
+/// A socket that receives what comes in on one interface.
+pub struct Tap {
+    socket: OwnedFd,
+}
+
+impl Tap {
+    /// Opens it on that interface of the calling thread's network namespace. `memory` bytes of frames may wait, by the kernel's
+    /// own count; [`Tap::receive`] waits as long as `patience`.
+    pub fn open(
+        interface: &str,
+        filter: &Filter,
+        memory: usize,
+        patience: Duration,
+    ) -> Result<Tap> {
+        let Interface { index, name, .. } = Interface::usable(interface)?;
+        let action = |what: &'static str| move |error| Error::system(what, error);
+        let socket = system::packet_socket()?;
+        system::set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
+            .map_err(action("ignore outgoing frames"))?;
+        system::set_filter(&socket, filter).map_err(action("attach a socket filter"))?;
+        let set = setsockopt(&socket, sockopt::RcvBufForce, &memory)
+            .map_err(|errno| Error::system("make room for frames", errno));
+        set?;
+        let patience = TimeVal::new(
+            patience.as_secs() as libc::time_t,
+            libc::suseconds_t::from(patience.subsec_micros() as i32),
+        );
+        setsockopt(&socket, sockopt::ReceiveTimeout, &patience)
+            .map_err(|errno| Error::system("set a timeout", errno))?;
+        system::bind(&socket, index, true)
+            .map_err(|error| Error::system(format!("receive on {name}"), error))?;
+        Ok(Tap { socket })
+    }
+
+    /// The next frame, cut to the buffer; `None` when none came.
+    pub fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> Result<Option<&'a [u8]>> {
+        match recv(self.socket.as_raw_fd(), buffer, MsgFlags::empty()) {
+            Ok(length) => Ok(buffer.get(..length)),
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
+            Err(errno) => Err(Error::system("receive a frame", io::Error::from(errno))),
+        }
+    }
+
+    /// Frames that there was no room for since this was last asked.
+    pub fn drops(&mut self) -> Result<u64> {
+        let statistics = system::statistics(&self.socket)
+            .map_err(|error| Error::system("read the socket's counters", error))?;
+        Ok(u64::from(statistics.tp_drops))
+    }
+}
