@@ -20,6 +20,8 @@ pub struct SamplerOptions {
     pub except_port: Option<u16>,
     /// The ring's size in bytes; what does not fit is counted as dropped.
     pub memory: usize,
+    /// How long samples wait for others to be handed over with.
+    pub wait: Duration,
 }
 
 impl Default for SamplerOptions {
@@ -30,6 +32,8 @@ impl Default for SamplerOptions {
             header: 128,
             except_port: Some(crate::mirror::VXLAN_PORT),
             memory: 4 << 20,
+            // A sample is not urgent, and a block per wake-up is cheap.
+            wait: Duration::from_millis(50),
         }
     }
 }
@@ -70,8 +74,7 @@ impl Sampler {
             filter: Some(filter),
             block_size: BLOCK,
             blocks,
-            // A sample is not urgent, and a block per wake-up is cheap.
-            block_timeout: Duration::from_millis(50),
+            block_timeout: options.wait,
             // Nobody asks a sample when it was; what passes by unsampled is not to pay for it.
             arrival_stamps: false,
             ..CaptureOptions::default()

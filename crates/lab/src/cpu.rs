@@ -18,8 +18,11 @@ const V2: &str = "/sys/fs/cgroup";
 const V1: &str = "/sys/fs/cgroup/cpu";
 const V1_ACCOUNT: &str = "/sys/fs/cgroup/cpuacct";
 const PREFIX: &str = "weir-";
-/// Short, so that who has used up its share waits for milliseconds, not for a tenth of a second.
-const PERIOD: Duration = Duration::from_millis(20);
+/// A small server forwards slowly, but it does not stand still: a group that has used up its share of a period does, and
+/// what arrives meanwhile overflows its switch's sockets, although the CPU is idle on the average. So a period is long,
+/// and what was not used in one may be used in the next (burst): only who wants more than its share over a tenth of a
+/// second waits.
+const PERIOD: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A group of processes that together get no more than a share of one CPU. Removed when dropped, its processes then
@@ -61,12 +64,16 @@ impl CpuBound {
         }
         let period = PERIOD.as_micros();
         let quota = (share * period as f64) as u64;
-        if is_v2 {
+        let burst = if is_v2 {
             bound.write("cpu.max", &format!("{quota} {period}"))?;
+            "cpu.max.burst"
         } else {
             bound.write("cpu.cfs_period_us", &period.to_string())?;
             bound.write("cpu.cfs_quota_us", &quota.to_string())?;
-        }
+            "cpu.cfs_burst_us"
+        };
+        // Linux before 5.14 knows no burst; then groups wait more often.
+        let _ = bound.write(burst, &quota.to_string());
         Ok(bound)
     }
 

@@ -55,8 +55,13 @@ pub struct Receiver {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How long samples wait to be reported together.
+/// How long to wait for samples before looking whether it is over.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How long samples are gathered before they are processed together. Short, so that processing takes the CPU in portions
+/// that a switch's queues outlast: at 4,300 samples per second of 12 µs each, 0.4 ms and not 2.6.
+const PORTION: Duration = Duration::from_millis(8);
+/// Sampling gives way to forwarding: the scheduler's least weight.
+const NICE: i32 = 19;
 /// How much of a sample is reported, however much was read.
 const REPORTED: usize = 128;
 const RING: usize = 4 << 20;
@@ -84,7 +89,8 @@ impl Receiver {
     ) -> Result<Receiver> {
         let header = options.processing.header.clamp(64, 1 << 14);
         // Everything that comes in was chosen where it was cloned.
-        let sampler = SamplerOptions { rate: 1.0, header, except_port: None, memory: RING };
+        let sampler =
+            SamplerOptions { rate: 1.0, header, except_port: None, memory: RING, wait: PORTION };
         let open = || Sampler::open(interface, &sampler);
         let mut sampler = match &options.namespace {
             Some(namespace) => packet::in_namespace(namespace, open)??,
@@ -96,6 +102,8 @@ impl Receiver {
         let (seen, counted) = (Arc::clone(&ending), Arc::clone(&samples));
         let passes = options.processing.passes;
         let work = move || {
+            // On Linux this is the calling thread's alone. Should it be refused, it is one of many.
+            let _ = rustix::process::setpriority_process(None, NICE);
             loop {
                 // Looked at first, so that what is in the ring when it ends is still read.
                 let is_last = seen.load(Ordering::Relaxed);
