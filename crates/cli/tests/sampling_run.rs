@@ -190,6 +190,31 @@ fn ovs_run_samples_what_it_plans() {
 }
 
 #[test]
+fn ovs_run_learns_what_samples_cost() {
+    // Each byte of a sample is read twenty times, and believed to cost next to nothing: so far too much is sampled.
+    let arguments =
+        ["--load", "6000,1000,1000", "--length", "1000", "--header", "1000", "--passes"];
+    let costs = ["20", "--alpha", "0.05", "--beta", "0.02", "--costs", "estimated"];
+    let arguments = [&arguments[..], &costs].concat();
+    let Some(mut run) = Run::start("ovs_run_learns_what_samples_cost", &arguments) else { return };
+    let number = |of: &Value| of.as_f64().expect("a number");
+    let sampled = number(&run.wait_for("planned")["sampled"]);
+    let costs = run.wait_for("costs");
+    let (before, now) = (&costs["before"], &costs["now"]);
+    assert!(number(&now["alpha"]) > 2.0 * number(&before["alpha"]), "{costs}");
+    // Plans follow.
+    let mut again = run.wait_for("planned");
+    while again["sampled"].as_f64() >= Some(sampled) {
+        again = run.wait_for("planned");
+    }
+    let round = run.wait_for("round");
+    let servers = round["servers"].as_array().expect("servers");
+    let alpha = |one: &Value| number(&one["estimated"]["alpha"][0]);
+    assert!(servers.iter().any(|one| alpha(one) > 0.1), "{round}");
+    run.interrupt();
+}
+
+#[test]
 fn ovs_a_server_without_headroom_and_one_that_vanishes() {
     let name = "ovs_a_server_without_headroom_and_one_that_vanishes";
     // Mirroring is cheap and sampling dear, so that the first server mirrors to both others, however fast the machine.

@@ -360,7 +360,15 @@ fn local_names(generation: usize) -> [String; 2] {
 }
 
 fn out_name(generation: usize, to: usize) -> String {
-    format!("weiro{generation}x{to}")
+    format!("{OUT}{generation}x{to}")
+}
+
+const OUT: &str = "weiro";
+
+/// Whether samples leave for another server by that interface.
+#[must_use]
+pub fn is_out(interface: &str) -> bool {
+    interface.starts_with(OUT)
 }
 
 fn in_name(generation: usize, from: usize) -> String {

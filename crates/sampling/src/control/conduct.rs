@@ -1,200 +1,35 @@
 //! The loop: observes servers, plans, has plans enacted, and cuts off what can bear no more.
 
-use super::capacity::{ActiveSearch, CpuModel, PassiveSearch};
+use super::capacity::ActiveSearch;
 use super::enact::{Enactment, Epoch, Outcome, Step};
+use super::learn::{CostModel, Estimate, Work};
+use super::words::{
+    Assignment, Estimator, Event, Import, Member, Observation, Order, Sampled, Settings, Share,
+    Traffic,
+};
 use crate::cost::Costs;
 use crate::error::Error;
 use crate::plan::{Flow, Plan};
 use crate::problem::{Entry, Problem, Server, Tenant};
 use crate::solve::{Solver, solve};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// How the loop works.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// How often to plan without a reason.
-    pub interval: Duration,
-    /// The least time between two plans, whatever the reason.
-    pub least: Duration,
-    /// How long servers may take for each step of an enactment.
-    pub patience: Duration,
-    /// A volume that differs by this share from the one planned with is a reason to plan again.
-    pub change: f64,
-    /// How long a server whose headroom vanished samples nothing.
-    pub hold: Duration,
-    /// Up to which share of its CPU a server is filled, where its CPU says what it bears.
-    pub fill: f64,
-    /// How often to repeat active tests.
-    pub test_interval: Duration,
-    /// Whether servers sample for each other; the paper's comparison is with `false`.
-    pub is_collaborative: bool,
-}
-
-impl Default for Settings {
-    /// Every ten seconds, on a change of a tenth; filled to 80 %.
-    fn default() -> Settings {
-        Settings {
-            interval: Duration::from_secs(10),
-            least: Duration::from_secs(2),
-            patience: Duration::from_secs(5),
-            change: 0.1,
-            hold: Duration::from_secs(10),
-            fill: 0.8,
-            test_interval: Duration::from_secs(30),
-            is_collaborative: true,
-        }
-    }
-}
-
-/// How a server's capacity is known.
-#[derive(Clone, Copy, Debug)]
-pub enum Estimator {
-    /// It was said.
-    Fixed(f64),
-    /// From CPU statistics.
-    Cpu(CpuModel),
-    /// By short tests; the time of the last, what it found, and the one under way.
-    Active {
-        /// When the last series of tests ended.
-        last: Option<Duration>,
-        /// What it found.
-        found: Option<f64>,
-        /// The series under way.
-        search: Option<ActiveSearch>,
-    },
-    /// From rises of latency.
-    Passive(PassiveSearch),
-}
-
-/// A server that takes part.
-#[derive(Clone, Debug)]
-pub struct Member {
-    /// Its name.
-    pub name: String,
-    /// α and β.
-    pub costs: Costs,
-    /// The least share of its traffic that has to be sampled.
-    pub minimum: f64,
-    /// How its capacity is known.
-    pub estimator: Estimator,
-}
-
-/// Traffic of one server: what its guests send.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Traffic {
-    /// To which server; `None` where it leaves the servers that are known.
-    pub to: Option<usize>,
-    /// Whose.
-    pub tenant: Option<usize>,
-    /// Packets per second.
-    pub volume: f64,
-}
-
-/// What a server reported.
-#[derive(Clone, Debug, Default)]
-pub struct Observation {
-    /// By its switch's counters.
-    pub traffic: Vec<Traffic>,
-    /// Share of its CPU that was busy.
-    pub busy: Option<f64>,
-    /// Latency through its switch, in seconds.
-    pub latency: Option<f64>,
-}
-
-/// A share of a server's traffic, and who processes it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Share {
-    /// The server that processes it.
-    pub to: usize,
-    /// Whose traffic; `None` for everybody's.
-    pub tenant: Option<usize>,
-    /// 0 to 1.
-    pub rate: f64,
-    /// How many packets each sample stands for: the inverse of all rates at which this traffic is sampled, here and
-    /// elsewhere, so that what all processors state adds up to the traffic.
-    pub one_in: f64,
-}
-
-/// Samples that come from one server (perhaps itself).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Import {
-    /// Whose traffic it is.
-    pub from: usize,
-    /// By tenant: how many packets each sample stands for.
-    pub one_in: Vec<(Option<usize>, f64)>,
-}
-
-/// A plan as one server has to know it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// The plan's number.
-    pub epoch: Epoch,
-    /// Which of the two sets of names it uses: the one that the plan before does not.
-    pub generation: u8,
-    /// Where its own traffic goes.
-    pub sends: Vec<Share>,
-    /// What it processes.
-    pub receives: Vec<Import>,
-}
-
-/// What a server is to do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Order {
-    /// [`Step::Prepare`], with what is to be prepared.
-    Prepare(Assignment),
-    /// Any other step.
-    Step(Step),
-    /// Mirror nothing to that server any more, under no plan; not answered.
-    CutOff(usize),
-    /// Send so many test packets per second through the switch for a moment.
-    Test(f64),
-}
-
-/// What whoever watches wants to know.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// A plan was made and is being enacted.
-    Planned {
-        /// Its number.
-        epoch: Epoch,
-        /// Packets per second that it samples.
-        sampled: f64,
-        /// Of so many.
-        total: f64,
-        /// What servers could sample alone.
-        alone: f64,
-    },
-    /// It is in force everywhere.
-    Enacted(Epoch),
-    /// It is in force nowhere.
-    RolledBack {
-        /// Its number.
-        epoch: Epoch,
-        /// Whose fault it was.
-        server: usize,
-        /// What happened.
-        why: String,
-    },
-    /// A server is no more; nobody mirrors to it.
-    Gone {
-        /// Which.
-        server: usize,
-        /// What happened.
-        why: String,
-    },
-    /// A server's headroom vanished; it samples nothing for a while, and nobody mirrors to it.
-    Cut(usize),
-    /// What was asked for cannot be had.
-    NoPlan(String),
-}
-
 struct State {
     member: Member,
+    learnt: CostModel,
     is_there: bool,
     traffic: Option<Vec<Traffic>>,
     held_until: Option<Duration>,
+    /// A plan was being enacted since it last reported: that takes CPU time, too, which says nothing of samples' costs.
+    is_disturbed: bool,
+}
+
+impl State {
+    /// As plans reckon with them.
+    fn costs(&self) -> Costs {
+        if self.member.is_learning { self.learnt.in_use() } else { self.member.costs }
+    }
 }
 
 struct Force {
@@ -231,7 +66,11 @@ impl Conduct {
     /// A loop over these servers; none is sampled yet.
     #[must_use]
     pub fn new(settings: Settings, members: Vec<Member>, tenants: Vec<Tenant>) -> Conduct {
-        let state = |member| State { member, is_there: true, traffic: None, held_until: None };
+        let state = |member: Member| {
+            let learnt = CostModel::new(member.costs);
+            let (traffic, held_until) = (None, None);
+            State { member, learnt, is_there: true, traffic, held_until, is_disturbed: false }
+        };
         Conduct {
             settings,
             states: members.into_iter().map(state).collect(),
@@ -276,10 +115,28 @@ impl Conduct {
         let state = self.states.get(server)?;
         match state.member.estimator {
             Estimator::Fixed(capacity) => Some(capacity),
-            Estimator::Cpu(model) => model.capacity(self.settings.fill),
+            Estimator::Cpu(model) => {
+                // Where costs are learnt, what it bears is learnt with them.
+                let fill = self.settings.fill;
+                let learnt = state.learnt.capacity(fill).filter(|_| state.member.is_learning);
+                learnt.or_else(|| model.capacity(fill))
+            }
             Estimator::Active { found, .. } => found,
             Estimator::Passive(search) => search.capacity(),
         }
+    }
+
+    /// A server's α and β, as plans reckon with them.
+    #[must_use]
+    pub fn costs(&self, server: usize) -> Option<Costs> {
+        self.states.get(server).map(State::costs)
+    }
+
+    /// A server's α and β as its data has them, where they are learnt and something is known.
+    #[must_use]
+    pub fn estimated_costs(&self, server: usize) -> Option<[Estimate; 2]> {
+        let state = self.states.get(server).filter(|state| state.member.is_learning)?;
+        state.learnt.estimates()
     }
 
     /// What a server bears now: forwarding, and what the plan in force costs it.
@@ -287,9 +144,7 @@ impl Conduct {
     pub fn load(&self, server: usize) -> f64 {
         let (own, load) = self.volumes();
         let forwarded = load.get(server).copied().unwrap_or(0.0);
-        let Some(costs) = self.states.get(server).map(|state| state.member.costs) else {
-            return forwarded;
-        };
+        let Some(costs) = self.costs(server) else { return forwarded };
         let flows = self.force.as_ref().map_or(&[][..], |force| &force.flows);
         let cost = |flow: &Flow| {
             let volume = flow.rate * self.volume_of(flow, &own);
@@ -305,7 +160,7 @@ impl Conduct {
 
     /// A server reported.
     pub fn handle_observation(&mut self, now: Duration, server: usize, observed: Observation) {
-        let Observation { traffic, busy, latency } = observed;
+        let Observation { traffic, busy, sampled, latency } = observed;
         match self.states.get_mut(server) {
             Some(state) if state.is_there => state.traffic = Some(traffic),
             _ => return,
@@ -318,8 +173,33 @@ impl Conduct {
                 _ => {}
             }
         }
+        if let (Some(busy), Some(sampled)) = (busy, sampled) {
+            self.learn(server, sampled, busy);
+        }
         self.test(now);
         self.plan_if_due(now);
+    }
+
+    fn learn(&mut self, server: usize, sampled: Sampled, busy: f64) {
+        if self.states.iter().any(|state| state.is_there && state.traffic.is_none()) {
+            // What others send here is not known yet.
+            return;
+        }
+        let forwarded = self.volumes().1.get(server).copied().unwrap_or(0.0);
+        let Some(state) = self.states.get_mut(server).filter(|one| one.member.is_learning) else {
+            return;
+        };
+        let is_disturbed = std::mem::replace(&mut state.is_disturbed, self.enactment.is_some());
+        let Sampled { local, mirrored, imported } = sampled;
+        let before = state.costs();
+        let work = Work { forwarded, local, mirrored, imported, is_disturbed };
+        if !state.learnt.handle(work, busy) {
+            return;
+        }
+        let now = state.costs();
+        self.events.push_back(Event::Costs { server, before, now });
+        // What it bears after all can wait for the next plan; what it does not bear cannot.
+        self.wanted |= now.alpha > before.alpha || now.beta > before.beta;
     }
 
     /// What became of an [`Order::Test`]: the share that came through.
@@ -599,6 +479,7 @@ impl Conduct {
             alone,
         });
         self.enactment = Some((enactment, force));
+        self.states.iter_mut().for_each(|state| state.is_disturbed = true);
         self.go_on(now);
     }
 
@@ -612,8 +493,9 @@ impl Conduct {
             // What it forwards it has to bear, whatever is thought of it; then it samples nothing.
             let forwards = load.get(index).copied().unwrap_or(0.0) * (1.0 + 1e-9);
             let capacity = self.capacity(index).filter(|_| state.held_until.is_none());
-            let Member { name, costs, minimum, .. } = &state.member;
-            let mut server = Server::new(name, capacity.unwrap_or(0.0).max(forwards), *costs);
+            let Member { name, minimum, .. } = &state.member;
+            let capacity = capacity.unwrap_or(0.0).max(forwards);
+            let mut server = Server::new(name, capacity, state.costs());
             server.minimum = *minimum;
             servers.push(server);
             for one in state.traffic.iter().flatten() {

@@ -1,6 +1,7 @@
 //! The loop in virtual time, with servers that are numbers.
 
 use super::*;
+use crate::control::capacity::{CpuModel, PassiveSearch};
 
 /// Three servers that bear 1000 each; what is sent is theirs alone.
 struct World {
@@ -16,7 +17,7 @@ const BETA: f64 = 0.5;
 
 fn member(name: usize, estimator: Estimator) -> Member {
     let costs = Costs { alpha: ALPHA, beta: BETA };
-    Member { name: format!("s{name}"), costs, minimum: 0.0, estimator }
+    Member { name: format!("s{name}"), costs, is_learning: false, minimum: 0.0, estimator }
 }
 
 fn sends(volume: f64) -> Observation {
@@ -217,4 +218,81 @@ fn estimators_are_fed() {
     assert!((capacity(0) - 4000.0).abs() < 1e-6, "{}", capacity(0));
     assert!((3800.0..=4000.0).contains(&capacity(1)), "{}", capacity(1));
     assert!((1000.0..1300.0).contains(&capacity(2)), "{}", capacity(2));
+}
+
+/// What servers are in truth: idle share, share of the CPU per packet per second, α, β.
+const TRUTH: (f64, f64, f64, f64) = (0.2, 5e-5, 1.2, 0.3);
+
+/// A loop that believes these costs, over three servers whose CPU use follows [`TRUTH`], reporting every second.
+/// Answers how busy each was, second by second, how often costs changed, and how much was sampled at the end.
+fn learn(believed: Costs, seconds: u64) -> (Vec<[f64; 3]>, usize, f64) {
+    let own = [9000.0, 5000.0, 5000.0];
+    let (idle, forward, alpha, beta) = TRUTH;
+    let member = |at| Member {
+        costs: believed,
+        is_learning: true,
+        ..member(at, Estimator::Cpu(CpuModel::default()))
+    };
+    let mut conduct = Conduct::new(Settings::default(), (0..3).map(member).collect(), Vec::new());
+    let (mut course, mut changes, mut noise) = (Vec::new(), 0, 1_u64);
+    for second in 0..seconds {
+        let flows = conduct.in_force().map_or(Vec::new(), |(_, flows)| flows.to_vec());
+        let mut busy = [0.0; 3];
+        for (server, busy) in busy.iter_mut().enumerate() {
+            let sum = |which: &dyn Fn(&Flow) -> bool| -> f64 {
+                let its = flows.iter().filter(|flow| which(flow));
+                its.map(|flow| flow.rate * own[flow.origin]).sum()
+            };
+            let sampled = Sampled {
+                local: sum(&|one| one.origin == server && one.processor == server),
+                mirrored: sum(&|one| one.origin == server && one.processor != server),
+                imported: sum(&|one| one.origin != server && one.processor == server),
+            };
+            let Sampled { local, mirrored, imported } = sampled;
+            let cost = alpha * (local + imported) + beta * (mirrored + imported);
+            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let scatter = ((noise >> 33) as f64 / (1_u64 << 31) as f64 - 0.5) * 0.04;
+            *busy = idle + forward * (own[server] + cost);
+            let observed = Observation {
+                busy: Some((*busy + scatter).min(1.0)),
+                sampled: Some(sampled),
+                ..sends(own[server])
+            };
+            conduct.handle_observation(Duration::from_secs(second), server, observed);
+        }
+        course.push(busy);
+        while let Some((server, order)) = conduct.poll_order() {
+            let step = match order {
+                Order::Prepare(assignment) => Step::Prepare(assignment.epoch),
+                Order::Step(step) => step,
+                _ => continue,
+            };
+            conduct.handle_answer(Duration::from_secs(second), server, step, Ok(()));
+        }
+        changes += std::iter::from_fn(|| conduct.poll_event())
+            .filter(|event| matches!(event, Event::Costs { .. }))
+            .count();
+    }
+    let flows = conduct.in_force().map_or(&[][..], |(_, flows)| flows);
+    (course, changes, flows.iter().map(|flow| flow.rate * own[flow.origin]).sum())
+}
+
+#[test]
+fn plans_converge_from_wrong_costs() {
+    for (believed, is_wrong) in [
+        (Costs { alpha: 6.0, beta: 1.5 }, true),
+        (Costs { alpha: 0.24, beta: 0.06 }, true),
+        (Costs { alpha: 1.2, beta: 0.3 }, false),
+    ] {
+        let (course, changes, sampled) = learn(believed, 240);
+        let fullest = |of: &[f64; 3]| of.iter().copied().fold(0.0, f64::max);
+        let last = fullest(course.last().unwrap());
+        // 80 % is what servers are filled to.
+        assert!((0.7..0.85).contains(&last), "{believed:?}: {last}");
+        let late = course.iter().skip(20).map(fullest).fold(0.0, f64::max);
+        assert!(late < 0.87, "{believed:?}: as busy as {late}");
+        assert!(!is_wrong || changes > 0, "{believed:?}: {changes} changes");
+        // With the true costs 13,500 could be.
+        assert!(sampled > 10_000.0, "{believed:?}: {sampled}");
+    }
 }

@@ -11,17 +11,22 @@
 //! * [`Conduct`]: the loop. Whoever runs it passes in what servers report (`handle_*`, with the time) and carries out
 //!   what it says (`poll_*`).
 //! * [`Enactment`]: one plan on all servers or on none.
+//! * [`CostModel`]: what sampling costs a server, learnt from what it reports anyway.
 //! * [`CpuModel`], [`ActiveSearch`], [`PassiveSearch`]: what a server bears. [`Guard`]: whether it bears no more.
 
 mod capacity;
 mod conduct;
 mod enact;
 mod guard;
+mod learn;
+mod words;
 
 pub use capacity::{ActiveSearch, CpuModel, PassiveSearch};
-pub use conduct::{
-    Assignment, Conduct, Estimator, Event, Import, Member, Observation, Order, Settings, Share,
-    Traffic,
-};
+pub use conduct::Conduct;
 pub use enact::{Enactment, Epoch, Outcome, Step};
 pub use guard::Guard;
+pub use learn::{CostModel, Estimate, Work};
+pub use words::{
+    Assignment, Estimator, Event, Import, Member, Observation, Order, Sampled, Settings, Share,
+    Traffic,
+};

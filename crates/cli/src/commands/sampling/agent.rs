@@ -10,9 +10,9 @@
 //! started it, since a terminal sends it to both.
 
 use super::run::counters;
-use super::run::protocol::{Observed, Report, Request, Setup};
+use super::run::protocol::{Counted, Observed, Report, Request, Setup};
 use crate::exit::Exit;
-use agent::station::{Machine, Receiver, ReceiverOptions, Reporter, Station};
+use agent::station::{Machine, Receiver, ReceiverOptions, Reporter, Station, is_out};
 use anyhow::{Context, bail};
 use lab::{CpuBound, OpenVSwitch};
 use packet::{
@@ -23,9 +23,9 @@ use sampling::control::{Guard, Import, Step};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Take part in `weir sampling run`: started by it, on each server
@@ -35,9 +35,10 @@ use std::time::{Duration, Instant};
 #[derive(clap::Args)]
 pub struct Agent {}
 
-/// How often headroom is looked at, and for how long it has to be gone.
+/// How often headroom is looked at, and for how long it has to be gone: longer than it takes to enact a plan, in which
+/// programs are run, and short enough to have stopped within a second.
 const TICK: Duration = Duration::from_millis(100);
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_millis(600);
 /// Whoever says nothing for so long is no more.
 const LEASE: Duration = Duration::from_secs(10);
 /// No order is this long.
@@ -92,8 +93,10 @@ struct Real {
     namespace: Option<String>,
     options: ReceiverOptions,
     /// By origin.
-    reporters: BTreeMap<usize, Reporter>,
+    reporters: Reporters,
 }
+
+type Reporters = Arc<Mutex<BTreeMap<usize, Reporter>>>;
 
 impl Machine for Real {
     type Receiver = Receiver;
@@ -108,12 +111,13 @@ impl Machine for Real {
 
     fn receive(&mut self, interface: &str, import: &Import) -> Result<Receiver, String> {
         let start = |reporter| Receiver::start(interface, import, &self.options, reporter);
-        let reporter = match self.reporters.get(&import.from) {
+        let mut reporters = self.reporters.lock().unwrap_or_else(PoisonError::into_inner);
+        let reporter = match reporters.get(&import.from) {
             Some(reporter) => Ok(Reporter::clone(reporter)),
             None => Receiver::reporter(import.from, &self.options),
         };
         let reporter = reporter.map_err(|error| error.to_string())?;
-        self.reporters.insert(import.from, Reporter::clone(&reporter));
+        reporters.insert(import.from, Reporter::clone(&reporter));
         start(reporter).map_err(|error| error.to_string())
     }
 }
@@ -128,6 +132,8 @@ struct Server {
     seen_cpu: (Instant, f64),
     guard: Guard,
     probes: Option<Probes>,
+    reporters: Reporters,
+    mirrored: Mirrored,
 }
 
 impl Server {
@@ -139,8 +145,9 @@ impl Server {
             collector: setup.station.collector,
             processing: setup.station.processing,
         };
+        let reporters = Reporters::default();
         let machine =
-            Real { namespace: setup.namespace.clone(), options, reporters: BTreeMap::new() };
+            Real { namespace: setup.namespace.clone(), options, reporters: Arc::clone(&reporters) };
         let station = Station::new(setup.station.clone(), machine)?;
         let cpu = Cpu::of(&setup);
         let now = (Instant::now(), cpu.busy()?);
@@ -156,6 +163,8 @@ impl Server {
             setup,
             station,
             cpu,
+            reporters,
+            mirrored: Mirrored::default(),
         };
         // So that a switch that is not there is told now.
         server.counters()?;
@@ -231,6 +240,7 @@ impl Server {
 
     fn observe(&mut self) -> anyhow::Result<Observed> {
         let mut observed = self.counters()?;
+        observed.sampled = self.sampled()?;
         let now = (Instant::now(), self.cpu.busy()?);
         observed.seconds = now.0.duration_since(self.started).as_secs_f64();
         observed.busy = Some(share(self.seen_cpu, now));
@@ -239,6 +249,47 @@ impl Server {
             (observed.latency, observed.jitter) = (Some(latency), Some(jitter));
         }
         Ok(observed)
+    }
+
+    fn sampled(&mut self) -> anyhow::Result<Counted> {
+        let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
+        let text = match &self.setup.namespace {
+            Some(namespace) => in_namespace(namespace, read)?,
+            None => read(),
+        };
+        self.mirrored.handle(&text.context("cannot read what interfaces count")?);
+        let mut counted = Counted { mirrored: self.mirrored.total, ..Counted::default() };
+        let reporters = self.reporters.lock().unwrap_or_else(PoisonError::into_inner);
+        for (from, reporter) in reporters.iter() {
+            let samples = reporter.lock().unwrap_or_else(PoisonError::into_inner).sent().samples;
+            let is_own = *from == self.setup.station.index;
+            *if is_own { &mut counted.local } else { &mut counted.imported } += samples;
+        }
+        Ok(counted)
+    }
+}
+
+/// Packets that left for other servers, by interfaces that come and go with plans.
+#[derive(Default)]
+struct Mirrored {
+    total: u64,
+    last: BTreeMap<String, u64>,
+}
+
+impl Mirrored {
+    /// What `/proc/net/dev` has: lines of a name, eight numbers of what came in, and eight of what went out.
+    fn handle(&mut self, text: &str) {
+        let mut now = BTreeMap::new();
+        for (name, numbers) in text.lines().filter_map(|line| line.split_once(':')) {
+            let name = name.trim();
+            let packets = numbers.split_whitespace().nth(9).and_then(|one| one.parse().ok());
+            let Some(packets) = packets.filter(|_| is_out(name)) else { continue };
+            // Fewer than before: it went, and another came by that name.
+            let before = self.last.get(name).copied().filter(|before| *before <= packets);
+            self.total += packets - before.unwrap_or(0);
+            now.insert(name.to_owned(), packets);
+        }
+        self.last = now;
     }
 }
 
@@ -405,6 +456,32 @@ impl Probes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_mirrored_adds_up_while_interfaces_come_and_go() {
+        let mut mirrored = Mirrored::default();
+        let text = |lines: &[(&str, u64)]| {
+            // As Linux prints it.
+            let mut text = "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n".to_owned();
+            for (name, packets) in lines {
+                text += &format!("{name:>6}: 900 7 0 0 0 0 0 0 5000 {packets} 0 0 0 0 0 0\n");
+            }
+            text
+        };
+        for (lines, total) in [
+            (&[("lo", 9)][..], 0),
+            (&[("weiro0x1", 10), ("weiri0x1", 99), ("eth0", 99)], 10),
+            (&[("weiro0x1", 15), ("weiro1x2", 4)], 19),
+            (&[("weiro1x2", 6)], 21),
+            (&[("weiro0x1", 3), ("weiro1x2", 6)], 24),
+            (&[("weiro1x2", 2)], 26),
+        ] {
+            mirrored.handle(&text(lines));
+            assert_eq!(mirrored.total, total, "{lines:?}");
+        }
+        mirrored.handle("weiro0x1: 1 2\nnothing\n");
+        assert_eq!(mirrored.total, 26);
+    }
 
     #[test]
     fn the_machines_cpu() {

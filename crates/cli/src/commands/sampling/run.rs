@@ -67,6 +67,10 @@ pub struct Run {
     /// What mirroring a packet costs, and receiving one [default: the site's, or 0.46, as published]
     #[arg(long, value_name = "COST")]
     beta: Option<f64>,
+    /// Whether α and β stay as they are given, or are estimated from what servers report [default: given where --alpha or
+    /// --beta is, else estimated]
+    #[arg(long, value_name = "WAY")]
+    costs: Option<CostsOption>,
     /// Up to which share of its CPU a server is filled, 0.1 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.7, value_parser = share)]
     fill: f64,
@@ -94,6 +98,15 @@ pub struct Run {
     /// Print JSON, a line for everything that happens
     #[arg(long)]
     json: bool,
+}
+
+/// Where costs come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum CostsOption {
+    /// They are what is given, or what is published
+    Given,
+    /// That is where it starts: they are estimated while it runs
+    Estimated,
 }
 
 impl Run {
@@ -138,6 +151,10 @@ impl Run {
             capacity: self.capacity,
             alpha: self.alpha,
             beta: self.beta,
+            is_learning: match self.costs {
+                Some(costs) => costs == CostsOption::Estimated,
+                None => self.alpha.is_none() && self.beta.is_none(),
+            },
             processing: Processing { header: self.header, passes: self.passes },
             limit: self.limit,
             observe: Duration::from_secs(self.observe.into()),
@@ -211,6 +228,14 @@ fn to_text(driver: &Driver, news: &News) -> String {
                     driver.name(*server)
                 )
             }
+            Event::Costs { server, before, now } => format!(
+                "{}: plans reckon with α = {:.2}, β = {:.2} (before: {:.2}, {:.2})",
+                driver.name(*server),
+                now.alpha,
+                now.beta,
+                before.alpha,
+                before.beta
+            ),
             Event::NoPlan(why) => why.clone(),
         },
         News::Round(round) => round_text(driver, round),
@@ -236,6 +261,12 @@ fn round_text(driver: &Driver, round: &Round) -> String {
         if let Some(capacity) = seen.capacity {
             text += &format!(", bears {}", number(capacity));
         }
+        if let Some([alpha, beta]) = seen.estimated {
+            text += &format!(
+                ", α {:.2} ± {:.2}, β {:.2} ± {:.2}",
+                alpha.value, alpha.half, beta.value, beta.half
+            );
+        }
         if let Some(latency) = seen.latency {
             text += &format!(", {:.0} µs", latency * 1e6);
         }
@@ -257,6 +288,10 @@ fn to_json(driver: &Driver, news: &News) -> Value {
                 json!({ "event": "gone", "server": driver.name(*server), "why": why })
             }
             Event::Cut(server) => json!({ "event": "cut", "server": driver.name(*server) }),
+            Event::Costs { server, before, now } => {
+                let server = driver.name(*server);
+                json!({ "event": "costs", "server": server, "before": before, "now": now })
+            }
             Event::NoPlan(why) => json!({ "event": "no-plan", "why": why }),
         },
         News::Round(round) => {
@@ -265,6 +300,11 @@ fn to_json(driver: &Driver, news: &News) -> Value {
                 Some(json!({
                     "server": driver.name(server), "own": seen.own, "busy": seen.busy,
                     "latency": seen.latency, "capacity": seen.capacity, "load": seen.load,
+                    "sampled": seen.sampled.local, "mirrored": seen.sampled.mirrored,
+                    "imported": seen.sampled.imported, "costs": seen.costs,
+                    "estimated": seen.estimated.map(|[alpha, beta]| json!({
+                        "alpha": [alpha.value, alpha.half], "beta": [beta.value, beta.half],
+                    })),
                 }))
             };
             let servers: Vec<Value> = round.servers.iter().enumerate().filter_map(server).collect();

@@ -199,6 +199,7 @@ impl Run<'_> {
             capacity: CapacityOption::Cpu,
             alpha: Some(self.costs.0),
             beta: Some(self.costs.1),
+            is_learning: false,
             processing: Processing { header: LENGTH as u32, passes: PASSES },
             // What is measured is what the plan does to users, not what the guard saves them from.
             limit: 10.0,

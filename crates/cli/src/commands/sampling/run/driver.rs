@@ -13,9 +13,10 @@ use super::verify::{Verdict, Verify};
 use agent::station::Processing;
 use agent::{Collector, Limits};
 use anyhow::{Context, anyhow};
+use sampling::Costs;
 use sampling::control::{
-    Conduct, CpuModel, Estimator, Event, Member, Observation, Order, PassiveSearch, Settings, Step,
-    Traffic,
+    Conduct, CpuModel, Estimate, Estimator, Event, Member, Observation, Order, PassiveSearch,
+    Sampled, Settings, Step, Traffic,
 };
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -67,6 +68,8 @@ pub struct Manner {
     pub capacity: CapacityOption,
     pub alpha: Option<f64>,
     pub beta: Option<f64>,
+    /// Whether α and β are only where it starts, and are estimated while it runs.
+    pub is_learning: bool,
     pub processing: Processing,
     /// Share of its CPU above which a server's headroom has vanished.
     pub limit: f64,
@@ -100,6 +103,12 @@ pub struct Seen {
     pub latency: Option<f64>,
     pub capacity: Option<f64>,
     pub load: f64,
+    /// Packets per second that it sampled; of itself, mirrored, of others.
+    pub sampled: Sampled,
+    /// As plans reckon with them.
+    pub costs: Option<Costs>,
+    /// α and β as its data has them.
+    pub estimated: Option<[Estimate; 2]>,
 }
 
 struct Link {
@@ -142,6 +151,7 @@ impl Driver {
         let members = site.servers.iter().map(|server| Member {
             name: server.name.clone(),
             costs,
+            is_learning: manner.is_learning,
             minimum: server.minimum,
             estimator: match (server.capacity, manner.capacity) {
                 (Some(capacity), _) => Estimator::Fixed(capacity),
@@ -349,13 +359,18 @@ impl Driver {
         let own = traffic.iter().map(|one| one.volume).sum();
         let (busy, latency) = (observed.busy, observed.latency);
         let felt = if use_jitter { observed.jitter } else { latency };
-        self.conduct.handle_observation(now, server, Observation { traffic, busy, latency: felt });
+        let sampled = sampled(&before, &observed);
+        let seen = Observation { traffic, busy, sampled: Some(sampled), latency: felt };
+        self.conduct.handle_observation(now, server, seen);
         let seen = Seen {
             own,
             busy,
             latency,
             capacity: self.conduct.capacity(server),
             load: self.conduct.load(server),
+            sampled,
+            costs: self.conduct.costs(server),
+            estimated: self.conduct.estimated_costs(server),
         };
         if let Some(Some(link)) = self.links.get_mut(server) {
             link.round = Some(seen);
@@ -464,6 +479,17 @@ impl Link {
         // What reads it may wait for room in the channel, which nobody makes any more.
         drop(self.reader.take());
         Ok(())
+    }
+}
+
+/// What was sampled between two observations, per second.
+fn sampled(before: &Observed, now: &Observed) -> Sampled {
+    let seconds = (now.seconds - before.seconds).max(1e-3);
+    let rate = |of: fn(&Observed) -> u64| of(now).saturating_sub(of(before)) as f64 / seconds;
+    Sampled {
+        local: rate(|one| one.sampled.local),
+        mirrored: rate(|one| one.sampled.mirrored),
+        imported: rate(|one| one.sampled.imported),
     }
 }
 

@@ -73,9 +73,22 @@ pub struct Observed {
     pub ports: Vec<(String, u64)>,
     /// Packets by port and destination address, as the switch's flows count them.
     pub flows: Vec<(String, String, u64)>,
+    #[serde(default)]
+    pub sampled: Counted,
     /// Since the observation before: the share of its CPU that was busy.
     pub busy: Option<f64>,
     /// The mean, and how far the latencies are apart (standard deviation), in seconds.
     pub latency: Option<f64>,
     pub jitter: Option<f64>,
+}
+
+/// Samples, counted from the agent's beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Of its own, processed there.
+    pub local: u64,
+    /// Of its own, mirrored to others.
+    pub mirrored: u64,
+    /// Of others', processed there.
+    pub imported: u64,
 }
