@@ -9,6 +9,7 @@ use crate::queue::Class;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::Match;
+use hashbrown::{HashMap, HashSet};
 use openflow::Version;
 
 /// An entry of the hypervisor's own.
@@ -50,17 +51,21 @@ impl Switch {
             _ => self.wanted_own_v13(),
         };
         let held = core::mem::take(&mut self.own);
-        let same = |a: &Own, b: &Own| a.match_ == b.match_ && a.priority == b.priority;
+        // A switch in the middle of a big network holds thousands.
+        let key = |own: &Own| (own.match_, own.priority);
+        let stays: HashSet<(Match, u16)> = wanted.iter().map(key).collect();
+        let there: HashMap<(Match, u16), &[u8]> =
+            held.iter().map(|own| (key(own), own.actions.as_slice())).collect();
         let (mut kept, mut installed, mut removed) = (0, 0, 0);
         for own in &held {
-            if !wanted.iter().any(|w| same(w, own)) {
+            if !stays.contains(&key(own)) {
                 self.send_own_entry(own, false, now);
                 removed += 1;
             }
         }
         for own in &wanted {
-            let there = held.iter().find(|h| same(h, own));
-            if there.is_some_and(|h| self.same_actions(&h.actions, &own.actions)) {
+            let there = there.get(&key(own));
+            if there.is_some_and(|actions| self.same_actions(actions, &own.actions)) {
                 kept += 1;
             } else {
                 self.send_own_entry(own, true, now);
