@@ -142,6 +142,18 @@ pub fn processes_of_cgroup(folder: &Path) -> Vec<u32> {
     pids
 }
 
+/// The CPU time that each thread of a process has used, in ns, by the threads' names.
+#[must_use]
+pub fn cpu_by_thread(pid: u32) -> Vec<(String, u64)> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let used = threads.filter_map(|entry| {
+        let text = |file: &str| fs::read_to_string(entry.path().join(file)).ok();
+        let used = text("schedstat")?.split_whitespace().next()?.parse().ok()?;
+        Some((text("comm")?.trim().to_owned(), used))
+    });
+    used.collect()
+}
+
 /// The memory that a process has resident, in bytes.
 #[must_use]
 pub fn resident(pid: u32) -> Option<u64> {
@@ -222,5 +234,8 @@ mod tests {
         assert_eq!(usage.len(), 1, "a process that does not exist is left out");
         assert!(usage[0].resident_bytes > 100_000 && !usage[0].threads.is_empty());
         assert!(resident_peak(std::process::id()).is_some_and(|peak| peak > 100_000));
+        let threads = cpu_by_thread(std::process::id());
+        assert!(threads.iter().any(|(_, used)| *used > 0), "{threads:?}");
+        assert_eq!(cpu_by_thread(u32::MAX), []);
     }
 }

@@ -63,6 +63,8 @@ pub enum Tenancy {
     Networks,
     /// A slice, with virtual interfaces between which [`crate::Kind::FlowChange`] makes flows; it is told labels.
     Labels,
+    /// Nothing: it gets a network through the REST interface.
+    Nothing,
 }
 
 /// A system under test that is ready for [`crate::Session::open`].
@@ -84,7 +86,7 @@ impl System {
         match self {
             Self::Direct => "direct",
             Self::Haproxy { .. } => "haproxy",
-            Self::Weir { tenancy: Tenancy::Slices, .. } => "weir",
+            Self::Weir { tenancy: Tenancy::Slices | Tenancy::Nothing, .. } => "weir",
             Self::Weir { tenancy: Tenancy::Networks, .. } => "weir-networks",
             Self::Weir { tenancy: Tenancy::Labels, .. } => "weir-labels",
             Self::External { name, .. } => name,
@@ -177,7 +179,9 @@ impl System {
             }
             Self::Haproxy { program } => apart(&|| start_haproxy(program, controllers, dir, host))?,
             Self::Weir { command, extra, tenancy } => {
-                apart(&|| start_weir((command, extra, *tenancy), setup, controllers, dir, host))?
+                let (what, addresses) =
+                    ((command.as_slice(), extra.as_str(), *tenancy), controllers.addresses());
+                apart(&|| start_weir(what, setup, addresses, dir, host))?
             }
         };
         if let Some(switches) = switches {
@@ -226,10 +230,11 @@ fn start_haproxy(
     Ok(Target { topology, pids, api: None, process: Some(process) })
 }
 
-fn start_weir(
+/// Starts Weir with these tenants' controllers. It ends with the [`Target`].
+pub(crate) fn start_weir(
     (command, extra, tenancy): (&[String], &str, Tenancy),
     setup: &Setup,
-    controllers: &Controllers,
+    addresses: &[SocketAddr],
     dir: &Path,
     host: IpAddr,
 ) -> Result<Target, Error> {
@@ -237,7 +242,6 @@ fn start_weir(
         return Err(Error::System("no two free ports".to_owned()));
     };
     let file = dir.join("weir.toml");
-    let addresses = controllers.addresses();
     write(&file, &weir_config(setup, switch_address, api, addresses, (extra, tenancy)))?;
     let Some((program, first)) = command.split_first() else {
         return Err(Error::System("no command was given for weir".to_owned()));
@@ -298,6 +302,9 @@ pub fn weir_config(
             text,
             "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"{northbound}:{controller}\"]\n"
         );
+        if tenancy == Tenancy::Nothing {
+            continue;
+        }
         if tenancy == Tenancy::Networks {
             // One switch on the one that there is; its port has the number that the generator uses.
             let (dpid, port) = (0x100 + index, setup.port(index));

@@ -8,10 +8,9 @@ use crate::load::{Kind, Load, Stream};
 use crate::measure::Collector;
 use crate::outcome::Outcome;
 use crate::plan::{Setup, SwitchModel};
+use crate::rest;
 use crate::system::Target;
 use report::Better;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 const RATE: f64 = 40_000.0;
@@ -109,22 +108,12 @@ fn look(collector: &mut Collector, outcome: &Outcome, target: &Target) {
     collector.sample("changes_per_s", "1/s", Better::Higher, rate);
     let most = outcome.notices.iter().max().copied().unwrap_or(0) as f64 / outcome.window_s;
     collector.sample("notices_per_tenant_per_s", "1/s", Better::Neither, most);
-    let labels = target.api.and_then(|api| get(api, "/api/v1/labels"));
+    let ask = |api| rest::ask(api, "GET", "/api/v1/labels", None, Duration::from_secs(5)).ok();
+    let labels = target.api.and_then(ask).map(|(_, labels)| labels);
     let count = |key: &str| labels.as_ref()?.get(key)?.as_f64();
     for (name, key) in [("flows_followed", "flows"), ("labels_replaced", "labels_replaced")] {
         if let Some(count) = count(key) {
             collector.sample(name, "", Better::Neither, count);
         }
     }
-}
-
-/// What the system's REST interface answers, if it does.
-fn get(api: std::net::SocketAddr, path: &str) -> Option<serde_json::Value> {
-    let limit = Duration::from_secs(5);
-    let mut stream = TcpStream::connect_timeout(&api, limit).ok()?;
-    stream.set_read_timeout(Some(limit)).ok()?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {api}\r\nConnection: close\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.take(1 << 20).read_to_string(&mut answer).ok()?;
-    serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
 }

@@ -1,10 +1,12 @@
 //! `weir bench`: load and latency of a hypervisor, switch or controller, seen from outside.
 //!
 //! One file per family of subcommands: [`scenario`] (the comparisons that Weir has to stand), [`run`] (whatever is asked
-//! for), [`file`] (a load that changes while it runs), [`search`] (the highest rate) and [`controller`] (a real controller). Here is what they share.
+//! for), [`file`] (a load that changes while it runs), [`search`] (the highest rate), [`provisioning`] (how
+//! fast tenants' networks start and move) and [`controller`] (a real controller). Here is what they share.
 
 mod controller;
 mod file;
+mod provisioning;
 mod run;
 mod scenario;
 mod search;
@@ -62,6 +64,7 @@ enum Command {
     Run(run::Run),
     Scenario(file::ScenarioFile),
     Search(search::SearchCommand),
+    Provisioning(provisioning::Provisioning),
     Controller(Box<controller::Controller>),
 }
 
@@ -81,6 +84,7 @@ impl Bench {
             Command::Run(run) => run.run(),
             Command::Scenario(file) => file.run(),
             Command::Search(search) => search.run(),
+            Command::Provisioning(provisioning) => provisioning.run(),
             Command::Controller(controller) => controller.run(),
         }
     }

@@ -1,0 +1,273 @@
+//! How fast a big network of a tenant's own starts, and how fast its links move when a physical one fails.
+//!
+//! ```text
+//!   Fabric: emulated switches ◀── OpenFlow ──▶ system under test ◀── OpenFlow ──▶ Tenant: its controller
+//!   (every change of a table is timed)            ▲
+//!                                                 └── REST: one request ── Stage
+//! ```
+//!
+//! A user's view: the network is asked for by one request, and it has started when every rule is in the switches' tables,
+//! acknowledged by a barrier, and the tenant's controller has shaken hands with every virtual switch and sees every port
+//! up. Then what the system says of the paths is held against the tables, and a packet is sent over each link in each
+//! direction; before and after the failure, too. What does not arrive is a finding.
+//!
+//! Start reading at [`Provisioning::run`], then `trial` (one run); `shape` is what is asked for.
+
+mod fabric;
+mod present;
+mod shape;
+mod tenant;
+mod trial;
+
+use crate::comparison::{Criterion, Verdict};
+use crate::error::{Error, setting};
+use crate::plan::Version;
+use report::table::number;
+use report::{Better, Environment, Finding, Metric, Point, Results};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+use trial::Found;
+
+pub use present::{table, write};
+
+/// What is measured, and how.
+#[derive(Clone, Debug)]
+pub struct Provisioning {
+    /// The hypervisor's command, such as `weir serve`.
+    pub command: Vec<String>,
+    /// Physical switches, and as many virtual ones: 9 to 1,000.
+    pub switches: usize,
+    /// Virtual links of the network that is started: 1 to 2,000.
+    pub links: usize,
+    /// Virtual links that move: 1 to 2,000.
+    pub reroute: usize,
+    /// The OpenFlow version.
+    pub version: Version,
+    /// How often each case is measured, in turn with the others.
+    pub runs: usize,
+    /// The longest that a start may take, in ms.
+    pub start_limit_ms: f64,
+    /// The longest that moving may take, in ms.
+    pub reroute_limit_ms: f64,
+    /// What random choices are drawn from.
+    pub seed: u64,
+    /// Where configurations and logs go. Removed by the caller, who made it.
+    pub work_dir: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Start,
+    Reroute,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    phase: Phase,
+    backups: bool,
+}
+
+const CASES: [Case; 4] = [
+    Case { phase: Phase::Start, backups: false },
+    Case { phase: Phase::Start, backups: true },
+    Case { phase: Phase::Reroute, backups: false },
+    Case { phase: Phase::Reroute, backups: true },
+];
+
+/// The figure that counts.
+const TOTAL: &str = "total ms";
+
+impl Case {
+    fn point(self, plan: &Provisioning) -> Point {
+        let (phase, links) = match self.phase {
+            Phase::Start => ("start", plan.links),
+            Phase::Reroute => ("reroute", plan.reroute),
+        };
+        let backups = if self.backups { "yes" } else { "no" };
+        let parameters = [
+            ("phase".to_owned(), phase.into()),
+            ("links".to_owned(), links.into()),
+            ("backups".to_owned(), backups.into()),
+        ];
+        Point { system: "weir".to_owned(), parameters: parameters.into(), ..Point::default() }
+    }
+
+    fn limit(self, plan: &Provisioning) -> f64 {
+        match self.phase {
+            Phase::Start => plan.start_limit_ms,
+            Phase::Reroute => plan.reroute_limit_ms,
+        }
+    }
+}
+
+impl Provisioning {
+    /// What is wrong with the settings.
+    ///
+    /// # Errors
+    /// [`Error::Setting`].
+    pub fn check(&self) -> Result<(), Error> {
+        let least = shape::LEAST_SWITCHES;
+        let switches = (least..=1000).contains(&self.switches);
+        setting(switches, "switches", self.switches, &format!("{least} to 1000"))?;
+        for (name, links) in [("links", self.links), ("reroute", self.reroute)] {
+            // A physical link has 2,000 tags by default.
+            setting((1..=2000).contains(&links), name, links, "1 to 2000")?;
+        }
+        setting((1..=1000).contains(&self.runs), "runs", self.runs, "1 to 1000")
+    }
+
+    /// Measures all cases in turn, as often as is asked for. `talk` is told what is being done.
+    ///
+    /// # Errors
+    /// Those of [`check`](Provisioning::check); [`Error::System`] when the system does not start, refuses, or ends.
+    pub fn run(&self, talk: &mut dyn FnMut(&str)) -> Result<Verdict, Error> {
+        self.check()?;
+        let mut results = Results::new("bench provisioning", self.seed, Environment::capture(&[]));
+        let openflow = if self.version == Version::V1_0 { "1.0" } else { "1.3" };
+        let settings = [
+            ("switches", self.switches.into()),
+            ("links", self.links.into()),
+            ("reroute", self.reroute.into()),
+            ("runs", self.runs.into()),
+            ("openflow", openflow.into()),
+            ("start_limit_ms", self.start_limit_ms.into()),
+            ("reroute_limit_ms", self.reroute_limit_ms.into()),
+        ];
+        results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
+        let mut runs: Vec<Vec<Found>> = CASES.iter().map(|_| Vec::new()).collect();
+        for run in 0..self.runs {
+            for (case, found) in CASES.iter().zip(&mut runs) {
+                let label = case.point(self).label();
+                talk(&format!("run {} of {}: {label}", run + 1, self.runs));
+                let seed = self.seed.wrapping_add(run as u64);
+                let dir = self.work_dir.join(format!("run-{run}"));
+                found.push(trial::run(self, *case, seed, &dir)?);
+            }
+        }
+        let criteria = self.judge(&mut results, &runs);
+        Ok(Verdict { results, histograms: Vec::new(), criteria, window: Duration::ZERO })
+    }
+
+    /// Puts what was found into the results, and says what of it is not as it should be.
+    fn judge(&self, results: &mut Results, runs: &[Vec<Found>]) -> Vec<Criterion> {
+        let mut criteria = Vec::new();
+        let finding = |code: &str, text: String| Finding { code: code.to_owned(), text };
+        for (case, found) in CASES.iter().zip(runs) {
+            let point = case.point(self);
+            let label = point.label();
+            let totals: Option<Vec<f64>> = found.iter().map(|it| it.figure(TOTAL)).collect();
+            let slowest = totals.and_then(|all| all.into_iter().reduce(f64::max));
+            let name = format!("{label}: the slowest run, ms");
+            criteria.push(Criterion::at_most(name, slowest, case.limit(self)));
+            for (run, found) in (1..).zip(found) {
+                let say = |text| finding("not-as-wanted", format!("{label}: run {run}: {text}"));
+                results.findings.extend(found.wrong.iter().map(say));
+            }
+            results.points.push(gather(point, found));
+        }
+        for criterion in criteria.iter().filter(|criterion| !criterion.is_met()) {
+            let (measured, limit) = (number(criterion.measured), number(criterion.limit));
+            let text = format!("{}: measured {measured}, limit {limit}", criterion.name);
+            results.findings.push(finding("criterion-not-met", text));
+        }
+        criteria
+    }
+}
+
+impl Found {
+    fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|(known, _)| *known == name).and_then(|(_, value)| *value)
+    }
+}
+
+/// A point with one sample per run.
+fn gather(mut point: Point, found: &[Found]) -> Point {
+    let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for run in found {
+        for (name, value) in &run.figures {
+            samples.entry((*name).to_owned()).or_default().extend(*value);
+        }
+        let cpu = run.cpu.iter().filter(|(_, ms)| **ms > 0.0);
+        for (name, ms) in cpu {
+            samples.entry(format!("cpu {name} ms")).or_default().push(*ms);
+        }
+        let system = run.cpu.iter().filter(|(name, _)| name.starts_with("system"));
+        samples.entry(CPU.to_owned()).or_default().push(system.map(|(_, ms)| ms).sum());
+    }
+    for (name, samples) in samples {
+        // Stable names, as other results have them: `total_ms`, in ms.
+        let (stem, unit) = match name.strip_suffix(" ms") {
+            Some(_) => (name.replace(' ', "_"), "ms"),
+            None => (name.replace(' ', "_"), ""),
+        };
+        let better = if unit == "ms" { Better::Lower } else { Better::Neither };
+        point.metrics.insert(stem, Metric::new(unit, better, samples));
+    }
+    point
+}
+
+/// CPU time of the whole system under test.
+const CPU: &str = "cpu ms";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Provisioning {
+        Provisioning {
+            command: Vec::new(),
+            switches: 100,
+            links: 500,
+            reroute: 1000,
+            version: Version::V1_3,
+            runs: 2,
+            start_limit_ms: 2000.0,
+            reroute_limit_ms: 1000.0,
+            seed: 1,
+            work_dir: PathBuf::new(),
+        }
+    }
+
+    /// Totals of two runs of each case, what else was wrong, and the findings' codes.
+    #[track_caller]
+    fn check(totals: [[Option<f64>; 2]; 4], wrong: &str, codes: &[&str]) {
+        let found = |total: Option<f64>| Found {
+            figures: vec![(TOTAL, total), ("changes", Some(3.0))],
+            cpu: BTreeMap::from([
+                ("system shard-0".to_owned(), 2.0),
+                ("generator".to_owned(), 5.0),
+            ]),
+            wrong: wrong.split_terminator(';').map(str::to_owned).collect(),
+        };
+        let runs = totals.map(|runs| runs.map(found).into());
+        let mut results = Results::new("t", 1, Environment::capture(&[]));
+        let criteria = plan().judge(&mut results, &runs);
+        assert_eq!((criteria.len(), results.points.len()), (4, 4));
+        let found: Vec<&str> = results.findings.iter().map(|it| it.code.as_str()).collect();
+        assert_eq!(found, codes);
+        assert_eq!(results.points[0].mean("cpu_ms"), Some(2.0));
+        assert_eq!(results.points[0].mean("cpu_generator_ms"), Some(5.0));
+        assert_eq!(table(&results).to_string().lines().count(), 1 + 4);
+    }
+
+    #[test]
+    fn every_run_has_to_be_in_time_and_what_is_wrong_is_told() {
+        let good = [Some(900.0), Some(1000.0)];
+        check([good; 4], "", &[]);
+        check([good, [Some(2000.0), Some(1999.0)], good, good], "", &[]);
+        check([good, good, good, [Some(1.0), Some(1001.0)]], "", &["criterion-not-met"]);
+        // What never came is not in time.
+        check([[Some(1.0), None], good, good, good], "", &["criterion-not-met"]);
+        check([good; 4], "a port is down", &["not-as-wanted"; 8]);
+    }
+
+    #[test]
+    fn settings_have_ranges() {
+        let error = |plan: Provisioning| plan.check().unwrap_err().to_string();
+        assert!(plan().check().is_ok());
+        assert!(error(Provisioning { switches: 8, ..plan() }).contains("9 to 1000"));
+        assert!(error(Provisioning { reroute: 2001, ..plan() }).contains("reroute is 2001"));
+        assert!(error(Provisioning { runs: 0, ..plan() }).contains("runs"));
+    }
+}

@@ -1,0 +1,68 @@
+//! `weir bench provisioning`: how fast a big network of a tenant's own starts and moves.
+
+use super::values::{self, OpenFlow};
+use super::{Output, Work, own_serve, talk};
+use crate::exit::Exit;
+use bench::provisioning;
+
+/// How fast a tenant's own network starts, and moves when a physical link fails
+///
+/// Emulated switches with real flow tables, two ways between any two of them, are connected to Weir. A tenant's network
+/// with a virtual switch on each is asked for by one REST request: it has started when all rules are in the tables and
+/// acknowledged, and the tenant's controller sees all ports up. Another one has all its links over one physical link, which then
+/// fails: it has moved when the rules of the new paths are in the tables. Both without and with backups.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir bench provisioning --runs 3 --out results/
+  weir bench provisioning --switches 20 --links 50 --reroute 100 --runs 1 --openflow 1.0")]
+pub struct Provisioning {
+    /// Physical switches, with a virtual one on each, 9 to 1000
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(9..=1000))]
+    switches: u16,
+    /// Virtual links of the network that is started, 1 to 2000
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..=2000))]
+    links: u16,
+    /// Virtual links that cross the physical link that fails, 1 to 2000
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=2000))]
+    reroute: u16,
+    /// How often each case is measured, in turn with the others, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: u16,
+    /// The longest that a start may take
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = values::seconds)]
+    start_limit: u64,
+    /// The longest that moving may take
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = values::seconds)]
+    reroute_limit: u64,
+    /// The OpenFlow version
+    #[arg(long, value_name = "VERSION", default_value = "1.3")]
+    openflow: OpenFlow,
+    /// What random choices are drawn from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Provisioning {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let work = Work::new()?;
+        let plan = bench::Provisioning {
+            command: own_serve()?,
+            switches: self.switches.into(),
+            links: self.links.into(),
+            reroute: self.reroute.into(),
+            version: self.openflow.version(),
+            runs: self.runs.into(),
+            start_limit_ms: self.start_limit as f64,
+            reroute_limit_ms: self.reroute_limit as f64,
+            seed: self.seed,
+            work_dir: work.path().to_owned(),
+        };
+        let verdict = plan.run(&mut talk)?;
+        let text =
+            format!("{}\n{}", provisioning::table(&verdict.results), verdict.criteria_table());
+        self.output.give_as(&verdict, &text, |out| provisioning::write(&verdict, out))
+    }
+}
