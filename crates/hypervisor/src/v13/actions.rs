@@ -373,7 +373,7 @@ fn rewrites(action: &Action<'_>) -> bool {
 }
 
 /// The order in which the actions of a set are carried out (specification section 5.10).
-fn order_in_set(action: &Action<'_>) -> u8 {
+pub(super) fn order_in_set(action: &Action<'_>) -> u8 {
     match action {
         Action::CopyTtlIn => 0,
         Action::PopVlan | Action::PopMpls(_) | Action::PopPbb => 1,

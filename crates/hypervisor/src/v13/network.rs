@@ -6,6 +6,7 @@
 
 pub(super) mod packet;
 pub(super) mod statistics;
+mod whole_set;
 
 use super::{METADATA_NETWORK, metadata_at, metadata_of, unreadable};
 use crate::flows::{Flow, Piece};
@@ -72,7 +73,27 @@ impl Switch {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         let packets = Packets { entered, dl_dst: flow.match_.exact_value(Field::DlDst) };
         let mut translated = Vec::new();
+        let whole = whole_set::as_list(flow.table, instructions);
+        if let Some(whole) = &whole {
+            let list = Instruction::ApplyActions(List::parse(whole).map_err(unreadable)?);
+            self.network_instruction_v13(
+                tenant,
+                network,
+                flow.table,
+                packets,
+                list,
+                &mut translated,
+            )?;
+        }
         for instruction in instructions {
+            match instruction {
+                Instruction::ApplyActions(_) if whole.is_some() => continue,
+                Instruction::WriteActions(written) if whole.is_some() => {
+                    self.check_network_set_v13(tenant, network, written)?;
+                    continue;
+                }
+                _ => {}
+            }
             self.network_instruction_v13(
                 tenant,
                 network,
@@ -228,8 +249,34 @@ impl Switch {
         }
     }
 
-    /// An action set: merged with others and carried out at the end of the pipeline, so nothing can be done to a packet
-    /// for one port alone. By the end of a link a set cannot send; APPLY_ACTIONS and groups can.
+    /// Whether each action of a set is one that the tenant may use, also those that others take the place of.
+    fn check_network_set_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        actions: List<'_, Action<'_>>,
+    ) -> Result<(), ErrorCode> {
+        for action in actions {
+            match action {
+                Action::Output { port, .. } => {
+                    let reserved =
+                        [PortNo::CONTROLLER, PortNo::IN_PORT, PortNo::FLOOD, PortNo::ALL];
+                    if !reserved.contains(&port) && !network.ports.contains_key(&port.0) {
+                        return Err(code::BAD_ACTION_BAD_OUT_PORT);
+                    }
+                }
+                Action::Group(number) => {
+                    self.network_group_v13(tenant, number, &mut Vec::new())?;
+                }
+                other => self.check_action(tenant, &other)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// An action set that may be merged with others, and is carried out at the end of the pipeline, so nothing can be done
+    /// to a packet for one port alone. By the end of a link such a set cannot send; APPLY_ACTIONS, groups, and sets that are
+    /// [known in full](whole_set) can.
     fn network_set_v13(
         &self,
         tenant: TenantIndex,

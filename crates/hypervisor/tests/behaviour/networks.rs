@@ -371,6 +371,37 @@ fn a_tenant_that_loses_its_network_leaves_nothing_behind() {
     }
 }
 
+/// A set that is known in full sends wherever a list does; one that may be merged with others' does not send into links.
+#[test]
+fn action_sets_send_into_links_where_nothing_is_merged() {
+    let refused = "BAD_OUT_PORT";
+    for (actions, table, expected) in [
+        ("write=output:10", 0, ""),
+        ("write=mod_dl_src:02.00.00.00.00.55,output:10", 0, ""),
+        ("output:1;write=flood", 0, ""),
+        ("clear;write=output:10", 1, ""),
+        ("write=output:10", 1, refused),
+        ("write=output:10;goto=1", 0, refused),
+        ("clear;write=output:10;goto=2", 1, refused),
+        // What another takes the place of is the tenant's as well.
+        ("write=output:77,output:10", 0, refused),
+        ("write=output:10,group:7", 0, "BAD_OUT_GROUP"),
+    ] {
+        let mut stage = Stage::new(Version::V1_3, two());
+        let words = format!("flow add match=in_port=1 prio=5 actions={actions} table={table}");
+        let told = stage.say(0, 1, &words).join("");
+        match expected {
+            "" => assert_eq!(told, "", "{words}"),
+            code => assert!(told.contains(code), "{words}: {told}"),
+        }
+        // Statistics tell what the tenant said.
+        if expected.is_empty() {
+            let flows = stage.say(0, 1, "stats flow").join("");
+            assert!(flows.contains("write="), "{words}: {flows}");
+        }
+    }
+}
+
 /// A virtual switch's ports, by tenant and physical switch, in the plans of `two`.
 fn a_match(version: Version) -> impl Strategy<Value = String> {
     let port = weighted(0.5, prop::sample::select(vec![1u8, 2, 10, 11]));
@@ -443,6 +474,13 @@ fn instructions(version: Version) -> BoxedStrategy<String> {
         ";write=output:1",
         ";write=output:10",
         ";write=group:1",
+        ";write=output:11",
+        ";clear;write=output:11",
+        ";write=output:2,mod_dl_src:02.00.00.00.00.55,output:10",
+        ";write=mod_nw_dst:10.0.0.2,output:1,mod_nw_dst:10.0.0.1",
+        ";write=output:10,group:1",
+        ";write=flood",
+        ";write=in_port",
     ]);
     let meta = prop_oneof![8 => Just(""), 1 => Just(";meta=5/ff")];
     let goto = prop_oneof![8 => Just(""), 3 => Just(";goto=1")];

@@ -1,0 +1,67 @@
+//! Action sets that are known in full when they are written: nothing was in the set before, and nothing comes after.
+//!
+//! A set that is merged with others cannot send by the end of a link, where a tag has to be put on for that one port. But
+//! most are not merged: the entry is in the tenant's first table, or clears the set, and goes to no other table. What is in
+//! such a set is carried out at once, one of each kind and in the order of the specification (1.3.5, section 5.10), just as a
+//! list is; so it is said as one, behind what the entry applies anyway.
+
+use crate::v13::actions::order_in_set;
+use alloc::vec::Vec;
+use core::mem::discriminant;
+use openflow::List;
+use openflow::v13::{Action, Instruction};
+
+/// What an entry of `table` applies and writes, as one list in the order in which it is carried out; `None` if the set is not
+/// known in full, or there is none.
+pub(super) fn as_list(table: u8, instructions: List<'_, Instruction<'_>>) -> Option<Vec<u8>> {
+    let (mut applied, mut written) = (None, None);
+    let (mut cleared, mut goes_on) = (false, false);
+    for instruction in instructions {
+        match instruction {
+            // An entry has one of each kind at most; what has more is the switch's to refuse.
+            Instruction::ApplyActions(_) if applied.is_some() => return None,
+            Instruction::WriteActions(_) if written.is_some() => return None,
+            Instruction::ApplyActions(list) => applied = Some(list),
+            Instruction::WriteActions(list) => written = Some(list),
+            Instruction::ClearActions => cleared = true,
+            Instruction::GotoTable(_) => goes_on = true,
+            _ => {}
+        }
+    }
+    if goes_on || !(table == 0 || cleared) {
+        return None;
+    }
+    let written = written?;
+    let place_is_unknown =
+        |action: Action<'_>| matches!(action, Action::Experimenter { .. } | Action::Unknown { .. });
+    if written.iter().any(place_is_unknown) {
+        return None;
+    }
+    let mut list = Vec::new();
+    let written = in_order(written);
+    applied.into_iter().flatten().chain(written).for_each(|action| action.write(&mut list));
+    Some(list)
+}
+
+/// The set, in the order in which it is carried out: the last of each kind counts, and a group takes an output's place.
+fn in_order<'a>(written: List<'a, Action<'a>>) -> Vec<Action<'a>> {
+    let mut set: Vec<Action<'a>> = Vec::new();
+    for action in written {
+        match set.iter_mut().find(|old| same_kind(old, &action)) {
+            Some(old) => *old = action,
+            None => set.push(action),
+        }
+    }
+    if set.iter().any(|action| matches!(action, Action::Group(_))) {
+        set.retain(|action| !matches!(action, Action::Output { .. }));
+    }
+    set.sort_by_key(order_in_set);
+    set
+}
+
+fn same_kind(a: &Action<'_>, b: &Action<'_>) -> bool {
+    match (a, b) {
+        (Action::SetField(a), Action::SetField(b)) => a.basic() == b.basic(),
+        _ => discriminant(a) == discriminant(b),
+    }
+}
