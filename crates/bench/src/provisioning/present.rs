@@ -59,12 +59,7 @@ pub fn write(verdict: &Verdict, dir: &Path) -> Result<(), Error> {
         [point.mean("total_ms"), slowest(point)].map(|value| value.unwrap_or(f64::NAN)).into()
     });
     let threads = threads(results);
-    let used = groups(&|point| {
-        threads
-            .iter()
-            .map(|name| point.mean(&format!("{THREAD}{name}_ms")).unwrap_or(0.0))
-            .collect()
-    });
+    let used = groups(&|point| threads.iter().map(|kind| used_by(point, kind)).collect());
     let names: Vec<&str> = threads.iter().map(String::as_str).collect();
     let figures = vec![
         Figure {
@@ -123,4 +118,23 @@ fn threads(results: &Results) -> Vec<String> {
         kinds.extend(much.map(|(kind, _)| kind.to_owned()));
     }
     kinds.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::{Better, Metric};
+
+    #[test]
+    fn threads_of_a_kind_are_one_and_the_idle_are_left_out() {
+        let mut point = Point::default();
+        for (name, ms) in [("shard-0", 30.0), ("shard-1", 10.0), ("store", 3.0), ("control", 0.5)] {
+            let metric = Metric::new("ms", Better::Lower, vec![ms]);
+            point.metrics.insert(format!("{THREAD}{name}_ms"), metric);
+        }
+        assert_eq!(used_by(&point, "shard"), 40.0);
+        let mut results = Results::new("t", 1, report::Environment::capture(&[]));
+        results.points.push(point);
+        assert_eq!(threads(&results), ["shard", "store"]);
+    }
 }
