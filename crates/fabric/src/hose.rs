@@ -73,16 +73,10 @@ impl Hose {
     /// Removes a virtual interface with its flows; the flows that have another rate by that, without those removed.
     pub fn remove_vnic(&mut self, id: VnicId) -> Result<Vec<Change>, Error> {
         let vnic = self.vnics.get(&id).ok_or(Error::UnknownId(id.0))?;
-        let flows: BTreeSet<FlowId> = vnic.sends.union(&vnic.receives).copied().collect();
-        let mut last = BTreeMap::new();
-        for &flow in &flows {
-            last.extend(
-                self.disconnect(flow)?.into_iter().map(|change| (change.flow, change.rate)),
-            );
-        }
+        let flows: Vec<FlowId> = vnic.sends.union(&vnic.receives).copied().collect();
+        let changes = self.change(&flows, &[])?;
         self.vnics.remove(&id);
-        let kept = last.into_iter().filter(|(flow, _)| !flows.contains(flow));
-        Ok(kept.map(|(flow, rate)| Change { flow, rate }).collect())
+        Ok(changes)
     }
 
     /// Changes what a virtual interface may send and receive.
@@ -109,33 +103,63 @@ impl Hose {
         from: VnicId,
         to: VnicId,
     ) -> Result<Vec<Change>, Error> {
-        if self.flows.contains_key(&flow) {
-            return Err(Error::DuplicateId(flow.0));
-        }
-        for vnic in [from, to] {
-            self.vnics.get(&vnic).ok_or(Error::UnknownId(vnic.0))?;
-        }
-        self.vnic(from).sends.insert(flow);
-        self.vnic(to).receives.insert(flow);
-        let (offer, nominal) = (Bandwidth::ZERO, Bandwidth::ZERO);
-        self.flows.insert(flow, Stream { from, to, offer, nominal });
-        let senders = self.offer(to);
-        let mut changes = self.settle(&senders);
-        if !changes.iter().any(|change| change.flow == flow) {
-            // It may be entitled to nothing, which is no change from nothing, but has to be known.
-            changes.push(Change { flow, rate: Bandwidth::ZERO });
-        }
-        Ok(changes)
+        self.change(&[], &[(flow, from, to)])
     }
 
     /// Removes a flow; the other flows that have another rate by that.
     pub fn disconnect(&mut self, flow: FlowId) -> Result<Vec<Change>, Error> {
-        let stream = self.flows.remove(&flow).ok_or(Error::UnknownId(flow.0))?;
-        self.vnic(stream.from).sends.remove(&flow);
-        self.vnic(stream.to).receives.remove(&flow);
-        let mut senders = self.offer(stream.to);
-        senders.insert(stream.from);
-        Ok(self.settle(&senders))
+        self.change(&[flow], &[])
+    }
+
+    /// Removes flows and adds others (with sender and receiver) at once, so that what they have in common is worked out
+    /// once; the flows that have another rate by that, each once, all that were added among them. Refused, with nothing
+    /// changed, if one cannot be removed or added.
+    pub fn change(
+        &mut self,
+        gone: &[FlowId],
+        new: &[(FlowId, VnicId, VnicId)],
+    ) -> Result<Vec<Change>, Error> {
+        let mut leaving = BTreeSet::new();
+        for flow in gone {
+            if !self.flows.contains_key(flow) || !leaving.insert(*flow) {
+                return Err(Error::UnknownId(flow.0));
+            }
+        }
+        let mut coming = BTreeSet::new();
+        for (flow, from, to) in new {
+            let is_taken = self.flows.contains_key(flow) && !leaving.contains(flow);
+            if is_taken || !coming.insert(*flow) {
+                return Err(Error::DuplicateId(flow.0));
+            }
+            for vnic in [from, to] {
+                self.vnics.get(vnic).ok_or(Error::UnknownId(vnic.0))?;
+            }
+        }
+        let (mut senders, mut receivers) = (BTreeSet::new(), BTreeSet::new());
+        for flow in gone {
+            let Some(stream) = self.flows.remove(flow) else { continue };
+            self.vnic(stream.from).sends.remove(flow);
+            self.vnic(stream.to).receives.remove(flow);
+            senders.insert(stream.from);
+            receivers.insert(stream.to);
+        }
+        for &(flow, from, to) in new {
+            self.vnic(from).sends.insert(flow);
+            self.vnic(to).receives.insert(flow);
+            let (offer, nominal) = (Bandwidth::ZERO, Bandwidth::ZERO);
+            self.flows.insert(flow, Stream { from, to, offer, nominal });
+            receivers.insert(to);
+        }
+        for receiver in receivers {
+            senders.append(&mut self.offer(receiver));
+        }
+        let mut changes = self.settle(&senders);
+        // One may be entitled to nothing, which is no change from nothing, but has to be known.
+        let is_idle =
+            |flow: &FlowId| self.flows.get(flow).is_some_and(|it| it.nominal == Bandwidth::ZERO);
+        let idle = coming.into_iter().filter(is_idle);
+        changes.extend(idle.map(|flow| Change { flow, rate: Bandwidth::ZERO }));
+        Ok(changes)
     }
 
     /// A flow's nominal rate.
@@ -143,7 +167,7 @@ impl Hose {
         self.flows.get(&flow).map(|stream| stream.nominal)
     }
 
-    /// Works out anew what a receiver offers each flow to it; the senders of those.
+    /// Works out anew what a receiver offers each flow to it; the senders of those that are offered something else now.
     fn offer(&mut self, receiver: VnicId) -> BTreeSet<VnicId> {
         let Some(vnic) = self.vnics.get(&receiver) else { return BTreeSet::new() };
         let mut senders: BTreeMap<VnicId, u128> = BTreeMap::new();
@@ -169,12 +193,16 @@ impl Hose {
             };
             offers.push((*flow, offer));
         }
+        let mut concerned = BTreeSet::new();
         for (flow, offer) in offers {
-            if let Some(stream) = self.flows.get_mut(&flow) {
+            if let Some(stream) = self.flows.get_mut(&flow)
+                && stream.offer != offer
+            {
                 stream.offer = offer;
+                concerned.insert(stream.from);
             }
         }
-        senders.into_keys().collect()
+        concerned
     }
 
     /// Works out anew what those senders' flows get of what they were offered.

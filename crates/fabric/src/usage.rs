@@ -86,12 +86,28 @@ impl Usage {
         id: FlowId,
         rate: Bandwidth,
     ) -> Result<(), Error> {
-        let flow = self.flows.get(&id).ok_or(Error::UnknownId(id.0))?;
+        let Usage { flows, links, touched } = self;
+        let flow = flows.get_mut(&id).ok_or(Error::UnknownId(id.0))?;
         if flow.rate == rate {
             return Ok(());
         }
-        let flow = Flow { rate, ..flow.clone() };
-        self.replace(network, id, flow)
+        let (before, after) = (flow.rate.bits_per_second(), rate.bits_per_second());
+        for &link in &flow.links {
+            network.find_link(link)?;
+            let total = links.get(link.index()).map_or(0, |load| load.total);
+            total.saturating_sub(before).checked_add(after).ok_or(Error::Overflow)?;
+        }
+        // Of those that change, most do so because another flow of the same sender or receiver has: in place, since it is
+        // what following flows mostly consists of.
+        for &link in &flow.links {
+            let Some(load) = links.get_mut(link.index()) else { continue };
+            let Some(own) = load.by_tenant.get_mut(&flow.tenant) else { continue };
+            load.total = load.total - before + after;
+            own.bits = own.bits - before + after;
+            touched.insert(link);
+        }
+        flow.rate = rate;
+        Ok(())
     }
 
     /// Puts a flow on another path.

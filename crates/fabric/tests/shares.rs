@@ -131,7 +131,22 @@ proptest! {
                     bought[from as usize] = bandwidth;
                     hose.set_bandwidth(VnicId(from), bits(bandwidth)).unwrap()
                 }
+                3 => {
+                    // Every other flow goes, two come: one that was not there, and that which went under its number.
+                    let gone: Vec<FlowId> = flows.keys().filter(|it| *it % 2 == id % 2).map(|id| FlowId(*id)).collect();
+                    let new = [id + 10, id + 20].map(|id| (FlowId(id), VnicId(from), VnicId(to)));
+                    let new: Vec<_> = new.into_iter().filter(|new| !flows.contains_key(&new.0.0) || gone.contains(&new.0)).collect();
+                    for flow in &gone {
+                        flows.remove(&flow.0);
+                        told.remove(flow);
+                    }
+                    flows.extend(new.iter().map(|new| (new.0.0, (from, to))));
+                    hose.change(&gone, &new).unwrap()
+                }
                 _ if flows.contains_key(&id) => {
+                    let both = [(FlowId(50), VnicId(from), VnicId(to)), (FlowId(id), VnicId(from), VnicId(to))];
+                    prop_assert_eq!(hose.change(&[], &both), Err(Error::DuplicateId(id)));
+                    prop_assert_eq!(hose.change(&[FlowId(id), FlowId(id)], &[]), Err(Error::UnknownId(id)));
                     prop_assert_eq!(
                         hose.connect(FlowId(id), VnicId(from), VnicId(to)),
                         Err(Error::DuplicateId(id))
