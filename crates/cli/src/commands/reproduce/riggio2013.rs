@@ -146,12 +146,17 @@ impl Riggio2013 {
         let mut extras = Extras::default();
         let heading = "Mbit/s of frames when all three flows run: mean over runs ± 95 % confidence, and the worst run; \
                        of TCP's payload, likewise; and % of CPU idle, mean and least";
-        extras.tables.push((heading.to_owned(), table(outcomes, gap, !self.no_shapers)));
+        let heading = match self.no_shapers {
+            true => format!("Without shapers: {heading}"),
+            false => heading.to_owned(),
+        };
+        extras.tables.push((heading, table(outcomes, gap, !self.no_shapers)));
         let of = |wanted: Choice| outcomes.iter().find(|(choice, _)| *choice == wanted);
         let note = format!(
-            "runs of each kind: {}; flows {} s apart",
+            "runs of each kind: {}; flows {} s apart{}",
             outcomes.first().map_or(0, |it| it.1.len()),
-            gap.as_secs()
+            gap.as_secs(),
+            if self.no_shapers { "; no shapers" } else { "" }
         );
         let mut figure = |name: &str, title: &str, lines: Vec<Line>, caption: &str| {
             let drawing = Lines {
