@@ -333,7 +333,7 @@ mod tests {
             if let Ok((length, _)) = socket.recv_from(&mut buffer) {
                 assert_eq!(agent.open(&buffer[..length]), Ok(None));
             }
-            let news = inbox.wait(Some(Instant::now()));
+            let news = inbox.wait(Some(Instant::now()), None);
             if news.sent.contains_key(&(TenantId(1), mac(1))) {
                 break news.sent;
             }
@@ -343,7 +343,7 @@ mod tests {
         assert!(metrics.process.agents.taken.get() > 0);
         setup.agents.servers.pop();
         agents.configure(Some(setup));
-        let news = inbox.wait(Some(start + Duration::from_secs(60)));
+        let news = inbox.wait(Some(start + Duration::from_secs(60)), None);
         assert_eq!(news.sent.get(&(TenantId(1), mac(1))), Some(&None));
         let second = Agents::start(Some(self::setup()), inbox, metrics);
         assert!(second.is_ok(), "port 0 is always free");

@@ -1,6 +1,7 @@
 //! `[labels]`, and what tenants say of labels and of their virtual interfaces.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fabric::{Bandwidth, MacAddress, PortId};
@@ -11,8 +12,10 @@ use super::diagnostic::Position;
 use super::reader::{Table, Value};
 use super::topology::bandwidth;
 
-/// Virtual interfaces of one tenant: flows between all pairs of them are followed.
-const MOST_VNICS: usize = 512;
+/// Virtual interfaces of one tenant: flows between all pairs of them may have to be followed.
+const MOST_VNICS: usize = 1024;
+/// Addresses of one of them: packets between all pairs of two's are followed apart.
+const MOST_ADDRESSES: usize = 4;
 
 /// `[labels]`: how all tenants are told what is left of links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +62,8 @@ pub struct Vnic {
     pub port: PortId,
     /// Its hardware address.
     pub mac: MacAddress,
-    /// Its IPv4 address, as a number.
-    pub ip: Option<u32>,
+    /// Its IPv4 and IPv6 addresses, each once; none if they are not known.
+    pub ip: Vec<IpAddr>,
     /// The VLAN that its packets bear where they come in; 0 is none.
     pub vlan: Option<u16>,
     /// What it may send, and receive.
@@ -154,11 +157,37 @@ fn vnic(table: &mut Table<'_, '_>, all: &mut Vnics<'_>) -> Option<Vnic> {
         Some(mac)
     });
     let bandwidth = table.require("bandwidth", "\"1Gbit\"", bandwidth);
-    let ip = table.get("ip", Value::parsed::<std::net::Ipv4Addr>).map(u32::from);
+    let ip = table.get("ip", addresses).unwrap_or_default();
     let vlan = table.get("vlan", |value| value.integer(0..=4094)).map(|vlan| vlan as u16);
     let agent = table.get("agent", |value| all.agent(value)).or_else(|| all.only_agent());
     let at = table.position();
     Some(Vnic { at, port: port?, mac: mac?, ip, vlan, bandwidth: bandwidth?, agent })
+}
+
+/// One address, or a list of some.
+fn addresses(value: &Value<'_, '_>) -> Option<Vec<IpAddr>> {
+    let mut known: Vec<IpAddr> = Vec::new();
+    let all = value.one_or_list(|value| {
+        let address = value.parsed::<IpAddr>()?;
+        if known.contains(&address) {
+            return value.refuse(format!("the address {address} stands here twice"), None);
+        }
+        // What would be in no packet of its own is a slip of the pen.
+        if address.is_unspecified() || address.is_multicast() {
+            return value.refuse(format!("{address} is no host's address"), None);
+        }
+        known.push(address);
+        Some(())
+    })?;
+    if all.len() > MOST_ADDRESSES {
+        let message = format!("more than {MOST_ADDRESSES} addresses of a virtual interface");
+        return value.refuse(message, None);
+    }
+    if value.is_empty_list() {
+        let help = "leave it out if the addresses are not known".to_owned();
+        return value.refuse("no address", Some(help));
+    }
+    Some(known)
 }
 
 #[cfg(test)]
@@ -176,7 +205,12 @@ mod tests {
         assert_eq!((config.labels.notices, config.labels.step), (7, Bandwidth::ZERO));
         let tenant = &config.tenants[0];
         assert_eq!(tenant.labels, Some(Told::OpenFlow(LabelForm::OpenFlow13)));
-        assert_eq!(tenant.vnics[0].ip, Some(0x0a00_0001));
+        assert_eq!(tenant.vnics[0].ip, ["10.0.0.1".parse::<IpAddr>().unwrap()]);
+        let text = text.replace("\"10.0.0.1\"", "[\"10.0.0.1\", \"fd00::1\", \"fe80::ff:fe00:1\"]");
+        let config = Config::parse("weir.toml", &text).unwrap();
+        let addresses: Vec<String> =
+            config.tenants[0].vnics[0].ip.iter().map(IpAddr::to_string).collect();
+        assert_eq!(addresses, ["10.0.0.1", "fd00::1", "fe80::ff:fe00:1"]);
         assert_eq!((tenant.vnics[0].vlan, tenant.vnics.len()), (Some(7), 1));
     }
 
@@ -195,7 +229,18 @@ mod tests {
                 "expected a host's MAC address",
             ),
             (format!("[[tenants.vnics]]\n{vnic}vlan = 4095"), "4095 is out of range"),
-            (format!("[[tenants.vnics]]\n{vnic}ip = \"10\""), "invalid IPv4 address"),
+            (format!("[[tenants.vnics]]\n{vnic}ip = \"10\""), "invalid IP address"),
+            (format!("[[tenants.vnics]]\n{vnic}ip = \"fd00::1/64\""), "invalid IP address"),
+            (format!("[[tenants.vnics]]\n{vnic}ip = []"), "no address"),
+            (format!("[[tenants.vnics]]\n{vnic}ip = [\"fd00::1\", 7]"), "expected a string"),
+            (format!("[[tenants.vnics]]\n{vnic}ip = \"ff02::1\""), "no host's address"),
+            (format!("[[tenants.vnics]]\n{vnic}ip = [\"::1\", \"0::1\"]"), "stands here twice"),
+            (
+                format!(
+                    "[[tenants.vnics]]\n{vnic}ip = [\"fd00::1\", \"fd00::2\", \"fd00::3\", \"fd00::4\", \"10.0.0.1\"]"
+                ),
+                "more than 4 addresses",
+            ),
             (format!("[[tenants.vnics]]\n{twice}"), "two virtual interfaces have the address"),
         ] {
             let text = format!("[[tenants]]\nname = \"red\"\n{text}");

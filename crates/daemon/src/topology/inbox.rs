@@ -1,9 +1,13 @@
 //! What shards tell the topology's thread. They never wait for it: what was told last of a port replaces what was told
 //! before, and probes that find no room are dropped and counted, since the next ones follow within a second.
+//!
+//! Ports, probes and whatever else can move links wake it at once. Flow entries and measured rates do not while it rests
+//! ([`Inbox::wait`]): at ten thousand changes a second each would cost its shard a wake-up, and what a change undoes of the
+//! one before it would be followed in vain.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fabric::edge::Sent;
 use fabric::{MacAddress, TenantId};
@@ -34,7 +38,19 @@ pub struct News {
     pub setup: Option<Setup>,
     /// The thread is to end.
     pub stop: bool,
+    /// There is something that does not wait.
+    is_urgent: bool,
+    /// There is something that can.
     is_told: bool,
+    /// The thread looks by itself when what can wait has waited long enough.
+    rests: bool,
+}
+
+impl News {
+    /// Whether there is something that could have waited.
+    pub fn tells_flows(&self) -> bool {
+        self.is_told
+    }
 }
 
 /// What has been told of a switch.
@@ -81,7 +97,7 @@ impl Inbox {
         switch.version = Some(version);
         let changes = changes.into_iter().map(|it| ((it.tenant, it.number), it.entry));
         switch.flows.extend(changes);
-        self.tell(news);
+        self.mention(news);
     }
 
     /// A switch has gone.
@@ -106,7 +122,7 @@ impl Inbox {
     pub fn sent(&self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
         let mut news = self.lock();
         news.sent.insert((tenant, vnic), sent);
-        self.tell(news);
+        self.mention(news);
     }
 
     /// Tenants' own networks are elsewhere.
@@ -130,21 +146,27 @@ impl Inbox {
         self.tell(news);
     }
 
-    /// Everything that was told, as soon as there is something, or nothing at that time.
-    pub fn wait(&self, until: Option<Instant>) -> News {
+    /// Everything that was told, as soon as there is something that cannot wait, at `rest` if there is something that
+    /// can, and at `until` in any case.
+    pub fn wait(&self, until: Option<Instant>, rest: Option<Instant>) -> News {
         let mut news = self.lock();
-        while !news.is_told {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            match left {
-                Some(Duration::ZERO) => break,
-                Some(left) => {
-                    let waited = self.told.wait_timeout(news, left);
-                    news = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
-                None => news = self.told.wait(news).unwrap_or_else(PoisonError::into_inner),
+        loop {
+            let now = Instant::now();
+            let rest = rest.filter(|rest| *rest > now);
+            let is_due = until.is_some_and(|until| until <= now);
+            if news.is_urgent || is_due || (news.is_told && rest.is_none()) {
+                return std::mem::take(&mut news);
             }
+            news.rests = rest.is_some();
+            let next = [until, rest].into_iter().flatten().min();
+            news = match next {
+                Some(next) => {
+                    let waited = self.told.wait_timeout(news, next.saturating_duration_since(now));
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.told.wait(news).unwrap_or_else(PoisonError::into_inner),
+            };
         }
-        std::mem::take(&mut news)
     }
 
     fn lock(&self) -> MutexGuard<'_, News> {
@@ -152,9 +174,19 @@ impl Inbox {
     }
 
     fn tell(&self, mut news: MutexGuard<'_, News>) {
-        news.is_told = true;
+        news.is_urgent = true;
         drop(news);
         self.told.notify_one();
+    }
+
+    /// Of what can wait.
+    fn mention(&self, mut news: MutexGuard<'_, News>) {
+        let wakes = !news.is_told && !news.rests;
+        news.is_told = true;
+        drop(news);
+        if wakes {
+            self.told.notify_one();
+        }
     }
 }
 
@@ -172,11 +204,11 @@ mod tests {
         inbox.ports(2, vec![(1, UP)]);
         inbox.gone(2);
         inbox.ports(2, vec![(7, UP)]);
-        let news = inbox.wait(None);
+        let news = inbox.wait(None, None);
         assert_eq!(news.switches[&1].ports, BTreeMap::from([(1, None)]));
         assert!(!news.switches[&1].is_gone && news.switches[&2].is_gone);
         assert_eq!(news.switches[&2].ports, BTreeMap::from([(7, UP)]));
-        let nothing = inbox.wait(Some(Instant::now()));
+        let nothing = inbox.wait(Some(Instant::now()), None);
         assert!(nothing.switches.is_empty() && !nothing.stop);
     }
 
@@ -187,8 +219,25 @@ mod tests {
             inbox.probe(1, 1, vec![0; 64]);
         }
         inbox.ports(1, (0..PORTS as u32 + 2).map(|number| (number, UP)).collect());
-        let news = inbox.wait(None);
+        let news = inbox.wait(None, None);
         assert_eq!((news.probes.len(), news.switches[&1].ports.len()), (PROBES, PORTS));
         assert_eq!(news.dropped, 5);
+    }
+
+    #[test]
+    fn what_can_wait_waits_until_the_thread_has_rested_and_nothing_else_does() {
+        let (inbox, now) = (Inbox::default(), Instant::now());
+        let (soon, never) = (now, now + std::time::Duration::from_secs(3600));
+        let change = || FlowChange { tenant: TenantId(1), number: 1, entry: None };
+        inbox.flows(1, Version::V1_0, vec![change()]);
+        assert_eq!(inbox.wait(Some(never), None).switches[&1].flows.len(), 1, "nobody rests");
+        inbox.flows(1, Version::V1_0, vec![change()]);
+        assert_eq!(inbox.wait(Some(never), Some(soon)).switches[&1].flows.len(), 1, "rested");
+        // It comes along with what cannot wait.
+        inbox.flows(1, Version::V1_0, vec![change()]);
+        inbox.ports(2, vec![(1, UP)]);
+        assert_eq!(inbox.wait(Some(never), Some(never)).switches.len(), 2);
+        inbox.sent(TenantId(1), MacAddress::new([2, 0, 0, 0, 0, 1]).unwrap(), None);
+        assert_eq!(inbox.wait(Some(soon), Some(never)).sent.len(), 1, "its time has come anyway");
     }
 }

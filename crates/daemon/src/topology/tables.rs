@@ -17,9 +17,9 @@ pub(super) struct Tables {
 /// The fields by which an entry is found; each entry is in one bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Bucket {
-    /// IPv4 source and destination.
+    /// IP source and destination. Those of either kind are numbers here: that two may be the same costs a look.
     Addresses(u128, u128),
-    /// IPv4 destination alone.
+    /// IP destination alone.
     Address(u128),
     /// Ethernet source and destination.
     Stations(u128, u128),
@@ -31,7 +31,8 @@ enum Bucket {
 impl Bucket {
     fn of(match_: &Match) -> Bucket {
         let exact = |field| match_.exact_value(field);
-        match (exact(Field::NwSrc), exact(Field::NwDst), exact(Field::DlSrc), exact(Field::DlDst)) {
+        let (from, to) = addresses(match_);
+        match (from, to, exact(Field::DlSrc), exact(Field::DlDst)) {
             (Some(from), Some(to), ..) => Bucket::Addresses(from, to),
             (None, Some(to), ..) => Bucket::Address(to),
             (_, None, Some(from), Some(to)) => Bucket::Stations(from, to),
@@ -68,16 +69,21 @@ impl Tables {
         before
     }
 
+    /// All of them.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &FlowEntry> {
+        self.entries.values()
+    }
+
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entries of a table that take any of these packets, which have one Ethernet source and destination; the one
-    /// that is looked at first in front.
-    pub(super) fn taking(&self, table: u8, packets: &Match) -> Vec<&FlowEntry> {
+    /// The entries of a table that take any of these packets, which have one Ethernet source and destination, with their
+    /// numbers; the one that is looked at first in front.
+    pub(super) fn taking(&self, table: u8, packets: &Match) -> Vec<(u32, &FlowEntry)> {
         let exact = |field| packets.exact_value(field);
-        let (from, to) = (exact(Field::NwSrc), exact(Field::NwDst));
+        let (from, to) = addresses(packets);
         let stations = exact(Field::DlSrc).zip(exact(Field::DlDst));
         let mut found: Vec<(u32, &FlowEntry)> = match (from, to, stations) {
             (Some(from), Some(to), Some((source, target))) => {
@@ -100,11 +106,17 @@ impl Tables {
         };
         found.retain(|(_, entry)| entry.table == table && entry.match_.overlaps(packets));
         found.sort_by_key(|(number, entry)| (std::cmp::Reverse(entry.priority), *number));
-        found.into_iter().map(|(_, entry)| entry).collect()
+        found
     }
 
     fn of_buckets(&self, buckets: &[Bucket]) -> Vec<(u32, &FlowEntry)> {
         let numbers = buckets.iter().filter_map(|bucket| self.buckets.get(bucket)).flatten();
         numbers.filter_map(|number| Some((*number, self.entries.get(number)?))).collect()
     }
+}
+
+/// IP source and destination, as far as they are exact.
+fn addresses(match_: &Match) -> (Option<u128>, Option<u128>) {
+    let exact = |v4, v6| match_.exact_value(v4).or_else(|| match_.exact_value(v6));
+    (exact(Field::NwSrc, Field::Ipv6Src), exact(Field::NwDst, Field::Ipv6Dst))
 }

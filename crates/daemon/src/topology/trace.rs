@@ -9,6 +9,7 @@
 //! part of the set makes a flow of its own; further on, a set that several entries share goes wherever any of them
 //! sends it. Groups are taken to send to all their buckets, and FLOOD and ALL to all ports that the tenant sees.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
 use fabric::embedding::{Exit, Hop, Member, PortKind, VlanWay};
@@ -40,11 +41,15 @@ pub(super) struct Ground<'a> {
     pub(super) maps: &'a Maps,
     /// Whether a tenant sees a port, for FLOOD.
     pub(super) sees: &'a dyn Fn(TenantId, PortId) -> bool,
+    /// Whether, since this was last taken, any packets came to have other addresses.
+    pub(super) readdresses: Cell<bool>,
 }
 
 /// Where one entry's share of a pair's packets goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traced {
+    /// The entry's number.
+    pub(super) entry: u32,
     /// Links between switches that they cross.
     pub(super) links: BTreeSet<LinkId>,
     /// Whether they come to the receiver's port.
@@ -78,6 +83,9 @@ struct Place {
     packets: Match,
 }
 
+/// An entry that takes packets, by its number, and the ports that those leave by.
+type Passed<'a> = (u32, &'a FlowEntry, Vec<(u32, Match)>);
+
 /// A flow that is being followed.
 struct Walk {
     tenant: TenantId,
@@ -101,13 +109,13 @@ impl Ground<'_> {
         let mut trace = Trace::default();
         trace.visited.insert(from.port.dpid);
         let Some(start) = self.entrance(tenant, from) else { return trace };
-        for (entry, outputs) in self.pass(tenant, start, packets) {
+        for (number, entry, outputs) in self.pass(tenant, start, packets) {
             let exact = |field| entry.match_.is_exact(field);
-            let is_meant = exact(Field::DlDst) || exact(Field::NwDst);
+            let is_meant = [Field::DlDst, Field::NwDst, Field::Ipv6Dst].into_iter().any(exact);
             let mut walk = Walk {
                 tenant,
                 to,
-                flow: Traced { is_meant, ..Traced::default() },
+                flow: Traced { entry: number, is_meant, ..Traced::default() },
                 places: Vec::new(),
                 seen: BTreeSet::new(),
                 visited: BTreeSet::new(),
@@ -120,7 +128,7 @@ impl Ground<'_> {
                     break;
                 }
                 walk.visited.insert(place.at.dpid);
-                for (_, outputs) in self.pass(tenant, place.at, &place.packets) {
+                for (.., outputs) in self.pass(tenant, place.at, &place.packets) {
                     self.send(&mut walk, place.at, outputs);
                 }
             }
@@ -149,12 +157,7 @@ impl Ground<'_> {
     }
 
     /// What becomes of packets on one switch: by entry of its first table, the ports that they leave by.
-    fn pass(
-        &self,
-        tenant: TenantId,
-        at: PortId,
-        packets: &Match,
-    ) -> Vec<(&FlowEntry, Vec<(u32, Match)>)> {
+    fn pass(&self, tenant: TenantId, at: PortId, packets: &Match) -> Vec<Passed<'_>> {
         let (Some(tables), Some(&version)) =
             (self.tables.get(&(at.dpid, tenant)), self.versions.get(&at.dpid))
         else {
@@ -162,13 +165,13 @@ impl Ground<'_> {
         };
         let packets = packets.with(Field::InPort, u128::from(at.port.get()));
         let mut passed = Vec::new();
-        for (entry, share) in shares(tables, 0, &packets) {
-            let mut outputs = Vec::new();
+        for (number, entry, share) in shares(tables, 0, &packets) {
+            let mut outputs = Outputs { readdresses: &self.readdresses, all: Vec::new() };
             match version {
                 Version::V1_0 => actions_v10(entry, share, &mut outputs),
                 _ => instructions(tables, entry, share, &[], &mut outputs),
             }
-            passed.push((entry, outputs));
+            passed.push((number, entry, outputs.all));
         }
         passed
     }
@@ -262,8 +265,8 @@ impl Ground<'_> {
         // A path passes no link twice.
         for _ in 0..PLACES {
             let Some(far) = self.cross(walk, PortId::new(dpid, hop.port)) else { return };
-            let Some(map) = self.maps.get(&far.dpid.0) else { return };
             walk.visited.insert(far.dpid);
+            let Some(map) = self.maps.get(&far.dpid.0) else { return };
             let arrived = Hop { port: far.port, tag: hop.tag };
             let passes = map.transit.binary_search_by_key(&arrived, |transit| transit.from).ok();
             match passes.and_then(|at| map.transit.get(at)).map(|transit| transit.to) {
@@ -313,14 +316,14 @@ fn stands_at(kind: &PortKind, host: Station) -> bool {
 }
 
 /// Entries of a table in the order in which they are looked at, with the packets that each takes from the set.
-fn shares<'a>(tables: &'a Tables, table: u8, packets: &Match) -> Vec<(&'a FlowEntry, Match)> {
-    let mut shares: Vec<(&FlowEntry, Match)> = Vec::new();
-    for entry in tables.taking(table, packets).into_iter().take(ENTRIES) {
+fn shares<'a>(tables: &'a Tables, table: u8, packets: &Match) -> Vec<(u32, &'a FlowEntry, Match)> {
+    let mut shares: Vec<(u32, &FlowEntry, Match)> = Vec::new();
+    for (number, entry) in tables.taking(table, packets).into_iter().take(ENTRIES) {
         let Some(share) = packets.intersect(&entry.match_) else { continue };
-        if shares.iter().any(|(_, taken)| taken.contains(&share)) {
+        if shares.iter().any(|(.., taken)| taken.contains(&share)) {
             continue;
         }
-        shares.push((entry, share));
+        shares.push((number, entry, share));
         if share.contains(packets) {
             break;
         }
@@ -328,13 +331,41 @@ fn shares<'a>(tables: &'a Tables, table: u8, packets: &Match) -> Vec<(&'a FlowEn
     shares
 }
 
-fn actions_v10(entry: &FlowEntry, mut packets: Match, outputs: &mut Vec<(u32, Match)>) {
+/// Ports that packets leave by, and the packets.
+struct Outputs<'a> {
+    readdresses: &'a Cell<bool>,
+    all: Vec<(u32, Match)>,
+}
+
+impl Outputs<'_> {
+    fn push(&mut self, port: u32, packets: Match) {
+        self.all.push((port, packets));
+    }
+
+    /// Packets that an action has changed: it is noticed if they have other addresses now.
+    fn changed(&self, before: &Match, after: Match) -> Match {
+        const ADDRESSES: [Field; 6] = [
+            Field::DlSrc,
+            Field::DlDst,
+            Field::NwSrc,
+            Field::NwDst,
+            Field::Ipv6Src,
+            Field::Ipv6Dst,
+        ];
+        if ADDRESSES.into_iter().any(|field| before.get(field) != after.get(field)) {
+            self.readdresses.set(true);
+        }
+        after
+    }
+}
+
+fn actions_v10(entry: &FlowEntry, mut packets: Match, outputs: &mut Outputs<'_>) {
     for action in List::<v10::Action<'_>>::parse(&entry.actions).unwrap_or_default() {
         match action {
             v10::Action::Output { port, .. } | v10::Action::Enqueue { port, .. } => {
-                outputs.push((port_from_v10(port.0), packets));
+                outputs.push(port_from_v10(port.0), packets);
             }
-            other => packets = packets.image_v10(&other),
+            other => packets = outputs.changed(&packets, packets.image_v10(&other)),
         }
     }
 }
@@ -345,7 +376,7 @@ fn instructions<'a>(
     entry: &'a FlowEntry,
     mut packets: Match,
     set: &[v13::Action<'a>],
-    outputs: &mut Vec<(u32, Match)>,
+    outputs: &mut Outputs<'_>,
 ) {
     let mut set = set.to_vec();
     let mut next = None;
@@ -374,7 +405,7 @@ fn instructions<'a>(
     // Tables only go up, so this ends.
     match next.filter(|table| *table > entry.table) {
         Some(table) => {
-            for (entry, share) in shares(tables, table, &packets) {
+            for (_, entry, share) in shares(tables, table, &packets) {
                 instructions(tables, entry, share, &set, outputs);
             }
         }
@@ -402,11 +433,11 @@ fn apply<'a>(
     entry: &FlowEntry,
     actions: impl Iterator<Item = v13::Action<'a>>,
     mut packets: Match,
-    outputs: &mut Vec<(u32, Match)>,
+    outputs: &mut Outputs<'_>,
 ) -> Match {
     for action in actions {
         match action {
-            v13::Action::Output { port, .. } => outputs.push((port.0, packets)),
+            v13::Action::Output { port, .. } => outputs.push(port.0, packets),
             v13::Action::Group(number) => {
                 let known = entry.groups.iter().find(|(other, _)| *other == number);
                 let Some((_, body)) = known else { continue };
@@ -415,13 +446,13 @@ fn apply<'a>(
                     let mut share = packets;
                     for action in bucket.actions {
                         match action {
-                            v13::Action::Output { port, .. } => outputs.push((port.0, share)),
-                            other => share = share.image_v13(&other),
+                            v13::Action::Output { port, .. } => outputs.push(port.0, share),
+                            other => share = outputs.changed(&share, share.image_v13(&other)),
                         }
                     }
                 }
             }
-            other => packets = packets.image_v13(&other),
+            other => packets = outputs.changed(&packets, packets.image_v13(&other)),
         }
     }
     packets

@@ -1,15 +1,22 @@
 //! Which tenants' flows cross which links, and how much of them each is entitled to.
 //!
 //! A flow is what one virtual interface (VNIC) sends another as one entry of its first switch takes it; where it goes is
-//! read off the tenant's virtual flow tables and the network ([`super::trace`]), what it may send off the hose model
-//! ([`Hose`]), or off what the sender's agent measures. All that is incremental: a changed entry has those pairs looked at again that it can concern, a link
-//! those that came past its ends.
+//! read off the tenant's virtual flow tables and the network ([`super::trace`]), what the pair may send off the hose model
+//! ([`Hose`]), or off what the sender's agent measures. What of that counts on which link is [`Spread`].
+//!
+//! All that is incremental: a changed entry has those pairs looked at again that it can concern, a link those that came
+//! past its ends. Kept are only pairs that have flows, or whose packets came further than their first switch or to have
+//! other addresses: of all others it is known which entry on their first switch could begin one ([`Vnics::ends`]).
 //!
 //! In a tenant's own network a flow is followed from virtual switch to virtual switch, and what it crosses are the links
 //! that lie beneath. A path that crosses one of them twice counts there once.
 //!
-//! What is not followed: packets of hosts that are nobody's VNIC, and IP apart from IPv4.
+//! What is not followed: packets of hosts that are nobody's VNIC, and what is neither IPv4 nor IPv6.
 
+mod spread;
+mod vnics;
+
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -17,63 +24,63 @@ use fabric::edge::Sent;
 use fabric::hose::{Change, Hose, VnicId};
 use fabric::usage::{Flow, FlowId, Usage};
 use fabric::{Bandwidth, Dpid, LinkId, MacAddress, Network, PortId, TenantId};
-use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use hypervisor::FlowChange;
 use openflow::Version;
 
 use super::Maps;
 use super::tables::Tables;
-use super::trace::{Ground, Station};
+use super::trace::Ground;
 use crate::config;
+use spread::{Share, Spread};
+use vnics::{Vnic, Vnics, number};
 
 /// A sender and a receiver, by their places among the VNICs.
 type Pair = (u32, u32);
 
-const IPV4: u128 = 0x0800;
-
 /// All that is known of flows.
 #[derive(Default)]
 pub(super) struct Tracker {
-    vnics: Vec<Vnic>,
-    by_mac: HashMap<(TenantId, u128), u32>,
-    by_address: HashMap<(TenantId, u128), u32>,
+    vnics: Vnics,
     tables: HashMap<(Dpid, TenantId), Tables>,
     versions: HashMap<Dpid, Version>,
     maps: Maps,
     pairs: HashMap<Pair, Followed>,
     /// Pairs whose trace looked at a tenant's tables on a switch.
     visitors: HashMap<(Dpid, TenantId), BTreeSet<Pair>>,
+    /// Those of them whose packets came to have other addresses anywhere: any entry can concern them.
+    readdressed: HashMap<(Dpid, TenantId), BTreeSet<Pair>>,
     dirty: BTreeSet<Pair>,
     /// What interfaces send to whom, of those that agents measure; nothing to those who are not there.
     measured: HashMap<(TenantId, u128), BTreeMap<u128, Bandwidth>>,
-    /// Pairs of which something else is measured now.
+    /// Pairs that may send something else now.
     rated: BTreeSet<Pair>,
+    /// A pair that has flows is one stream here, however many they are.
     hose: Hose,
     usage: Usage,
-    /// Whose each flow is.
-    owners: HashMap<FlowId, Pair>,
-    next_flow: u64,
+    next_part: u64,
+    flows: usize,
     lost: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Vnic {
-    tenant: TenantId,
-    port: PortId,
-    mac: u128,
-    address: Option<u128>,
-    vlan: Option<u16>,
-    bandwidth: Bandwidth,
 }
 
 /// What is known of a pair.
 #[derive(Default)]
 struct Followed {
-    flows: Vec<(FlowId, Box<[LinkId]>)>,
+    flows: usize,
     /// Flows that their tenant's entries do not bring to their receiver.
     lost: usize,
+    /// Links that count the same part of the pair's rate, and under which number.
+    parts: Vec<(Share, FlowId, Box<[LinkId]>)>,
     visited: BTreeSet<Dpid>,
+    is_readdressed: bool,
+}
+
+/// What a trace found of a pair.
+struct Found {
+    pair: Pair,
+    spread: Spread,
+    visited: BTreeSet<Dpid>,
+    is_readdressed: bool,
 }
 
 impl Tracker {
@@ -82,60 +89,28 @@ impl Tracker {
         &mut self,
         tenants: impl Iterator<Item = (TenantId, &'a [config::Vnic])>,
     ) {
-        let mut vnics = Vec::new();
-        for (tenant, own) in tenants {
-            vnics.extend(own.iter().map(|vnic| Vnic {
-                tenant,
-                port: vnic.port,
-                mac: number(vnic.mac.octets()),
-                address: vnic.ip.map(u128::from),
-                vlan: vnic.vlan,
-                bandwidth: vnic.bandwidth,
-            }));
-        }
-        if vnics == self.vnics {
+        let vnics = Vnics::new(tenants);
+        if vnics.all() == self.vnics.all() {
             return;
         }
         // Tables are what switches told; the rest follows from the interfaces.
-        let (tables, versions, maps) = (
-            std::mem::take(&mut self.tables),
-            std::mem::take(&mut self.versions),
-            std::mem::take(&mut self.maps),
-        );
-        let links: Vec<FlowId> =
-            self.pairs.values().flat_map(|pair| pair.flows.iter().map(|(id, _)| *id)).collect();
-        let mut usage = std::mem::take(&mut self.usage);
-        for flow in links {
+        let before = std::mem::take(self);
+        let mut usage = before.usage;
+        for (_, part, _) in before.pairs.values().flat_map(|pair| &pair.parts) {
             // It is there: it was put there under this number.
-            let _ = usage.remove(flow);
+            let _ = usage.remove(*part);
         }
-        let next_flow = self.next_flow;
-        let measured = std::mem::take(&mut self.measured);
-        *self =
-            Tracker { tables, versions, maps, usage, measured, next_flow, ..Tracker::default() };
-        for (at, vnic) in vnics.iter().enumerate() {
-            let at = at as u32;
+        let (tables, versions, maps) = (before.tables, before.versions, before.maps);
+        let (measured, next_part) = (before.measured, before.next_part);
+        *self = Tracker { vnics, versions, maps, measured, usage, next_part, ..Tracker::default() };
+        for (at, vnic) in (0..).zip(self.vnics.all()) {
             // Fails only for a number that is taken.
-            let _ = self.hose.add_vnic(VnicId(u64::from(at)), vnic.bandwidth);
-            self.by_mac.insert((vnic.tenant, vnic.mac), at);
-            if let Some(address) = vnic.address {
-                self.by_address.insert((vnic.tenant, address), at);
-            }
+            let _ = self.hose.add_vnic(VnicId(at), vnic.bandwidth);
         }
-        let of_one = |(a, b): &(u32, u32)| {
-            a != b
-                && vnics.get(*a as usize).map(|v| v.tenant)
-                    == vnics.get(*b as usize).map(|v| v.tenant)
-        };
-        let mut first = 0;
-        while let Some(vnic) = vnics.get(first) {
-            let count = vnics.iter().skip(first).take_while(|v| v.tenant == vnic.tenant).count();
-            let all = first as u32..(first + count) as u32;
-            let pairs = all.clone().flat_map(|from| all.clone().map(move |to| (from, to)));
-            self.dirty.extend(pairs.filter(of_one));
-            first += count;
+        for ((dpid, tenant), tables) in &tables {
+            self.mark_all(*dpid, *tenant, tables);
         }
-        self.vnics = vnics;
+        self.tables = tables;
     }
 
     /// A switch told of changes in its tenants' tables.
@@ -143,7 +118,7 @@ impl Tracker {
         &mut self,
         dpid: Dpid,
         version: Version,
-        changes: Vec<FlowChange>,
+        changes: impl IntoIterator<Item = FlowChange>,
     ) {
         self.versions.insert(dpid, version);
         for change in changes {
@@ -192,8 +167,8 @@ impl Tracker {
             Some(after) => self.measured.insert((tenant, from), after),
             None => self.measured.remove(&(tenant, from)),
         };
-        let Some(&from) = self.by_mac.get(&(tenant, from)) else { return };
-        let place = |to: &u128| Some((from, *self.by_mac.get(&(tenant, *to))?));
+        let Some(from) = self.vnics.by_mac(tenant, from) else { return };
+        let place = |to: &u128| Some((from, self.vnics.by_mac(tenant, *to)?));
         match (before, after) {
             (Some(before), Some(after)) => {
                 let all = before.keys().chain(after.keys());
@@ -202,8 +177,7 @@ impl Tracker {
             }
             // To all others nothing is sent, or nothing is known of it any more.
             (None, Some(_)) | (Some(_), None) => {
-                let others = 0..self.vnics.len() as u32;
-                self.rated.extend(others.map(|to| (from, to)));
+                self.rated.extend(self.vnics.of(tenant).map(|to| (from, to)));
             }
             (None, None) => {}
         }
@@ -222,50 +196,54 @@ impl Tracker {
         }
     }
 
-    /// Looks again at what may have changed; afterwards usage is what tables, links and interfaces say.
-    pub(super) fn settle(&mut self, network: &Network, sees: &dyn Fn(TenantId, PortId) -> bool) {
-        let dirty = std::mem::take(&mut self.dirty);
-        let mut traced = Vec::with_capacity(dirty.len());
-        let Tracker { tables, versions, maps, .. } = &*self;
-        let ground = Ground { network, tables, versions, maps, sees };
-        for pair in dirty {
-            let (Some(from), Some(to)) =
-                (self.vnics.get(pair.0 as usize), self.vnics.get(pair.1 as usize))
-            else {
-                continue;
-            };
-            let trace = ground.trace(from.tenant, from.station(), to.station(), &packets(from, to));
-            let mut flows: Vec<Box<[LinkId]>> = Vec::new();
-            let mut lost = 0;
-            for flow in trace.flows {
-                lost += usize::from(!flow.arrives && flow.is_meant);
-                // Of packets that get lost on their way what they cross is known only if they are sent at all, which
-                // an entry that names their receiver says.
-                if flow.arrives || flow.is_meant {
-                    flows.push(flow.links.into_iter().collect());
-                }
+    /// Looks again at so many pairs of which something may have changed. Returns whether more are left; if none is, usage
+    /// is what tables, links and interfaces say.
+    pub(super) fn settle(
+        &mut self,
+        network: &Network,
+        sees: &dyn Fn(TenantId, PortId) -> bool,
+        most: usize,
+    ) -> bool {
+        let Tracker { vnics, tables, versions, maps, dirty, .. } = self;
+        let readdresses = Cell::new(false);
+        let ground = Ground { network, tables, versions, maps, sees, readdresses };
+        let mut all = Vec::new();
+        while all.len() < most
+            && let Some(pair) = dirty.pop_first()
+        {
+            if let Some((from, to)) = vnics.pair(pair) {
+                all.push(find(&ground, pair, from, to));
             }
-            flows.sort();
-            traced.push((pair, flows, lost, trace.visited));
         }
-        // What leaves goes first, so that no rate is worked out for links that are not there any more.
-        let mut changes = Vec::new();
-        for (pair, flows, ..) in &traced {
-            self.take_flows(*pair, flows, &mut changes);
+        let (mut gone, mut new) = (Vec::new(), Vec::new());
+        for found in &all {
+            let had = self.pairs.get(&found.pair).is_some_and(|known| known.flows > 0);
+            let stream = stream(found.pair);
+            match (had, found.spread.flows > 0) {
+                (true, false) => gone.push(stream),
+                (false, true) => {
+                    let ends = [found.pair.0, found.pair.1].map(|at| VnicId(at.into()));
+                    new.push((stream, ends[0], ends[1]));
+                }
+                _ => {}
+            }
         }
-        for (pair, flows, lost, visited) in traced {
-            self.put_flows(pair, flows, lost, visited, network, &mut changes);
+        // Refuses only streams that are not there, or there already.
+        let changes = self.hose.change(&gone, &new).unwrap_or_default();
+        for found in all {
+            self.rated.insert(found.pair);
+            self.keep(found, network);
         }
-        for change in changes {
-            match self.owners.get(&change.flow) {
-                Some(pair) if self.measured_rate(*pair).is_some() => _ = self.rated.insert(*pair),
-                // A flow that has gone since has no rate.
-                _ => _ = self.usage.set_rate(network, change.flow, change.rate),
+        for Change { flow, rate } in changes {
+            let pair = pair_of(flow);
+            if self.measured_rate(pair).is_none() {
+                self.set_rate(pair, rate, network);
             }
         }
         for pair in std::mem::take(&mut self.rated) {
             self.rate(pair, network);
         }
+        !self.dirty.is_empty()
     }
 
     /// What flows put on links.
@@ -280,21 +258,20 @@ impl Tracker {
 
     /// How many flows are followed, and how many of them do not come to their receiver.
     pub(super) fn counts(&self) -> (usize, usize) {
-        (self.usage.len(), self.lost)
+        (self.flows, self.lost)
     }
 
-    /// Gives a pair's flows what is measured of them, or what they are entitled to if nothing is.
+    /// Gives a pair what is measured of it, or what it is entitled to if nothing is.
     fn rate(&mut self, pair: Pair, network: &Network) {
         let measured = self.measured_rate(pair);
-        let Some(known) = self.pairs.get(&pair) else { return };
-        for (flow, _) in &known.flows {
-            let rate = match measured {
-                // Which of them it is in is not known.
-                Some(rate) => rate.share(1, known.flows.len() as u128),
-                None => self.hose.rate(*flow).unwrap_or_default(),
-            };
-            // It is there: it was put there under this number.
-            let _ = self.usage.set_rate(network, *flow, rate);
+        let rate = measured.or_else(|| self.hose.rate(stream(pair))).unwrap_or_default();
+        self.set_rate(pair, rate, network);
+    }
+
+    fn set_rate(&mut self, pair: Pair, rate: Bandwidth, network: &Network) {
+        for (share, part, _) in self.pairs.get(&pair).into_iter().flat_map(|known| &known.parts) {
+            // Refused is what crosses a link that has gone; then the pair is to be looked at again, and rated anew.
+            let _ = self.usage.set_rate(network, *part, share.of(rate));
         }
     }
 
@@ -303,132 +280,163 @@ impl Tracker {
         if self.measured.is_empty() {
             return None;
         }
-        let (from, to) = (self.vnics.get(pair.0 as usize)?, self.vnics.get(pair.1 as usize)?);
+        let (from, to) = self.vnics.pair(pair)?;
         let sent = self.measured.get(&(from.tenant, from.mac))?;
         Some(sent.get(&to.mac).copied().unwrap_or_default())
     }
 
-    fn take_flows(&mut self, pair: Pair, keep: &[Box<[LinkId]>], changes: &mut Vec<Change>) {
-        let Some(known) = self.pairs.get_mut(&pair) else { return };
-        if known.flows.len() == keep.len() {
-            // As many as before share what the pair may send: they are put on other links at most.
-            return;
-        }
-        for (flow, _) in std::mem::take(&mut known.flows) {
-            let _ = self.usage.remove(flow);
-            self.owners.remove(&flow);
-            if let Ok(others) = self.hose.disconnect(flow) {
-                changes.extend(others);
-            }
-        }
-    }
-
-    fn put_flows(
-        &mut self,
-        pair: Pair,
-        flows: Vec<Box<[LinkId]>>,
-        lost: usize,
-        visited: BTreeSet<Dpid>,
-        network: &Network,
-        changes: &mut Vec<Change>,
-    ) {
-        let Some(tenant) = self.vnics.get(pair.0 as usize).map(|vnic| vnic.tenant) else { return };
-        let known = self.pairs.entry(pair).or_default();
-        self.lost = self.lost + lost - known.lost;
-        known.lost = lost;
-        for dpid in known.visited.difference(&visited) {
-            if let Some(visitors) = self.visitors.get_mut(&(*dpid, tenant)) {
-                visitors.remove(&pair);
-            }
-        }
-        for dpid in visited.difference(&known.visited) {
-            self.visitors.entry((*dpid, tenant)).or_default().insert(pair);
-        }
-        known.visited = visited;
-        if known.flows.len() == flows.len() {
-            for ((id, before), links) in known.flows.iter_mut().zip(flows) {
-                if *before != links && self.usage.reroute(network, *id, links.clone()).is_ok() {
-                    *before = links;
+    /// Keeps what was found of a pair, instead of what was known.
+    fn keep(&mut self, found: Found, network: &Network) {
+        let Found { pair, spread, visited, is_readdressed } = found;
+        let Some((from, _)) = self.vnics.pair(pair) else { return };
+        let (tenant, first) = (from.tenant, from.port.dpid);
+        let is_blank =
+            spread.flows == 0 && !is_readdressed && visited.iter().all(|dpid| *dpid == first);
+        let before = self.pairs.remove(&pair).unwrap_or_default();
+        let mut known = Followed {
+            flows: spread.flows,
+            lost: spread.lost,
+            parts: Vec::with_capacity(spread.parts.len()),
+            visited: if is_blank { BTreeSet::new() } else { visited },
+            is_readdressed,
+        };
+        self.flows = self.flows + known.flows - before.flows;
+        self.lost = self.lost + known.lost - before.lost;
+        let nowhere = BTreeSet::new();
+        let readdressed = [&before, &known];
+        let readdressed =
+            readdressed.map(|it| if it.is_readdressed { &it.visited } else { &nowhere });
+        update(&mut self.visitors, tenant, pair, &before.visited, &known.visited);
+        update(&mut self.readdressed, tenant, pair, readdressed[0], readdressed[1]);
+        let mut parts = before.parts;
+        for (share, links) in spread.parts {
+            let part = match parts.iter().position(|(other, ..)| *other == share) {
+                Some(at) => {
+                    let (_, part, before) = parts.swap_remove(at);
+                    if before != links
+                        && let Err(error) = self.usage.reroute(network, part, links.clone())
+                    {
+                        tracing::warn!(%error, "a flow stays where it was reckoned with");
+                        known.parts.push((share, part, before));
+                        continue;
+                    }
+                    part
                 }
-            }
-            return;
+                None => {
+                    let part = FlowId(self.next_part);
+                    self.next_part += 1;
+                    let flow = Flow { tenant, rate: Bandwidth::ZERO, links: links.clone() };
+                    if let Err(error) = self.usage.add(network, part, flow) {
+                        tracing::warn!(%error, "a flow is not reckoned with");
+                        continue;
+                    }
+                    part
+                }
+            };
+            known.parts.push((share, part, links));
         }
-        for links in flows {
-            let id = FlowId(self.next_flow);
-            self.next_flow += 1;
-            let rate = Bandwidth::ZERO;
-            let flow = Flow { tenant, rate, links: links.clone() };
-            if let Err(error) = self.usage.add(network, id, flow) {
-                tracing::warn!(%error, "a flow is not reckoned with");
-                continue;
-            }
-            let ends = (VnicId(u64::from(pair.0)), VnicId(u64::from(pair.1)));
-            if let Ok(others) = self.hose.connect(id, ends.0, ends.1) {
-                changes.extend(others);
-            }
-            self.owners.insert(id, pair);
-            known.flows.push((id, links));
+        for (_, part, _) in parts {
+            let _ = self.usage.remove(part);
+        }
+        if !is_blank {
+            self.pairs.insert(pair, known);
         }
     }
 
     /// Has the pairs looked at again that an entry can concern.
     fn mark(&mut self, dpid: Dpid, tenant: TenantId, match_: &Match) {
-        let exact = |field| match_.exact_value(field);
-        let by = |known: &HashMap<(TenantId, u128), u32>, from, to| {
-            let place = |value| known.get(&(tenant, value)).copied();
-            Some((place(exact(from)?), place(exact(to)?)))
-        };
-        // What is rewritten on the way has other addresses than its sender and receiver: then those who came past.
-        if let Some(ends) = by(&self.by_address, Field::NwSrc, Field::NwDst)
-            .or_else(|| by(&self.by_mac, Field::DlSrc, Field::DlDst))
-            && let (Some(from), Some(to)) = ends
-        {
-            if from != to {
-                self.dirty.insert((from, to));
-            }
+        /// Pairs that are looked up one by one instead of being looked for among all.
+        const FEW: usize = 64;
+        let Tracker { vnics, visitors, readdressed, maps, dirty, .. } = self;
+        let (from, to) = vnics.ends(tenant, match_);
+        let visitors = visitors.get(&(dpid, tenant));
+        let is_visitor = |pair: &Pair| visitors.is_some_and(|known| known.contains(pair));
+        // What is rewritten on the way has other addresses than its sender and receiver.
+        dirty.extend(readdressed.get(&(dpid, tenant)).into_iter().flatten());
+        let all = vnics.of(tenant);
+        let product = from.count().zip(to.count()).map(|(from, to)| from * to);
+        if product.is_some_and(|product| product <= FEW) {
+            let pairs =
+                from.iter(all.clone()).flat_map(|a| to.iter(all.clone()).map(move |b| (a, b)));
+            let pairs = pairs.filter(|(a, b)| a != b);
+            let stands =
+                |at: u32| vnics.all().get(at as usize).is_some_and(|it| it.port.dpid == dpid);
+            dirty.extend(pairs.filter(|pair| stands(pair.0) || is_visitor(pair)));
             return;
         }
-        if let Some(visitors) = self.visitors.get(&(dpid, tenant)) {
-            self.dirty.extend(visitors);
+        let visitors = visitors.into_iter().flatten().copied();
+        dirty.extend(visitors.filter(|(a, b)| from.has(*a) && to.has(*b)));
+        // In its own network a tenant numbers ports otherwise.
+        let is_network = maps.get(&dpid.0).is_some_and(|map| map.members.contains_key(&tenant));
+        let port = match_.exact_value(Field::InPort).filter(|_| !is_network);
+        let stands = |at: &u32| {
+            let vnic = vnics.all().get(*at as usize);
+            port.is_none() || port == vnic.map(|vnic| u128::from(vnic.port.port.get()))
+        };
+        for a in vnics.at(tenant, dpid).iter().copied().filter(|at| from.has(*at) && stands(at)) {
+            dirty.extend(to.iter(all.clone()).filter(|b| a != *b).map(|b| (a, b)));
+        }
+    }
+
+    /// Has the pairs looked at again that any entry of a tenant on a switch can concern.
+    fn mark_all(&mut self, dpid: Dpid, tenant: TenantId, tables: &Tables) {
+        for entry in tables.entries() {
+            self.mark(dpid, tenant, &entry.match_);
         }
     }
 
     fn mark_switch(&mut self, dpid: Dpid) {
         let visitors = self.visitors.iter().filter(|((at, _), _)| *at == dpid);
         self.dirty.extend(visitors.flat_map(|(_, pairs)| pairs));
-    }
-}
-
-impl Vnic {
-    fn station(&self) -> Station {
-        Station { port: self.port, mac: self.mac }
-    }
-}
-
-/// What one interface sends another.
-fn packets(from: &Vnic, to: &Vnic) -> Match {
-    let mut packets = Match::exact(Field::InPort, u128::from(from.port.port.get()))
-        .with(Field::DlSrc, from.mac)
-        .with(Field::DlDst, to.mac)
-        .with(Field::DlType, IPV4);
-    match from.vlan {
-        Some(0) => packets = packets.with(Field::VlanVid, 0),
-        Some(vlan) => {
-            packets = packets.with(Field::VlanVid, u128::from(vlan) | VLAN_PRESENT);
+        let tables = std::mem::take(&mut self.tables);
+        for ((_, tenant), tables) in tables.iter().filter(|((at, _), _)| *at == dpid) {
+            self.mark_all(dpid, *tenant, tables);
         }
-        None => {}
+        self.tables = tables;
     }
-    if let Some(address) = from.address {
-        packets = packets.with(Field::NwSrc, address);
-    }
-    if let Some(address) = to.address {
-        packets = packets.with(Field::NwDst, address);
-    }
-    packets
 }
 
-fn number(octets: [u8; 6]) -> u128 {
-    octets.iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
+/// Follows all that one interface sends another.
+fn find(ground: &Ground<'_>, pair: Pair, from: &Vnic, to: &Vnic) -> Found {
+    let mut visited = BTreeSet::new();
+    let mut traces = Vec::new();
+    for packets in from.packets(to) {
+        let mut trace = ground.trace(from.tenant, from.station(), to.station(), &packets);
+        visited.append(&mut trace.visited);
+        traces.push(trace.flows);
+    }
+    let is_readdressed = ground.readdresses.take();
+    Found { pair, spread: Spread::new(&traces), visited, is_readdressed }
+}
+
+/// Moves a pair from the sets of some switches to those of others.
+fn update(
+    sets: &mut HashMap<(Dpid, TenantId), BTreeSet<Pair>>,
+    tenant: TenantId,
+    pair: Pair,
+    before: &BTreeSet<Dpid>,
+    after: &BTreeSet<Dpid>,
+) {
+    for dpid in before.difference(after) {
+        if let Some(set) = sets.get_mut(&(*dpid, tenant)) {
+            set.remove(&pair);
+            if set.is_empty() {
+                sets.remove(&(*dpid, tenant));
+            }
+        }
+    }
+    for dpid in after.difference(before) {
+        sets.entry((*dpid, tenant)).or_default().insert(pair);
+    }
+}
+
+/// A pair's number in the hose.
+fn stream((from, to): Pair) -> FlowId {
+    FlowId(u64::from(from) << 32 | u64::from(to))
+}
+
+fn pair_of(FlowId(stream): FlowId) -> Pair {
+    ((stream >> 32) as u32, stream as u32)
 }
 
 #[cfg(test)]

@@ -18,6 +18,13 @@ use super::{AGAIN, BATCHES, Board, Counts, Orders, Setup, Snapshot, Told, UnderW
 use crate::metrics::Registry;
 use crate::shard::{Command, Handle};
 
+/// Pairs that are looked at in one go, a fraction of a millisecond's work.
+const SLICE: usize = 64;
+/// How nice this thread is to shards when it follows flows.
+const NICE: i32 = 10;
+/// Changes of flow entries and measured rates are taken together, so often at most.
+const REST: Duration = Duration::from_millis(50);
+
 pub(super) struct Worker {
     setup: Setup,
     seed: [u8; 16],
@@ -84,19 +91,33 @@ impl Worker {
     }
 
     pub(super) fn run(mut self) {
-        let mut again = None;
+        let (mut again, mut rest, mut is_behind, mut gives_way) = (None, None, false, false);
         loop {
+            if self.setup.tracks_flows() && !gives_way {
+                gives_way = true;
+                give_way();
+            }
             let due = [self.state.next_due(), self.labeller.next_due()].into_iter().flatten().min();
             let due = due.map(|due| self.origin + Duration::from_nanos(due.0));
-            let due = [due, again].into_iter().flatten().min();
-            let news = self.inbox.wait(due);
+            let due = match is_behind {
+                // A shard that waits for this processor goes first, and so does what cannot wait.
+                true => {
+                    std::thread::yield_now();
+                    Some(Instant::now())
+                }
+                false => [due, again].into_iter().flatten().min(),
+            };
+            let news = self.inbox.wait(due, rest);
             if news.stop {
                 return;
+            }
+            if news.tells_flows() {
+                rest = Some(Instant::now() + REST);
             }
             let now = fabric::Instant(self.origin.elapsed().as_nanos() as u64);
             self.take(news, now);
             self.state.handle_timeout(now);
-            self.follow(now);
+            is_behind = self.follow(now);
             self.tell(now);
             while let Some(probe) = self.state.poll_probe(now) {
                 let dpid = probe.port.dpid.0;
@@ -160,7 +181,7 @@ impl Worker {
             let changes = news.flows.into_iter();
             let changes =
                 changes.map(|((tenant, number), entry)| FlowChange { tenant, number, entry });
-            self.tracker.handle_changes(dpid, version, changes.collect());
+            self.tracker.handle_changes(dpid, version, changes);
         }
     }
 
@@ -183,8 +204,9 @@ impl Worker {
         self.views.clear();
     }
 
-    /// The network has changed, perhaps, and with it where flows go and what is left.
-    fn follow(&mut self, now: fabric::Instant) {
+    /// The network has changed, perhaps, and with it where flows go and what is left. Returns whether there are more flows
+    /// to look at.
+    fn follow(&mut self, now: fabric::Instant) -> bool {
         let changed = self.state.take_changed();
         let network = self.state.network();
         if changed.is_some() {
@@ -214,11 +236,12 @@ impl Worker {
                 self.labeller.subscribe(tenant.id, BTreeSet::new(), now);
             }
         }
-        self.tracker.settle(network, &sees);
+        let is_behind = self.tracker.settle(network, &sees, SLICE);
         self.labeller.touch(self.tracker.take_touched(), now);
         if let Some(changed) = changed {
             self.publish(&changed);
         }
+        is_behind
     }
 
     /// Tells labels: the board at once, the switches' shards with what they are sent.
@@ -298,5 +321,15 @@ impl Worker {
                 false => tracing::warn!(%a, %b, "a link is down"),
             }
         }
+    }
+}
+
+/// Lets shards go first from now on: a label may come a little later, a PACKET_IN may not. Without flows to follow there is
+/// little to do, and links that fail are to be known at once.
+fn give_way() {
+    let given = rustix::process::getpriority_process(None)
+        .and_then(|now| rustix::process::setpriority_process(None, now.max(NICE)));
+    if let Err(error) = given {
+        tracing::debug!(%error, "the thread that follows flows keeps its priority");
     }
 }

@@ -6,6 +6,9 @@ use fabric::{Bandwidth, Duration, End};
 use hypervisor::FlowEntry;
 use openflow::{ListBuf, v10, v13};
 use proptest::prelude::*;
+use std::net::IpAddr;
+
+mod kinds;
 
 const RED: TenantId = TenantId(1);
 const BLUE: TenantId = TenantId(2);
@@ -43,7 +46,7 @@ fn vnic(at: &str, last: u8, bandwidth: u64) -> config::Vnic {
         at: config::Position::default(),
         port: port(at),
         mac: MacAddress::new([2, 0, 0, 0, 0, last]).unwrap(),
-        ip: Some(0x0a00_0000 + u32::from(last)),
+        ip: vec![IpAddr::V4((0x0a00_0000 + u32::from(last)).into())],
         vlan: None,
         bandwidth: mbit(bandwidth),
         agent: None,
@@ -81,8 +84,22 @@ fn everywhere(_: TenantId, _: PortId) -> bool {
     true
 }
 
+/// Slice by slice, as the thread does it.
+fn settle(tracker: &mut Tracker, network: &Network) {
+    while tracker.settle(network, &everywhere, 2) {}
+}
+
 fn send_to(number: u16) -> Box<[u8]> {
     let mut actions = ListBuf::<v10::Action<'_>>::new();
+    actions.push(v10::Action::Output { port: v10::PortNo(number), max_len: 0 });
+    actions.as_list().as_bytes().into()
+}
+
+/// The same, with another Ethernet destination.
+fn send_as_to(host: Option<u8>, number: u16) -> Box<[u8]> {
+    let Some(host) = host else { return send_to(number) };
+    let mut actions = ListBuf::<v10::Action<'_>>::new();
+    actions.push(v10::Action::SetDlDst([2, 0, 0, 0, 0, host]));
     actions.push(v10::Action::Output { port: v10::PortNo(number), max_len: 0 });
     actions.as_list().as_bytes().into()
 }
@@ -121,7 +138,7 @@ fn label(tracker: &Tracker, network: &Network, from: &str, tenant: TenantId) -> 
 fn the_papers_example_is_labelled_as_in_its_figure_2() {
     let (mut tracker, mut network) = (tracker(), isolation());
     lead(&mut tracker, RED, (1, 2), 1, 1);
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     // A to B: blue sees 2 left by way of spine 1 and all by way of spine 2; red sees all of both.
     for (from, blue, red) in [("3 port 4", 2, 10), ("1 port 2", 2, 10), ("3 port 5", 10, 10)] {
         assert_eq!(label(&tracker, &network, from, BLUE), blue, "{from}");
@@ -129,7 +146,7 @@ fn the_papers_example_is_labelled_as_in_its_figure_2() {
     }
     lead(&mut tracker, BLUE, (5, 6), 2, 3);
     lead(&mut tracker, BLUE, (3, 4), 1, 2);
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     for (from, blue, red) in [("3 port 4", 2, 8), ("3 port 5", 10, 0)] {
         assert_eq!(label(&tracker, &network, from, BLUE), blue, "{from}");
         assert_eq!(label(&tracker, &network, from, RED), red, "{from}");
@@ -139,22 +156,22 @@ fn the_papers_example_is_labelled_as_in_its_figure_2() {
     // A link that goes while labelled has nothing left, and what crossed it is lost on its way.
     let links = network.set_port_up(port("1 port 2"), false).unwrap();
     tracker.handle_links(&network, &links);
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!(label(&tracker, &network, "1 port 2", BLUE), 0);
     assert_eq!(tracker.counts(), (3, 2));
     let links = network.unplug(port("1 port 2")).unwrap();
     tracker.handle_links(&network, &links);
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
 
     // Entries that go take their flows along.
     for dpid in [3, 1, 4] {
         change(&mut tracker, dpid, RED, 102, None);
     }
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!(label(&tracker, &network, "3 port 4", BLUE), 10);
     assert_eq!(tracker.counts(), (2, 1));
     tracker.handle_switch_gone(Dpid(3));
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (0, 0));
 }
 
@@ -164,7 +181,7 @@ fn receivers_are_shared_and_entries_of_one_pair_share_their_sender() {
     // C and E both send to F, which takes 10: shares of 2 and 10 in 12.
     lead(&mut tracker, BLUE, (3, 6), 1, 3);
     lead(&mut tracker, BLUE, (5, 6), 2, 3);
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     let used = |tracker: &Tracker, from: &str| {
         tracker.usage().total(network.link_from(port(from)).unwrap()).bits_per_second()
     };
@@ -176,7 +193,7 @@ fn receivers_are_shared_and_entries_of_one_pair_share_their_sender() {
     for (dpid, out) in [(1, 2), (4, 3)] {
         change(&mut tracker, dpid, BLUE, 8, entry(20, match_, send_to(out)));
     }
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (3, 0));
     assert_eq!(used(&tracker, "3 port 4") / 10, (1_666_666 + 4_166_666) / 10);
 }
@@ -189,7 +206,7 @@ fn floods_groups_tables_and_loops_are_followed() {
     for dpid in 1..=4 {
         change(&mut tracker, dpid, RED, 1, entry(1, "", flood.clone()));
     }
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     // Either goes round by both spines, once over each link in each direction: 16 of 10.
     assert_eq!(tracker.counts(), (2, 0));
     for from in ["3 port 4", "3 port 5", "4 port 4"] {
@@ -235,8 +252,8 @@ fn floods_groups_tables_and_loops_are_followed() {
             entry(1, "ip", instructions(&all)).map(|entry| FlowEntry { table, groups, ..entry });
         FlowChange { tenant: RED, number, entry }
     });
-    tracker.handle_changes(Dpid(3), Version::V1_3, changes.collect());
-    tracker.settle(&network, &everywhere);
+    tracker.handle_changes(Dpid(3), Version::V1_3, changes);
+    settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (0, 0), "nobody says that it is for B, and it gets lost");
     for (dpid, out) in [(1, 2), (2, 2), (4, 1)] {
         let actions = &{
@@ -249,7 +266,7 @@ fn floods_groups_tables_and_loops_are_followed() {
         let changes = vec![FlowChange { tenant: RED, number: 1, entry }];
         tracker.handle_changes(Dpid(dpid), Version::V1_3, changes);
     }
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (1, 0));
     assert_eq!(label(&tracker, &network, "3 port 4", BLUE), 2);
     assert_eq!(label(&tracker, &network, "3 port 5", BLUE), 2);
@@ -273,28 +290,28 @@ fn what_agents_measure_takes_the_place_of_what_was_bought() {
         let link = network.link_from(port("3 port 4")).unwrap();
         tracker.usage().label(&network, link, tenant).kilobits_per_second()
     };
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (0, 2_000));
     // Its sender uses less than it bought; then it is divided between two flows, one of which goes elsewhere.
     tracker.handle_sent(RED, mac(1), Some(sends(&[(2, 3_000)])));
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (0, 7_000));
     let match_ = "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80";
     change(&mut tracker, 3, RED, 7, entry(20, match_, send_to(5)));
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!(kilobits(&tracker, BLUE), 8_500);
     change(&mut tracker, 3, RED, 7, None);
     // Nothing is sent; another configuration changes nothing of that; then nobody measures it any more.
     tracker.handle_sent(RED, mac(1), Some(sends(&[])));
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!(kilobits(&tracker, BLUE), 10_000);
     let mut vnics = vnics();
     vnics[1].1.pop();
     tracker.configure(vnics.iter().map(|(tenant, own)| (*tenant, own.as_slice())));
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (10_000, 10_000));
     tracker.handle_sent(RED, mac(1), None);
-    tracker.settle(&network, &everywhere);
+    settle(&mut tracker, &network);
     assert_eq!(kilobits(&tracker, BLUE), 2_000);
 }
 
@@ -366,7 +383,7 @@ fn flows_in_a_network_of_the_tenants_own_load_the_links_beneath() {
         }
         place(&mut embedding, &network, Some(spec));
         tracker.handle_maps(maps(&embedding));
-        tracker.settle(&network, &everywhere);
+        settle(&mut tracker, &network);
         assert_eq!(tracker.counts(), (1, 0), "it arrives");
         let (_, trunk) = embedding.trunks(RED).next().unwrap();
         let first = trunk.active.unwrap().wires[0].from;
@@ -379,7 +396,7 @@ fn flows_in_a_network_of_the_tenants_own_load_the_links_beneath() {
             embedding.handle_changes(&network);
             tracker.handle_links(&network, &links);
             tracker.handle_maps(maps(&embedding));
-            tracker.settle(&network, &everywhere);
+            settle(tracker, &network);
             left_for_blue(tracker, &network)
         };
         let by_other = if by_first == [2, 10] { [0, 2] } else { [2, 0] };
@@ -403,7 +420,7 @@ fn frames_of_a_vlan_cross_links_of_openflow_1_0_if_the_network_has_it() {
         }
         place(&mut embedding, &network, Some(Spec { vlans, ..two_switches() }));
         tracker.handle_maps(maps(&embedding));
-        tracker.settle(&network, &everywhere);
+        settle(&mut tracker, &network);
         assert_eq!(tracker.counts(), (usize::from(arrives), 0));
     }
 }
@@ -418,6 +435,8 @@ enum Happening {
         priority: u16,
         match_: String,
         out: u16,
+        /// Whose address packets are given before.
+        as_to: Option<u8>,
     },
     Gone {
         dpid: u64,
@@ -445,9 +464,27 @@ enum Happening {
     Settle,
 }
 
+/// As [`vnics`], some with addresses of both kinds, some of one, some of which none is known.
+fn vnics_of_all_kinds() -> [(TenantId, Vec<config::Vnic>); 2] {
+    let mut all = vnics();
+    for (at, vnic) in all.iter_mut().flat_map(|(_, own)| own).enumerate() {
+        let v6 = IpAddr::V6(((0xfd00 << 112) + at as u128 + 1).into());
+        match at {
+            0 | 1 | 4 => vnic.ip.push(v6),
+            3 => vnic.ip.clear(),
+            5 => vnic.ip = vec![v6],
+            _ => {}
+        }
+    }
+    all
+}
+
 fn happening() -> impl Strategy<Value = Happening> {
     let match_ = prop_oneof![
         (1..7, 1..7).prop_map(|(a, b)| format!("ip,nw_src=10.0.0.{a},nw_dst=10.0.0.{b}")),
+        (1..7, 1..7).prop_map(|(a, b)| format!("ipv6,ipv6_src=fd00::{a},ipv6_dst=fd00::{b}")),
+        (1..7).prop_map(|b| format!("ipv6,ipv6_dst=fd00::{b}")),
+        Just("ipv6".to_owned()),
         (1..7, 1..7)
             .prop_map(|(a, b)| format!("dl_src=02:00:00:00:00:0{a},dl_dst=02:00:00:00:00:0{b}")),
         (1..7).prop_map(|b| format!("ip,nw_dst=10.0.0.{b}")),
@@ -457,9 +494,10 @@ fn happening() -> impl Strategy<Value = Happening> {
         Just(String::new()),
     ];
     let out = prop_oneof![8 => 1_u16..6, 1 => Just(0xfffb_u16), 1 => Just(0xfff8_u16)];
+    let as_to = prop_oneof![6 => Just(None), 1 => (1_u8..7).prop_map(Some)];
     prop_oneof![
-        8 => (1_u64..5, any::<bool>(), 0_u32..6, 0_u16..4, match_, out).prop_map(
-            |(dpid, blue, number, priority, match_, out)| Happening::Entry { dpid, blue, number, priority, match_, out }
+        8 => (1_u64..5, any::<bool>(), 0_u32..6, 0_u16..4, match_, out, as_to).prop_map(
+            |(dpid, blue, number, priority, match_, out, as_to)| Happening::Entry { dpid, blue, number, priority, match_, out, as_to }
         ),
         2 => (1_u64..5, any::<bool>(), 0_u32..6)
             .prop_map(|(dpid, blue, number)| Happening::Gone { dpid, blue, number }),
@@ -479,14 +517,19 @@ proptest! {
     /// and on every link, for every tenant, what is left and what others use are its capacity.
     #[test]
     fn labels_and_use_are_the_capacity(happenings in proptest::collection::vec(happening(), 1..60)) {
-        let (mut tracker, mut network, mut embedding) = (tracker(), isolation(), embedding());
+        let configure = |tracker: &mut Tracker| {
+            let vnics = vnics_of_all_kinds();
+            tracker.configure(vnics.iter().map(|(tenant, own)| (*tenant, own.as_slice())));
+        };
+        let (mut tracker, mut network, mut embedding) = (Tracker::default(), isolation(), embedding());
+        configure(&mut tracker);
         let mut tables: HashMap<(u64, TenantId, u32), FlowEntry> = HashMap::new();
         let mut measured: HashMap<(TenantId, u8), Sent> = HashMap::new();
         for happening in happenings.into_iter().chain([Happening::Settle]) {
             let of = |blue| if blue { BLUE } else { RED };
             match happening {
-                Happening::Entry { dpid, blue, number, priority, match_, out } => {
-                    let entry = entry(priority, &match_, send_to(out));
+                Happening::Entry { dpid, blue, number, priority, match_, out, as_to } => {
+                    let entry = entry(priority, &match_, send_as_to(as_to, out));
                     tables.insert((dpid, of(blue), number), entry.clone().unwrap());
                     change(&mut tracker, dpid, of(blue), number, entry);
                 }
@@ -518,7 +561,7 @@ proptest! {
                     tracker.handle_sent(of(blue), mac(from), sent);
                 }
                 Happening::Settle => {
-                    tracker.settle(&network, &everywhere);
+                    settle(&mut tracker, &network);
                     let mut anew = Tracker::default();
                     configure(&mut anew);
                     anew.handle_maps(maps(&embedding));
@@ -528,14 +571,17 @@ proptest! {
                     for ((tenant, from), sent) in &measured {
                         anew.handle_sent(*tenant, mac(*from), sent.clone());
                     }
-                    anew.settle(&network, &everywhere);
+                    settle(&mut anew, &network);
                     prop_assert_eq!(tracker.counts(), anew.counts());
                     for (id, link) in network.links() {
                         let is_wire = matches!(link.to, End::Switch { .. });
-prop_assert!(is_wire);
+                        prop_assert!(is_wire);
                         for tenant in [RED, BLUE] {
                             let used = |all: &Tracker| all.usage().of(id, tenant);
                             prop_assert_eq!(used(&tracker), used(&anew), "on {} of {:?}", id, tenant);
+                            // Once per link: no more than red's 16 and blue's 24 altogether, by whatever ways.
+                            let bought = if tenant == RED { mbit(16) } else { mbit(24) };
+                            prop_assert!(measured.values().any(Option::is_some) || used(&tracker) <= bought);
                             let other = if tenant == RED { BLUE } else { RED };
                             let others = tracker.usage().of(id, other);
                             let left = tracker.usage().label(&network, id, tenant);
