@@ -146,16 +146,18 @@ impl Inbox {
         self.tell(news);
     }
 
-    /// Everything that was told, as soon as there is something that cannot wait, at `rest` if there is something that
-    /// can, and at `until` in any case.
+    /// Everything that was told, as soon as there is something that cannot wait, and at `rest` if there is something that
+    /// can; nothing at `until`, if what was told can wait longer.
     pub fn wait(&self, until: Option<Instant>, rest: Option<Instant>) -> News {
         let mut news = self.lock();
         loop {
             let now = Instant::now();
             let rest = rest.filter(|rest| *rest > now);
-            let is_due = until.is_some_and(|until| until <= now);
-            if news.is_urgent || is_due || (news.is_told && rest.is_none()) {
+            if news.is_urgent || (news.is_told && rest.is_none()) {
                 return std::mem::take(&mut news);
+            }
+            if until.is_some_and(|until| until <= now) {
+                return News::default();
             }
             news.rests = rest.is_some();
             let next = [until, rest].into_iter().flatten().min();
@@ -238,6 +240,11 @@ mod tests {
         inbox.ports(2, vec![(1, UP)]);
         assert_eq!(inbox.wait(Some(never), Some(never)).switches.len(), 2);
         inbox.sent(TenantId(1), MacAddress::new([2, 0, 0, 0, 0, 1]).unwrap(), None);
-        assert_eq!(inbox.wait(Some(soon), Some(never)).sent.len(), 1, "its time has come anyway");
+        assert_eq!(
+            inbox.wait(Some(soon), Some(never)).sent.len(),
+            0,
+            "it has something else to do"
+        );
+        assert_eq!(inbox.wait(Some(never), Some(soon)).sent.len(), 1, "rested");
     }
 }
