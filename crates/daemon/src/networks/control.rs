@@ -301,7 +301,9 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
         let wires = routed.map(|routed| {
             routed.wires.iter().enumerate().map(|(at, wire)| {
                 let mut of_vlans: BTreeMap<Option<u16>, Vec<u16>> = BTreeMap::new();
-                for (lane, tags) in &routed.tags {
+                let mut lanes: Vec<_> = routed.tags.iter().collect();
+                lanes.sort_by_key(|(lane, _)| !lane.forth);
+                for (lane, tags) in lanes {
                     let tag = tags.get(at).map(|tag| tag.get());
                     of_vlans.entry(lane.vlan).or_default().extend(tag);
                 }
@@ -321,5 +323,32 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
         path: passed(status.active),
         backup: passed(status.backup),
         trouble: status.trouble.map(|trouble| trouble.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::embedding::{Lane, Tag, VirtualPortId};
+    use fabric::{PortId, PortNumber};
+
+    #[test]
+    fn tags_are_told_there_and_back() {
+        let port = |dpid, number| PortId::new(Dpid(dpid), PortNumber::new(number).unwrap());
+        let mut routed =
+            Routed { wires: vec![Wire { from: port(1, 3), to: port(3, 1) }], ..Routed::default() };
+        for (vlan, forth, tag) in
+            [(None, true, 7), (None, false, 5), (Some(10), true, 9), (Some(10), false, 8)]
+        {
+            let lane = Lane { vlan, forth, port: 0 };
+            routed.tags.insert(lane, vec![Tag::new(tag).unwrap()]);
+        }
+        let status =
+            TrunkStatus { active: Some(&routed), backup: None, is_held: false, trouble: None };
+        let end = |switch| VirtualPortId { switch: Dpid(switch), number: 1 };
+        let view = path(&Carries::Link([end(1), end(2)]), &status);
+        assert_eq!(view.path[0].tags, [7, 5]);
+        assert_eq!((view.path[0].vlans[0].vlan, &*view.path[0].vlans[0].tags), (10, &[9, 8][..]));
+        assert!(view.backup.is_empty());
     }
 }
