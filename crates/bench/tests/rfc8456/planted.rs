@@ -293,6 +293,8 @@ impl Brain {
         match &self.plan.forwards {
             Forwards::Not => return,
             Forwards::Floods => {}
+            // What missed before the rules were there may be read after the way has changed, and changes it back no more.
+            Forwards::Along(..) if state.rerouted => return,
             Forwards::Along(first, ..) => {
                 drop(state);
                 return self.route(first);
