@@ -169,18 +169,15 @@ impl Switch {
         message.clear();
         let built = match &network {
             None => self.build_packet_out(request, &packet, &key, in_port, physical, &mut message),
-            Some(network) => {
-                // Of a kept packet it is known where it came in, of another it was said.
-                self.build_network_packet_out_v10(
-                    request,
-                    network,
-                    &packet,
-                    &key,
-                    in_port,
-                    physical,
-                    &mut message,
-                )
-            }
+            Some(network) => self.build_network_packet_out_v10(
+                request,
+                network,
+                &packet,
+                &key,
+                in_port,
+                physical,
+                &mut message,
+            ),
         };
         if built.is_ok() {
             if physical != NO_BUFFER {

@@ -33,27 +33,33 @@ pub struct Lost {
 /// Takes the machine's drift out: each measurement as a share of what went without sampling just before and after it,
 /// times what went without sampling on the whole. Measurements without and with take turns.
 fn without_drift(taken: &[Taken]) -> Vec<Taken> {
-    let mean = |of: &dyn Fn(&Throughput) -> f64, at: &mut dyn Iterator<Item = usize>| {
-        let (count, sum) = at
-            .filter_map(|at| taken.get(at))
-            .filter(|taken| taken.rate == 0.0)
-            .fold((0.0, 0.0), |(count, sum), taken| (count + 1.0, sum + of(&taken.throughput)));
-        sum / count
+    let by_second = shares_of_baseline(taken, per_second);
+    let by_cpu = shares_of_baseline(taken, per_cpu_second);
+    let each = taken.iter().zip(by_second.into_iter().zip(by_cpu));
+    let adjusted = |(taken, (per_second, per_cpu_second)): (&Taken, (f64, f64))| Taken {
+        throughput: Throughput { per_second, per_cpu_second },
+        ..*taken
     };
-    let adjusted = |index: usize, of: fn(&Throughput) -> f64| {
-        let own = taken.get(index).map_or(f64::NAN, |taken| of(&taken.throughput));
+    each.map(adjusted).collect()
+}
+
+fn shares_of_baseline(taken: &[Taken], of: fn(&Throughput) -> f64) -> Vec<f64> {
+    let baseline = |at: usize| taken.get(at).filter(|taken| taken.rate == 0.0);
+    let mean = |at: &[usize]| {
+        let values: Vec<f64> =
+            at.iter().filter_map(|at| baseline(*at)).map(|taken| of(&taken.throughput)).collect();
+        report::stats::mean(&values)
+    };
+    let all: Vec<usize> = (0..taken.len()).collect();
+    let whole = mean(&all);
+    let adjusted = |(index, taken): (usize, &Taken)| {
+        let own = of(&taken.throughput);
         // What is at the ends, or has no neighbour, stays out of it.
-        let reach = if taken.get(index).is_some_and(|taken| taken.rate == 0.0) { 2 } else { 1 };
-        let around = mean(&of, &mut [index.wrapping_sub(reach), index + reach].into_iter());
-        let whole = mean(&of, &mut (0..taken.len()));
-        if around.is_finite() { own / around * whole } else { own }
+        let reach = if taken.rate == 0.0 { 2 } else { 1 };
+        let around = mean(&[index.wrapping_sub(reach), index + reach]);
+        around.zip(whole).map_or(own, |(around, whole)| own / around * whole)
     };
-    let throughput = |index| Throughput {
-        per_second: adjusted(index, per_second),
-        per_cpu_second: adjusted(index, per_cpu_second),
-    };
-    let each = taken.iter().enumerate();
-    each.map(|(index, taken)| Taken { throughput: throughput(index), ..*taken }).collect()
+    taken.iter().enumerate().map(adjusted).collect()
 }
 
 /// A mechanism's measurements and the laws fitted to them.

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Frames that are handed over together.
 const BATCH: usize = 64;
 /// Bytes of a frame without the frame check sequence, and of its headers.
-pub const LENGTH: usize = 1000;
+const LENGTH: usize = 1000;
 const HEADERS: usize = 14 + 20 + 8;
 /// After so long without an arrival, what is on its way counts as lost.
 const PATIENCE: Duration = Duration::from_millis(100);
