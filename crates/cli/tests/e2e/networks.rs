@@ -53,6 +53,11 @@ fn row(version: Version) -> Network {
             for address in [format!("10.7.0.{n}/24"), own(&host, n)] {
                 network.exec(&host, &["ip", "address", "add", &address, "dev", interface]);
             }
+            // Labs have no IPv6 of their own accord.
+            network.exec(&host, &["sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6"]);
+            for address in [format!("fd07::{n}/64"), own_v6(&host, n)] {
+                network.exec(&host, &["ip", "address", "add", &address, "dev", interface, "nodad"]);
+            }
         }
     }
     network
@@ -62,6 +67,11 @@ fn row(version: Version) -> Network {
 fn own(host: &str, n: u8) -> String {
     let last = if host.starts_with('r') { n + 40 } else { n + 80 };
     format!("10.7.0.{last}/24")
+}
+
+fn own_v6(host: &str, n: u8) -> String {
+    let whose = if host.starts_with('r') { 'a' } else { 'b' };
+    format!("fd07::{whose}{n}/64")
 }
 
 fn tenant(name: &str, controller: &App, network: &str) -> String {
@@ -129,17 +139,25 @@ fn check(version: Version, mut controllers: [App; 2]) {
         assert!(matches!(seen["dpid"].as_u64(), Some(0xb1 | 0xb4)), "{seen}");
         assert!(ports(&seen).is_none_or(|ports| ports == [7, 9]), "{seen}");
     }
-    for (from, to) in [("r1", "10.7.0.4"), ("r4", "10.7.0.2"), ("r2", "10.7.0.3")] {
+    for (from, to) in
+        [("r1", "10.7.0.4"), ("r4", "10.7.0.2"), ("r2", "10.7.0.3"), ("r1", "fd07::4")]
+    {
         assert!(ping(&network, from, to, 4), "{from} to {to}: red's");
     }
-    for (from, to) in [("b1", "10.7.0.4"), ("b4", "10.7.0.1")] {
+    for (from, to) in [("b1", "10.7.0.4"), ("b4", "10.7.0.1"), ("b4", "fd07::1")] {
         assert!(ping(&network, from, to, 4), "{from} to {to}: blue's");
     }
     // Who answers is one's own: the same address, and another that only one of the two has.
     assert!(ping(&network, "r1", "10.7.0.44", 4) && ping(&network, "b1", "10.7.0.84", 4));
-    for (from, to) in
-        [("r1", "10.7.0.84"), ("b1", "10.7.0.44"), ("b4", "10.7.0.42"), ("r2", "10.7.0.81")]
-    {
+    assert!(ping(&network, "r4", "fd07::a1", 4) && ping(&network, "b1", "fd07::b4", 4));
+    for (from, to) in [
+        ("r1", "10.7.0.84"),
+        ("b1", "10.7.0.44"),
+        ("b4", "10.7.0.42"),
+        ("r2", "10.7.0.81"),
+        ("r1", "fd07::b4"),
+        ("b4", "fd07::a1"),
+    ] {
         assert!(!ping(&network, from, to, 2), "{from} to {to}: another tenant's");
     }
     // Blue has no switch where its other two hosts are.
