@@ -14,7 +14,7 @@ pub struct Item {
     pub awaits: Awaits,
     /// The table operation that it belongs to, if any.
     pub operation: Option<u32>,
-    /// Which messages it resembles; see [`crate::window::CLASSES`].
+    /// Which messages it resembles; see [`crate::window`].
     pub class: Class,
     /// Its cost in units of work.
     pub cost: u32,
