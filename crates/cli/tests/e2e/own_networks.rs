@@ -214,7 +214,7 @@ impl Transfer {
     /// It ends well, and in its last second, too, something got through.
     fn goes_on(mut self) {
         assert_eq!(self.client.wait(PATIENCE), Some(0));
-        let said = self.client.stdout.all().join("\n");
+        let said = self.client.stdout.to_end();
         let said: Value = serde_json::from_str(&said).expect("JSON");
         let last = said["intervals"].as_array().and_then(|all| all.last()).expect("intervals");
         assert!(last["sum"]["bytes"].as_u64() > Some(0), "{last}");
