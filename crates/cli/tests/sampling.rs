@@ -146,7 +146,7 @@ fn ovs_calibration_runs_and_leaves_nothing() {
     ]);
     assert!(matches!(code, Some(0 | 1)), "{stdout}{stderr}");
     let samples = fs::read_to_string(folder.0.join("out/samples.csv")).expect("samples.csv");
-    // Two rates each, and before each of these measurements one without sampling.
+    // Two rates each, none chosen, and not there.
     assert_eq!(samples.lines().count(), 1 + 4 * (2 + 2), "{samples}");
     for figure in ["2a", "2b", "2b-by-cpu"] {
         let path = folder.0.join(format!("out/figures/{figure}.svg"));

@@ -1,10 +1,13 @@
 //! Socket filters (classic BPF): which frames wake a capture at all, or are taken by a traffic filter of `tc`.
 
 use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
 
 use nix::libc::sock_filter;
 
+use crate::error::{Error, Result};
 use crate::probe::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_VLAN, PROTOCOL_UDP, UDP, VLAN};
+use crate::system;
 
 /// A classic BPF program for [`crate::Capture`], or for `cls_bpf`.
 #[derive(Clone, Debug)]
@@ -119,6 +122,24 @@ impl Filter {
             |one: &sock_filter| format!("{} {} {} {}", one.code, one.jt, one.jf, one.k);
         let instructions: Vec<String> = self.program.iter().map(instruction).collect();
         format!("{},{}", self.program.len(), instructions.join(","))
+    }
+
+    /// For a UDP socket: lets only datagrams through whose payload begins with that byte.
+    pub fn first_byte(byte: u8) -> Filter {
+        let program = vec![
+            // Here the UDP header is the beginning.
+            statement(LOAD_BYTE, UDP as u32),
+            jump(u32::from(byte), 1, 0),
+            statement(RETURN, 0),
+            statement(RETURN, WHOLE),
+        ];
+        Filter { program }
+    }
+
+    /// From now on the socket receives only what the filter lets through.
+    pub fn attach(&self, socket: &impl AsFd) -> Result<()> {
+        let attach = |error| Error::system("attach a socket filter", error);
+        system::set_filter(socket.as_fd(), self).map_err(attach)
     }
 
     /// Lets nothing through: for a socket that only sends, or one that must not see anything yet.

@@ -4,12 +4,10 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
-use nix::sys::time::TimeVal;
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -23,13 +21,8 @@ pub struct Tap {
 
 impl Tap {
     /// Opens it on that interface of the calling thread's network namespace. `memory` bytes of frames may wait, by the kernel's
-    /// own count; [`Tap::receive`] waits as long as `patience`.
-    pub fn open(
-        interface: &str,
-        filter: &Filter,
-        memory: usize,
-        patience: Duration,
-    ) -> Result<Tap> {
+    /// own count.
+    pub fn open(interface: &str, filter: &Filter, memory: usize) -> Result<Tap> {
         let Interface { index, name, .. } = Interface::usable(interface)?;
         let action = |what: &'static str| move |error| Error::system(what, error);
         let socket = system::packet_socket()?;
@@ -39,20 +32,14 @@ impl Tap {
         let set = setsockopt(&socket, sockopt::RcvBufForce, &memory)
             .map_err(|errno| Error::system("make room for frames", errno));
         set?;
-        let patience = TimeVal::new(
-            patience.as_secs() as libc::time_t,
-            libc::suseconds_t::from(patience.subsec_micros() as i32),
-        );
-        setsockopt(&socket, sockopt::ReceiveTimeout, &patience)
-            .map_err(|errno| Error::system("set a timeout", errno))?;
         system::bind(&socket, index, true)
             .map_err(|error| Error::system(format!("receive on {name}"), error))?;
         Ok(Tap { socket })
     }
 
-    /// The next frame, cut to the buffer; `None` when none came.
+    /// The next frame that waits, cut to the buffer; `None` when none does.
     pub fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> Result<Option<&'a [u8]>> {
-        match recv(self.socket.as_raw_fd(), buffer, MsgFlags::empty()) {
+        match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
             Ok(length) => Ok(buffer.get(..length)),
             Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
             Err(errno) => Err(Error::system("receive a frame", io::Error::from(errno))),

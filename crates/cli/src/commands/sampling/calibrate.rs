@@ -5,6 +5,10 @@
 //!                 s1 (Open vSwitch)        at the frames that come in, and take the share s of them
 //!   h2 ══ s1-eth2 ┘
 //!                 s1-eth3 ══ remote        where mirrored frames go
+//!
+//!   h3 ══ s2-eth1 ┐
+//!                 s2 (the same process)    what the machine does without sampling, in turns with s1
+//!   h4 ══ s2-eth2 ┘
 //! ```
 //!
 //! Frames as fast as they go from h1 to h2 are the load; their throughput T(s) is what is measured. Switch, hosts and
@@ -12,14 +16,15 @@
 //! each, what one of them does would cost the others nothing.
 //!
 //! Beside throughput per second, as the paper has it, the throughput per second of CPU time is recorded: the same where
-//! the CPU has nothing else to do, and still right where it has. Before each measurement with a mechanism stands one
-//! without, so that a drift of the machine can be taken out; cases are in a random order within each repetition.
+//! the CPU has nothing else to do, and still right where it has. The two paths take turns of some milliseconds, so that
+//! how fast the machine is just then can be taken out; cases are in a random order within each repetition.
 
 mod bridge;
 mod calibration;
 mod cpu;
 mod mechanism;
 mod stream;
+mod turns;
 
 use super::{Output, write};
 use crate::exit::Exit;
@@ -27,8 +32,8 @@ use crate::signals::Interrupt;
 use anyhow::Context;
 use bridge::Bridge;
 pub use calibration::Calibration;
-use calibration::{Lost, Taken};
-use mechanism::Mechanism;
+use calibration::{Lost, Turned};
+use mechanism::{Mechanism, Running};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::io::Write;
@@ -120,8 +125,8 @@ impl Effort {
         let interrupt = Interrupt::catch()?;
         // Before the lab is made: its processes inherit it.
         let cpu = share_one_cpu(self.cpu)?;
-        let bridge = Bridge::up(cpu)?;
-        let measured = self.measure(&bridge, &interrupt);
+        let bridge = Bridge::up()?;
+        let measured = self.measure(&bridge, cpu, &interrupt);
         bridge.down()?;
         // A signal also ends iperf3, and that is then what went wrong.
         interrupt.check()?;
@@ -130,31 +135,39 @@ impl Effort {
         Ok(calibration)
     }
 
-    fn measure(&self, bridge: &Bridge, interrupt: &Interrupt) -> anyhow::Result<Calibration> {
+    fn measure(
+        &self,
+        bridge: &Bridge,
+        cpu: usize,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Calibration> {
         let mut cases = self.cases();
         let mut random = Shuffle(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let mut taken = Vec::with_capacity(2 * usize::from(self.repetitions) * cases.len());
+        let mut turned = Vec::with_capacity(usize::from(self.repetitions) * cases.len());
         let time = Duration::from_secs_f64(self.seconds);
         let mut lost = Lost::default();
+        let mut turns = bridge.turns(cpu)?;
         // Warms up caches, neighbours and the switch's flow table; it counts for nothing.
-        bridge.throughput(Duration::from_secs(1))?;
+        turns.compare(Duration::from_secs(1), &[])?;
         for repetition in 1..=self.repetitions {
             random.shuffle(&mut cases);
             talk(&format!("repetition {repetition} of {}", self.repetitions));
-            for case in &cases {
+            for &Case { mechanism, work } in &cases {
                 interrupt.check()?;
-                let without = bridge.throughput(time)?;
-                let running = case.mechanism.start(bridge, case.one_in)?;
-                bridge.throughput(case.mechanism.settles())?;
-                let with = bridge.throughput(time)?;
-                lost.samples += running.stop()?;
-                bridge.throughput(case.mechanism.settles())?;
-                let mechanism = case.mechanism;
-                taken.push(Taken { repetition, mechanism, rate: 0.0, throughput: without });
-                taken.push(Taken { repetition, mechanism, rate: case.rate(), throughput: with });
+                let running = match work {
+                    Work::Off => None,
+                    Work::Standing => Some(mechanism.start(bridge, NEVER)?),
+                    Work::OneIn(number) => Some(mechanism.start(bridge, number)?),
+                };
+                let samplers = running.as_ref().map(Running::samplers).transpose()?;
+                let samplers = samplers.unwrap_or_default();
+                turns.compare(mechanism.settles(), &samplers)?;
+                let compared = turns.compare(time, &samplers)?;
+                lost.samples += running.map_or(Ok(0), Running::stop)?;
+                turned.push(Turned { repetition, mechanism, rate: work.rate(), compared });
             }
         }
-        lost.frames = bridge.lost();
+        lost.frames = turns.lost()?;
         let mut courses = vec![("no sampling".to_owned(), bridge.course(self.course)?)];
         for mechanism in &self.mechanism {
             interrupt.check()?;
@@ -163,13 +176,17 @@ impl Effort {
             courses.push((mechanism.name().to_owned(), bridge.course(self.course)?));
             running.stop()?;
         }
-        Calibration::of(self, &taken, lost, courses)
+        Calibration::of(self, &turned, lost, courses)
     }
 
-    /// Every mechanism at every rate.
+    /// Every mechanism at every rate, and not there at all.
     fn cases(&self) -> Vec<Case> {
-        let rates = |&mechanism| self.one_in.iter().map(move |&one_in| Case { mechanism, one_in });
-        self.mechanism.iter().flat_map(rates).collect()
+        let work = |&mechanism| {
+            let rates = self.one_in.iter().copied().map(Work::OneIn);
+            let all = rates.chain([Work::Off, Work::Standing]);
+            all.map(move |work| Case { mechanism, work })
+        };
+        self.mechanism.iter().flat_map(work).collect()
     }
 }
 
@@ -177,12 +194,29 @@ impl Effort {
 #[derive(Clone, Copy)]
 struct Case {
     mechanism: Mechanism,
-    one_in: u32,
+    work: Work,
 }
 
-impl Case {
-    fn rate(self) -> f64 {
-        1.0 / f64::from(self.one_in)
+/// What a mechanism does.
+#[derive(Clone, Copy)]
+enum Work {
+    Off,
+    /// It is there, and chooses nothing: what it costs then is not a sample's cost.
+    Standing,
+    OneIn(u32),
+}
+
+/// One of so many packets that none is chosen while it is measured.
+const NEVER: u32 = u32::MAX;
+
+impl Work {
+    /// The sampling rate; none where the mechanism is not there.
+    fn rate(self) -> Option<f64> {
+        match self {
+            Work::Off => None,
+            Work::Standing => Some(0.0),
+            Work::OneIn(number) => Some(1.0 / f64::from(number)),
+        }
     }
 }
 

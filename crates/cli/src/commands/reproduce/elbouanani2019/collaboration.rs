@@ -17,8 +17,12 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Packets per second that the guests of each server send: skewed, as the paper's geometric load is.
-const LOAD: [f64; 3] = [9000.0, 1500.0, 1500.0];
+/// What the guests of each server send, in proportion: skewed, as the paper's geometric load is.
+const SKEW: [f64; 3] = [6.0, 1.0, 1.0];
+/// How busy forwarding keeps the first server: how many packets per second that is depends on the machine.
+const BUSY: f64 = 0.6;
+/// Packets per second by which that is found out, for one of `SKEW`.
+const PILOT: f64 = 800.0;
 /// Of one CPU, for each server.
 const SHARE: f64 = 0.25;
 /// Bytes of guests' packets, and how often each byte of a sample is read: a measurement of contents, so that sampling is
@@ -60,6 +64,8 @@ struct Stretch {
 
 /// What was measured of costs.
 struct Costs {
+    /// Packets per second that the guests of each server send.
+    load: [f64; SKEW.len()],
     alpha: f64,
     beta: f64,
     /// What an imported sample costs its processor; α + β in the model.
@@ -81,7 +87,7 @@ pub fn measure(
     seconds: u16,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Collaboration> {
-    let mut servers = Servers::up(&[SHARE; LOAD.len()])?;
+    let mut servers = Servers::up(&[SHARE; SKEW.len()])?;
     let result = measure_in(&mut servers, repetitions, seconds, interrupt);
     servers.down()?;
     interrupt.check()?;
@@ -101,7 +107,7 @@ fn measure_in(
         for way in [Way::Nothing, Way::Alone, Way::Together] {
             talk(&format!("servers, {repetition} of {repetitions}: {}", way.name()));
             let capacities = match way {
-                Way::Nothing => vec![0.0; LOAD.len()],
+                Way::Nothing => vec![0.0; SKEW.len()],
                 _ => costs.capacities.clone(),
             };
             let stretch = Run {
@@ -118,39 +124,44 @@ fn measure_in(
 
 /// α, β and capacities in units of forwarding: from the CPU time that each takes.
 fn costs(servers: &mut Servers, time: Duration, interrupt: &Interrupt) -> anyhow::Result<Costs> {
-    let half: Vec<f64> = LOAD.iter().map(|rate| rate / 2.0).collect();
-    let nothing = [0.0; LOAD.len()];
-    let all = [1e9; LOAD.len()];
+    let nothing = [0.0; SKEW.len()];
+    let all = [1e9; SKEW.len()];
+    let at = |of: &[f64], server: usize| of.get(server).copied().unwrap_or(0.0);
     let mut run = |what: &str, load: &[f64], capacities: &[f64], costs, is_collaborative| {
         talk(&format!("servers: what costs what: {what}"));
         servers.send(load, LENGTH)?;
         Run { capacities, costs, is_collaborative }.measure(servers, time, interrupt)
     };
-    let at_half = run("forwarding, half the load", &half, &nothing, (1.0, 1.0), false)?;
-    let forwarding = run("forwarding", &LOAD, &nothing, (1.0, 1.0), false)?;
-    let local = run("all sampled locally", &LOAD, &all, (1.0, 1.0), false)?;
-    // Where sampling is dear and mirroring is not, all of it is mirrored: by the first server, to the others.
-    let first = forwards(&forwarding.own).first().copied().unwrap_or(0.0);
-    let mut tight = all;
-    tight[0] = first * 1.02 + 100.0;
-    let mirrored = run("the first server's mirrored", &LOAD, &tight, (10.0, 1e-3), true)?;
-
-    let at = |of: &[f64], server: usize| of.get(server).copied().unwrap_or(0.0);
-    let (more, less) = (forwards(&forwarding.own), forwards(&at_half.own));
+    let mut pilot =
+        |what, one: f64| run(what, &SKEW.map(|part| part * one), &nothing, (1.0, 1.0), false);
+    let at_half = pilot("forwarding a little", PILOT / 2.0)?;
+    let at_pilot = pilot("forwarding twice as much", PILOT)?;
+    let (more, less) = (forwards(&at_pilot.own), forwards(&at_half.own));
     let forward =
-        (at(&forwarding.busy, 0) - at(&at_half.busy, 0)) / (at(&more, 0) - at(&less, 0)).max(1.0);
+        (at(&at_pilot.busy, 0) - at(&at_half.busy, 0)) / (at(&more, 0) - at(&less, 0)).max(1.0);
     ensure!(
         forward > 0.0,
         "forwarding twice as much took no more CPU: this machine is too busy to measure on"
     );
+    let room = (BUSY - at(&at_pilot.busy, 0)) / forward;
+    let one = ((at(&more, 0) + room) / at(&forwards(&SKEW), 0)).max(PILOT);
+    let load = SKEW.map(|part| part * one);
+    let forwarding = run("forwarding", &load, &nothing, (1.0, 1.0), false)?;
+    let local = run("all sampled locally", &load, &all, (1.0, 1.0), false)?;
+    // Where sampling is dear and mirroring is not, all of it is mirrored: by the first server, to the others.
+    let first = forwards(&forwarding.own).first().copied().unwrap_or(0.0);
+    let mut tight = all;
+    tight[0] = first * 1.02 + 100.0;
+    let mirrored = run("the first server's mirrored", &load, &tight, (10.0, 1e-3), true)?;
+
     let dearer = |stretch: &Stretch, server: usize, volume: f64| {
         (at(&stretch.busy, server) - at(&forwarding.busy, server)) / volume.max(1.0) / forward
     };
     let alpha = dearer(&local, 0, at(&local.own, 0)).max(0.01);
     let beta = dearer(&mirrored, 0, at(&mirrored.own, 0)).max(0.001);
     // The others sample all of their own then, too, as when all is sampled locally.
-    let others = 1..LOAD.len();
-    let imported = at(&mirrored.own, 0) / (LOAD.len() - 1) as f64;
+    let others = 1..SKEW.len();
+    let imported = at(&mirrored.own, 0) / (SKEW.len() - 1) as f64;
     let import = others.clone().map(|server| {
         (at(&mirrored.busy, server) - at(&local.busy, server)) / imported.max(1.0) / forward
     });
@@ -158,8 +169,8 @@ fn costs(servers: &mut Servers, time: Duration, interrupt: &Interrupt) -> anyhow
     let capacity = |(server, forwards): (usize, &f64)| {
         (forwards + (FILL - at(&forwarding.busy, server)) / forward).max(0.0)
     };
-    let capacities = more.iter().enumerate().map(capacity).collect();
-    Ok(Costs { alpha, beta, import, forward, capacities })
+    let capacities = forwards(&forwarding.own).iter().enumerate().map(capacity).collect();
+    Ok(Costs { load, alpha, beta, import, forward, capacities })
 }
 
 /// Of each server, by what all send: half of it goes to the others, evenly.
@@ -317,15 +328,16 @@ impl Collaboration {
     }
 
     pub fn remarks(&self) -> String {
-        let Costs { alpha, beta, import, forward, capacities } = &self.costs;
+        let Costs { load, alpha, beta, import, forward, capacities } = &self.costs;
         let gain = |value: fn(&Stretch) -> f64| {
             (self.mean(Way::Together, value) / self.mean(Way::Alone, value).max(1e-9) - 1.0) * 100.0
         };
         let capacities: Vec<String> = capacities.iter().map(|one| number(*one)).collect();
         let measured: f64 = gain(Stretch::sampled);
         format!(
-            "Measured in this lab: α = {alpha:.2}, β = {beta:.2}; processing another's sample {import:.2} (the model: α + β). \
+            "Guests send {} packets/s. Measured in this lab: α = {alpha:.2}, β = {beta:.2}; processing another's sample {import:.2} (the model: α + β). \
              Forwarding takes {:.1} µs of CPU time, servers bear {}.\nCollaboration samples {measured:+.1} % of what servers sample alone; planned {:+.1} %.\n",
+            load.map(number).join(", "),
             forward * SHARE * 1e6,
             capacities.join(", "),
             gain(|one| one.planned),

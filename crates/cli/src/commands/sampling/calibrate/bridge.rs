@@ -1,12 +1,10 @@
-//! The lab in which costs are measured: two hosts, a remote server, one Open vSwitch.
+//! The lab in which costs are measured: two paths through one Open vSwitch, and a remote server.
 
-use super::cpu::CpuTime;
-use super::stream::Stream;
+use super::turns::Turns;
 use agent::mirror::VXLAN_PORT;
 use agent::ovsdb::Database;
 use anyhow::{Context, ensure};
 use lab::{IperfOptions, Lab, LabGuard, Requirements, StateDirectory, Topology};
-use std::cell::RefCell;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,26 +14,17 @@ pub const PORTS: [&str; 2] = ["s1-eth1", "s1-eth2"];
 const REMOTE: &str = "s1-eth3";
 /// Where mirrored frames go.
 pub const TUNNEL: &str = "remote";
+/// The bridge at which samples are taken, and the one at which none ever are.
 pub const SWITCH: &str = "s1";
+const UNTOUCHED: &str = "s2";
 
 pub struct Bridge {
     lab: LabGuard,
     sink: Sink,
-    cpu: CpuTime,
-    stream: RefCell<Stream>,
-}
-
-/// What a stream from h1 to h2 came to.
-#[derive(Clone, Copy, Debug)]
-pub struct Throughput {
-    /// Frames per second that arrived.
-    pub per_second: f64,
-    /// Frames that arrived per second of CPU time that switch, hosts and samplers took.
-    pub per_cpu_second: f64,
 }
 
 impl Bridge {
-    pub fn up(cpu: usize) -> anyhow::Result<Bridge> {
+    pub fn up() -> anyhow::Result<Bridge> {
         Requirements { switches: true, rates: false }.require()?;
         // What a killed calibration left.
         Lab::down_abandoned(&StateDirectory::default()).context("cannot clear old labs")?;
@@ -43,6 +32,10 @@ impl Bridge {
         topology.switch(SWITCH)?;
         for host in ["h1", "h2", "remote"] {
             topology.host(host)?.link(SWITCH, host, None)?;
+        }
+        topology.switch(UNTOUCHED)?;
+        for host in ["h3", "h4"] {
+            topology.host(host)?.link(UNTOUCHED, host, None)?;
         }
         let options = lab::Options {
             name: Some(format!("calibrate{}", std::process::id())),
@@ -52,16 +45,19 @@ impl Bridge {
         };
         let lab = LabGuard::new(Lab::up(&topology.build()?, &options)?);
         let here = lab.controller_address().context("the lab has no switch")?;
-        let switches = lab.open_vswitch().context("the lab has no switch")?;
-        let switch = switches.switch_process().context("Open vSwitch does not run")?;
-        let cpu = CpuTime::of(vec![switch.pid], cpu);
         tunnel(&lab)?;
-        let stream = RefCell::new(Stream::open(&lab)?);
-        Ok(Bridge { sink: Sink::open((here, 0).into())?, lab, cpu, stream })
+        Ok(Bridge { sink: Sink::open((here, 0).into())?, lab })
+    }
+
+    /// The two paths, with the CPU that all share.
+    pub fn turns(&self, cpu: usize) -> anyhow::Result<Turns> {
+        let switches = self.lab.open_vswitch().context("the lab has no switch")?;
+        let switch = switches.switch_process().context("Open vSwitch does not run")?;
+        Turns::open(&self.lab, [["h3", "h4"], ["h1", "h2"]], &[switch.pid], cpu)
     }
 
     pub fn down(self) -> anyhow::Result<()> {
-        let Bridge { lab, sink, .. } = self;
+        let Bridge { lab, sink } = self;
         drop(sink);
         Ok(lab.down()?)
     }
@@ -85,22 +81,6 @@ impl Bridge {
     pub fn tc(&self, script: &str) -> anyhow::Result<()> {
         batch(&self.lab, SWITCH, "tc", script)
             .context("does this kernel have cls_bpf and act_mirred?")
-    }
-
-    /// Sends as fast as it goes.
-    pub fn throughput(&self, time: Duration) -> anyhow::Result<Throughput> {
-        let mut stream = self.stream.borrow_mut();
-        let before = self.cpu.seconds();
-        let (frames, took) = stream.run(time)?;
-        let used = self.cpu.seconds() - before;
-        ensure!(frames > 0 && used > 0.0, "nothing arrived");
-        let frames = frames as f64;
-        Ok(Throughput { per_second: frames / took.as_secs_f64(), per_cpu_second: frames / used })
-    }
-
-    /// Frames of all streams so far that did not arrive.
-    pub fn lost(&self) -> u64 {
-        self.stream.borrow().lost
     }
 
     /// Bits per second in each second of a TCP stream: (its end, rate).

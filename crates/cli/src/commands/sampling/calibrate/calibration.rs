@@ -1,8 +1,8 @@
 //! What a calibration found: the laws fitted to it, tables and figures.
 
 use super::Effort;
-use super::bridge::Throughput;
 use super::mechanism::Mechanism;
+use super::turns::{Compared, Throughput};
 use anyhow::Context;
 use report::figure::{Figure, Line, Lines};
 use report::results::Extras;
@@ -14,11 +14,19 @@ use sampling::fit::{Fit, Sample, fit};
 #[derive(Clone, Copy)]
 pub struct Taken {
     pub repetition: u16,
-    /// Whose it is; without sampling, before a measurement of the same mechanism with it.
     pub mechanism: Mechanism,
-    /// 0 without sampling.
-    pub rate: f64,
+    /// 0 where it stands there and chooses nothing; none without it.
+    pub rate: Option<f64>,
     pub throughput: Throughput,
+}
+
+/// One measurement as it was made.
+#[derive(Clone, Copy)]
+pub struct Turned {
+    pub repetition: u16,
+    pub mechanism: Mechanism,
+    pub rate: Option<f64>,
+    pub compared: Compared,
 }
 
 /// What did not get where it should have: with less to do, a measurement says too little.
@@ -30,36 +38,27 @@ pub struct Lost {
     pub samples: u64,
 }
 
-/// Takes the machine's drift out: each measurement as a share of what went without sampling just before and after it,
-/// times what went without sampling on the whole. Measurements without and with take turns.
-fn without_drift(taken: &[Taken]) -> Vec<Taken> {
-    let by_second = shares_of_baseline(taken, per_second);
-    let by_cpu = shares_of_baseline(taken, per_cpu_second);
-    let each = taken.iter().zip(by_second.into_iter().zip(by_cpu));
-    let adjusted = |(taken, (per_second, per_cpu_second)): (&Taken, (f64, f64))| Taken {
-        throughput: Throughput { per_second, per_cpu_second },
-        ..*taken
+/// Takes out how fast the machine was: each measurement as a share of what went by the untouched path meanwhile, times what
+/// went there on the whole.
+fn at_one_pace(turned: &[Turned]) -> Vec<Taken> {
+    let whole = |of: fn(&Throughput) -> f64| {
+        let all: Vec<f64> = turned.iter().map(|one| of(&one.compared.without)).collect();
+        report::stats::mean(&all).unwrap_or(0.0)
     };
-    each.map(adjusted).collect()
-}
-
-fn shares_of_baseline(taken: &[Taken], of: fn(&Throughput) -> f64) -> Vec<f64> {
-    let baseline = |at: usize| taken.get(at).filter(|taken| taken.rate == 0.0);
-    let mean = |at: &[usize]| {
-        let values: Vec<f64> =
-            at.iter().filter_map(|at| baseline(*at)).map(|taken| of(&taken.throughput)).collect();
-        report::stats::mean(&values)
+    let (by_second, by_cpu) = (whole(per_second), whole(per_cpu_second));
+    let adjusted = |one: &Turned| {
+        let Compared { without, with } = one.compared;
+        Taken {
+            repetition: one.repetition,
+            mechanism: one.mechanism,
+            rate: one.rate,
+            throughput: Throughput {
+                per_second: with.per_second / without.per_second * by_second,
+                per_cpu_second: with.per_cpu_second / without.per_cpu_second * by_cpu,
+            },
+        }
     };
-    let all: Vec<usize> = (0..taken.len()).collect();
-    let whole = mean(&all);
-    let adjusted = |(index, taken): (usize, &Taken)| {
-        let own = of(&taken.throughput);
-        // What is at the ends, or has no neighbour, stays out of it.
-        let reach = if taken.rate == 0.0 { 2 } else { 1 };
-        let around = mean(&[index.wrapping_sub(reach), index + reach]);
-        around.zip(whole).map_or(own, |(around, whole)| own / around * whole)
-    };
-    taken.iter().enumerate().map(adjusted).collect()
+    turned.iter().map(adjusted).collect()
 }
 
 /// A mechanism's measurements and the laws fitted to them.
@@ -68,20 +67,19 @@ struct Cost {
     samples: Vec<Taken>,
     by_second: Fit,
     by_cpu: Fit,
+    /// What it costs to be there, in units of forwarding a packet, whatever it samples: one value of each repetition.
+    standing: Vec<f64>,
 }
 
 impl Cost {
     fn of(mechanism: Mechanism, samples: &[Taken]) -> Result<Cost, sampling::Error> {
         let law = |throughput: fn(&Throughput) -> f64| {
-            let sample = |taken: &Taken| Sample {
-                rate: taken.rate,
-                throughput: throughput(&taken.throughput),
-            };
-            fit(&samples.iter().map(sample).collect::<Vec<_>>())
+            fit(&samples.iter().filter_map(|taken| taken.sample(throughput)).collect::<Vec<_>>())
         };
         let by_second = law(per_second)?;
         let by_cpu = law(per_cpu_second)?;
-        Ok(Cost { mechanism, samples: samples.to_vec(), by_second, by_cpu })
+        let standing = standing(samples);
+        Ok(Cost { mechanism, samples: samples.to_vec(), by_second, by_cpu, standing })
     }
 
     fn point(&self) -> Point {
@@ -101,6 +99,7 @@ impl Cost {
             );
             put(format!("baseline{by}"), "packet/s", Better::Higher, vec![fit.baseline]);
         }
+        put("standing".to_owned(), "", Better::Lower, self.standing.clone());
         for rate in self.rates() {
             let values = |value: fn(&Throughput) -> f64| self.at(rate).map(value).collect();
             put(
@@ -120,15 +119,38 @@ impl Cost {
     }
 
     fn rates(&self) -> Vec<f64> {
-        let mut rates: Vec<f64> = self.samples.iter().map(|taken| taken.rate).collect();
+        let mut rates: Vec<f64> = self.samples.iter().filter_map(|taken| taken.rate).collect();
         rates.sort_by(f64::total_cmp);
         rates.dedup();
         rates
     }
 
     fn at(&self, rate: f64) -> impl Iterator<Item = &Throughput> {
-        self.samples.iter().filter(move |taken| taken.rate == rate).map(|taken| &taken.throughput)
+        let at = self.samples.iter().filter(move |taken| taken.rate == Some(rate));
+        at.map(|taken| &taken.throughput)
     }
+
+    /// Half the width of the 95 % confidence interval of what it costs to be there.
+    fn standing95(&self) -> f64 {
+        report::stats::confidence95(&self.standing).unwrap_or(f64::NAN)
+    }
+}
+
+impl Taken {
+    /// What a law is fitted to.
+    fn sample(&self, of: fn(&Throughput) -> f64) -> Option<Sample> {
+        self.rate.map(|rate| Sample { rate, throughput: of(&self.throughput) })
+    }
+}
+
+/// By how much more a packet costs where the mechanism stands and chooses nothing than where it is not, in each repetition.
+fn standing(samples: &[Taken]) -> Vec<f64> {
+    let at = |rate: Option<f64>| samples.iter().filter(move |taken| taken.rate == rate);
+    let pairs = at(None).filter_map(|off| {
+        let there = at(Some(0.0)).find(|there| there.repetition == off.repetition)?;
+        Some(off.throughput.per_cpu_second / there.throughput.per_cpu_second - 1.0)
+    });
+    pairs.collect()
 }
 
 fn per_second(throughput: &Throughput) -> f64 {
@@ -164,9 +186,8 @@ fn ratio(ours: &Cost, theirs: &Cost, by: fn(&Throughput) -> f64) -> Ratio {
     let quotient = |without: Option<u16>| {
         let law = |cost: &Cost| {
             let kept = cost.samples.iter().filter(|taken| Some(taken.repetition) != without);
-            let sample =
-                |taken: &Taken| Sample { rate: taken.rate, throughput: by(&taken.throughput) };
-            fit(&kept.map(sample).collect::<Vec<_>>()).ok().map(|fit| fit.cost)
+            let samples: Vec<Sample> = kept.filter_map(|taken| taken.sample(by)).collect();
+            fit(&samples).ok().map(|fit| fit.cost)
         };
         Some(law(ours)? / law(theirs)?).filter(|value| value.is_finite())
     };
@@ -221,7 +242,7 @@ impl Calibration {
     /// Fits the laws.
     pub fn of(
         effort: &Effort,
-        taken: &[Taken],
+        turned: &[Turned],
         lost: Lost,
         courses: Vec<(String, Vec<(f64, f64)>)>,
     ) -> anyhow::Result<Calibration> {
@@ -239,7 +260,7 @@ impl Calibration {
             results.findings.push(Finding { code: "lost-samples".to_owned(), text });
         }
         results.settings.insert("quick".to_owned(), effort.quick.into());
-        let samples = without_drift(taken);
+        let samples = at_one_pace(turned);
         let mut costs = Vec::new();
         for &mechanism in &effort.mechanism {
             let is_its = |taken: &&Taken| taken.mechanism == mechanism;
@@ -271,6 +292,8 @@ impl Calibration {
             "by CPU time",
             "± 95 %",
             "R²",
+            "standing",
+            "± 95 %",
         ]);
         for cost in &self.costs {
             let mechanism = cost.mechanism;
@@ -286,6 +309,8 @@ impl Calibration {
                     format!("{:.4}", fit.r_squared),
                 ]);
             }
+            let standing = report::stats::mean(&cost.standing).unwrap_or(f64::NAN);
+            row.extend([format!("{standing:.3}"), format!("{:.3}", cost.standing95())]);
             table.row(row);
         }
         table
@@ -303,7 +328,7 @@ impl Calibration {
         }
         if let Some(first) = self.costs.first() {
             text += &format!(
-                "Without sampling a packet takes {:.2} µs, {:.2} µs of them of the lab's CPU time.\n",
+                "With nothing sampled a packet takes {:.2} µs, {:.2} µs of them of the lab's CPU time.\n",
                 1e6 / first.by_second.baseline,
                 1e6 / first.by_cpu.baseline
             );
@@ -322,7 +347,7 @@ impl Calibration {
                 table.row([
                     cost.mechanism.name().to_owned(),
                     taken.repetition.to_string(),
-                    taken.rate.to_string(),
+                    taken.rate.map_or_else(|| "off".to_owned(), |rate| rate.to_string()),
                     taken.throughput.per_second.to_string(),
                     taken.throughput.per_cpu_second.to_string(),
                 ]);
@@ -455,21 +480,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drift_is_taken_out() {
+    fn the_machine_s_pace_is_taken_out() {
         // A machine that gets slower and slower; with sampling it bears four fifths.
-        let taken = |index: u16| {
+        let turned = |index: u16| {
             let rate = f64::from(index % 2);
-            let value = (1000.0 - f64::from(index)) * (1.0 - rate / 5.0);
-            let throughput = Throughput { per_second: value, per_cpu_second: 2.0 * value };
-            Taken { repetition: 1, mechanism: Mechanism::Weir, rate, throughput }
+            let at = |value: f64| Throughput { per_second: value, per_cpu_second: 2.0 * value };
+            let pace = 1000.0 - f64::from(index);
+            let compared = Compared { without: at(pace), with: at(pace * (1.0 - rate / 5.0)) };
+            Turned { repetition: 1, mechanism: Mechanism::Weir, rate: Some(rate), compared }
         };
-        let adjusted = without_drift(&(0..100).map(taken).collect::<Vec<_>>());
-        let mean = 951.0;
-        for (index, taken) in adjusted.iter().enumerate().take(97).skip(2) {
-            let expected = mean * (1.0 - taken.rate / 5.0);
-            let per_second = taken.throughput.per_second;
-            assert!((per_second - expected).abs() < 1e-6, "{index}: {per_second}, {expected}");
-            assert!((taken.throughput.per_cpu_second - 2.0 * per_second).abs() < 1e-6);
+        for taken in at_one_pace(&(0..100).map(turned).collect::<Vec<_>>()) {
+            let expected = 950.5 * (1.0 - taken.rate.unwrap() / 5.0);
+            assert!((taken.throughput.per_second - expected).abs() < 1e-6);
+            assert!((taken.throughput.per_cpu_second - 2.0 * expected).abs() < 1e-6);
         }
     }
 
@@ -480,10 +503,29 @@ mod tests {
             for rate in [0.0, 0.5, 1.0] {
                 let value = 1e9 / (1.0 + alpha * rate);
                 let throughput = Throughput { per_second: value, per_cpu_second: value };
-                samples.push(Taken { repetition, mechanism, rate, throughput });
+                samples.push(Taken { repetition, mechanism, rate: Some(rate), throughput });
             }
         }
         Cost::of(mechanism, &samples).unwrap()
+    }
+
+    #[test]
+    fn to_be_there_costs_what_is_missing_when_nothing_is_sampled() {
+        let taken = |repetition, rate, value| Taken {
+            repetition,
+            mechanism: Mechanism::Weir,
+            rate,
+            throughput: Throughput { per_second: 1.0, per_cpu_second: value },
+        };
+        let samples = [
+            taken(1, None, 100.0),
+            taken(1, Some(0.0), 80.0),
+            taken(1, Some(1.0), 50.0),
+            taken(2, Some(0.0), 90.0),
+            taken(2, None, 90.0),
+            taken(3, None, 90.0),
+        ];
+        assert_eq!(standing(&samples), [0.25, 0.0]);
     }
 
     #[test]

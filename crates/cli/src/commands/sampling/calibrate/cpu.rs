@@ -1,47 +1,67 @@
-//! How much CPU time the lab has used: switch, hosts, samplers, and the kernel's work for them.
+//! How much CPU time threads have used: the switch's, the samplers', this process's, and the kernel's work for them.
 //!
 //! What interrupts and softirqs do is charged to the process that they interrupt, unless the kernel hands it to its own
 //! thread `ksoftirqd`, which is counted as well. Where the kernel accounts interrupts apart
 //! (CONFIG_IRQ_TIME_ACCOUNTING) that part would be missing; Debian's does not.
 
-use nix::sys::resource::{Usage, UsageWho, getrusage};
+use anyhow::Context;
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+/// A thread that may sleep while it is asked: what it has used is known to the nanosecond.
+pub struct ThreadTime {
+    statistics: File,
+}
+
+impl ThreadTime {
+    /// Of a thread of a process, both by their numbers.
+    pub fn of(process: i32, thread: i32) -> anyhow::Result<ThreadTime> {
+        let path = format!("/proc/{process}/task/{thread}/schedstat");
+        let statistics = File::open(&path).with_context(|| format!("cannot read {path}"))?;
+        Ok(ThreadTime { statistics })
+    }
+
+    /// Seconds until now. One that has ended uses no more, and is told as 0.
+    pub fn seconds(&self) -> f64 {
+        let mut text = [0; 64];
+        let Ok(length) = self.statistics.read_at(&mut text, 0) else { return 0.0 };
+        // The first field is the nanoseconds that it ran.
+        let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
+        let nanoseconds = text.split(' ').next().and_then(|field| field.parse::<f64>().ok());
+        nanoseconds.unwrap_or(0.0) / 1e9
+    }
+}
 
 /// Who is asked.
 pub struct CpuTime {
-    processes: Vec<i32>,
+    threads: Vec<ThreadTime>,
 }
 
 impl CpuTime {
-    /// Of this process, its children that have ended, those processes, and `ksoftirqd` of that CPU.
-    pub fn of(mut processes: Vec<i32>, cpu: usize) -> CpuTime {
-        processes.extend(softirq_thread(cpu));
-        CpuTime { processes }
+    /// Of this process, those others with the threads that they have now, and `ksoftirqd` of that CPU.
+    pub fn of(others: &[i32], cpu: usize) -> anyhow::Result<CpuTime> {
+        let mut threads = Vec::new();
+        for &process in others.iter().chain(&softirq_thread(cpu)) {
+            let tasks = fs::read_dir(format!("/proc/{process}/task"));
+            for task in tasks.context("a process has ended")?.flatten() {
+                let number = task.file_name().to_str().and_then(|name| name.parse().ok());
+                threads.extend(number.map(|thread| ThreadTime::of(process, thread)).transpose()?);
+            }
+        }
+        Ok(CpuTime { threads })
     }
 
     /// Seconds until now.
     pub fn seconds(&self) -> f64 {
-        let own = [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN]
-            .into_iter()
-            .filter_map(|who| getrusage(who).ok())
-            .map(|usage: Usage| {
-                let micros =
-                    usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-                micros as f64 / 1e6
-            });
-        own.chain(self.processes.iter().map(|pid| of_process(*pid))).sum()
+        let own = getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+            let micros =
+                usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+            micros as f64 / 1e6
+        });
+        own + self.threads.iter().map(ThreadTime::seconds).sum::<f64>()
     }
-}
-
-/// The first field of each thread's `schedstat` is the nanoseconds that it ran.
-fn of_process(pid: i32) -> f64 {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let ran = threads.filter_map(|thread| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<f64>().ok()
-    });
-    ran.sum::<f64>() / 1e9
 }
 
 fn softirq_thread(cpu: usize) -> Option<i32> {
@@ -57,15 +77,16 @@ mod tests {
 
     #[test]
     fn work_is_counted() {
-        let time = CpuTime::of(Vec::new(), 0);
-        let pid = i32::try_from(std::process::id()).unwrap();
-        let (before, own) = (time.seconds(), of_process(pid));
-        // Both count all threads of this process, and `time` also children of other tests.
-        while of_process(pid) < own + 0.05 {
+        let time = CpuTime::of(&[], 0).unwrap();
+        let process = i32::try_from(std::process::id()).unwrap();
+        let own = ThreadTime::of(process, nix::unistd::gettid().as_raw()).unwrap();
+        let (before, start) = (time.seconds(), own.seconds());
+        // Both count this thread, and `time` also those of other tests.
+        while own.seconds() < start + 0.05 {
             std::hint::black_box((0..100_000_u64).fold(0, |sum, n| std::hint::black_box(sum ^ n)));
         }
         let counted = time.seconds() - before;
         assert!(counted > 0.03, "{counted}");
-        assert_eq!(of_process(-1), 0.0);
+        assert!(ThreadTime::of(process, -1).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! The ways to sample that are compared, each started and stopped around a measurement.
 
 use super::bridge::{Bridge, PORTS, SWITCH, TUNNEL};
+use super::cpu::ThreadTime;
 use agent::mirror::{self, Destination};
 use agent::ovsdb::OvsSampling;
 use agent::sflow::Origin;
@@ -93,6 +94,12 @@ pub struct Running<'a> {
 }
 
 impl Running<'_> {
+    /// The threads of this process that process its samples.
+    pub fn samplers(&self) -> anyhow::Result<Vec<ThreadTime>> {
+        let process = i32::try_from(std::process::id()).context("a process without a number")?;
+        self.workers.iter().map(|worker| ThreadTime::of(process, worker.number)).collect()
+    }
+
     /// Ends it, and says what went wrong, which dropping cannot, and how many samples were lost where that is known.
     pub fn stop(mut self) -> anyhow::Result<u64> {
         self.end()
@@ -129,12 +136,16 @@ impl Drop for Running<'_> {
 /// A thread that reads one port's samples.
 struct Worker {
     ending: Arc<AtomicBool>,
+    /// The thread's, as the kernel counts.
+    number: i32,
     /// How many samples were lost.
     thread: JoinHandle<anyhow::Result<u64>>,
 }
 
 /// How long a thread waits before it looks whether it is to end.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// How often one that is not woken looks whether something has come.
+const TICK: Duration = Duration::from_millis(1);
 
 impl Worker {
     fn start(
@@ -146,18 +157,27 @@ impl Worker {
         let ending = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ending);
         let is_on = move || !seen.load(Ordering::Relaxed);
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
         let name = std::thread::Builder::new().name(format!("sample {port}"));
         let thread = if mechanism == Mechanism::Weir {
             let (sampler, exporter) = ours(bridge, port, one_in)?;
-            name.spawn(move || report(sampler, exporter, is_on))
+            name.spawn(move || {
+                let _ = tell.send(nix::unistd::gettid().as_raw());
+                report(sampler, exporter, is_on)
+            })
         } else {
             let below = (NUMBERS as f64 / f64::from(one_in)).round() as u64;
             let sample = RandomSample { below, keep: u32::MAX, except_port: None, source: None };
-            let open = || Tap::open(port, &Filter::random(&sample), 4 << 20, PATIENCE);
+            let open = || Tap::open(port, &Filter::random(&sample), 4 << 20);
             let tap = packet::in_namespace(&bridge.namespace()?, open)??;
-            name.spawn(move || receive(tap, mechanism == Mechanism::UserSpaceRead, is_on))
+            name.spawn(move || {
+                let _ = tell.send(nix::unistd::gettid().as_raw());
+                receive(tap, mechanism == Mechanism::UserSpaceRead, is_on)
+            })
         };
-        Ok(Worker { ending, thread: thread.context("cannot start a thread")? })
+        let thread = thread.context("cannot start a thread")?;
+        let number = told.recv().context("a thread ended before it began")?;
+        Ok(Worker { ending, number, thread })
     }
 
     fn stop(self) -> anyhow::Result<u64> {
@@ -195,12 +215,18 @@ fn report(
     Ok(sampler.taken()?.dropped)
 }
 
+/// Takes what has come every millisecond. Were it woken by a frame, a wake-up would serve one sample or many, as the load
+/// comes, and a sample would have no cost of its own.
 fn receive(mut tap: Tap, reads: bool, is_on: impl Fn() -> bool) -> anyhow::Result<u64> {
     let mut buffer = vec![0; 1 << 16];
     let mut sum = 0_u64;
     while is_on() {
-        let Some(frame) = tap.receive(&mut buffer)?.filter(|_| reads) else { continue };
-        sum = frame.iter().fold(sum, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
+        std::thread::sleep(TICK);
+        while let Some(frame) = tap.receive(&mut buffer)? {
+            if reads {
+                sum = frame.iter().fold(sum, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
+            }
+        }
     }
     // What is read must be seen to be used, or it would not be read.
     std::hint::black_box(sum);

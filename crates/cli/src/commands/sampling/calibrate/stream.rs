@@ -1,31 +1,34 @@
-//! Frames from h1 to h2 as fast as server and switch bear them: the load whose throughput is T(s).
+//! Frames from one host to another as fast as server and switch bear them: the load whose throughput is T(s).
 //!
 //! ```text
-//!   send ──▶ h1 eth0 ══ switch ══ h2 eth0 ──▶ receive
-//!    ▲                                          │
-//!    └──────────── when all have come ──────────┘
+//!   send ──▶ eth0 ══ switch ══ eth0 ──▶ receive the last of a batch
+//!    ▲                                    │
+//!    └────────────────────────────────────┘
 //! ```
 //!
-//! One thread hands the kernel a batch in one piece, which is cut into frames where they leave (UDP_SEGMENT), and yields the
-//! CPU until all of them have arrived. It shares the CPU with the switch and the samplers, so the CPU always has something
-//! to do, and what arrives per second is the inverse of what a frame costs, all together. Batches keep it steady:
-//! what a switch spends on a frame depends on how many it finds when it wakes, and a TCP stream lets that be decided by chance.
+//! One thread hands the kernel a batch in one piece, which is cut into frames where they leave (UDP_SEGMENT), and sleeps until
+//! the last of them has arrived: the receiving socket's filter drops the others, as what the load's ends do is of no interest.
+//! Nobody waits busily, and switch and samplers share the CPU with it, so that what arrives per second is the inverse of
+//! what a frame costs, all together. Batches keep it steady: what a switch spends on a frame depends on how many it finds
+//! when it wakes, and a TCP stream lets that be decided by chance.
 
-use super::bridge::SWITCH;
 use anyhow::{Context, ensure};
 use lab::Lab;
 use nix::sys::socket::{setsockopt, sockopt};
-use packet::in_namespace;
+use packet::{Filter, in_namespace};
+use std::fs;
 use std::io::ErrorKind;
 use std::net::UdpSocket;
-use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 /// Frames that are handed over together.
 const BATCH: usize = 64;
-/// Bytes of a frame without the frame check sequence, and of its headers.
+/// Bytes of a frame without the frame check sequence, of its headers, and of what it carries.
 const LENGTH: usize = 1000;
 const HEADERS: usize = 14 + 20 + 8;
+const PAYLOAD: usize = LENGTH - HEADERS;
+/// The first byte of a batch's last frame; the batch's number follows.
+const LAST: u8 = 1;
 /// After so long without an arrival, what is on its way counts as lost.
 const PATIENCE: Duration = Duration::from_millis(100);
 const PORT: u16 = 5001;
@@ -34,74 +37,94 @@ const PORT: u16 = 5001;
 pub struct Stream {
     sender: UdpSocket,
     receiver: UdpSocket,
-    on_the_way: usize,
-    /// Frames that did not arrive in time.
-    pub lost: u64,
+    /// Where the receiver is.
+    namespace: String,
+    number: u32,
+    sent: u64,
+    /// What the receiver's interface had counted when it was opened.
+    before: u64,
 }
 
 impl Stream {
-    pub fn open(lab: &Lab) -> anyhow::Result<Stream> {
+    /// From one host of the lab to another.
+    pub fn open(lab: &Lab, [first, second]: [&str; 2]) -> anyhow::Result<Stream> {
         let address = |name| {
             let host = lab.topology().host(name).context("the lab lacks a host")?;
             anyhow::Ok((host.ip, PORT))
         };
-        let (from, to) = (address("h1")?, address("h2")?);
+        let (from, to) = (address(first)?, address(second)?);
         let bind = |host: &str, address| -> anyhow::Result<UdpSocket> {
             let socket = in_namespace(&lab.namespace(host)?, || UdpSocket::bind(address))?;
-            let socket = socket.with_context(|| format!("cannot open a socket at {host}"))?;
-            socket.set_nonblocking(true).context("cannot receive without waiting")?;
-            Ok(socket)
+            socket.with_context(|| format!("cannot open a socket at {host}"))
         };
-        let (sender, receiver) = (bind("h1", from)?, bind("h2", to)?);
-        sender.connect(to).with_context(|| format!("h1 has no way through {SWITCH}"))?;
-        receiver.connect(from).with_context(|| format!("h2 has no way through {SWITCH}"))?;
-        setsockopt(&sender, sockopt::UdpGsoSegment, &((LENGTH - HEADERS) as i32))
+        let (sender, receiver) = (bind(first, from)?, bind(second, to)?);
+        sender.connect(to).with_context(|| format!("{first} has no way to {second}"))?;
+        receiver.connect(from).with_context(|| format!("{second} has no way to {first}"))?;
+        receiver.set_read_timeout(Some(PATIENCE)).context("cannot set a timeout")?;
+        Filter::first_byte(LAST).attach(&receiver)?;
+        setsockopt(&sender, sockopt::UdpGsoSegment, &(PAYLOAD as i32))
             .context("this kernel cannot cut a buffer into datagrams (UDP_SEGMENT)")?;
-        Ok(Stream { sender, receiver, on_the_way: 0, lost: 0 })
+        let namespace = lab.namespace(second)?;
+        let before = frames_in(&namespace)?;
+        Ok(Stream { sender, receiver, namespace, number: 0, sent: 0, before })
+    }
+
+    /// A frame the other way: the switch has learned where its sender is, and would forget it.
+    pub fn remind(&self) -> anyhow::Result<()> {
+        self.receiver.send(&[0]).context("cannot send from the second host")?;
+        Ok(())
     }
 
     /// How many frames arrive within that time, and how long it really was.
     pub fn run(&mut self, time: Duration) -> anyhow::Result<(u64, Duration)> {
-        let batch = [0; BATCH * (LENGTH - HEADERS)];
-        // A frame the other way: the switch has learned where h2 is, and would forget it.
-        self.receiver.send(&[0]).context("cannot send from h2")?;
+        let mut batch = [0; BATCH * PAYLOAD];
         let start = Instant::now();
-        let (mut arrived, mut last) = (0, start);
+        let mut arrived = 0;
         loop {
-            if self.on_the_way == 0 {
-                let sent = self.sender.send(&batch).context("cannot send from h1")?;
-                ensure!(sent == batch.len(), "h1 sent a part of a batch");
-                self.on_the_way = BATCH;
+            self.number = self.number.wrapping_add(1);
+            let last = (BATCH - 1) * PAYLOAD;
+            batch[last] = LAST;
+            batch[last + 1..last + 5].copy_from_slice(&self.number.to_be_bytes());
+            let sent = self.sender.send(&batch).context("cannot send from the first host")?;
+            ensure!(sent == batch.len(), "a part of a batch was sent");
+            self.sent += BATCH as u64;
+            if self.arrives()? {
+                arrived += BATCH as u64;
             }
-            yield_now();
-            let got = self.receive()?;
-            arrived += got as u64;
-            let now = Instant::now();
-            if got > 0 {
-                last = now;
-            } else if now - last > PATIENCE {
-                self.lost += self.on_the_way as u64;
-                self.on_the_way = 0;
-            }
-            if now - start >= time && self.on_the_way == 0 {
-                return Ok((arrived, now - start));
+            let took = start.elapsed();
+            if took >= time {
+                return Ok((arrived, took));
             }
         }
     }
 
-    /// Takes what is there.
-    fn receive(&mut self) -> anyhow::Result<usize> {
-        let mut count = 0;
-        let mut buffer = [0; 64];
-        while count < BATCH {
+    /// Waits for the last frame of the batch under way; false if it does not come.
+    fn arrives(&self) -> anyhow::Result<bool> {
+        let mut buffer = [0; 5];
+        loop {
             match self.receiver.recv(&mut buffer) {
-                Ok(_) => count += 1,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error).context("cannot receive at h2"),
+                // What had been given up for lost may come after all.
+                Ok(_) if buffer[1..] != self.number.to_be_bytes() => {}
+                Ok(_) => return Ok(true),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context("cannot receive at the second host"),
             }
         }
-        // What had been given up for lost may come after all.
-        self.on_the_way = self.on_the_way.saturating_sub(count);
-        Ok(count)
     }
+
+    /// Frames so far that did not arrive.
+    pub fn lost(&self) -> anyhow::Result<u64> {
+        Ok(self.sent.saturating_sub(frames_in(&self.namespace)? - self.before))
+    }
+}
+
+/// Frames that a host's interface has received.
+fn frames_in(namespace: &str) -> anyhow::Result<u64> {
+    let counters = in_namespace(namespace, || fs::read_to_string("/proc/thread-self/net/dev"))?;
+    let counters = counters.context("cannot read an interface's counters")?;
+    let line = counters.lines().find_map(|line| line.trim().strip_prefix("eth0:"));
+    // Bytes come first, then packets.
+    let packets = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    packets.context("a host lacks eth0")
 }
