@@ -139,7 +139,8 @@ impl Cost {
 impl Taken {
     /// What a law is fitted to.
     fn sample(&self, of: fn(&Throughput) -> f64) -> Option<Sample> {
-        self.rate.map(|rate| Sample { rate, throughput: of(&self.throughput) })
+        let rate = self.rate.filter(|&rate| self.mechanism.is_itself_at(rate));
+        rate.map(|rate| Sample { rate, throughput: of(&self.throughput) })
     }
 }
 

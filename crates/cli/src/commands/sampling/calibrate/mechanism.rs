@@ -55,6 +55,12 @@ impl Mechanism {
         }
     }
 
+    /// Whether the law speaks of it at that rate. Where every packet is sampled, Open vSwitch draws nothing: it leaves the
+    /// action `sample` out of its flows, and is another mechanism.
+    pub fn is_itself_at(self, rate: f64) -> bool {
+        self != Mechanism::OvsSflow || rate < 1.0
+    }
+
     /// How long after it was started or stopped everything is as it stays: Open vSwitch installs its flows anew.
     pub fn settles(self) -> Duration {
         Duration::from_millis(if self == Mechanism::OvsSflow { 300 } else { 50 })
@@ -70,7 +76,7 @@ impl Mechanism {
                 bridge.database()?.set_sampling(SWITCH, &sampling)?;
             }
             Mechanism::Mirror => {
-                let share = 1.0 / f64::from(one_in);
+                let share = share(one_in);
                 let to = [Destination { share, tenant: None, interface: TUNNEL.to_owned() }];
                 let scripts = PORTS.iter().map(|port| mirror::script(port, &to, &PORTS));
                 bridge.tc(&scripts.collect::<Result<String, _>>()?)?;
@@ -83,6 +89,11 @@ impl Mechanism {
         }
         Ok(running)
     }
+}
+
+/// The share of packets, but for all of them a billionth less: then, too, is drawn for each, which costs something.
+fn share(one_in: u32) -> f64 {
+    (1.0 / f64::from(one_in)).min(1.0 - 1e-9)
 }
 
 /// A mechanism at work.
@@ -166,7 +177,7 @@ impl Worker {
                 report(sampler, exporter, is_on)
             })
         } else {
-            let below = (NUMBERS as f64 / f64::from(one_in)).round() as u64;
+            let below = (NUMBERS as f64 * share(one_in)).round() as u64;
             let sample = RandomSample { below, keep: u32::MAX, except_port: None, source: None };
             let open = || Tap::open(port, &Filter::random(&sample), 4 << 20);
             let tap = packet::in_namespace(&bridge.namespace()?, open)??;
@@ -187,7 +198,7 @@ impl Worker {
 }
 
 fn ours(bridge: &Bridge, port: &str, one_in: u32) -> anyhow::Result<(Sampler, Exporter)> {
-    let rate = 1.0 / f64::from(one_in);
+    let rate = share(one_in);
     let options = SamplerOptions { rate, ..SamplerOptions::default() };
     let collector = bridge.collector();
     let agent = match collector.ip() {
