@@ -46,6 +46,21 @@ impl Database {
         Ok(Database { stream, unread: Vec::new(), next: 1 })
     }
 
+    /// Whether a bridge samples already.
+    ///
+    /// # Errors
+    /// As [`Database::set_sampling`].
+    pub fn is_sampling(&mut self, bridge: &str) -> Result<bool> {
+        let is_it = json!([["name", "==", bridge]]);
+        let select =
+            json!({ "op": "select", "table": "Bridge", "where": is_it, "columns": ["sflow"] });
+        let results = self.transact(vec![select])?;
+        let row = results.first().and_then(|one| one["rows"].get(0));
+        let row = row.ok_or_else(|| Error::Database(format!("there is no bridge {bridge:?}")))?;
+        // A reference, or the empty set.
+        Ok(row["sflow"] != json!(["set", []]))
+    }
+
     /// Has a bridge sample, in place of what it did before, and waits until it does.
     ///
     /// # Errors
@@ -213,5 +228,19 @@ mod tests {
         );
         check(&[r#"{"id":ID,"error":nul}"#], "no JSON");
         check(&["{"], "closed the connection");
+    }
+
+    #[test]
+    fn a_bridge_samples_if_it_refers_to_how() {
+        let answer = |rows: &str| {
+            let (mut peer, stream) = UnixStream::pair().unwrap();
+            let answer = format!(r#"{{"id":1,"error":null,"result":[{{"rows":{rows}}}]}}"#);
+            peer.write_all(answer.as_bytes()).unwrap();
+            let mut database = Database { stream, unread: Vec::new(), next: 1 };
+            (database.is_sampling("s1"), peer).0
+        };
+        assert!(!answer(r#"[{"sflow":["set",[]]}]"#).unwrap());
+        assert!(answer(r#"[{"sflow":["uuid","36bef046-7da7-43a5-905a-c17899216fcb"]}]"#).unwrap());
+        assert!(answer("[]").unwrap_err().to_string().contains("no bridge"));
     }
 }

@@ -132,7 +132,7 @@ fn ovs_calibration_runs_and_leaves_nothing() {
     let (code, stdout, stderr) = weir(&[
         "calibrate",
         "--one-in",
-        "3,1",
+        "3,2,1",
         "--repetitions",
         "1",
         "--seconds",
@@ -146,8 +146,10 @@ fn ovs_calibration_runs_and_leaves_nothing() {
     ]);
     assert!(matches!(code, Some(0 | 1)), "{stdout}{stderr}");
     let samples = fs::read_to_string(folder.0.join("out/samples.csv")).expect("samples.csv");
-    // Two rates each, none chosen, and not there.
-    assert_eq!(samples.lines().count(), 1 + 4 * (2 + 2), "{samples}");
+    // Three rates each, none chosen, and not there.
+    assert_eq!(samples.lines().count(), 1 + 4 * (3 + 2), "{samples}");
+    let (code, _, stderr) = weir(&["calibrate", "--one-in", "1", "--mechanism", "ovs-sflow"]);
+    assert!(code == Some(2) && stderr.contains("too few rates"), "{stderr}");
     for figure in ["2a", "2b", "2b-by-cpu"] {
         let path = folder.0.join(format!("out/figures/{figure}.svg"));
         assert!(fs::read_to_string(path).expect("a figure").contains("ovs-sflow"));
@@ -155,6 +157,68 @@ fn ovs_calibration_runs_and_leaves_nothing() {
     let left = lab::Lab::list(&lab::StateDirectory::default()).expect("the labs");
     let left: Vec<_> = left.into_iter().filter(|lab| lab.name.starts_with("calibrate")).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// A bridge that runs already, with a port of its own: it is calibrated, and is left as it was.
+#[test]
+fn ovs_a_named_bridge_is_calibrated_and_left_as_it_was() {
+    let needs = lab::Requirements { switches: true, rates: false };
+    let programs = [("iperf3", "iperf3"), ("tc", "iproute2")];
+    let name = "ovs_a_named_bridge_is_calibrated_and_left_as_it_was";
+    if lab::testing::skip(name, needs) || lab::testing::skip_without(name, &programs) {
+        return;
+    }
+    let topology = lab::Topology::builtin("linear,2").expect("a topology");
+    let lab = lab::LabGuard::new(lab::Lab::up(&topology, &lab::Options::default()).expect("a lab"));
+    let switch = lab.open_vswitch().expect("its Open vSwitch");
+    let bridges = || {
+        let all = ["list-ports", "s1", "--", "list-ports", "s2", "--", "list-br"];
+        switch.vsctl(all).expect("the bridges")
+    };
+    let interfaces = || lab.exec("s1", &["ip", "-br", "link"]).expect("ip").stdout;
+    let affinity = || {
+        let process = switch.switch_process().expect("ovs-vswitchd").pid;
+        let status = fs::read_to_string(format!("/proc/{process}/status")).expect("its status");
+        status.lines().find(|line| line.starts_with("Cpus_allowed:")).map(str::to_owned)
+    };
+    let before = (bridges(), interfaces(), affinity());
+    let folder = switch.folder().display().to_string();
+    let calibrate = |bridge| {
+        let what = ["--one-in", "3,2", "--repetitions", "1", "--seconds", "0.5", "--course", "2"];
+        let of = ["--mechanism", "ovs-sflow,mirror,weir", "--bridge", bridge, "--switch", &folder];
+        weir(&[&["calibrate"][..], &what, &of].concat())
+    };
+    let (code, stdout, stderr) = calibrate("s1");
+    assert!(matches!(code, Some(0 | 1)), "{stdout}{stderr}");
+    assert!(stdout.contains("ovs-sflow") && stdout.contains("mirror"), "{stdout}");
+    assert_eq!((bridges(), interfaces(), affinity()), before);
+
+    // What cannot be measured there is left alone.
+    let (code, _, stderr) = calibrate("s9");
+    assert!(code == Some(3) && stderr.contains("no bridge"), "{stderr}");
+    let sample = |more: &[&str]| {
+        let what = ["sample", "--bridge", "s1", "--switch", &folder, "--collector", "127.0.0.1"];
+        weir(&[&what[..], more].concat())
+    };
+    std::thread::scope(|scope| {
+        let sampling = scope.spawn(|| sample(&["--one-in", "10", "--seconds", "8"]));
+        let is_on = || switch.vsctl(["get", "Bridge", "s1", "sflow"]).expect("it").len() > 10;
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        while !is_on() && std::time::Instant::now() < deadline {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(is_on(), "Open vSwitch samples");
+        let (code, _, stderr) = calibrate("s1");
+        assert!(code == Some(3) && stderr.contains("already"), "{stderr}");
+        let (code, _, stderr) = sample(&["--one-in", "10", "--seconds", "1"]);
+        assert!(code == Some(3) && stderr.contains("already"), "{stderr}");
+        let (code, _, stderr) = sampling.join().expect("it ends");
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(!is_on(), "it no longer samples");
+    });
+    let (code, _, stderr) = sample(&["--one-in", "2.5"]);
+    assert!(code == Some(2) && stderr.contains("--one-in"), "{stderr}");
+    assert_eq!((bridges(), interfaces(), affinity()), before);
 }
 
 /// Weir's collector reads what Weir's exporter writes, and adds it up.

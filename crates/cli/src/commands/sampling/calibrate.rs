@@ -19,6 +19,7 @@
 //! the CPU has nothing else to do, and still right where it has. The two paths take turns of some milliseconds, so that
 //! how fast the machine is just then can be taken out; cases are in a random order within each repetition.
 
+mod borrowed;
 mod bridge;
 mod calibration;
 mod cpu;
@@ -30,6 +31,7 @@ use super::{Output, write};
 use crate::exit::Exit;
 use crate::signals::Interrupt;
 use anyhow::Context;
+use borrowed::Target;
 use bridge::Bridge;
 pub use calibration::Calibration;
 use calibration::{Lost, Turned};
@@ -37,11 +39,12 @@ use mechanism::{Mechanism, Running};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Measure what sampling and mirroring cost on this machine, and fit the model's α and β
 ///
-/// Makes a lab with a real Open vSwitch, sends frames through it as fast as they go, and samples at rates from 0 to 1 with
+/// Makes a lab with a real Open vSwitch, or takes a named bridge, sends frames through it as fast as they go, and samples at rates from 0 to 1 with
 /// each mechanism in turn. Needs root, Open vSwitch and iperf3. Exit status 1: a fit below R² = 0.99, which means
 /// that the machine was too noisy or the law does not hold here.
 #[derive(clap::Args)]
@@ -49,6 +52,7 @@ use std::time::Duration;
 Example:
   weir sampling calibrate --quick
   weir sampling calibrate --repetitions 10 --out calibration/
+  weir sampling calibrate --bridge br0 --mechanism ovs-sflow,weir
   weir sampling plan --servers servers.csv --traffic matrix.csv --alpha 1.2 --beta 0.3")]
 pub struct Calibrate {
     #[command(flatten)]
@@ -74,8 +78,8 @@ pub struct Effort {
     /// How often each case is measured, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repetitions: u16,
-    /// Seconds of each measurement, 0.1 to 3600
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = seconds)]
+    /// Seconds of each measurement, 0.1 to 3600; both paths have half of it
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Seconds of each line of figure 2a, 2 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=3600))]
@@ -83,6 +87,13 @@ pub struct Effort {
     /// Five repetitions of 0.3 seconds at one of 10, 3 and 1: for a look, not for a verdict
     #[arg(long)]
     quick: bool,
+    /// Measure at this bridge of an Open vSwitch that runs, not at one of a lab's own: it gets two ports as long as that takes, which
+    /// it has to connect (as NORMAL does), and its process runs on one CPU meanwhile
+    #[arg(long, value_name = "NAME")]
+    bridge: Option<String>,
+    /// Where the sockets of that bridge's Open vSwitch are
+    #[arg(long, value_name = "DIR", default_value = "/run/openvswitch", requires = "bridge")]
+    switch: PathBuf,
     /// The CPU that switch, hosts and samplers share [default: the last]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
@@ -122,17 +133,34 @@ impl Effort {
             (self.repetitions, self.seconds, self.course) = (5, 0.3, 4);
             self.one_in = vec![10, 3, 1];
         }
+        self.mechanism.iter().try_for_each(|mechanism| self.check(*mechanism))?;
         let interrupt = Interrupt::catch()?;
         // Before the lab is made: its processes inherit it.
         let cpu = share_one_cpu(self.cpu)?;
-        let bridge = Bridge::up()?;
+        let folder = self.switch.clone();
+        let target = self.bridge.clone().map(|bridge| Target { bridge, folder });
+        let bridge = Bridge::up(target.as_ref(), cpu)?;
         let measured = self.measure(&bridge, cpu, &interrupt);
         bridge.down()?;
         // A signal also ends iperf3, and that is then what went wrong.
         interrupt.check()?;
         let mut calibration = measured?;
         calibration.results.settings.insert("cpu".to_owned(), cpu.into());
+        if let Some(bridge) = self.bridge {
+            calibration.results.settings.insert("bridge".to_owned(), bridge.into());
+        }
         Ok(calibration)
+    }
+
+    /// Whether there is enough to fit a mechanism's law to: three measurements, not all without sampling.
+    fn check(&self, mechanism: Mechanism) -> Result<(), sampling::Error> {
+        let is_fitted = |&&number: &&u32| mechanism.is_itself_at(1.0 / f64::from(number));
+        let rates = self.one_in.iter().filter(is_fitted).count();
+        if rates > 0 && usize::from(self.repetitions) * (rates + 1) >= 3 {
+            return Ok(());
+        }
+        let message = format!("too few rates to fit a law of {} to", mechanism.name());
+        Err(sampling::Error::Input { place: "--one-in".to_owned(), message })
     }
 
     fn measure(

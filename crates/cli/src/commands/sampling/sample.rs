@@ -1,28 +1,39 @@
-//! `weir sampling sample`: Weir's sampler on one interface, sFlow out.
+//! `weir sampling sample`: Weir's sampler on one interface, or Open vSwitch's own on a bridge, sFlow out.
 
 use crate::exit::Exit;
 use crate::signals::Interrupt;
+use agent::ovsdb::{Database, OvsSampling};
 use agent::sflow::{Origin, PORT};
 use agent::{Exporter, Sampler, SamplerOptions, Sent, Taken};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::json;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Sample what comes in on an interface, and send it to a collector as sFlow v5
 ///
 /// The kernel draws for each packet and copies only the sampled ones' first bytes. Until Ctrl-C or for --seconds; then
 /// says what was taken, sent and lost. A collector that is down costs its samples and nothing else. Needs CAP_NET_RAW.
+/// With --bridge Open vSwitch samples by its own sFlow meanwhile, whatever comes in at any of the bridge's ports.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   weir sampling sample eth0 --one-in 100 --collector 192.0.2.1
   weir sampling sample vxlan1 --stands-for 4.9 --sub-agent 1 --collector 192.0.2.1
-  weir sampling sample eth0 --namespace weir-lab1.h1 --one-in 2.5 --collector 127.0.0.1:6343 --seconds 10")]
+  weir sampling sample eth0 --namespace weir-lab1.h1 --one-in 2.5 --collector 127.0.0.1:6343 --seconds 10
+  weir sampling sample --bridge br0 --one-in 100 --collector 192.0.2.1")]
 pub struct Sample {
     /// The interface
-    interface: String,
+    #[arg(required_unless_present = "bridge")]
+    interface: Option<String>,
+    /// Have Open vSwitch sample on this bridge; --one-in has to be a whole number then
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["interface", "stands_for", "agent", "sub_agent", "namespace"])]
+    bridge: Option<String>,
+    /// Where the sockets of that bridge's Open vSwitch are
+    #[arg(long, value_name = "DIR", default_value = "/run/openvswitch", requires = "bridge")]
+    switch: PathBuf,
     /// One of so many packets, 1 to 10^9; need not be a whole number
     #[arg(long, value_name = "N", value_parser = one_in, required_unless_present = "stands_for")]
     one_in: Option<f64>,
@@ -55,14 +66,23 @@ pub struct Sample {
 impl Sample {
     pub fn run(self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::catch()?;
-        let (mut sampler, interface) = self.open()?;
+        match (&self.bridge, &self.interface) {
+            (Some(bridge), _) => self.by_switch(bridge, &interrupt),
+            (None, Some(interface)) => self.by_weir(interface, &interrupt),
+            (None, None) => bail!("neither an interface nor a bridge is given"),
+        }
+    }
+
+    /// Weir's own sampler, until the end.
+    fn by_weir(&self, name: &str, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        let (mut sampler, interface) = self.open(name)?;
         let agent = self.agent.map_or_else(|| self.own_address(), Ok)?;
         let origin = Origin { agent, sub_agent: self.sub_agent, interface };
         let one_in = self.one_in.unwrap_or(1.0);
         let mut exporter =
             Exporter::new(self.collector, origin, self.stands_for.unwrap_or(one_in))?;
-        writeln!(std::io::stderr(), "sampling one of {one_in} on {}", self.interface)?;
-        let end = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
+        writeln!(std::io::stderr(), "sampling one of {one_in} on {name}")?;
+        let end = self.end();
         while !interrupt.is_asked() && end.is_none_or(|end| Instant::now() < end) {
             sampler
                 .read(Duration::from_millis(100), |bytes, length| exporter.add(bytes, length))?;
@@ -73,15 +93,43 @@ impl Sample {
         self.tell(sampler.taken()?, exporter.sent())
     }
 
-    fn open(&self) -> anyhow::Result<(Sampler, u32)> {
+    fn end(&self) -> Option<Instant> {
+        self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()))
+    }
+
+    /// Open vSwitch's own sFlow, until the end.
+    fn by_switch(&self, bridge: &str, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        let one_in = self.one_in.filter(|number| number.fract() == 0.0).ok_or_else(|| {
+            let message = "Open vSwitch samples one of a whole number of packets".to_owned();
+            sampling::Error::Input { place: "--one-in".to_owned(), message }
+        })?;
+        let sampling =
+            OvsSampling { collector: self.collector, one_in: one_in as u32, header: self.header };
+        let database = || Database::connect(&self.switch.join("db.sock"));
+        if database()?.is_sampling(bridge)? {
+            bail!("{bridge} samples by sFlow already, which this would end");
+        }
+        database()?.set_sampling(bridge, &sampling)?;
+        writeln!(std::io::stderr(), "Open vSwitch samples one of {one_in} on {bridge}")?;
+        let end = self.end();
+        while !interrupt.is_asked() && end.is_none_or(|end| Instant::now() < end) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // The database closes what is silent for long.
+        database()?.clear_sampling(bridge)?;
+        writeln!(std::io::stderr(), "Open vSwitch no longer samples on {bridge}")?;
+        Ok(Exit::Success)
+    }
+
+    fn open(&self, name: &str) -> anyhow::Result<(Sampler, u32)> {
         let options = SamplerOptions {
             rate: 1.0 / self.one_in.unwrap_or(1.0),
             header: self.header,
             ..SamplerOptions::default()
         };
         let open = || -> agent::Result<(Sampler, u32)> {
-            let index = packet::Interface::find(&self.interface)?.index;
-            Ok((Sampler::open(&self.interface, &options)?, index))
+            let index = packet::Interface::find(name)?.index;
+            Ok((Sampler::open(name, &options)?, index))
         };
         Ok(match &self.namespace {
             Some(namespace) => packet::in_namespace(namespace, open)??,

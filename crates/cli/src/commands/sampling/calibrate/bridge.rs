@@ -1,65 +1,116 @@
-//! The lab in which costs are measured: two paths through one Open vSwitch, and a remote server.
+//! Where costs are measured: two paths through one Open vSwitch, a lab's own or one that runs, and a remote server.
 
+use super::borrowed::{Borrowed, Target};
 use super::turns::Turns;
 use agent::mirror::VXLAN_PORT;
 use agent::ovsdb::Database;
 use anyhow::{Context, ensure};
 use lab::{IperfOptions, Lab, LabGuard, Requirements, StateDirectory, Topology};
-use std::net::{SocketAddr, UdpSocket};
-use std::process::Stdio;
+use packet::in_namespace;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The ports at which traffic comes in, and the one behind which the remote server is.
-pub const PORTS: [&str; 2] = ["s1-eth1", "s1-eth2"];
-const REMOTE: &str = "s1-eth3";
-/// Where mirrored frames go.
-pub const TUNNEL: &str = "remote";
-/// The bridge at which samples are taken, and the one at which none ever are.
-pub const SWITCH: &str = "s1";
-const UNTOUCHED: &str = "s2";
+/// Hosts of the path that is sampled, and of the one that never is.
+const SAMPLED: [&str; 2] = ["h1", "h2"];
+const UNTOUCHED: [&str; 2] = ["h3", "h4"];
+const REMOTE: &str = "remote";
+
+/// Where mechanisms stand.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The bridge at which samples are taken.
+    pub bridge: String,
+    /// Its ports at which traffic comes in.
+    pub ports: [String; 2],
+    /// The interface behind which the remote server is, and the tunnel over it, into which frames are mirrored.
+    pub remote: String,
+    pub tunnel: String,
+    /// The network namespace in which all these are.
+    pub namespace: String,
+    /// Where Open vSwitch's sockets are, and its process.
+    pub folder: PathBuf,
+    pub process: i32,
+}
 
 pub struct Bridge {
+    // Before the lab: what it put into another's switch goes first.
+    borrowed: Option<Borrowed>,
     lab: LabGuard,
     sink: Sink,
+    pub place: Place,
 }
 
 impl Bridge {
-    pub fn up() -> anyhow::Result<Bridge> {
+    /// In an Open vSwitch of the lab's own, or at that bridge; everything on that CPU.
+    pub fn up(target: Option<&Target>, cpu: usize) -> anyhow::Result<Bridge> {
         Requirements { switches: true, rates: false }.require()?;
         // What a killed calibration left.
         Lab::down_abandoned(&StateDirectory::default()).context("cannot clear old labs")?;
-        let mut topology = Topology::builder();
-        topology.switch(SWITCH)?;
-        for host in ["h1", "h2", "remote"] {
-            topology.host(host)?.link(SWITCH, host, None)?;
-        }
-        topology.switch(UNTOUCHED)?;
-        for host in ["h3", "h4"] {
-            topology.host(host)?.link(UNTOUCHED, host, None)?;
-        }
-        let options = lab::Options {
-            name: Some(format!("calibrate{}", std::process::id())),
-            static_arp: true,
-            ephemeral: true,
-            ..lab::Options::default()
+        let bridge = match target {
+            None => Bridge::of_its_own()?,
+            Some(target) => Bridge::at(target, cpu)?,
         };
-        let lab = LabGuard::new(Lab::up(&topology.build()?, &options)?);
+        tunnel(&bridge.lab, &bridge.place)?;
+        Ok(bridge)
+    }
+
+    fn of_its_own() -> anyhow::Result<Bridge> {
+        let mut topology = Topology::builder();
+        topology.switch("s1")?;
+        for host in SAMPLED.into_iter().chain([REMOTE]) {
+            topology.host(host)?.link("s1", host, None)?;
+        }
+        topology.switch("s2")?;
+        for host in UNTOUCHED {
+            topology.host(host)?.link("s2", host, None)?;
+        }
+        let lab = make(&topology.build()?)?;
         let here = lab.controller_address().context("the lab has no switch")?;
-        tunnel(&lab)?;
-        Ok(Bridge { sink: Sink::open((here, 0).into())?, lab })
+        let switches = lab.open_vswitch().context("the lab has no switch")?;
+        let process = switches.switch_process().context("Open vSwitch does not run")?.pid;
+        let place = Place {
+            bridge: "s1".to_owned(),
+            ports: ["s1-eth1", "s1-eth2"].map(str::to_owned),
+            remote: "s1-eth3".to_owned(),
+            tunnel: "remote".to_owned(),
+            namespace: lab.namespace("s1")?,
+            folder: switches.folder().to_owned(),
+            process,
+        };
+        Ok(Bridge { borrowed: None, sink: Sink::open((here, 0).into())?, lab, place })
+    }
+
+    fn at(target: &Target, cpu: usize) -> anyhow::Result<Bridge> {
+        // All ends are at one node first, from which they go to where the switch is.
+        let mut topology = Topology::builder();
+        topology.host("ends")?;
+        let hosts = SAMPLED.into_iter().chain(UNTOUCHED).chain([REMOTE]);
+        for (number, host) in (1..).zip(hosts) {
+            // Nobody else's there: locally administered, and of the range for benchmarks (RFC 2544).
+            let mac = format!("02:77:65:69:72:{number:02x}").parse()?;
+            let address = Ipv4Addr::new(198, 18, 77, number);
+            topology.host_with(host, mac, address, 24)?.link("ends", host, None)?;
+        }
+        let lab = make(&topology.build()?)?;
+        let (borrowed, place) = Borrowed::join(target, &lab.namespace("ends")?, cpu)?;
+        let here = || Sink::open((Ipv4Addr::LOCALHOST, 0).into());
+        let sink = in_namespace(&place.namespace, here)??;
+        Ok(Bridge { borrowed: Some(borrowed), lab, sink, place })
     }
 
     /// The two paths, with the CPU that all share.
     pub fn turns(&self, cpu: usize) -> anyhow::Result<Turns> {
-        let switches = self.lab.open_vswitch().context("the lab has no switch")?;
-        let switch = switches.switch_process().context("Open vSwitch does not run")?;
-        Turns::open(&self.lab, [["h3", "h4"], ["h1", "h2"]], &[switch.pid], cpu)
+        Turns::open(&self.lab, [UNTOUCHED, SAMPLED], &[self.place.process], cpu)
     }
 
     pub fn down(self) -> anyhow::Result<()> {
-        let Bridge { lab, sink } = self;
+        let Bridge { borrowed, lab, sink, place: _ } = self;
         drop(sink);
-        Ok(lab.down()?)
+        let left = borrowed.map_or(Ok(()), Borrowed::leave);
+        lab.down()?;
+        left
     }
 
     /// Where every mechanism sends its sFlow; it is thrown away.
@@ -67,19 +118,13 @@ impl Bridge {
         self.sink.address
     }
 
-    /// The namespace in which the switch's ports are.
-    pub fn namespace(&self) -> anyhow::Result<String> {
-        Ok(self.lab.namespace(SWITCH)?)
-    }
-
     pub fn database(&self) -> anyhow::Result<Database> {
-        let switches = self.lab.open_vswitch().context("the lab has no switch")?;
-        Ok(Database::connect(&switches.folder().join("db.sock"))?)
+        Ok(Database::connect(&self.place.folder.join("db.sock"))?)
     }
 
     /// Runs `tc -batch` among the switch's ports.
     pub fn tc(&self, script: &str) -> anyhow::Result<()> {
-        batch(&self.lab, SWITCH, "tc", script)
+        batch(&self.place.namespace, "tc", script)
             .context("does this kernel have cls_bpf and act_mirred?")
     }
 
@@ -87,7 +132,7 @@ impl Bridge {
     pub fn course(&self, seconds: u16) -> anyhow::Result<Vec<(f64, f64)>> {
         let duration = Duration::from_secs(seconds.into());
         let options = IperfOptions { duration, ..IperfOptions::default() };
-        let report = self.lab.iperf("h1", "h2", &options)?;
+        let report = self.lab.iperf(SAMPLED[0], SAMPLED[1], &options)?;
         let intervals = report.json["intervals"].as_array().cloned().unwrap_or_default();
         let point = |interval: &serde_json::Value| {
             let sum = &interval["sum"];
@@ -97,15 +142,26 @@ impl Bridge {
     }
 }
 
-/// Has `ip` or `tc` carry a script out at a node.
-fn batch(lab: &Lab, node: &str, program: &str, script: &str) -> anyhow::Result<()> {
-    let mut command = lab.command(node, program)?;
+fn make(topology: &Topology) -> anyhow::Result<LabGuard> {
+    let options = lab::Options {
+        name: Some(format!("calibrate{}", std::process::id())),
+        static_arp: true,
+        ephemeral: true,
+        ..lab::Options::default()
+    };
+    Ok(LabGuard::new(Lab::up(topology, &options)?))
+}
+
+/// Has `ip` or `tc` carry a script out in a network namespace.
+pub fn batch(namespace: &str, program: &str, script: &str) -> anyhow::Result<()> {
+    let mut command = Command::new(program);
     command
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+    let child = in_namespace(namespace, || command.spawn())?;
+    let mut child = child.with_context(|| format!("cannot start {program}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         std::io::Write::write_all(&mut stdin, script.as_bytes())
             .with_context(|| format!("cannot write to {program}"))?;
@@ -118,17 +174,18 @@ fn batch(lab: &Lab, node: &str, program: &str, script: &str) -> anyhow::Result<(
 
 /// A tunnel to the remote server, as between servers: VXLAN, past the switch. What the remote server does with it is not on
 /// this account: it drops the datagrams, which are for a hardware address that it does not have.
-fn tunnel(lab: &Lab) -> anyhow::Result<()> {
+fn tunnel(lab: &Lab, place: &Place) -> anyhow::Result<()> {
     let (here, there) = ("192.0.2.1", "192.0.2.2");
-    batch(lab, "remote", "ip", "link set eth0 mtu 1600\n")?;
+    let Place { remote, tunnel, namespace, .. } = place;
+    batch(&lab.namespace(REMOTE)?, "ip", "link set eth0 mtu 1600\n")?;
     let script = format!(
-        "link set {REMOTE} mtu 1600\n\
-         addr add {here}/30 dev {REMOTE}\n\
-         neigh add {there} lladdr 02:00:00:00:00:fe dev {REMOTE} nud permanent\n\
-         link add {TUNNEL} mtu 1550 type vxlan id 1 local {here} remote {there} dstport {VXLAN_PORT} nolearning\n\
-         link set {TUNNEL} up\n"
+        "link set {remote} mtu 1600\n\
+         addr add {here}/30 dev {remote}\n\
+         neigh add {there} lladdr 02:00:00:00:00:fe dev {remote} nud permanent\n\
+         link add {tunnel} mtu 1550 type vxlan id 1 local {here} remote {there} dstport {VXLAN_PORT} nolearning\n\
+         link set {tunnel} up\n"
     );
-    batch(lab, SWITCH, "ip", &script).context("does this kernel have VXLAN?")
+    batch(namespace, "ip", &script).context("does this kernel have VXLAN?")
 }
 
 /// A socket that nobody reads, so that nobody is told that the collector is down, and its work is not on this machine's account.

@@ -47,7 +47,7 @@ fn at_one_pace(turned: &[Turned]) -> Vec<Taken> {
     };
     let (by_second, by_cpu) = (whole(per_second), whole(per_cpu_second));
     let adjusted = |one: &Turned| {
-        let Compared { without, with } = one.compared;
+        let Compared { without, with, .. } = one.compared;
         Taken {
             repetition: one.repetition,
             mechanism: one.mechanism,
@@ -256,6 +256,10 @@ impl Calibration {
         results.settings.insert("course_seconds".to_owned(), u32::from(effort.course).into());
         results.settings.insert("lost_frames".to_owned(), lost.frames.into());
         results.settings.insert("lost_samples".to_owned(), lost.samples.into());
+        let rounds: u32 = turned.iter().map(|one| one.compared.rounds).sum();
+        let stalled: u32 = turned.iter().map(|one| one.compared.stalled).sum();
+        results.settings.insert("rounds".to_owned(), rounds.into());
+        results.settings.insert("stalled_rounds".to_owned(), stalled.into());
         if lost.samples > 0 {
             let text = format!("{} samples were lost: their costs are too low", lost.samples);
             results.findings.push(Finding { code: "lost-samples".to_owned(), text });
@@ -487,7 +491,8 @@ mod tests {
             let rate = f64::from(index % 2);
             let at = |value: f64| Throughput { per_second: value, per_cpu_second: 2.0 * value };
             let pace = 1000.0 - f64::from(index);
-            let compared = Compared { without: at(pace), with: at(pace * (1.0 - rate / 5.0)) };
+            let with = at(pace * (1.0 - rate / 5.0));
+            let compared = Compared { without: at(pace), with, stalled: 0, rounds: 1 };
             Turned { repetition: 1, mechanism: Mechanism::Weir, rate: Some(rate), compared }
         };
         for taken in at_one_pace(&(0..100).map(turned).collect::<Vec<_>>()) {

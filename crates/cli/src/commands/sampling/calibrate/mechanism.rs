@@ -1,6 +1,6 @@
 //! The ways to sample that are compared, each started and stopped around a measurement.
 
-use super::bridge::{Bridge, PORTS, SWITCH, TUNNEL};
+use super::bridge::Bridge;
 use super::cpu::ThreadTime;
 use agent::mirror::{self, Destination};
 use agent::ovsdb::OvsSampling;
@@ -73,16 +73,18 @@ impl Mechanism {
         match self {
             Mechanism::OvsSflow => {
                 let sampling = OvsSampling { collector: bridge.collector(), one_in, header: 128 };
-                bridge.database()?.set_sampling(SWITCH, &sampling)?;
+                bridge.database()?.set_sampling(&bridge.place.bridge, &sampling)?;
             }
             Mechanism::Mirror => {
                 let share = share(one_in);
-                let to = [Destination { share, tenant: None, interface: TUNNEL.to_owned() }];
-                let scripts = PORTS.iter().map(|port| mirror::script(port, &to, &PORTS));
+                let to =
+                    [Destination { share, tenant: None, interface: bridge.place.tunnel.clone() }];
+                let ports = bridge.place.ports.each_ref().map(String::as_str);
+                let scripts = ports.iter().map(|port| mirror::script(port, &to, &ports));
                 bridge.tc(&scripts.collect::<Result<String, _>>()?)?;
             }
             Mechanism::UserSpace | Mechanism::UserSpaceRead | Mechanism::Weir => {
-                for port in PORTS {
+                for port in &bridge.place.ports {
                     running.workers.push(Worker::start(self, bridge, port, one_in)?);
                 }
             }
@@ -122,9 +124,11 @@ impl Running<'_> {
         }
         let mut lost = 0;
         match self.mechanism {
-            Mechanism::OvsSflow => self.bridge.database()?.clear_sampling(SWITCH)?,
+            Mechanism::OvsSflow => {
+                self.bridge.database()?.clear_sampling(&self.bridge.place.bridge)?;
+            }
             Mechanism::Mirror => {
-                let scripts = PORTS.iter().map(|port| mirror::clear(port));
+                let scripts = self.bridge.place.ports.iter().map(|port| mirror::clear(port));
                 self.bridge.tc(&scripts.collect::<Result<String, _>>()?)?;
             }
             _ => {
@@ -180,7 +184,7 @@ impl Worker {
             let below = (NUMBERS as f64 * share(one_in)).round() as u64;
             let sample = RandomSample { below, keep: u32::MAX, except_port: None, source: None };
             let open = || Tap::open(port, &Filter::random(&sample), 4 << 20);
-            let tap = packet::in_namespace(&bridge.namespace()?, open)??;
+            let tap = packet::in_namespace(&bridge.place.namespace, open)??;
             name.spawn(move || {
                 let _ = tell.send(nix::unistd::gettid().as_raw());
                 receive(tap, mechanism == Mechanism::UserSpaceRead, is_on)
@@ -210,7 +214,7 @@ fn ours(bridge: &Bridge, port: &str, one_in: u32) -> anyhow::Result<(Sampler, Ex
         let sampler = Sampler::open(port, &options)?;
         Ok((sampler, Exporter::new(collector, origin, f64::from(one_in))?))
     };
-    packet::in_namespace(&bridge.namespace()?, open)?
+    packet::in_namespace(&bridge.place.namespace, open)?
 }
 
 /// As `weir sampling sample` does it.

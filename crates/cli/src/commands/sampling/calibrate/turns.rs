@@ -8,7 +8,8 @@
 //!
 //! A virtual machine's speed moves by some per cent within a second. Two measurements of a second each differ by that much;
 //! of two hundred turns both paths have half. What a sampler's thread still has to do when its path's turn is over is known
-//! by its own CPU time, and goes to its path's account.
+//! by its own CPU time, and goes to its path's account. A round in which the machine stood still for some milliseconds would
+//! be charged to one path; it counts for neither.
 
 use super::cpu::{CpuTime, ThreadTime};
 use super::stream::Stream;
@@ -18,6 +19,9 @@ use std::time::Duration;
 
 /// Long beside a batch and short beside the machine's moods.
 const TURN: Duration = Duration::from_millis(5);
+
+/// A turn that took longer was interrupted: of itself it ends with the batch that is under way.
+const STALLED: Duration = Duration::from_micros(7_500);
 
 /// What a stream came to.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,9 @@ pub struct Compared {
     /// By the path at which nothing is ever sampled.
     pub without: Throughput,
     pub with: Throughput,
+    /// Rounds that count for nothing since the machine stood still, and rounds in all.
+    pub stalled: u32,
+    pub rounds: u32,
 }
 
 /// The two paths.
@@ -44,11 +51,33 @@ pub struct Turns {
 }
 
 /// One path's account.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Account {
     frames: u64,
     seconds: f64,
     cpu_seconds: f64,
+}
+
+/// Both paths' accounts of one round, and whether no turn of it was interrupted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    accounts: [Account; 2],
+    is_whole: bool,
+}
+
+/// The sum of the rounds that count: the whole ones, or all where interruptions are the rule, and how many do not.
+fn sum(rounds: &[Round]) -> ([Account; 2], u32) {
+    let whole = rounds.iter().filter(|round| round.is_whole).count();
+    let are_rare = 2 * whole >= rounds.len();
+    let mut sums = [Account::default(); 2];
+    for round in rounds.iter().filter(|round| round.is_whole || !are_rare) {
+        for (sum, account) in sums.iter_mut().zip(&round.accounts) {
+            sum.frames += account.frames;
+            sum.seconds += account.seconds;
+            sum.cpu_seconds += account.cpu_seconds;
+        }
+    }
+    (sums, if are_rare { (rounds.len() - whole) as u32 } else { 0 })
 }
 
 impl Account {
@@ -80,29 +109,54 @@ impl Turns {
         let rounds = (time.as_secs_f64() / (4.0 * TURN.as_secs_f64())).ceil().max(1.0) as u32;
         let sampling = || samplers.iter().map(ThreadTime::seconds).sum::<f64>();
         self.paths.iter().try_for_each(Stream::remind)?;
-        let mut accounts = [Account::default(); 2];
+        let mut all = Vec::with_capacity(rounds as usize);
         let (mut cpu, mut sampled) = (self.cpu.seconds(), sampling());
         for _ in 0..rounds {
+            let mut round = Round { is_whole: true, ..Round::default() };
             // What moves steadily meets both alike.
             for path in [0, 1, 1, 0] {
                 let (frames, took) = self.paths[path].run(TURN)?;
                 let (cpu_then, sampled_then) = (cpu, sampled);
                 (cpu, sampled) = (self.cpu.seconds(), sampling());
                 let late = if path == 0 { sampled - sampled_then } else { 0.0 };
-                let account = &mut accounts[path];
-                account.frames += frames;
-                account.seconds += took.as_secs_f64() - late;
-                account.cpu_seconds += cpu - cpu_then - late;
+                round.is_whole &= took < STALLED;
+                let accounts = &mut round.accounts;
+                accounts[path].frames += frames;
+                accounts[path].seconds += took.as_secs_f64() - late;
+                accounts[path].cpu_seconds += cpu - cpu_then - late;
                 accounts[1].seconds += late;
                 accounts[1].cpu_seconds += late;
             }
+            all.push(round);
         }
-        let [without, with] = accounts;
-        Ok(Compared { without: without.throughput()?, with: with.throughput()? })
+        let ([without, with], stalled) = sum(&all);
+        let (without, with) = (without.throughput()?, with.throughput()?);
+        Ok(Compared { without, with, stalled, rounds })
     }
 
     /// Frames so far that did not arrive.
     pub fn lost(&self) -> anyhow::Result<u64> {
         self.paths.iter().map(Stream::lost).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_in_which_the_machine_stood_still_count_only_where_they_are_the_rule() {
+        let round = |seconds, is_whole| {
+            let account = Account { frames: 64, seconds, cpu_seconds: seconds };
+            Round { accounts: [account; 2], is_whole }
+        };
+        let frames = |rounds: &[Round]| {
+            let ([first, second], stalled) = sum(rounds);
+            assert_eq!(first, second);
+            (first.frames, first.seconds, stalled)
+        };
+        let (good, bad) = (round(1.0, true), round(3.0, false));
+        assert_eq!(frames(&[good, bad, good]), (128, 2.0, 1));
+        assert_eq!(frames(&[good, bad, bad]), (192, 7.0, 0));
     }
 }
