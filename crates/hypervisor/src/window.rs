@@ -9,7 +9,7 @@
 //! plus a small queueing allowance, the window grows; when several in a row come later, it shrinks in proportion to the
 //! least late of them, since one may be late for reasons that are not the switch's. The unloaded time is learned, for
 //! each class of message, from messages that were alone when they were sent; under lasting load the window closes from
-//! time to time to let one such sample through ([`unloaded`]).
+//! time to time to let one such sample through (`unloaded`).
 
 mod unloaded;
 

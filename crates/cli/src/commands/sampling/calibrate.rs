@@ -87,8 +87,10 @@ pub struct Effort {
     /// Five repetitions of 0.3 seconds at one of 10, 3 and 1: for a look, not for a verdict
     #[arg(long)]
     quick: bool,
-    /// Measure at this bridge of an Open vSwitch that runs, not at one of a lab's own: it gets two ports as long as that takes, which
-    /// it has to connect (as NORMAL does), and its process runs on one CPU meanwhile
+    /// Measure at this bridge of an Open vSwitch that runs, not at one of a lab's own
+    ///
+    /// It gets two ports as long as that takes, which it has to connect (as NORMAL does), and its process runs on one
+    /// CPU meanwhile.
     #[arg(long, value_name = "NAME")]
     bridge: Option<String>,
     /// Where the sockets of that bridge's Open vSwitch are
