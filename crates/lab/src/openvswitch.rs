@@ -7,6 +7,8 @@
 //! Both daemons write their pid to the folder and live in the namespace, so they are found again
 //! after a crash of whoever started them.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -75,10 +77,7 @@ impl OpenVSwitch {
     }
 
     /// Runs `ovs-vsctl` with these arguments, as one transaction, and returns its stdout.
-    pub fn vsctl<S: AsRef<std::ffi::OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = S>,
-    ) -> Result<String> {
+    pub fn vsctl<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<String> {
         let timeout = format!("--timeout={}", TRANSACTION.as_secs());
         run(self
             .program("ovs-vsctl")
@@ -88,15 +87,12 @@ impl OpenVSwitch {
     }
 
     /// Runs `ovs-ofctl` with these arguments and returns its stdout; bridges go by their names.
-    pub fn ofctl<S: AsRef<std::ffi::OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = S>,
-    ) -> Result<String> {
+    pub fn ofctl<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<String> {
         run(self.program("ovs-ofctl").args(arguments))
     }
 
     /// Runs `ovs-appctl` against its `ovs-vswitchd` and returns its stdout.
-    pub fn appctl<S: AsRef<std::ffi::OsStr>>(
+    pub fn appctl<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<String> {
@@ -165,11 +161,15 @@ impl OpenVSwitch {
         let identity = ProcessIdentity::of(pid)?;
         // A pid file may outlive its daemon; its path on the command line tells whose pid this is.
         let command_line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let expected = format!("--pidfile={}", file.display());
-        command_line
-            .split(|byte| *byte == 0)
-            .any(|argument| argument == expected.as_bytes())
-            .then_some(identity)
+        // The system's may name it by another way, as /var/run for /run.
+        let expected = file.canonicalize().ok()?;
+        let is_it = |argument: &[u8]| {
+            let path = argument.strip_prefix(b"--pidfile=").map(OsStr::from_bytes);
+            path.is_some_and(|path| {
+                Path::new(path).canonicalize().is_ok_and(|path| path == expected)
+            })
+        };
+        command_line.split(|byte| *byte == 0).any(is_it).then_some(identity)
     }
 
     fn pid_file(&self, name: &str) -> PathBuf {

@@ -29,6 +29,8 @@ pub(crate) struct Unloaded {
     /// By how much the last lonely messages were slower than the quickest of their class, in a ring.
     late: [u64; SAMPLES],
     count: usize,
+    /// By how much a lonely message is late now, at most times: the second largest of those.
+    tolerated: u64,
     last: Instant,
     /// How long the last one took.
     took: u64,
@@ -38,20 +40,23 @@ pub(crate) struct Unloaded {
 impl Unloaded {
     pub(crate) fn new(now: Instant) -> Self {
         let (quickest, late) = ([0; CLASSES], [0; SAMPLES]);
-        Unloaded { quickest, late, count: 0, last: now, took: 0, pause: 0 }
+        Unloaded { quickest, late, count: 0, tolerated: 0, last: now, took: 0, pause: 0 }
     }
 
     /// A lonely message has been answered after this time. Gives by how much more is tolerated for it.
     pub(crate) fn sample(&mut self, class: u8, took: Duration, now: Instant) -> Duration {
         self.learn(class, took.0, true);
-        let before = self.tolerated();
+        let before = self.tolerated;
         let late = took.0.saturating_sub(self.quickest[index(class)]);
         self.late[self.count % SAMPLES] = late;
         self.count = self.count.wrapping_add(1);
         let pause = if late > before + NEWS { self.pause / 2 } else { self.pause * 2 };
         self.pause = pause.clamp(SHORTEST_ANSWERS * took.0, LONGEST.max(LONGEST_ANSWERS * took.0));
         (self.last, self.took) = (now, took.0);
-        Duration(self.tolerated().saturating_sub(before))
+        let mut sorted = self.late;
+        sorted.sort_unstable();
+        self.tolerated = sorted[SAMPLES - 2];
+        Duration(self.tolerated.saturating_sub(before))
     }
 
     /// One that was not alone has been answered.
@@ -62,7 +67,7 @@ impl Unloaded {
     /// How long an answer takes where nothing of the window's own stands before it.
     pub(crate) fn expected(&self, class: u8) -> Option<Duration> {
         let quickest = self.quickest[index(class)];
-        (quickest > 0).then(|| Duration(quickest + self.tolerated()))
+        (quickest > 0).then(|| Duration(quickest + self.tolerated))
     }
 
     /// Whether it is time for another sample.
@@ -87,13 +92,6 @@ impl Unloaded {
             (true, short) => (short * 7 + took) / 8,
             (false, short) => short,
         };
-    }
-
-    /// By how much a lonely message is late now, at most times.
-    fn tolerated(&self) -> u64 {
-        let mut late = self.late;
-        late.sort_unstable();
-        late[SAMPLES - 2]
     }
 }
 

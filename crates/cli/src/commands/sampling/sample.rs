@@ -29,7 +29,7 @@ pub struct Sample {
     #[arg(required_unless_present = "bridge")]
     interface: Option<String>,
     /// Have Open vSwitch sample on this bridge; --one-in has to be a whole number then
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["interface", "stands_for", "agent", "sub_agent", "namespace"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["interface", "stands_for", "agent", "sub_agent", "namespace", "json"])]
     bridge: Option<String>,
     /// Where the sockets of that bridge's Open vSwitch are
     #[arg(long, value_name = "DIR", default_value = "/run/openvswitch", requires = "bridge")]

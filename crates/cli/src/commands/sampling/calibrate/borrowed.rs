@@ -44,12 +44,11 @@ impl Borrowed {
     /// Moves the interfaces eth0 to eth4 of that namespace to where the switch is, and the switch to that CPU.
     pub fn join(target: &Target, ends: &str, cpu: usize) -> anyhow::Result<(Borrowed, Place)> {
         let Target { bridge, folder } = target;
-        let file = folder.join("ovs-vswitchd.pid");
-        let process = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
-        let process: i32 = process
-            .with_context(|| format!("no Open vSwitch runs: {} is missing", file.display()))?;
-        let namespace = format!("/proc/{process}/ns/net");
         let switch = OpenVSwitch::attach(folder);
+        let process = switch.switch_process();
+        let process =
+            process.with_context(|| format!("no Open vSwitch runs in {}", folder.display()))?.pid;
+        let namespace = format!("/proc/{process}/ns/net");
         let mut borrowed =
             Borrowed { switch, namespace: namespace.clone(), cpus: Vec::new(), is_there: true };
         // What a killed calibration left.
