@@ -12,7 +12,8 @@
 //! end where one is free on all its links, and has it swapped on the way where not. A backup has tags of its own from
 //! the beginning, so that all switches but the first know what to do before anything fails. Each VLAN that a tenant says
 //! its network has is a [`Lane`] with tags of its own beside that of untagged frames: where a frame can bear one tag only
-//! (OpenFlow 1.0), the tag says which of the tenant's VLANs it stands for.
+//! (OpenFlow 1.0), the tag says which of the tenant's VLANs it stands for. Of a network that has physical addresses a
+//! link has one more, for packets that bear these ([`AddressMap`]).
 //!
 //! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
 //! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
@@ -23,6 +24,7 @@
 //! ports at the edge.
 //! [`Embedding::stop_waiting`] ends that for what neither was said of.
 
+mod addresses;
 mod check;
 mod draw;
 mod map;
@@ -44,7 +46,10 @@ use saved::Remembered;
 use tags::Tags;
 use trunk::Trunk;
 
-pub use map::{Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay};
+pub use addresses::AddressMap;
+pub use map::{
+    Exit, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay, Way,
+};
 pub use saved::SavedError;
 pub use spec::{
     Block, HostSpec, LinkSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec,

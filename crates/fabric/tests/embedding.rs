@@ -8,8 +8,9 @@ mod common;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{builtin, megabits};
 use fabric::embedding::{
-    Block, Carries, Changes, Embedding, Exit, HostSpec, LinkSpec, Part, PortChange, PortKind,
-    PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec, Tag, Trouble, VirtualPortId,
+    Block, Carries, Changes, Embedding, Exit, Frames, HostSpec, LinkSpec, Part, PortChange,
+    PortKind, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec, Tag, Trouble,
+    VirtualPortId,
 };
 use fabric::paths::Disjoint;
 use fabric::{Bandwidth, Dpid, Error, MacAddress, Network, PortId, TenantId};
@@ -57,6 +58,10 @@ fn link(a: (u64, u32), b: (u64, u32)) -> LinkSpec {
 
 fn host(last: u8, at: (u64, u32)) -> HostSpec {
     HostSpec { mac: mac(last), addresses: Vec::new(), at: virtual_port(at.0, at.1) }
+}
+
+fn blocks(own: &str, physical: &str) -> (Option<Block>, Option<Block>) {
+    (own.parse().ok(), physical.parse().ok())
 }
 
 /// The ring 1 - 2 - 3 - 4 - 1 with hosts at port 1 of each; port 2 leads on, port 3 back.
@@ -461,6 +466,23 @@ fn contradictions_are_refused() {
     let [least, most] = embedding().tag_range();
     refused(vlans(&[2999]), Part::Vlan(2999), Reason::VlanIsTag(least, most));
     refused(|it| it.vlans = (1..=100).collect(), Part::Vlan(33), Reason::TooManyVlans(32));
+    let physical = |text: &str| text.parse::<Block>().unwrap();
+    let cannot = |block: Option<Block>, at: &'static str, why| {
+        let change = |it: &mut Spec| (it.block, it.physical) = (block, Some(physical(at)));
+        refused(change, Part::Physical(physical(at)), why);
+    };
+    cannot(None, "172.16.5.0/24", Reason::NothingToMap);
+    cannot(Some(block), "172.16.4.0/23", Reason::NotAsMany(block));
+    cannot(Some(block), "fd00::/24", Reason::NotAsMany(block));
+    refused(
+        |it| {
+            it.physical = Some(physical("172.16.5.0/24"));
+            it.hosts[0].addresses =
+                (1..=40).map(|last| std::net::Ipv4Addr::new(10, 0, 0, last).into()).collect();
+        },
+        Part::Physical(physical("172.16.5.0/24")),
+        Reason::TooManyMapped(32),
+    );
     let small = Block::new("10.0.0.0".parse().unwrap(), 30);
     refused(
         |it| {
@@ -527,6 +549,30 @@ fn tags_run_out() {
     let why = Reason::Unroutable(Trouble::Tags(port(2, 3)));
     assert_eq!(refusals, [Refusal { tenant: RED, part: Part::Link(spec.links[2].ends), why }]);
     assert_eq!(embedding.tags_in_use(), 0);
+}
+
+#[test]
+fn physical_addresses_are_one_tenants_and_those_of_its_hosts() {
+    let (network, mut embedding) = (ring(), embedding());
+    let mut apart = two();
+    apart.switches = vec![switch(0xa1, &[2]), switch(0xa3, &[4])];
+    apart.ports = vec![edge(0xa1, 1, port(2, 1)), edge(0xa3, 1, port(4, 1))];
+    let (mut red, mut blue) = (two(), apart);
+    (red.block, red.physical) = blocks("10.0.0.0/24", "172.16.5.0/24");
+    (blue.block, blue.physical) = blocks("10.0.0.0/23", "172.16.4.0/23");
+    let refusals = embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap_err();
+    let part = Part::Physical(blue.physical.unwrap());
+    let why = Reason::PhysicalTaken(RED);
+    assert_eq!(refusals, [Refusal { tenant: BLUE, part, why }]);
+    (blue.block, blue.physical) = blocks("10.0.0.0/24", "172.16.4.0/24");
+    embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
+    let members = embedding.switch_maps().values().flat_map(|map| &map.members);
+    for (&tenant, member) in members {
+        let map = member.addresses.as_ref().unwrap();
+        let physical = if tenant == RED { 0xac10_0501 } else { 0xac10_0401 };
+        assert_eq!((map.physical(0x0a00_0001), map.own(physical)), (physical, 0x0a00_0001));
+        assert_eq!(map.pairs().count(), 2, "its two hosts were given addresses");
+    }
 }
 
 #[test]
@@ -624,6 +670,7 @@ fn what_is_stored_is_not_believed_blindly() {
     let (network, mut before) = (ring(), embedding());
     let mut spec = two();
     spec.vlans = vec![10];
+    (spec.block, spec.physical) = blocks("10.0.0.0/24", "172.16.5.0/24");
     spec.links[0].protection = Some(Disjoint::Links);
     before.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
     let saved = before.export();
@@ -673,7 +720,7 @@ fn what_was_stored_before_there_were_vlans_stays_where_it_is() {
             [Dpid(1), Dpid(2)]
         );
         assert_eq!(routed.tags.len(), 2 * (1 + vlans.len()));
-        let plain = routed.tags.iter().filter(|(lane, _)| lane.vlan.is_none());
+        let plain = routed.tags.iter().filter(|(lane, _)| lane.frames.vlan().is_none());
         assert!(plain.flat_map(|(_, tags)| tags).all(|tag| tag.get() == 2000), "{routed:?}");
         after.handle_changes(&network);
         let (_, status) = after.trunks(RED).next().unwrap();
@@ -683,23 +730,24 @@ fn what_was_stored_before_there_were_vlans_stays_where_it_is() {
 
 #[test]
 fn other_vlans_move_nothing() {
+    use Frames::{Untagged, Vlan};
     let (network, mut embedding) = (ring(), embedding());
     let with = |vlans: &[u16]| wanted(&[(RED, &Spec { vlans: vlans.to_vec(), ..two() })]);
     let tags = |embedding: &Embedding| {
         let (_, status) = embedding.trunks(RED).next().unwrap();
         let tags = &status.active.unwrap().tags;
         let forth = tags.iter().filter(|(lane, _)| lane.forth);
-        forth.map(|(lane, tags)| (lane.vlan, tags[0].get())).collect::<Vec<_>>()
+        forth.map(|(lane, tags)| (lane.frames, tags[0].get())).collect::<Vec<_>>()
     };
     embedding.apply(&network, &with(&[20])).unwrap();
-    assert_eq!(tags(&embedding), [(None, 2000), (Some(20), 2001)]);
+    assert_eq!(tags(&embedding), [(Untagged, 2000), (Vlan(20), 2001)]);
     let changes = embedding.apply(&network, &with(&[20, 10])).unwrap();
-    assert_eq!(tags(&embedding), [(None, 2000), (Some(10), 2002), (Some(20), 2001)]);
+    assert_eq!(tags(&embedding), [(Untagged, 2000), (Vlan(10), 2002), (Vlan(20), 2001)]);
     assert_eq!((changes.moves, changes.ports), (Vec::new(), Vec::new()));
     assert_eq!(changes.switches, [1, 2, 3].map(Dpid).into());
     // A network whose frames bear no such tags needs no more than it did.
     embedding.apply(&network, &with(&[])).unwrap();
-    assert_eq!((tags(&embedding), embedding.tags_in_use()), (vec![(None, 2000)], 4));
+    assert_eq!((tags(&embedding), embedding.tags_in_use()), (vec![(Untagged, 2000)], 4));
 }
 
 #[test]

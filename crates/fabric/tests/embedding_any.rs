@@ -8,8 +8,8 @@ mod common;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{megabits, small};
 use fabric::embedding::{
-    Carries, Embedding, Lane, LinkSpec, PortKind, PortSpec, Route, Spec, Step, SwitchSpec, Tag,
-    VirtualPortId,
+    Carries, Embedding, Frames, Lane, LinkSpec, PortKind, PortSpec, Route, Spec, Step, SwitchSpec,
+    Tag, VirtualPortId,
 };
 use fabric::paths::{Disjoint, Distances};
 use fabric::{Bandwidth, Dpid, End, LinkId, Network, PortId, TenantId};
@@ -26,6 +26,8 @@ struct Drawn {
     on: Vec<u64>,
     links: Vec<DrawnLink>,
     vlans: u16,
+    /// Whether other addresses stand for the tenant's on links.
+    mapped: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -51,12 +53,21 @@ fn any_network() -> impl Strategy<Value = Drawn> {
     );
     let links = proptest::collection::vec(link, 0..5);
     let on = proptest::collection::vec(0_u64..4, 8);
-    (on, links, 0_u16..3).prop_map(|(on, links, vlans)| Drawn { on, links, vlans })
+    (on, links, 0_u16..3, any::<bool>()).prop_map(|(on, links, vlans, mapped)| Drawn {
+        on,
+        links,
+        vlans,
+        mapped,
+    })
 }
 
 /// A tenant's network on the switches that there are; edge ports are its own by `shared`, or not there.
 fn spec(network: &Network, drawn: &Drawn, edges: bool) -> Spec {
     let mut spec = Spec { vlans: (1..=drawn.vlans).collect(), ..Spec::default() };
+    if drawn.mapped {
+        spec.block = Some("10.0.0.0/24".parse().unwrap());
+        spec.physical = Some("172.16.0.0/24".parse().unwrap());
+    }
     let mut members: BTreeMap<u64, Vec<Dpid>> = BTreeMap::new();
     for (dpid, &on) in (0..network.switch_slots() as u64).zip(&drawn.on) {
         if on > 0 {
@@ -143,13 +154,22 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                 prop_assert_eq!(Arrived::Edge(PortId::new(here, *port)), expected);
                 prop_assert!(hosts.is_empty());
             }
-            PortKind::Link { sends: Some(hop), vlans, .. } => {
+            PortKind::Link { sends: Some(hop), vlans, mapped, .. } => {
                 prop_assert!(port.up);
                 prop_assert_eq!(walker.follow(here, *hop), expected);
                 for way in vlans {
                     let sends = way.sends.unwrap();
                     prop_assert_eq!(sends.port, hop.port);
-                    prop_assert_eq!(walker.follow_vlan(here, sends, Some(way.vlan)), expected);
+                    let arrived = walker.follow_frames(here, sends, Frames::Vlan(way.vlan));
+                    prop_assert_eq!(arrived, expected);
+                }
+                prop_assert_eq!(
+                    mapped.sends.is_some(),
+                    embedding.wanted()[&tenant].physical.is_some()
+                );
+                if let Some(sends) = mapped.sends {
+                    prop_assert_eq!(sends.port, hop.port);
+                    prop_assert_eq!(walker.follow_frames(here, sends, Frames::Mapped), expected);
                 }
             }
             PortKind::Link { sends: None, .. } => prop_assert!(!port.up),
@@ -157,7 +177,8 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                 let expected = if port.up { expected } else { Arrived::Lost };
                 prop_assert_eq!(walker.follow(here, *hop), expected);
                 for way in vlans {
-                    let arrived = walker.follow_vlan(here, way.sends.unwrap(), Some(way.vlan));
+                    let frames = Frames::Vlan(way.vlan);
+                    let arrived = walker.follow_frames(here, way.sends.unwrap(), frames);
                     prop_assert_eq!(arrived, expected);
                 }
             }
@@ -176,8 +197,9 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
         }
         let kinds = map.members.values().flat_map(|it| it.ports.values()).map(|port| &port.kind);
         for kind in kinds {
-            if let PortKind::Link { receives, vlans, .. } = kind {
-                for hop in receives.iter().chain(vlans.iter().flat_map(|way| &way.receives)) {
+            if let PortKind::Link { receives, vlans, mapped, .. } = kind {
+                let tagged = vlans.iter().flat_map(|way| &way.receives);
+                for hop in receives.iter().chain(tagged).chain(&mapped.receives) {
                     prop_assert!(seen.insert(*hop), "{hop:?} twice");
                 }
             }
@@ -287,7 +309,7 @@ proptest! {
         for &tenant in other.keys() {
             for ((id, was), (_, is)) in before.trunks(tenant).zip(embedding.trunks(tenant)) {
                 for (was, is) in [(was.active, is.active), (was.backup, is.backup)] {
-                    let kept = |lane: &&Lane| lane.vlan.is_none_or(|vlan| vlan == 2);
+                    let kept = |lane: &&Lane| lane.frames.vlan().is_none_or(|vlan| vlan == 2);
                     for lane in was.iter().flat_map(|it| it.tags.keys()).filter(kept) {
                         prop_assert_eq!(was.unwrap().tags.get(lane), is.unwrap().tags.get(lane), "{:?}", id);
                     }

@@ -12,7 +12,7 @@
 //!   on another member     –                                             the tag of a tunnel is set, OUTPUT
 //! ```
 //! On 1.0, where a frame bears one tag, a link has a tag of its own for each of the tenant's VLANs beside that for untagged
-//! frames; on 1.3 the tenant's tags travel behind the link's.
+//! frames, and one for packets with physical addresses; on 1.3 the tenant's tags travel behind the link's.
 //!
 //! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
 //! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
@@ -25,7 +25,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use fabric::MacAddress;
-use fabric::embedding::{Hop, Member, PortKind, Tag, VirtualPort, VlanWay};
+use fabric::embedding::{AddressMap, Frames, Hop, Member, PortKind, Tag, VirtualPort, VlanWay};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
 use hashbrown::HashMap;
@@ -53,23 +53,25 @@ pub(crate) struct Network {
     crowded: BTreeSet<u32>,
     /// The tenant's VLANs whose frames may pass by links where a frame bears one tag.
     vlans: BTreeSet<u16>,
+    /// Which physical addresses packets bear on links, if they do.
+    pub addresses: Option<AddressMap>,
     /// How a packet came, by the switch's port and what the packet bears.
     arrived: HashMap<(u32, Mark), Came>,
 }
 
-/// By which virtual port a packet came, and which VLAN of the tenant's it bore there if a link's tag has taken its place.
+/// By which virtual port a packet came, and for which frames the tag stands that it bears; at the edge for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Came {
     pub port: u32,
-    pub vlan: Option<u16>,
+    pub frames: Frames,
 }
 
 /// A look with which packets come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub looks: Match,
-    /// The link's tag and the VLAN of the tenant's in whose place it is; none at the edge, where nothing takes its place.
-    pub tag: Option<(Hop, Option<u16>)>,
+    /// The link's tag and for which frames it stands; none at the edge.
+    pub tag: Option<(Hop, Frames)>,
 }
 
 /// What a packet bears that tells by which of several virtual ports it came.
@@ -113,8 +115,9 @@ pub(crate) struct Exit<'a> {
 pub(crate) enum Wire<'a> {
     /// Nothing.
     Plain,
-    /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's.
-    Tagged(Tag, &'a [VlanWay]),
+    /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's, and for packets with
+    /// physical addresses.
+    Tagged { tag: Tag, vlans: &'a [VlanWay], mapped: Option<Tag> },
     /// It leaves only if it is for one of these.
     Hosts(&'a [MacAddress]),
 }
@@ -154,8 +157,8 @@ impl Network {
         let crowded = crowded.map(|(port, _)| port);
         let mut arrived = HashMap::new();
         for (&number, port) in &member.ports {
-            let came = |vlan| Came { port: number, vlan };
-            arrived.extend(marks(port).into_iter().map(|(at, vlan)| (at, came(vlan))));
+            let came = |frames| Came { port: number, frames };
+            arrived.extend(marks(port).into_iter().map(|(at, frames)| (at, came(frames))));
         }
         let vlans = member.ports.values().flat_map(vlan_ways).map(|way| way.vlan).collect();
         let wires = member.ports.iter().map(|(&number, port)| {
@@ -171,6 +174,7 @@ impl Network {
             spares_spanning_tree: version == Version::V1_0,
             crowded: crowded.collect(),
             vlans,
+            addresses: member.addresses.clone(),
             arrived,
         }
     }
@@ -282,10 +286,10 @@ impl Network {
                 .iter()
                 .map(|host| plain(at_port(port.get()).with(Field::DlSrc, number_of(*host))))
                 .collect(),
-            Some(PortKind::Link { receives, vlans, .. }) => ways_in(receives, vlans)
-                .map(|(hop, vlan)| Arrival { looks: at_hop(hop), tag: Some((*hop, vlan)) })
+            Some(kind) => ways_in(kind)
+                .map(|(hop, frames)| Arrival { looks: at_hop(hop), tag: Some((*hop, frames)) })
                 .collect(),
-            Some(PortKind::Remote { .. }) | None => Vec::new(),
+            None => Vec::new(),
         }
     }
 
@@ -303,13 +307,11 @@ impl Network {
         marks.into_iter().flatten().find_map(|mark| self.arrived.get(&(port, mark)).copied())
     }
 
-    /// The tag with which packets come by the end of a link at this port of the switch, in the place of that VLAN.
-    pub(crate) fn arrival_tag(&self, number: u32, at: u32, vlan: Option<u16>) -> Option<Tag> {
-        let PortKind::Link { receives, vlans, .. } = &self.ports.get(&number)?.kind else {
-            return None;
-        };
-        let is = |hop: &Hop, other| hop.port.get() == at && other == vlan;
-        ways_in(receives, vlans).find(|&(hop, other)| is(hop, other)).map(|(hop, _)| hop.tag)
+    /// The tag with which these frames come by the end of a link at this port of the switch.
+    pub(crate) fn arrival_tag(&self, number: u32, at: u32, frames: Frames) -> Option<Tag> {
+        let is = |hop: &Hop, other| hop.port.get() == at && other == frames;
+        let mut ways = ways_in(&self.ports.get(&number)?.kind);
+        ways.find(|&(hop, other)| is(hop, other)).map(|(hop, _)| hop.tag)
     }
 
     /// How a packet is to be marked that is made to look as if it came by this port.
@@ -353,13 +355,20 @@ pub(crate) fn number_of(address: MacAddress) -> u128 {
     address.octets().iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
 }
 
-/// How packets come by a link, and which VLAN of the tenant's they bear then.
-fn ways_in<'a>(
-    receives: &'a [Hop],
-    vlans: &'a [VlanWay],
-) -> impl Iterator<Item = (&'a Hop, Option<u16>)> {
-    let tagged = vlans.iter().flat_map(|way| way.receives.iter().map(|hop| (hop, Some(way.vlan))));
-    receives.iter().map(|hop| (hop, None)).chain(tagged)
+/// How packets come by a link, and which they are; not at all by other ports.
+pub(crate) fn ways_in(kind: &PortKind) -> impl Iterator<Item = (&Hop, Frames)> {
+    let (receives, vlans, mapped) = match kind {
+        PortKind::Link { receives, vlans, mapped, .. } => {
+            (&receives[..], &vlans[..], &mapped.receives[..])
+        }
+        PortKind::Edge { .. } | PortKind::Remote { .. } => (&[][..], &[][..], &[][..]),
+    };
+    let tagged = vlans.iter().flat_map(|way| each(&way.receives, Frames::Vlan(way.vlan)));
+    each(receives, Frames::Untagged).chain(tagged).chain(each(mapped, Frames::Mapped))
+}
+
+fn each(hops: &[Hop], frames: Frames) -> impl Iterator<Item = (&Hop, Frames)> {
+    hops.iter().map(move |hop| (hop, frames))
 }
 
 fn vlan_ways(port: &VirtualPort) -> &[VlanWay] {
@@ -369,19 +378,18 @@ fn vlan_ways(port: &VirtualPort) -> &[VlanWay] {
     }
 }
 
-fn marks(port: &VirtualPort) -> Vec<((u32, Mark), Option<u16>)> {
+fn marks(port: &VirtualPort) -> Vec<((u32, Mark), Frames)> {
     match &port.kind {
         PortKind::Edge { port, hosts } if hosts.is_empty() => {
-            Vec::from([((port.get(), Mark::Nothing), None)])
+            Vec::from([((port.get(), Mark::Nothing), Frames::Untagged)])
         }
         PortKind::Edge { port, hosts } => {
             let mark = |host: &MacAddress| (port.get(), Mark::Source(number_of(*host)));
-            hosts.iter().map(|host| (mark(host), None)).collect()
+            hosts.iter().map(|host| (mark(host), Frames::Untagged)).collect()
         }
-        PortKind::Link { receives, vlans, .. } => ways_in(receives, vlans)
-            .map(|(hop, vlan)| ((hop.port.get(), Mark::Tag(hop.tag.get())), vlan))
+        kind => ways_in(kind)
+            .map(|(hop, frames)| ((hop.port.get(), Mark::Tag(hop.tag.get())), frames))
             .collect(),
-        PortKind::Remote { .. } => Vec::new(),
     }
 }
 
@@ -394,10 +402,17 @@ fn exit(port: &VirtualPort) -> Option<Exit<'_>> {
             Some(Exit { port: port.get(), wire: Wire::Plain })
         }
         PortKind::Edge { port, hosts } => Some(Exit { port: port.get(), wire: Wire::Hosts(hosts) }),
-        PortKind::Link { sends, vlans, .. } | PortKind::Remote { sends, vlans } => {
-            let exit = |hop: Hop| Exit { port: hop.port.get(), wire: Wire::Tagged(hop.tag, vlans) };
-            sends.map(exit)
+        PortKind::Link { sends, vlans, mapped, .. } => {
+            let mapped = mapped.sends.map(|hop| hop.tag);
+            sends.map(|hop| Exit {
+                port: hop.port.get(),
+                wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
+            })
         }
+        PortKind::Remote { sends, vlans } => sends.map(|hop| Exit {
+            port: hop.port.get(),
+            wire: Wire::Tagged { tag: hop.tag, vlans, mapped: None },
+        }),
     }
 }
 

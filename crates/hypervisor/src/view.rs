@@ -5,7 +5,7 @@
 //! observe, and take nothing away from anyone.
 
 use crate::ids::TenantIndex;
-use crate::network::{at_hop, at_port, number_of};
+use crate::network::{at_hop, at_port, number_of, ways_in};
 use crate::policy::{Permission, Policy, TenantId};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -277,11 +277,9 @@ fn add_network_port(
             let owner = if hosts.is_empty() { tenant } else { FABRIC };
             networks.push((NETWORKS + 1, whole, owner));
         }
-        PortKind::Link { receives, vlans, .. } => {
-            let hops = receives.iter().chain(vlans.iter().flat_map(|way| &way.receives));
-            networks.extend(hops.map(|hop| (NETWORKS + 3, at_hop(hop), tenant)));
+        kind => {
+            networks.extend(ways_in(kind).map(|(hop, _)| (NETWORKS + 3, at_hop(hop), tenant)));
         }
-        PortKind::Remote { .. } => {}
     }
 }
 

@@ -200,6 +200,44 @@ fn ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others() {
     assert!(network.pings("A", "B"));
 }
 
+/// Flows of IPv6 alone are followed, and the link that they are on is the fuller for others.
+#[test]
+fn ovs_flows_of_ipv6_count_in_the_labels_of_others() {
+    needs!(ovs_flows_of_ipv6_count_in_the_labels_of_others: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::builtin("isolation2013", V13);
+    let (mut red, blue) = (App::flow_installer("1.3"), App::learning_switch_13());
+    let weir = Weir::serve_on(
+        network.controller_host(),
+        &config(&network, "rest", &[("red", &red), ("blue", &blue)]),
+    );
+    for (host, last) in [("A", 1), ("B", 2)] {
+        network.enable_ipv6(host);
+        let address = format!("fd00::{last}/64");
+        network.exec(host, &["ip", "address", "add", &address, "dev", "eth0", "nodad"]);
+    }
+    network.connect_to(weir.openflow);
+    let left = || [4, 5].map(|port| label(&weir, "blue", 3, port).map(|left| left / 1_000_000));
+    eventually("all is left", || left() == [Some(10), Some(10)]);
+    for _ in 0..4 {
+        red.expect("switch");
+    }
+    let there = [(3, 1, 4), (1, 1, 2), (4, 4, 1)].map(|hop| ("A", hop));
+    let back = [(4, 1, 4), (1, 2, 1), (3, 4, 1)].map(|hop| ("B", hop));
+    for (from, (dpid, in_port, out)) in there.into_iter().chain(back) {
+        let match_ = json!({"in_port": in_port, "dl_type": 0x86dd, "dl_src": network.mac(from)});
+        let actions = json!([{"type": "OUTPUT", "port": out}]);
+        let flow = json!({"priority": 9, "match": match_, "actions": actions});
+        red.order(&json!({"send": "flow", "command": "add", "xid": 1, "dpid": dpid, "flow": flow}));
+    }
+    red.barrier(2);
+    eventually("A reaches B by IPv6", || network.answers("A", "fd00::2"));
+    assert!(network.is_silent("A", "B"), "nothing lets IPv4 through");
+    eventually("red's flow is told of", || left() == [Some(2), Some(10)]);
+    assert_eq!(label(&weir, "red", 3, 4), Some(10_000_000), "a tenant does not see itself");
+    red.order(&json!({"send": "flow", "command": "delete", "xid": 3, "flow": {"match": {}}}));
+    eventually("all is left again", || left() == [Some(10), Some(10)]);
+}
+
 /// The file that agents share, of one server, and its key.
 fn write_edge(folder: &Folder, network: &Network, hypervisor: SocketAddr) {
     let mut text = format!(

@@ -53,8 +53,7 @@ fn row(version: Version) -> Network {
             for address in [format!("10.7.0.{n}/24"), own(&host, n)] {
                 network.exec(&host, &["ip", "address", "add", &address, "dev", interface]);
             }
-            // Labs have no IPv6 of their own accord.
-            network.exec(&host, &["sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6"]);
+            network.enable_ipv6(&host);
             for address in [format!("fd07::{n}/64"), own_v6(&host, n)] {
                 network.exec(&host, &["ip", "address", "add", &address, "dev", interface, "nodad"]);
             }

@@ -24,6 +24,16 @@ pub fn tenant(name: &str, app: &App, port: u32) -> String {
     )
 }
 
+/// The first host of each two gets 10.0.0.1, the second 10.0.0.2.
+pub fn number(network: &Network, hosts: [[&str; 2]; 2]) {
+    for [first, second] in hosts {
+        for (host, address) in [(first, "10.0.0.1/24"), (second, "10.0.0.2/24")] {
+            network.exec(host, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
+            network.exec(host, &["ip", "address", "add", address, "dev", "eth0"]);
+        }
+    }
+}
+
 #[test]
 fn ovs_tenants_with_the_same_addresses_on_openflow_1_0() {
     needs!(ovs_tenants_with_the_same_addresses_on_openflow_1_0:
@@ -46,12 +56,7 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     let mut weir = Weir::serve_on(network.controller_host(), &configuration);
     // A tenant's first host and its second have the same addresses in both.
     let hosts = [["h1", "h3"], ["h2", "h4"]];
-    for [first, second] in hosts {
-        for (host, address) in [(first, "10.0.0.1/8"), (second, "10.0.0.2/8")] {
-            network.exec(host, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
-            network.exec(host, &["ip", "address", "add", address, "dev", "eth0"]);
-        }
-    }
+    number(&network, hosts);
     network.connect_to(weir.openflow);
     eventually("both networks are up", || ports_up(&weir) == [4, 4]);
     let both_work = || hosts.iter().all(|[first, _]| network.answers(first, "10.0.0.2"));
@@ -60,7 +65,7 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     network.exec("h4", &["ip", "link", "set", "eth0", "down"]);
     assert!(network.answers("h1", "10.0.0.2") && !network.answers("h2", "10.0.0.2"));
     network.exec("h4", &["ip", "link", "set", "eth0", "up"]);
-    network.exec("h4", &["ip", "address", "replace", "10.0.0.2/8", "dev", "eth0"]);
+    network.exec("h4", &["ip", "address", "replace", "10.0.0.2/24", "dev", "eth0"]);
 
     // The physical link that red's is on fails, in the middle of a transfer; its backup takes over.
     let transfer = Transfer::start(&network, "h1", "h3", "10.0.0.2");
@@ -191,14 +196,14 @@ fn is_told(beside: &mut App, config: u32) {
 }
 
 /// TCP from one host to another, for some seconds.
-struct Transfer {
+pub struct Transfer {
     client: Program,
     _server: Program,
 }
 
 impl Transfer {
     /// It has begun when this returns.
-    fn start(network: &Network, from: &str, to: &str, address: &str) -> Transfer {
+    pub fn start(network: &Network, from: &str, to: &str, address: &str) -> Transfer {
         let server = network.program(to, &["iperf3", "-s", "-1"]);
         eventually("iperf3 listens", || network.exec(to, &["ss", "-ltn"]).contains(":5201"));
         let sent = || -> u64 {
@@ -212,7 +217,7 @@ impl Transfer {
     }
 
     /// It ends well, and in its last second, too, something got through.
-    fn goes_on(mut self) {
+    pub fn goes_on(mut self) {
         assert_eq!(self.client.wait(PATIENCE), Some(0));
         let said = self.client.stdout.to_end();
         let said: Value = serde_json::from_str(&said).expect("JSON");
@@ -223,7 +228,7 @@ impl Transfer {
 }
 
 /// `weir ctl` ends with this status and says this.
-fn ctl(weir: &Weir, words: &[&str], status: i32, says: &str) {
+pub fn ctl(weir: &Weir, words: &[&str], status: i32, says: &str) {
     let api = weir.api.to_string();
     let (code, stdout, stderr) = run(&[&["ctl", "--api", &api], words].concat());
     let said = format!("{stdout}{stderr}");
@@ -240,7 +245,7 @@ fn networks(weir: &Weir) -> Vec<Value> {
 }
 
 /// How many ports of each network are up.
-fn ports_up(weir: &Weir) -> Vec<usize> {
+pub fn ports_up(weir: &Weir) -> Vec<usize> {
     let up = |network: &Value| {
         let ports = network["ports"].as_array().expect("ports");
         ports.iter().filter(|port| port["up"] == true).count()
@@ -249,7 +254,7 @@ fn ports_up(weir: &Weir) -> Vec<usize> {
 }
 
 /// The physical ports that a tenant's link leaves by: switch and number.
-fn path(weir: &Weir, tenant: &str) -> Vec<(u64, u64)> {
+pub fn path(weir: &Weir, tenant: &str) -> Vec<(u64, u64)> {
     let networks = networks(weir);
     let network = networks.iter().find(|it| it["tenant"] == tenant).expect("the network");
     let wires = network["paths"][0]["path"].as_array().expect("a path");

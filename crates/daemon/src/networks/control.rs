@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fabric::embedding::{Carries, Changes, Routed, Spec, TrunkStatus, Wire};
+use fabric::embedding::{Carries, Changes, Frames, Routed, Spec, TrunkStatus, Wire};
 use fabric::{Dpid, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -79,6 +79,9 @@ pub struct Passed {
     /// The same for frames of the tenant's VLANs, on switches of OpenFlow 1.0.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub vlans: Vec<VlanTags>,
+    /// The same for packets that bear physical addresses there.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub mapped: Vec<u16>,
 }
 
 /// What frames of one of the tenant's VLANs bear on a physical link in the place of their own tag.
@@ -300,19 +303,21 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
     let passed = |routed: Option<&Routed>| -> Vec<Passed> {
         let wires = routed.map(|routed| {
             routed.wires.iter().enumerate().map(|(at, wire)| {
-                let mut of_vlans: BTreeMap<Option<u16>, Vec<u16>> = BTreeMap::new();
+                let mut of_frames: BTreeMap<Frames, Vec<u16>> = BTreeMap::new();
                 let mut lanes: Vec<_> = routed.tags.iter().collect();
                 lanes.sort_by_key(|(lane, _)| !lane.forth);
                 for (lane, tags) in lanes {
                     let tag = tags.get(at).map(|tag| tag.get());
-                    of_vlans.entry(lane.vlan).or_default().extend(tag);
+                    of_frames.entry(lane.frames).or_default().extend(tag);
                 }
-                of_vlans.values_mut().for_each(Vec::dedup);
-                let tags = of_vlans.remove(&None).unwrap_or_default();
-                let vlans = of_vlans.into_iter();
-                let vlans = vlans.filter_map(|(vlan, tags)| Some(VlanTags { vlan: vlan?, tags }));
+                of_frames.values_mut().for_each(Vec::dedup);
+                let tags = of_frames.remove(&Frames::Untagged).unwrap_or_default();
+                let mapped = of_frames.remove(&Frames::Mapped).unwrap_or_default();
+                let vlans = of_frames.into_iter();
+                let vlans =
+                    vlans.filter_map(|(it, tags)| Some(VlanTags { vlan: it.vlan()?, tags }));
                 let (from, to) = (wire.from.to_string(), wire.to.to_string());
-                Passed { from, to, tags, vlans: vlans.collect() }
+                Passed { from, to, tags, vlans: vlans.collect(), mapped }
             })
         });
         wires.into_iter().flatten().collect()
@@ -329,6 +334,7 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Frames::{Mapped, Untagged, Vlan};
     use fabric::embedding::{Lane, Tag, VirtualPortId};
     use fabric::{PortId, PortNumber};
 
@@ -337,17 +343,17 @@ mod tests {
         let port = |dpid, number| PortId::new(Dpid(dpid), PortNumber::new(number).unwrap());
         let mut routed =
             Routed { wires: vec![Wire { from: port(1, 3), to: port(3, 1) }], ..Routed::default() };
-        for (vlan, forth, tag) in
-            [(None, true, 7), (None, false, 5), (Some(10), true, 9), (Some(10), false, 8)]
-        {
-            let lane = Lane { vlan, forth, port: 0 };
-            routed.tags.insert(lane, vec![Tag::new(tag).unwrap()]);
+        for (frames, [there, back]) in [(Untagged, [7, 5]), (Vlan(10), [9, 8]), (Mapped, [3, 3])] {
+            for (forth, tag) in [(true, there), (false, back)] {
+                let lane = Lane { frames, forth, port: 0 };
+                routed.tags.insert(lane, vec![Tag::new(tag).unwrap()]);
+            }
         }
         let status =
             TrunkStatus { active: Some(&routed), backup: None, is_held: false, trouble: None };
         let end = |switch| VirtualPortId { switch: Dpid(switch), number: 1 };
         let view = path(&Carries::Link([end(1), end(2)]), &status);
-        assert_eq!(view.path[0].tags, [7, 5]);
+        assert_eq!((&*view.path[0].tags, &*view.path[0].mapped), (&[7, 5][..], &[3][..]));
         assert_eq!((view.path[0].vlans[0].vlan, &*view.path[0].vlans[0].tags), (10, &[9, 8][..]));
         assert!(view.backup.is_empty());
     }

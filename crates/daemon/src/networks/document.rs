@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use fabric::Bandwidth;
 use fabric::embedding::{
-    HostSpec, LinkSpec, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
+    Block, HostSpec, LinkSpec, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
 };
 use fabric::paths::Disjoint;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub struct Document {
     /// The block of its hosts' addresses, such as `10.0.0.0/24`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<String>,
+    /// As many IPv4 addresses that stand for these between switches of OpenFlow 1.0, such as `172.16.5.0/24`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub physical_addresses: Option<String>,
     /// Its VLANs, at most 32: frames with their tags pass between switches of OpenFlow 1.0 too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vlans: Vec<u16>,
@@ -171,6 +174,10 @@ fn read<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, DocumentEr
     text.parse().map_err(|error| DocumentError(format!("{key}: \"{text}\": {error}")))
 }
 
+fn block(key: &str, text: Option<&str>) -> Result<Option<Block>, DocumentError> {
+    text.map(|text| read(key, text)).transpose()
+}
+
 fn all<T: FromStr<Err: Display>>(key: &str, texts: &[String]) -> Result<Vec<T>, DocumentError> {
     texts.iter().map(|text| read(key, text)).collect()
 }
@@ -181,6 +188,7 @@ impl Document {
         Document {
             started: spec.started,
             addresses: spec.block.map(|block| block.to_string()),
+            physical_addresses: spec.physical.map(|block| block.to_string()),
             vlans: spec.vlans.clone(),
             switches: spec.switches.iter().map(SwitchDocument::new).collect(),
             ports: spec.ports.iter().map(PortDocument::new).collect(),
@@ -193,7 +201,8 @@ impl Document {
     pub fn spec(&self) -> Result<Spec, DocumentError> {
         Ok(Spec {
             started: self.started,
-            block: self.addresses.as_deref().map(|text| read("addresses", text)).transpose()?,
+            block: block("addresses", self.addresses.as_deref())?,
+            physical: block("physical_addresses", self.physical_addresses.as_deref())?,
             vlans: self.vlans.clone(),
             switches: self.switches.iter().map(SwitchDocument::spec).collect::<Result<_, _>>()?,
             ports: self.ports.iter().map(PortDocument::spec).collect::<Result<_, _>>()?,

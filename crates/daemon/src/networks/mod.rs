@@ -121,6 +121,7 @@ pub(crate) fn why(reason: &Reason, name: impl Fn(TenantId) -> String) -> String 
         Reason::HostTaken(by) => {
             format!("\"{}\" has a host of that address at the same physical port", name(by))
         }
+        Reason::PhysicalTaken(by) => format!("\"{}\" has some of them", name(by)),
         ref other => other.to_string(),
     }
 }

@@ -1,7 +1,10 @@
 //! The switches' maps, drawn from what is wanted and where it lies.
 
 use super::Embedding;
-use super::map::{Exit, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay};
+use super::addresses::AddressMap;
+use super::map::{
+    Exit, Frames, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay, Way,
+};
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
 use crate::network::{End, Network};
@@ -11,6 +14,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::Hasher;
+use core::net::{IpAddr, Ipv4Addr};
 use siphasher::sip::SipHasher13;
 
 /// All maps, of switches that have anything to do.
@@ -19,7 +23,7 @@ pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, S
     for (&tenant, spec) in embedding.wanted.iter().filter(|(_, spec)| spec.started) {
         let draw = Draw { embedding, network, tenant, spec, stopped: stopped(spec) };
         for switch in spec.switches.iter().filter(|switch| switch.started) {
-            let ports = draw.ports_of(switch.dpid);
+            let (ports, addresses) = (draw.ports_of(switch.dpid), draw.addresses());
             for &here in &switch.members {
                 let place = |(&number, port): (&u32, &Port<'_>)| {
                     (number, draw.port(switch, here, number, port))
@@ -29,6 +33,7 @@ pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, S
                     name: switch.name.clone(),
                     ports: ports.iter().map(place).collect(),
                     shared_with: switch.members.len() > 1,
+                    addresses: addresses.clone(),
                 };
                 maps.entry(here).or_default().members.insert(tenant, member);
             }
@@ -92,9 +97,9 @@ impl<'a> Draw<'a> {
         };
         let kind = match port {
             _ if at.is_some_and(|at| at != here) => {
-                let inside = |vlan| self.inside(switch.dpid, here, at, number, vlan);
-                let vlans = self.vlans(|vlan| (inside(Some(vlan)), Vec::new()));
-                PortKind::Remote { sends: inside(None), vlans }
+                let inside = |frames| self.inside(switch.dpid, here, at, number, frames);
+                let way = |frames| Way { sends: inside(frames), receives: Vec::new() };
+                PortKind::Remote { sends: inside(Frames::Untagged), vlans: self.vlans(way) }
             }
             Port::Edge(spec) => {
                 let hosts =
@@ -134,21 +139,29 @@ impl<'a> Draw<'a> {
     fn link(&self, link: &LinkSpec, first: bool) -> PortKind {
         let (out, back) = if first { (Lane::FORTH, Lane::BACK) } else { (Lane::BACK, Lane::FORTH) };
         let trunk = self.trunk_of(link).filter(|_| self.works(link));
-        let ways = |vlan| {
-            let (out, back) = (Lane { vlan, ..out }, Lane { vlan, ..back });
+        let way = |frames| {
+            let (out, back) = (Lane { frames, ..out }, Lane { frames, ..back });
             let routes = trunk.into_iter().flat_map(Trunk::routes);
             let mut receives: Vec<Hop> = routes.filter_map(|route| route.arrival(back)).collect();
             receives.sort_unstable();
             let sends = trunk.and_then(Trunk::standing).and_then(|route| route.start(out));
-            (sends, receives)
+            Way { sends, receives }
         };
-        let (sends, receives) = ways(None);
-        PortKind::Link { sends, receives, vlans: self.vlans(|vlan| ways(Some(vlan))) }
+        let Way { sends, receives } = way(Frames::Untagged);
+        PortKind::Link { sends, receives, vlans: self.vlans(way), mapped: way(Frames::Mapped) }
     }
 
-    fn vlans(&self, ways: impl Fn(u16) -> (Option<Hop>, Vec<Hop>)) -> Vec<VlanWay> {
+    /// Which addresses the tenant's hosts have, and which they bear on links.
+    fn addresses(&self) -> Option<AddressMap> {
+        let (own, physical) = (self.spec.block?, self.spec.physical?);
+        let given = self.embedding.assigned(self.tenant).map(|(_, address)| address);
+        let asked = self.spec.hosts.iter().flat_map(|host| host.addresses.iter().copied());
+        AddressMap::new(own, physical, asked.chain(given).filter_map(v4))
+    }
+
+    fn vlans(&self, way: impl Fn(Frames) -> Way) -> Vec<VlanWay> {
         let way = |&vlan: &u16| {
-            let (sends, receives) = ways(vlan);
+            let Way { sends, receives } = way(Frames::Vlan(vlan));
             VlanWay { vlan, sends, receives }
         };
         let mut vlans: Vec<VlanWay> = self.spec.vlans.iter().map(way).collect();
@@ -163,12 +176,12 @@ impl<'a> Draw<'a> {
         here: Dpid,
         at: Option<Dpid>,
         number: u32,
-        vlan: Option<u16>,
+        frames: Frames,
     ) -> Option<Hop> {
         let at = at?;
         let members = [here.min(at), here.max(at)];
         let id = TrunkId { tenant: self.tenant, carries: Carries::Inside { switch, members } };
-        let lane = Lane { vlan, forth: at == members[1], port: number };
+        let lane = Lane { frames, forth: at == members[1], port: number };
         self.embedding.trunks.get(&id)?.standing()?.start(lane)
     }
 
@@ -191,9 +204,10 @@ impl<'a> Draw<'a> {
             let Carries::Inside { switch, members } = id.carries else { continue };
             for &lane in route.tags.keys() {
                 let at = members[usize::from(lane.forth)];
-                let exit = self.exit(VirtualPortId { switch, number: lane.port }, lane.vlan);
+                let vlan = lane.frames.vlan();
+                let exit = self.exit(VirtualPortId { switch, number: lane.port }, vlan);
                 if let (Some(from), Some(to)) = (route.arrival(lane), exit) {
-                    let transit = Transit { from, to, vlan: lane.vlan };
+                    let transit = Transit { from, to, vlan };
                     maps.entry(at).or_default().transit.push(transit);
                 }
             }
@@ -213,6 +227,13 @@ impl<'a> Draw<'a> {
             Some(vlan) => vlans.iter().find(|way| way.vlan == vlan).and_then(|way| way.sends),
         };
         sends.map(Exit::Next)
+    }
+}
+
+fn v4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
     }
 }
 

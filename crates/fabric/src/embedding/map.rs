@@ -5,6 +5,7 @@
 //! which it comes in, all that a switch needs to know of it: either it passes through ([`Transit`]), or it has arrived
 //! at a port of a tenant's switch ([`PortKind::Link`]).
 
+use super::addresses::AddressMap;
 use crate::error::Error;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortNumber, TenantId};
 use alloc::collections::BTreeMap;
@@ -62,6 +63,8 @@ pub struct Member {
     pub ports: BTreeMap<u32, VirtualPort>,
     /// Whether the virtual switch lies on other physical switches as well (a big switch).
     pub shared_with: bool,
+    /// Which physical addresses packets bear between switches, if they do.
+    pub addresses: Option<AddressMap>,
 }
 
 /// A port of a virtual switch.
@@ -98,6 +101,8 @@ pub enum PortKind {
         receives: Vec<Hop>,
         /// The same for each VLAN of the tenant's, in order.
         vlans: Vec<VlanWay>,
+        /// The same for untagged packets that bear physical addresses; nothing if none do.
+        mapped: Way,
     },
     /// A port of the same virtual switch that lies on another of its members. Packets are only sent to it.
     Remote {
@@ -106,6 +111,37 @@ pub enum PortKind {
         /// The same for each VLAN of the tenant's, in order.
         vlans: Vec<VlanWay>,
     },
+}
+
+/// Which frames of a tenant's a tag stands for, where a frame bears one tag only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Frames {
+    /// Those without a tag of their own.
+    #[default]
+    Untagged,
+    /// Packets of IPv4 without a tag of their own that bear physical addresses in the place of the tenant's.
+    Mapped,
+    /// Those of this VLAN.
+    Vlan(u16),
+}
+
+impl Frames {
+    /// The tenant's VLAN whose place the tag takes.
+    pub const fn vlan(self) -> Option<u16> {
+        match self {
+            Frames::Untagged | Frames::Mapped => None,
+            Frames::Vlan(vlan) => Some(vlan),
+        }
+    }
+}
+
+/// Where some frames go and come in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// Where they go; `None` while there is no path.
+    pub sends: Option<Hop>,
+    /// Where they may come in, in order.
+    pub receives: Vec<Hop>,
 }
 
 /// Where frames of one VLAN of the tenant's go and come in, if the link's tag has to take the place of theirs, as it does

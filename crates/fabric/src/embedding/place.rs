@@ -3,6 +3,7 @@
 use super::Embedding;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
+use super::map::Frames;
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use super::trunk::{
     Carries, Lane, Routed, Trouble, Trunk, TrunkId, Want, is_contradicted, path, wires,
@@ -160,8 +161,7 @@ impl Embedding {
             None => self.reserve(network, id, &want, anyhow),
         };
         if result.is_ok() && matches!(id.carries, Carries::Link(_)) {
-            let spec = self.wanted.get(&id.tenant);
-            let lanes = link_lanes(spec.map_or(&[], |spec| &spec.vlans));
+            let lanes = self.wanted.get(&id.tenant).map(link_lanes).unwrap_or_default();
             if let Err(port) = self.set_lanes_of(id, &lanes) {
                 self.give_up(id);
                 result = Err(Trouble::Tags(port));
@@ -279,7 +279,7 @@ impl Embedding {
             }
             for link in &spec.links {
                 let id = link_trunk(tenant, link);
-                all.insert(id, link_lanes(&spec.vlans));
+                all.insert(id, link_lanes(spec));
                 // To the end of a link that leads nowhere nothing has to be carried.
                 let trunk = self.trunks.get(&id).filter(|trunk| trunk.active.is_some());
                 let Some(ends) = trunk.and_then(Trunk::ends) else { continue };
@@ -292,7 +292,7 @@ impl Embedding {
                 let ports = ports.get(&switch).into_iter().flatten();
                 let lane = |&(port, at): &(u32, Dpid)| {
                     let forth = at == members[1];
-                    members.contains(&at).then_some(Lane { vlan: None, forth, port })
+                    members.contains(&at).then_some(Lane { forth, port, ..Lane::FORTH })
                 };
                 let id = TrunkId { tenant, carries: Carries::Inside { switch, members } };
                 let lanes = ports.filter_map(lane).flat_map(|lane| lane.with_each(&spec.vlans));
@@ -403,8 +403,12 @@ impl Embedding {
 }
 
 /// What a virtual link carries.
-fn link_lanes(vlans: &[u16]) -> BTreeSet<Lane> {
-    [Lane::FORTH, Lane::BACK].into_iter().flat_map(|lane| lane.with_each(vlans)).collect()
+fn link_lanes(spec: &Spec) -> BTreeSet<Lane> {
+    let each = |lane: Lane| {
+        let mapped = spec.physical.map(|_| Lane { frames: Frames::Mapped, ..lane });
+        lane.with_each(&spec.vlans).chain(mapped)
+    };
+    [Lane::FORTH, Lane::BACK].into_iter().flat_map(each).collect()
 }
 
 /// The trunks that a network needs.

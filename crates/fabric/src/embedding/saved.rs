@@ -5,7 +5,7 @@
 
 use super::Embedding;
 use super::check::Assigned;
-use super::map::Tag;
+use super::map::{Frames, Tag};
 use super::spec::{Route, Step, VirtualPortId};
 use super::trunk::{Carries, Lane, Routed, Trunk, TrunkId, Want, Wire};
 use crate::paths::Disjoint;
@@ -22,6 +22,8 @@ const WITHOUT_VLANS: u8 = 1;
 
 /// In the place of a VLAN, where there is none.
 const NO_VLAN: u16 = 0;
+/// There too, where packets bear physical addresses.
+const MAPPED: u16 = u16::MAX;
 
 /// What [`Embedding::restore`] was given is not what [`Embedding::export`] wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +189,11 @@ impl Writer {
         self.list(&lanes, |out, (lane, tags)| {
             out.u8(u8::from(lane.forth));
             out.u32(lane.port);
-            out.u16(lane.vlan.unwrap_or(NO_VLAN));
+            out.u16(match lane.frames {
+                Frames::Untagged => NO_VLAN,
+                Frames::Mapped => MAPPED,
+                Frames::Vlan(vlan) => vlan,
+            });
             out.list(tags, |out, tag| out.u16(tag.get()));
         });
     }
@@ -314,8 +320,12 @@ impl Reader<'_> {
         let wires = self.wires()?;
         let lanes = self.list(|from| {
             let (forth, port) = (from.flag()?, from.u32()?);
-            let vlan = if from.has_vlans { from.u16()? } else { NO_VLAN };
-            let lane = Lane { vlan: (vlan != NO_VLAN).then_some(vlan), forth, port };
+            let frames = match if from.has_vlans { from.u16()? } else { NO_VLAN } {
+                NO_VLAN => Frames::Untagged,
+                MAPPED => Frames::Mapped,
+                vlan => Frames::Vlan(vlan),
+            };
+            let lane = Lane { frames, forth, port };
             let tags = from.list(|from| Tag::new(from.u16()?).ok())?;
             (tags.len() == wires.len()).then_some((lane, tags))
         })?;

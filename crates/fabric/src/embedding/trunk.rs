@@ -3,7 +3,7 @@
 //!
 //! What is kept here names ports, not link ids, which are a [`Network`]'s own: a trunk has to outlive a restart.
 
-use super::map::{Exit, Hop, Tag, Transit};
+use super::map::{Exit, Frames, Hop, Tag, Transit};
 use super::spec::{Route, VirtualPortId};
 use super::tags::Tags;
 use crate::error::Error;
@@ -51,8 +51,8 @@ pub struct Wire {
 /// of the tenant's apart. Those without a VLAN come first, and so take their tags before the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane {
-    /// The VLAN of the tenant's that they bear at its ports; `None` if none.
-    pub vlan: Option<u16>,
+    /// Which they are, by what they bear at the tenant's ports.
+    pub frames: Frames,
     /// Whether it goes from the trunk's first end to its second.
     pub forth: bool,
     /// The port of the big switch where it ends; 0 on a virtual link.
@@ -60,13 +60,13 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub(super) const FORTH: Lane = Lane { vlan: None, forth: true, port: 0 };
-    pub(super) const BACK: Lane = Lane { vlan: None, forth: false, port: 0 };
+    pub(super) const FORTH: Lane = Lane { frames: Frames::Untagged, forth: true, port: 0 };
+    pub(super) const BACK: Lane = Lane { frames: Frames::Untagged, forth: false, port: 0 };
 
     /// The same way for each of these VLANs, and without any.
     pub(super) fn with_each(self, vlans: &[u16]) -> impl Iterator<Item = Lane> + '_ {
-        let vlans = vlans.iter().copied().map(Some);
-        core::iter::once(None).chain(vlans).map(move |vlan| Lane { vlan, ..self })
+        let vlans = vlans.iter().copied().map(Frames::Vlan);
+        core::iter::once(self.frames).chain(vlans).map(move |frames| Lane { frames, ..self })
     }
 }
 
@@ -114,7 +114,7 @@ impl Routed {
                 let (before, after) = ((before, tags[at - 1]), (after, tags[at]));
                 let (from, to) = if lane.forth { (before, after) } else { (after, before) };
                 let hop = |(port, tag): (PortId, Tag)| Hop { port: port.port, tag };
-                let (vlan, to) = (lane.vlan, Exit::Next(hop(to)));
+                let (vlan, to) = (lane.frames.vlan(), Exit::Next(hop(to)));
                 (from.0.dpid, Transit { from: hop(from), to, vlan })
             })
         })

@@ -2,7 +2,7 @@
 //! maps came about.
 
 use fabric::embedding::{
-    Embedding, Exit, Hop, Member, PortKind, SwitchMap, VirtualPort, VirtualPortId,
+    Embedding, Exit, Frames, Hop, Member, PortKind, SwitchMap, VirtualPort, VirtualPortId,
 };
 use fabric::{Dpid, End, Network, PortId, PortNumber, TenantId};
 use std::collections::BTreeMap;
@@ -28,16 +28,16 @@ impl Walker<'_> {
     /// Follows what a switch sends of untagged frames.
     ///
     /// # Panics
-    /// As [`follow_vlan`](Walker::follow_vlan).
+    /// As [`follow_frames`](Walker::follow_frames).
     pub fn follow(&self, here: Dpid, hop: Hop) -> Arrived {
-        self.follow_vlan(here, hop, None)
+        self.follow_frames(here, hop, Frames::Untagged)
     }
 
-    /// Follows what a switch sends of frames with this VLAN of the tenant's.
+    /// Follows what a switch sends of these frames.
     ///
     /// # Panics
-    /// When a switch has two ways for the same packet, takes it for one of another VLAN, or it goes round in circles.
-    pub fn follow_vlan(&self, mut here: Dpid, mut hop: Hop, vlan: Option<u16>) -> Arrived {
+    /// When a switch has two ways for the same packet, takes it for another one, or it goes round in circles.
+    pub fn follow_frames(&self, mut here: Dpid, mut hop: Hop, frames: Frames) -> Arrived {
         for _ in 0..100 {
             let Some(at) = self.behind(PortId::new(here, hop.port)) else { return Arrived::Lost };
             let Some(map) = self.maps.get(&at.dpid) else { return Arrived::Lost };
@@ -45,13 +45,13 @@ impl Walker<'_> {
             let mut found: Vec<Result<Exit, Arrived>> = Vec::new();
             let transits = map.transit.iter().filter(|transit| transit.from == comes_in);
             found.extend(transits.map(|transit| {
-                assert_eq!(transit.vlan, vlan, "{transit:?} at {}", at.dpid);
+                assert_eq!(transit.vlan, frames.vlan(), "{transit:?} at {}", at.dpid);
                 Ok(transit.to)
             }));
             for (&tenant, member) in &map.members {
                 for (&number, port) in &member.ports {
                     if let Some(borne) = receives_at(&port.kind, comes_in) {
-                        assert_eq!(borne, vlan, "{comes_in:?} at {}", at.dpid);
+                        assert_eq!(borne, frames, "{comes_in:?} at {}", at.dpid);
                         let port = VirtualPortId { switch: member.datapath, number };
                         found.push(Err(Arrived::In(tenant, port)));
                     }
@@ -78,11 +78,13 @@ impl Walker<'_> {
     }
 }
 
-/// Which VLAN of the tenant's a packet bears that comes in so at a port; the outer option is whether it comes in there.
-fn receives_at(kind: &PortKind, hop: Hop) -> Option<Option<u16>> {
-    let PortKind::Link { receives, vlans, .. } = kind else { return None };
+/// Which frames come in so at a port; `None` if none do.
+fn receives_at(kind: &PortKind, hop: Hop) -> Option<Frames> {
+    let PortKind::Link { receives, vlans, mapped, .. } = kind else { return None };
     let tagged = vlans.iter().find(|way| way.receives.contains(&hop));
-    receives.contains(&hop).then_some(None).or(tagged.map(|way| Some(way.vlan)))
+    let plain = receives.contains(&hop).then_some(Frames::Untagged);
+    let mapped = mapped.receives.contains(&hop).then_some(Frames::Mapped);
+    plain.or(mapped).or(tagged.map(|way| Frames::Vlan(way.vlan)))
 }
 
 /// All ports of all members: the physical switch, whose, the virtual port and what is said of it there.

@@ -196,7 +196,8 @@ impl Switch {
         let mut own = Vec::new();
         if let Some(port) = network.ports.get(&number) {
             let id = self.tenants[tenant.0 as usize].id;
-            crate::v13::own::add_port(id, number, port, network.admits(number), &mut own);
+            let (admits, addresses) = (network.admits(number), network.addresses.as_ref());
+            crate::v13::own::add_port(id, number, port, admits, addresses, &mut own);
         }
         own
     }

@@ -12,8 +12,10 @@
 //!   a frame of any other VLAN        –                    it stays where it came in
 //! ```
 //! So an entry that sends by a link and does not say of which VLAN is written once for each, and for untagged frames; one
-//! that makes of a packet what no tag stands for is refused.
+//! that makes of a packet what no tag stands for is refused. Of a network that has physical addresses a link has one more
+//! tag, for packets that bear these: see `addresses`.
 
+mod addresses;
 pub(super) mod packet;
 pub(super) mod statistics;
 
@@ -22,8 +24,10 @@ use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::network::{Admits, Arrival, Entered, Exit, Network, Wire, number_of, spanning_tree};
 use crate::switch::Switch;
+use addresses::Addresses;
 use alloc::vec::Vec;
 use fabric::MacAddress;
+use fabric::embedding::{AddressMap, Frames};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match, port_to_v10};
 use openflow::error::v10 as code;
@@ -41,6 +45,7 @@ struct Packets {
     tag: Option<u16>,
     /// The destination address, where it is the same for all.
     dl_dst: Option<u128>,
+    addresses: Addresses,
 }
 
 /// The VLAN tag of packets as their tenant sees it.
@@ -70,6 +75,8 @@ impl Vlan {
 enum Unsaid {
     /// It depends on the VLAN tag that the packets came with.
     NeedsVlan,
+    /// It depends on the addresses for which physical ones stand.
+    NeedsAddresses,
     Code(ErrorCode),
 }
 
@@ -80,10 +87,10 @@ impl From<ErrorCode> for Unsaid {
 }
 
 impl Unsaid {
-    /// Where the VLAN tag is known, nothing is left open.
+    /// Where VLAN tag and addresses are known, nothing is left open.
     fn code(self) -> ErrorCode {
         match self {
-            Unsaid::NeedsVlan => code::BAD_ACTION_BAD_ARGUMENT,
+            Unsaid::NeedsVlan | Unsaid::NeedsAddresses => code::BAD_ACTION_BAD_ARGUMENT,
             Unsaid::Code(code) => code,
         }
     }
@@ -114,13 +121,13 @@ impl Switch {
         for port in network.entries().filter(|port| only.is_none_or(|only| only == *port)) {
             let admits = network.admits(port);
             for arrival in network.arrivals(port) {
-                let Some(region) = region(&arrival, &flow.match_) else { continue };
+                let Some(region) = region(network, &arrival, &flow.match_) else { continue };
                 let region = match admits {
                     Admits::SpanningTree => spanning_tree(&region),
                     Admits::Everything | Admits::Nothing => Some(region),
                 };
                 let Some(region) = region else { continue };
-                let packets = packets(port, &arrival, &region);
+                let packets = packets(network, port, &arrival, &region);
                 for (region, actions) in
                     self.network_regions_v10(tenant, network, region, packets, actions)?
                 {
@@ -145,7 +152,8 @@ impl Switch {
     }
 
     /// What is done with the packets of a region: with all alike or, if it depends on their VLAN tag, with untagged ones
-    /// and with those of each of the network's VLANs. With others then nothing is done: they meet no entry.
+    /// and with those of each of the network's VLANs. With others then nothing is done: they meet no entry. Likewise, if it
+    /// depends on their addresses, with those between each two hosts, of which all are that bear physical ones.
     fn network_regions_v10(
         &self,
         tenant: TenantIndex,
@@ -155,18 +163,15 @@ impl Switch {
         actions: List<'_, Action<'_>>,
     ) -> Result<Vec<(Match, Vec<u8>)>, ErrorCode> {
         let mut translated = Vec::new();
-        match self.network_actions_v10(tenant, network, packets, actions, &mut translated) {
-            Ok(()) => return Ok(Vec::from([(region, translated)])),
-            Err(Unsaid::Code(code)) => return Err(code),
-            Err(Unsaid::NeedsVlan) => {}
-        }
-        let mut regions = Vec::new();
-        for vlan in core::iter::once(None).chain(network.vlans().map(Some)) {
-            let field = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
-            let Some(region) = region.intersect(&Match::exact(Field::VlanVid, field)) else {
-                continue;
+        let parts: Vec<(Match, Packets)> =
+            match self.network_actions_v10(tenant, network, packets, actions, &mut translated) {
+                Ok(()) => return Ok(Vec::from([(region, translated)])),
+                Err(Unsaid::Code(code)) => return Err(code),
+                Err(Unsaid::NeedsVlan) => by_vlan(network, &region, packets).collect(),
+                Err(Unsaid::NeedsAddresses) => by_pair(network, &region, packets).collect(),
             };
-            let packets = Packets { vlan: Vlan::of(vlan), ..packets };
+        let mut regions = Vec::with_capacity(parts.len());
+        for (region, packets) in parts {
             let mut translated = Vec::new();
             self.network_actions_v10(tenant, network, packets, actions, &mut translated)
                 .map_err(Unsaid::code)?;
@@ -193,6 +198,7 @@ impl Switch {
                     if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
                         return Err(code::BAD_ACTION_BAD_VENDOR.into());
                     }
+                    writer.settle_addresses(&action)?;
                     action.write(writer.out);
                 }
                 Action::Unknown { .. } => return Err(code::BAD_ACTION_BAD_TYPE.into()),
@@ -207,6 +213,7 @@ impl Switch {
                 }
                 other => {
                     writer.settle_vlan(&other);
+                    writer.settle_addresses(&other)?;
                     if let Action::SetDlDst(address) = other {
                         let dl_dst = address.iter().fold(0, |n, b| n << 8 | u128::from(*b));
                         writer.packets.dl_dst = Some(dl_dst);
@@ -246,17 +253,30 @@ impl Writer<'_> {
         let Packets { entered, by_link, .. } = self.packets;
         match port {
             PortNo::CONTROLLER => {
-                // With the tag by which the hypervisor knows how it came, and what VLAN it is of now.
-                let tag = match (entered, by_link, self.packets.vlan) {
-                    (Entered::Port(number), Some(at), Vlan::Untagged) => {
-                        Some(self.network.arrival_tag(number, at, None))
-                    }
-                    (Entered::Port(number), Some(at), Vlan::Id(id)) => {
-                        Some(self.network.arrival_tag(number, at, Some(id)))
-                    }
+                // With the tag by which the hypervisor knows how it came, and what it is now.
+                let arrived = match (entered, by_link) {
+                    (Entered::Port(number), Some(at)) => Some((number, at)),
                     _ => None,
                 };
-                let tag = tag.map(|tag| tag.ok_or(code::BAD_ACTION_BAD_ARGUMENT)).transpose()?;
+                let tag_of = |frames| {
+                    arrived.and_then(|(number, at)| self.network.arrival_tag(number, at, frames))
+                };
+                let mapped = tag_of(Frames::Mapped).filter(|_| {
+                    self.packets.addresses.mapped && self.packets.vlan == Vlan::Untagged
+                });
+                let own = match self.packets.vlan {
+                    Vlan::Unknown => None,
+                    Vlan::Untagged => Some(Frames::Untagged),
+                    Vlan::Id(id) => Some(Frames::Vlan(id)),
+                };
+                let own = own.filter(|_| arrived.is_some()).map(tag_of);
+                let tag = match mapped {
+                    Some(tag) => Some(tag),
+                    None => {
+                        self.restore()?;
+                        own.map(|tag| tag.ok_or(code::BAD_ACTION_BAD_ARGUMENT)).transpose()?
+                    }
+                };
                 self.bear(tag.map(|tag| tag.get()));
                 Action::Output { port, max_len }.write(self.out);
                 Ok(())
@@ -303,14 +323,25 @@ impl Writer<'_> {
         let send = Action::Output { port, max_len: 0 };
         match exit.wire {
             Wire::Plain => {
+                self.restore()?;
                 self.bear(None);
                 send.write(self.out);
             }
-            Wire::Tagged(tag, vlans) => {
+            Wire::Tagged { tag, vlans, mapped } => {
                 let tag = match self.packets.vlan {
                     Vlan::Unknown => return Err(Unsaid::NeedsVlan),
-                    Vlan::Untagged => Some(tag),
+                    Vlan::Untagged => match mapped.filter(|_| self.can_map()) {
+                        Some(tag) => {
+                            self.map();
+                            Some(tag)
+                        }
+                        None => {
+                            self.restore()?;
+                            Some(tag)
+                        }
+                    },
                     Vlan::Id(id) => {
+                        self.restore()?;
                         let way = vlans.iter().find(|way| way.vlan == id);
                         way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?.sends.map(|hop| hop.tag)
                     }
@@ -322,6 +353,7 @@ impl Writer<'_> {
                 }
             }
             Wire::Hosts(hosts) => {
+                self.restore()?;
                 self.bear(None);
                 self.give_hosts(hosts, send)?;
             }
@@ -366,10 +398,36 @@ impl Writer<'_> {
     }
 }
 
+/// The untagged packets of a region, and those of each of the network's VLANs.
+fn by_vlan<'a>(
+    network: &'a Network,
+    region: &'a Match,
+    packets: Packets,
+) -> impl Iterator<Item = (Match, Packets)> + 'a {
+    core::iter::once(None).chain(network.vlans().map(Some)).filter_map(move |vlan| {
+        let field = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
+        let region = region.intersect(&Match::exact(Field::VlanVid, field))?;
+        Some((region, Packets { vlan: Vlan::of(vlan), ..packets }))
+    })
+}
+
+/// The packets of a region by the hosts between which they are.
+fn by_pair<'a>(
+    network: &'a Network,
+    region: &'a Match,
+    packets: Packets,
+) -> impl Iterator<Item = (Match, Packets)> + 'a {
+    network.addresses.iter().flat_map(move |map| {
+        addresses::pairs(region, map).map(move |region| {
+            (region, Packets { addresses: Addresses::of_region(&region, Some(map)), ..packets })
+        })
+    })
+}
+
 /// What is known of the packets of a region.
-fn packets(port: u32, arrival: &Arrival, region: &Match) -> Packets {
+fn packets(network: &Network, port: u32, arrival: &Arrival, region: &Match) -> Packets {
     let vlan = match arrival.tag {
-        Some((_, vlan)) => Vlan::of(vlan),
+        Some((_, frames)) => Vlan::of(frames.vlan()),
         None => region.exact_value(Field::VlanVid).map_or(Vlan::Unknown, Vlan::from_field),
     };
     Packets {
@@ -378,19 +436,30 @@ fn packets(port: u32, arrival: &Arrival, region: &Match) -> Packets {
         vlan,
         tag: arrival.tag.map(|(hop, _)| hop.tag.get()),
         dl_dst: region.exact_value(Field::DlDst),
+        addresses: Addresses::of_region(region, map_of(network, arrival.tag)),
     }
 }
 
+/// By what the addresses of packets with that tag are physical; `None` if they are not.
+fn map_of<T>(network: &Network, tag: Option<(T, Frames)>) -> Option<&AddressMap> {
+    network.addresses.as_ref().filter(|_| matches!(tag, Some((_, Frames::Mapped))))
+}
+
 /// The packets of an arrival that a tenant's match means; `None` if there are none.
-fn region(arrival: &Arrival, match_: &Match) -> Option<Match> {
+fn region(network: &Network, arrival: &Arrival, match_: &Match) -> Option<Match> {
     let match_ = match_.without(Field::InPort);
-    let Some((_, vlan)) = arrival.tag else { return arrival.looks.intersect(&match_) };
+    let Some((_, frames)) = arrival.tag else { return arrival.looks.intersect(&match_) };
+    let vlan = frames.vlan();
     let own = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
     match_.intersect(&Match::exact(Field::VlanVid, own))?;
     // The tag is in the place of the tenant's own, but the priority is the tenant's, where there is one.
     let inner = match vlan {
         None => match_.without(Field::VlanPcp).without(Field::VlanVid),
         Some(_) => match_.without(Field::VlanVid),
+    };
+    let inner = match frames {
+        Frames::Mapped => addresses::physical(&inner, network.addresses.as_ref()?)?,
+        Frames::Untagged | Frames::Vlan(_) => inner,
     };
     arrival.looks.intersect(&inner)
 }

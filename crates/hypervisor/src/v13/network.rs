@@ -414,7 +414,7 @@ fn leave(
     match exit.wire {
         Wire::Plain => send.write(out),
         // The tenant's own tags travel behind it.
-        Wire::Tagged(tag, _) => {
+        Wire::Tagged { tag, .. } => {
             push(tag.get(), out);
             send.write(out);
             Action::PopVlan.write(out);

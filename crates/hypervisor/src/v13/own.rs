@@ -8,7 +8,7 @@ use crate::policy::TenantId;
 use crate::switch::{Own, Switch};
 use alloc::vec::Vec;
 use fabric::MacAddress;
-use fabric::embedding::{Exit, PortKind, VirtualPort};
+use fabric::embedding::{AddressMap, Exit, PortKind, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::v13::{
@@ -75,7 +75,7 @@ impl Switch {
             let network = tenant.and_then(|tenant| tenant.network.as_deref());
             for (&number, port) in &member.ports {
                 let admits = network.map_or(Admits::Everything, |it| it.admits(number));
-                add_port(*id, number, port, admits, wanted);
+                add_port(*id, number, port, admits, member.addresses.as_ref(), wanted);
             }
         }
         for transit in &map.transit {
@@ -119,10 +119,14 @@ pub(crate) fn add_port(
     number: u32,
     port: &VirtualPort,
     admits: Admits,
+    addresses: Option<&AddressMap>,
     wanted: &mut Vec<Own>,
 ) {
     if !port.up {
         return;
+    }
+    if admits == Admits::Everything {
+        add_mapped(id, number, port, addresses, wanted);
     }
     let (matches, priority, strip) = match &port.kind {
         PortKind::Edge { port, hosts } if hosts.is_empty() => {
@@ -147,6 +151,35 @@ pub(crate) fn add_port(
     }
     let own = |match_| Own { match_, priority, actions: instructions.clone() };
     wanted.extend(matches.into_iter().map(own));
+}
+
+/// How packets come in to which a switch of 1.0 has given physical addresses: with the tenant's again.
+fn add_mapped(
+    id: TenantId,
+    number: u32,
+    port: &VirtualPort,
+    addresses: Option<&AddressMap>,
+    wanted: &mut Vec<Own>,
+) {
+    let (PortKind::Link { mapped, .. }, Some(map)) = (&port.kind, addresses) else { return };
+    for (hop, (from, to)) in
+        mapped.receives.iter().flat_map(|hop| map.pairs().map(move |it| (hop, it)))
+    {
+        let match_ = at_hop(hop)
+            .with(Field::DlType, 0x0800)
+            .with(Field::NwSrc, map.physical(from).into())
+            .with(Field::NwDst, map.physical(to).into());
+        let (mut actions, mut instructions) = (Vec::new(), Vec::new());
+        Action::PopVlan.write(&mut actions);
+        super::network::set(OxmField::IPV4_SRC, from.into(), &mut actions);
+        super::network::set(OxmField::IPV4_DST, to.into(), &mut actions);
+        Instruction::ApplyActions(List::parse(&actions).unwrap_or_default())
+            .write(&mut instructions);
+        let metadata = metadata_at(id, number);
+        Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(&mut instructions);
+        Instruction::GotoTable(1).write(&mut instructions);
+        wanted.push(Own { match_, priority: TAGGED, actions: instructions });
+    }
 }
 
 fn apply(actions: &[Action<'static>], out: &mut Vec<u8>) {

@@ -16,6 +16,7 @@ mod durability;
 mod fairness;
 mod flow_mod;
 mod labels;
+mod mapped;
 mod message_policy;
 mod networks;
 mod packets;

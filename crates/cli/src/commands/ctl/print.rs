@@ -33,6 +33,9 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
     if let Some(block) = &network.addresses {
         writeln!(out, "addresses {block}")?;
     }
+    if let Some(block) = &network.physical_addresses {
+        writeln!(out, "physical addresses {block}")?;
+    }
     if !network.vlans.is_empty() {
         writeln!(out, "VLANs {}", listed(&network.vlans))?;
     }
@@ -99,10 +102,14 @@ fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
             write!(out, "  tag {}", listed(&wire.tags))?;
         }
         let vlan = |of: &VlanTags| format!("VLAN {}: {}", of.vlan, listed(&of.tags));
-        let vlans: Vec<String> = wire.vlans.iter().map(vlan).collect();
-        let vlans =
-            if vlans.is_empty() { String::new() } else { format!(" ({})", vlans.join("; ")) };
-        writeln!(out, "{vlans}")?;
+        let mapped = (!wire.mapped.is_empty())
+            .then(|| format!("physical addresses: {}", listed(&wire.mapped)));
+        let others: Vec<String> = mapped.into_iter().chain(wire.vlans.iter().map(vlan)).collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", others.join("; ")),
+        };
+        writeln!(out, "{others}")?;
     }
     Ok(())
 }

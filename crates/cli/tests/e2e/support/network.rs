@@ -248,6 +248,11 @@ impl Network {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Lets a host have IPv6, which labs have not of their own accord.
+    pub fn enable_ipv6(&self, host: &str) {
+        self.exec(host, &["sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6"]);
+    }
+
     /// Takes a host's port down or up at the switch.
     pub fn set_port(&self, switch: &str, interface: &str, state: &str) {
         let output =

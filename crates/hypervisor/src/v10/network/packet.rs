@@ -1,13 +1,14 @@
 //! PACKET_IN and PACKET_OUT of a network.
 
-use super::{Packets, Unsaid, Vlan, Writer};
+use super::addresses::{self, Addresses};
+use super::{Packets, Unsaid, Vlan, Writer, map_of};
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::network::{Came, Entered, Network};
 use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
 use alloc::vec::Vec;
-use fabric::embedding::PortKind;
+use fabric::embedding::{Frames, PortKind};
 use flowspace::{Field, Key, port_to_v10};
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
@@ -23,7 +24,8 @@ const TAG: usize = 4;
 const VLAN_ID: usize = ADDRESSES + 2;
 
 impl Switch {
-    /// A packet of a network: by the virtual port, and without the link's tag or with the tenant's own again.
+    /// A packet of a network: by the virtual port, without the link's tag or with the tenant's own again, and with the
+    /// tenant's addresses.
     pub(in crate::v10) fn deliver_network_v10(
         &mut self,
         tenant: TenantIndex,
@@ -32,7 +34,7 @@ impl Switch {
         key: &Key,
         now: Instant,
     ) {
-        let Some(Came { port, vlan }) = network.entry_of(key) else {
+        let Some(Came { port, frames }) = network.entry_of(key) else {
             self.counters.nobody += 1;
             return;
         };
@@ -52,7 +54,7 @@ impl Switch {
         }
         let by_link =
             matches!(network.ports.get(&port).map(|port| &port.kind), Some(PortKind::Link { .. }));
-        let tagged = by_link && vlan.is_none();
+        let tagged = by_link && frames.vlan().is_none();
         let buffered = packet.buffer_id != NO_BUFFER;
         let buffer_id = match buffered {
             // Where it came in, on the switch, is what is needed to release it.
@@ -78,7 +80,11 @@ impl Switch {
             out.extend_from_slice(after);
             if let Some(message) = out.get_mut(start..) {
                 set_length(message);
-                set_vlan(message.get_mut(PACKET_IN_DATA..).unwrap_or_default(), vlan);
+                let data = message.get_mut(PACKET_IN_DATA..).unwrap_or_default();
+                set_vlan(data, frames.vlan());
+                if let (Frames::Mapped, Some(map)) = (frames, &network.addresses) {
+                    addresses::restore(data, map);
+                }
             }
             Ok(())
         });
@@ -149,6 +155,7 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
         vlan: Vlan::from_field(key.get(Field::VlanVid)),
         tag: None,
         dl_dst: Some(key.get(Field::DlDst)),
+        addresses: Addresses::of_packet(key, None),
     }
 }
 
@@ -161,9 +168,10 @@ fn kept(network: &Network, key: &Key) -> Packets {
     Packets {
         entered: Entered::Port(came.port),
         by_link: by_link.then_some(key.get(Field::InPort) as u32),
-        vlan: if by_link { Vlan::of(came.vlan) } else { Vlan::from_field(vid) },
+        vlan: if by_link { Vlan::of(came.frames.vlan()) } else { Vlan::from_field(vid) },
         tag: by_link.then_some((vid & 0xfff) as u16),
         dl_dst: Some(key.get(Field::DlDst)),
+        addresses: Addresses::of_packet(key, map_of(network, Some(((), came.frames)))),
     }
 }
 
@@ -177,12 +185,13 @@ fn looks_like_entry(network: &Network, packets: &Packets, key: &Key) -> Option<O
             (hosts.is_empty() || hosts.iter().copied().any(known)).then_some(None)
         }
         PortKind::Link { .. } => {
-            let vlan = match packets.vlan {
+            let frames = match packets.vlan {
                 Vlan::Unknown => return None,
-                Vlan::Untagged => None,
-                Vlan::Id(id) => Some(id),
+                Vlan::Untagged if packets.addresses.mapped => Frames::Mapped,
+                Vlan::Untagged => Frames::Untagged,
+                Vlan::Id(id) => Frames::Vlan(id),
             };
-            Some(Some(network.arrival_tag(number, packets.by_link?, vlan)?.get()))
+            Some(Some(network.arrival_tag(number, packets.by_link?, frames)?.get()))
         }
         PortKind::Remote { .. } => None,
     }

@@ -2,11 +2,15 @@
 
 use super::stage::{Plan, datapath, head};
 use fabric::embedding::{
-    Exit, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay,
+    AddressMap, Exit, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay,
+    Way,
 };
 use fabric::{Dpid, MacAddress, PortNumber};
 use hypervisor::TenantId;
 use std::collections::BTreeMap;
+
+/// The tenants' own addresses.
+const OWN: &str = "10.0.0.0/30";
 
 /// The maps of all switches, by the shortest path and with a new tag for each hop of each link.
 pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
@@ -24,12 +28,14 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
         }
         let mut transits = Vec::new();
         for &[a, b] in &plan.links {
-            let mut both = |vlan| {
-                let there = way(a.0, b.0, vlan, &mut next, &mut transits);
-                (there, way(b.0, a.0, vlan, &mut next, &mut transits))
+            let mut both = |frames| {
+                let there = way(a.0, b.0, frames, &mut next, &mut transits);
+                (there, way(b.0, a.0, frames, &mut next, &mut transits))
             };
-            let plain = both(None);
-            let tagged: Vec<_> = plan.vlans.iter().map(|&vlan| (vlan, both(Some(vlan)))).collect();
+            let plain = both(Frames::Untagged);
+            let mapped = plan.physical.map(|_| both(Frames::Mapped));
+            let tagged = plan.vlans.iter().map(|&vlan| (vlan, both(Frames::Vlan(vlan))));
+            let tagged: Vec<_> = tagged.collect();
             let end = |of: fn(Both) -> (Hop, Hop)| {
                 let one = |(vlan, ways)| {
                     let (sends, receives) = of(ways);
@@ -37,7 +43,11 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                 };
                 let (sends, receives) = of(plain);
                 let vlans = tagged.iter().copied().map(one).collect();
-                PortKind::Link { sends: Some(sends), receives: vec![receives], vlans }
+                let mapped = mapped
+                    .map(of)
+                    .map(|(sends, receives)| Way { sends: Some(sends), receives: vec![receives] });
+                let (sends, receives) = (Some(sends), vec![receives]);
+                PortKind::Link { sends, receives, vlans, mapped: mapped.unwrap_or_default() }
             };
             put(a.0, a.1, end(|(there, back)| (there.0, back.1)));
             put(b.0, b.1, end(|(there, back)| (back.0, there.1)));
@@ -53,9 +63,9 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             .collect();
         for &member in &plan.big {
             for (owner, number, kind) in own.iter().filter(|(owner, ..)| *owner != member) {
-                let mut tunnel = |vlan, to| {
-                    let (leaves, from) = way(member, *owner, vlan, &mut next, &mut transits);
-                    transits.push((*owner, Transit { from, to, vlan }));
+                let mut tunnel = |frames: Frames, to| {
+                    let (leaves, from) = way(member, *owner, frames, &mut next, &mut transits);
+                    transits.push((*owner, Transit { from, to, vlan: frames.vlan() }));
                     Some(leaves)
                 };
                 let to = match kind {
@@ -63,7 +73,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                     PortKind::Link { sends: Some(hop), .. } => Exit::Next(*hop),
                     _ => continue,
                 };
-                let sends = tunnel(None, to);
+                let sends = tunnel(Frames::Untagged, to);
                 let mut vlans = Vec::new();
                 for &vlan in &plan.vlans {
                     let to = match kind {
@@ -73,7 +83,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                         }
                         _ => to,
                     };
-                    let sends = tunnel(Some(vlan), to);
+                    let sends = tunnel(Frames::Vlan(vlan), to);
                     vlans.push(VlanWay { vlan, sends, receives: Vec::new() });
                 }
                 let kind = PortKind::Remote { sends, vlans };
@@ -101,11 +111,18 @@ fn put_port(
         name: String::new(),
         ports: BTreeMap::new(),
         shared_with: plan.big.contains(&switch),
+        addresses: plan.physical.map(addresses),
     });
     let mac = hw_addr(plan, at, switch, number);
     let name = format!("v{number}");
     let port = VirtualPort { mac, name, up: true, speed: None, kind };
     member.ports.insert(number, port);
+}
+
+/// The addresses of the first three hosts, which are what `packet` calls 10.0.0.0 to 10.0.0.2.
+fn addresses(physical: &str) -> AddressMap {
+    let hosts = (0..3).map(|last| std::net::Ipv4Addr::new(10, 0, 0, last));
+    AddressMap::new(OWN.parse().unwrap(), physical.parse().unwrap(), hosts).unwrap()
 }
 
 /// A virtual port's own address.
@@ -121,7 +138,7 @@ type Both = ((Hop, Hop), (Hop, Hop));
 fn way(
     from: u64,
     to: u64,
-    vlan: Option<u16>,
+    frames: Frames,
     next: &mut u16,
     transits: &mut Vec<(u64, Transit)>,
 ) -> (Hop, Hop) {
@@ -138,7 +155,10 @@ fn way(
         let leaves = Hop { port: port_number(out), tag };
         match arrived {
             None => first = Some(leaves),
-            Some(from) => transits.push((at, Transit { from, to: Exit::Next(leaves), vlan })),
+            Some(from) => {
+                let (to, vlan) = (Exit::Next(leaves), frames.vlan());
+                transits.push((at, Transit { from, to, vlan }));
+            }
         }
         arrived = Some(Hop { port: port_number(into), tag });
         at = neighbour;

@@ -36,6 +36,8 @@ pub struct Plan {
     pub big: Vec<u64>,
     /// VLANs of the tenant's own.
     pub vlans: Vec<u16>,
+    /// The addresses that stand for the tenant's 10.0.0.0/30 on links.
+    pub physical: Option<&'static str>,
 }
 
 /// What has been seen: who got which frame, and which PACKET_IN came from which switch.
@@ -95,8 +97,13 @@ pub fn datapath(tenant: usize, switch: u64) -> u64 {
 
 impl Stage {
     pub fn new(version: Version, plans: Vec<Plan>) -> Stage {
+        Stage::with_buffers(version, plans, 0)
+    }
+
+    /// With switches that keep so many packets; those beside it keep none.
+    pub fn with_buffers(version: Version, plans: Vec<Plan>, buffers: u32) -> Stage {
         let (maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
-        let (physical, hosts, host_points) = physical(version, &plans);
+        let (physical, hosts, host_points) = physical(version, &plans, buffers);
         let tenants = (0..plans.len()).map(tenant).collect();
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
         let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags) };
@@ -381,6 +388,23 @@ impl Stage {
         entries
     }
 
+    /// Those of them that packets have met.
+    pub fn met(&self, switch: u64) -> Vec<String> {
+        let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
+        let met = switch.flows().filter(|(_, flow)| flow.packets > 0);
+        met.map(|(_, flow)| flow.match_.to_string()).collect()
+    }
+
+    /// A frame comes in at a port of a physical switch that no host is at.
+    pub fn send_at(&mut self, switch: u64, port: u32, frame: &[u8]) -> Seen {
+        self.seen = Seen::default();
+        let point = Point { switch: SwitchIndex(switch as usize - 1), port };
+        let journey = self.physical.inject_at(self.now, point, frame);
+        self.take(journey);
+        self.pump();
+        std::mem::take(&mut self.seen).sorted()
+    }
+
     fn host(&self, tenant: usize, switch: u64, port: u32) -> usize {
         let stands = |at: &usize| {
             self.host_points[*at].switch.0 as u64 + 1 == switch
@@ -594,10 +618,11 @@ fn shake_hands(network: &mut Network, at: SwitchIndex, version: Version) -> Vec<
 
 type Standing = (Network, Vec<Vec<(usize, u32)>>, Vec<Point>);
 
-fn physical(version: Version, plans: &[Plan]) -> Standing {
+fn physical(version: Version, plans: &[Plan], buffers: u32) -> Standing {
     let mut network = Network::new();
     for dpid in 1..=SWITCHES {
-        network.add_switch(emulate::Switch::new(config(version, dpid, 6)));
+        let config = Config { n_buffers: buffers, ..config(version, dpid, 6) };
+        network.add_switch(emulate::Switch::new(config));
     }
     let point = |switch: u64, port| Point { switch: SwitchIndex(switch as usize - 1), port };
     network.link(point(1, 5), point(2, 5));

@@ -1,0 +1,130 @@
+//! Two tenants with the same addresses, for which between switches of OpenFlow 1.0 others stand, seen on the wire.
+
+use serde_json::{Value, json};
+
+use crate::own_networks::{TOPOLOGY, Transfer, ctl, number, path, ports_up, tenant};
+use crate::support::app::App;
+use crate::support::network::{Network, V10};
+use crate::support::program::Program;
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+use crate::support::{PATIENCE, eventually};
+
+/// The tenant of the scenario without physical addresses, with these and its two hosts.
+fn with_addresses(network: &Network, tenant: &str, physical: &str, hosts: [&str; 2]) -> String {
+    let keys = format!("addresses = \"10.0.0.0/24\"\nphysical_addresses = \"{physical}\"\n");
+    let mut text = tenant.replacen("[tenants.network]\n", &format!("[tenants.network]\n{keys}"), 1);
+    for (host, last) in hosts.iter().zip(1..) {
+        text += &format!(
+            "[[tenants.network.hosts]]\nmac = \"{}\"\naddress = \"10.0.0.{last}\"\nat = \"0xa{last} port 1\"\n",
+            network.mac(host)
+        );
+    }
+    text
+}
+
+/// Rules that name both addresses where packets leave their host, and none where they come to the other.
+fn install(app: &mut App) {
+    app.expect("switch");
+    app.expect("switch");
+    for (dpid, from, to) in [(0xa1, "10.0.0.1", "10.0.0.2"), (0xa2, "10.0.0.2", "10.0.0.1")] {
+        let pair = json!({"in_port": 1, "dl_type": 0x0800, "nw_src": from, "nw_dst": to});
+        for (priority, match_, port) in [
+            (20, pair, 2),
+            (10, json!({"in_port": 1, "dl_type": 0x0806}), 2),
+            (5, json!({"in_port": 2}), 1),
+        ] {
+            let output = json!([{"type": "OUTPUT", "port": port}]);
+            let flow = json!({"priority": priority, "match": match_, "actions": output});
+            app.order(
+                &json!({"send": "flow", "command": "add", "xid": 1, "dpid": dpid, "flow": flow}),
+            );
+        }
+    }
+    app.barrier(2);
+}
+
+/// What passes by the first physical port of a tenant's link.
+fn onlooker(network: &Network, weir: &Weir, tenant: &str) -> Program {
+    let (switch, port) = path(weir, tenant)[0];
+    let interface = format!("s{switch}-eth{port}");
+    let words = ["tcpdump", "-l", "-nn", "-i", &interface, "(ip or (vlan and ip))"];
+    let onlooker = network.program(&format!("s{switch}"), &words);
+    let ready = |line: &str| line.contains("listening on").then_some(());
+    assert!(onlooker.stderr.wait_for(0, PATIENCE, ready).is_some(), "tcpdump does not listen");
+    onlooker
+}
+
+#[test]
+fn ovs_physical_addresses_between_switches_of_openflow_1_0() {
+    needs!(ovs_physical_addresses_between_switches_of_openflow_1_0:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"), Needs::Program("tcpdump"));
+    let network = Network::builtin(TOPOLOGY, V10);
+    let [mut red, mut blue] = [(); 2].map(|()| App::flow_installer("1.0"));
+    let blocks = ["172.16.5.0/24", "172.16.6.0/24"];
+    let hosts = [["h1", "h3"], ["h2", "h4"]];
+    let configuration = String::from("[topology]\ndiscovery = true\n")
+        + &with_addresses(&network, &tenant("red", &red, 1), blocks[0], hosts[0])
+        + &with_addresses(&network, &tenant("blue", &blue, 2), blocks[1], hosts[1]);
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
+    number(&network, hosts);
+    network.connect_to(weir.openflow);
+    eventually("both networks are up", || ports_up(&weir) == [4, 4]);
+    install(&mut red);
+    install(&mut blue);
+
+    // On the wire everybody's addresses are others.
+    let both_work = || hosts.iter().all(|[first, _]| network.answers(first, "10.0.0.2"));
+    for (tenant, host, block) in [("red", "h1", "172.16.5"), ("blue", "h2", "172.16.6")] {
+        let onlooker = onlooker(&network, &weir, tenant);
+        eventually("the tenant's hosts reach each other", || network.answers(host, "10.0.0.2"));
+        for seen in [format!("{block}.1 > {block}.2: ICMP"), format!("{block}.2 > {block}.1: ICMP")]
+        {
+            let shown = |line: &str| line.contains(&seen).then_some(());
+            assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
+        }
+        let own: Vec<_> =
+            onlooker.stdout.all().into_iter().filter(|line| line.contains(" IP 10.0.0.")).collect();
+        assert!(own.is_empty(), "{own:?}");
+    }
+    // The tenant's tables are as it wrote them.
+    let flows: Vec<Value> = red.flows(3);
+    assert!(flows.len() == 3 && !json!(flows).to_string().contains("172.16"), "{flows:?}");
+
+    // TCP, with its checksums, goes on when the link fails.
+    let transfer = Transfer::start(&network, "h1", "h3", "10.0.0.2");
+    let before = path(&weir, "red");
+    let (switch, port) = before[0];
+    network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
+    eventually("red's link is on its backup", || {
+        let now = path(&weir, "red");
+        !now.is_empty() && now != before
+    });
+    transfer.goes_on();
+    eventually("both tenants' hosts reach their own again", both_work);
+
+    // Changed while it runs, and what cannot be is refused.
+    let physical = |words: &[&'static str], status, says: &str| {
+        let start = ["add", "red", "physical-addresses"];
+        ctl(&weir, &[&start, words].concat(), status, says);
+    };
+    let entries = |block: &str| {
+        ["s1", "s2"].iter().flat_map(|it| network.flow_texts(it)).any(|it| it.contains(block))
+    };
+    assert!(entries("172.16.5."));
+    physical(&["172.16.6.0/24"], 1, "\"red\" has some of them");
+    physical(&["172.16.4.0/23"], 1, "they are not as many as 10.0.0.0/24 has");
+    physical(&["172.16.7.0/24"], 0, "");
+    eventually("both tenants' hosts reach their own with others", both_work);
+    eventually("others stand for red's addresses", || {
+        entries("172.16.7.") && !entries("172.16.5.")
+    });
+    weir.crash();
+    weir.restart();
+    eventually("both tenants' hosts reach their own after all", both_work);
+    assert!(entries("172.16.7."));
+    let (start, none) = (["add", "red", "physical-addresses"], [].as_slice());
+    ctl(&weir, &[&start, none].concat(), 0, "");
+    eventually("nothing stands for red's addresses", || !entries("172.16.7."));
+    eventually("both tenants' hosts reach their own with their own", both_work);
+}

@@ -1,0 +1,178 @@
+//! Networks with physical addresses: between switches of 1.0 packets bear these, and nobody but an onlooker there sees it.
+
+use crate::networks::{agrees, big, both_say, cases, same, two};
+use crate::support::*;
+use fabric::embedding::PortKind;
+use proptest::prelude::*;
+
+/// The plans with physical addresses for both tenants.
+fn mapped(plans: Vec<Plan>) -> Vec<Plan> {
+    let blocks = ["172.16.5.0/30", "172.16.6.0/30"].map(Some);
+    plans.into_iter().zip(blocks).map(|(plan, physical)| Plan { physical, ..plan }).collect()
+}
+
+/// Both tenants send from their first switch to their third, by entries that name both addresses there and only there.
+fn stage() -> Stage {
+    let mut stage = Stage::new(Version::V1_0, mapped(two()));
+    for tenant in [0, 1] {
+        let pair = "match=in_port=1,ip,nw_src=10.0.0.1,nw_dst=10.0.0.2";
+        both_say(&mut stage, tenant, 1, &format!("flow add {pair} prio=5 actions=output:10"));
+        let prefix = "match=in_port=10,ip,nw_dst=10.0.0.2/31";
+        both_say(&mut stage, tenant, 2, &format!("flow add {prefix} prio=5 actions=output:11"));
+        both_say(&mut stage, tenant, 3, "flow add match=in_port=10 prio=5 actions=output:1");
+    }
+    stage
+}
+
+#[test]
+fn packets_bear_physical_addresses_between_switches_and_their_own_at_the_edge() {
+    let mut stage = stage();
+    let frame = packet("10.0.0.1>10.0.0.2");
+    for (tenant, block) in [(0, "172.16.5."), (1, "172.16.6.")] {
+        let seen = same(&mut stage, tenant, 1, 1, &frame);
+        assert_eq!(seen.delivered, [(tenant, 3, 1, frame.clone())]);
+        // The second switch has met the prefix in its physical form, the third the pair.
+        let (second, third) = (stage.met(2), stage.met(3));
+        let prefix = format!("nw_dst={block}2/31");
+        assert!(second.iter().any(|it| it.contains(&prefix)), "{second:?}");
+        let pair = format!("nw_src={block}1,nw_dst={block}2");
+        assert!(third.iter().any(|it| it.contains(&pair)), "{third:?}");
+    }
+    // What no entry names both addresses of is not mapped, and arrives all the same.
+    both_say(&mut stage, 0, 1, "flow add match=in_port=2 prio=5 actions=output:10");
+    let before = stage.met(3);
+    let seen = same(&mut stage, 0, 1, 2, &frame);
+    assert_eq!(seen.delivered, [(0, 3, 1, frame)]);
+    let new: Vec<_> = stage.met(3).into_iter().filter(|it| !before.contains(it)).collect();
+    assert!(new.len() == 1 && !new[0].contains("nw_src"), "{new:?}");
+}
+
+#[test]
+fn a_controller_is_told_its_own_addresses() {
+    let mut stage = stage();
+    let frame = packet("10.0.0.1>10.0.0.2");
+    // By an action, by none, and after one that rewrites.
+    both_say(&mut stage, 0, 2, "flow add match=in_port=10,ip prio=9 actions=controller,output:11");
+    let by_action = same(&mut stage, 0, 1, 1, &frame);
+    assert_eq!((by_action.told.len(), by_action.delivered.len()), (1, 1));
+    both_say(&mut stage, 0, 2, "flow delete");
+    let by_none = same(&mut stage, 0, 1, 1, &frame);
+    assert_eq!((by_none.told.len(), by_none.delivered.len()), (1, 0));
+    for rewrites in ["mod_nw_dst:10.0.0.0", "mod_nw_src:10.0.0.0", "mod_nw_dst:10.0.0.3"] {
+        let actions = format!("{rewrites},controller,output:11");
+        both_say(&mut stage, 0, 2, &format!("flow add match=in_port=10 prio=9 actions={actions}"));
+        let rewritten = same(&mut stage, 0, 1, 1, &frame);
+        assert_eq!((rewritten.told.len(), rewritten.delivered.len()), (1, 1), "{rewrites}");
+    }
+}
+
+#[test]
+fn a_packet_out_is_mapped_as_an_entry_would() {
+    let mut stage = stage();
+    for (words, told) in [
+        ("out in_port=1 actions=output:10 data=10.0.0.1>10.0.0.2", 0),
+        ("out in_port=controller actions=output:10,output:1 data=10.0.0.1>10.0.0.2", 0),
+        ("out in_port=1 actions=table data=10.0.0.1>10.0.0.2", 0),
+        ("out in_port=10 actions=table data=10.0.0.1>10.0.0.2", 1),
+        ("out in_port=controller actions=output:10 data=arp:10.0.0.1>10.0.0.2", 1),
+    ] {
+        let seen = stage.out(0, 1, words);
+        assert_eq!(seen, stage.out_beside(0, 1, words), "{words}");
+        assert_eq!(
+            (seen.told.len(), seen.delivered.is_empty()),
+            (told, told > 0),
+            "{words}: {seen:?}"
+        );
+    }
+}
+
+#[test]
+fn a_packet_that_a_switch_keeps_is_sent_on_as_it_is_and_delivered_with_its_own_addresses() {
+    let frame = packet("10.0.0.1>10.0.0.2");
+    for (what, delivered) in [
+        ("out buffer=# actions=output:11", Some((3, frame.clone()))),
+        ("out buffer=# actions=output:1", Some((2, frame.clone()))),
+        (
+            "out buffer=# actions=mod_nw_src:10.0.0.0,output:1",
+            Some((2, packet("10.0.0.0>10.0.0.2"))),
+        ),
+        ("out buffer=# actions=table", None),
+        (
+            "flow add match=in_port=10,ip,nw_dst=10.0.0.2 prio=9 actions=output:1 buffer=#",
+            Some((2, frame.clone())),
+        ),
+    ] {
+        let mut stage = Stage::with_buffers(Version::V1_0, mapped(two()), 8);
+        stage.say(
+            0,
+            1,
+            "flow add match=in_port=1,ip,nw_src=10.0.0.1,nw_dst=10.0.0.2 prio=5 actions=output:10",
+        );
+        stage.say(0, 3, "flow add match=in_port=10 prio=5 actions=output:1");
+        let seen = stage.send(0, 1, 1, &frame);
+        assert_eq!(seen.told.len(), 1, "{what}: {seen:?}");
+        let told = &seen.told[0].2;
+        assert!(told.contains("10.0.0.1>10.0.0.2"), "{what}: {told}");
+        let buffer = told.split("buffer=").nth(1).and_then(|it| it.split(' ').next());
+        let seen = stage.out(0, 2, &what.replace('#', buffer.expect("a number")));
+        let mut arrived = seen.delivered.clone();
+        if let Some((_, _, _, frame)) = arrived.first_mut() {
+            // The hardware addresses are those of the frame that was sent.
+            frame[..12].copy_from_slice(&delivered.as_ref().unwrap().1[..12]);
+        }
+        let expected = delivered.map(|(switch, frame)| (0, switch, 1, frame));
+        assert_eq!(arrived, Vec::from_iter(expected), "{what}: {seen:?}");
+        assert_eq!(seen.told.len(), usize::from(what.ends_with("table")), "{what}: {seen:?}");
+    }
+}
+
+/// A switch of 1.3 at the far end of a link knows what one of 1.0 sends.
+#[test]
+fn a_switch_of_1_3_gives_packets_their_addresses_back() {
+    let plans = mapped(two());
+    let mut stage = Stage::new(Version::V1_3, plans.clone());
+    let (maps, _) = Stage::maps_from(2000, &plans);
+    for tenant in [0, 1] {
+        stage.say(
+            tenant,
+            3,
+            "flow add match=ip,nw_dst=10.0.0.2 prio=5 actions=output:1,controller",
+        );
+        let member = &maps[&3].members[&hypervisor::TenantId(tenant as u16 + 1)];
+        let PortKind::Link { mapped, .. } = &member.ports[&10].kind else { panic!("no link") };
+        let tag = mapped.receives[0].tag.get();
+        let block = ["172.16.5", "172.16.6"][tenant];
+        // The hosts' hardware addresses are by what `packet` makes them; a mapped packet keeps them.
+        let own = packet("10.0.0.1>10.0.0.2");
+        let mut frame = packet(&format!("vlan{tag}:{block}.1>{block}.2"));
+        frame[..12].copy_from_slice(&own[..12]);
+        let seen = stage.send_at(3, mapped.receives[0].port.get(), &frame);
+        assert_eq!(seen.delivered, [(tenant, 3, 1, own)]);
+        assert!(seen.told.len() == 1 && seen.told[0].2.contains("10.0.0.1>10.0.0.2"), "{seen:?}");
+        // Not from, and not to, others than its hosts.
+        let mut stranger = packet(&format!("vlan{tag}:{block}.3>{block}.2"));
+        stranger[..12].copy_from_slice(&frame[..12]);
+        assert_eq!(stage.send_at(3, mapped.receives[0].port.get(), &stranger), Seen::default());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// As for networks without: what is forwarded and told is what the tenant's own rules say.
+    #[test]
+    fn mapped_networks_forward_as_the_tenants_own_would(case in cases(Version::V1_0, 0.9)) {
+        agrees(Version::V1_0, &mapped(two()), &case)?;
+    }
+
+    #[test]
+    fn mapped_big_switches_forward_as_the_tenants_own_would(case in cases(Version::V1_0, 0.9)) {
+        agrees(Version::V1_0, &mapped(big()), &case)?;
+    }
+
+    /// On 1.3 nothing is mapped, whatever is wanted.
+    #[test]
+    fn mapped_networks_of_1_3_forward_as_the_tenants_own_would(case in cases(Version::V1_3, 0.9)) {
+        agrees(Version::V1_3, &mapped(two()), &case)?;
+    }
+}
