@@ -27,6 +27,7 @@ use crate::exit::Exit;
 use crate::signals::{Interrupt, Interrupted};
 use agent::edge::{Edge, Settings, Site};
 use anyhow::{Context, ensure};
+use burst::Case;
 use fabric::{Bandwidth, MacAddress};
 use lab::{FailMode, Lab, LabGuard, Options, Rate, StateDirectory, Topology};
 use report::results::Extras;
@@ -139,7 +140,7 @@ pub struct Riggio2013Edge {
     /// How long to measure each of the four cases, 1 to 600
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
-    /// Bursts of UDP, without and with shapers each, 1 to 100
+    /// Bursts of UDP, without and with shapers each, and as many times without any, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     bursts: u32,
     /// Write result.json, CSV, report.html and figures/ here
@@ -164,8 +165,8 @@ impl Riggio2013Edge {
             measured.push((remedies, measure(remedies, time, &state, &interrupt)?));
         }
         let mut bursts = Vec::new();
-        for shaped in [false, true] {
-            bursts.push((shaped, burst::measure(shaped, self.bursts, &state, &interrupt)?));
+        for case in Case::ALL {
+            bursts.push((case, burst::measure(case, self.bursts, &state, &interrupt)?));
         }
         let (results, extras) = self.results(&measured, &bursts);
         let mut stdout = std::io::stdout().lock();
@@ -192,7 +193,7 @@ impl Riggio2013Edge {
     fn results(
         &self,
         measured: &[(Remedies, Shares)],
-        bursts: &[(bool, Vec<burst::Burst>)],
+        bursts: &[(Case, Vec<burst::Burst>)],
     ) -> (Results, Extras) {
         let mut results = Results::new("reproduce riggio2013-edge", 0, Environment::capture(&[]));
         results.settings.insert("seconds".to_owned(), f64::from(self.seconds).into());
@@ -209,10 +210,8 @@ impl Riggio2013Edge {
                 results.findings.extend(shares.off_share());
             }
         }
-        for (shaped, bursts) in bursts {
-            results.points.push(burst::point(*shaped, bursts));
-            results.findings.extend(shaped.then(|| burst::below_guarantee(bursts)).flatten());
-        }
+        results.points.extend(bursts.iter().map(|(case, bursts)| burst::point(*case, bursts)));
+        results.findings.extend(burst::below_guarantee(bursts));
         let mut extras = Extras::default();
         extras.tables.push(("Mbit/s of frames".to_owned(), table(measured)));
         extras.tables.push((burst::HEADING.to_owned(), burst::table(bursts)));

@@ -81,6 +81,9 @@ pub struct Effort {
     /// Seconds of each measurement, 0.1 to 3600; both paths have half of it
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
+    /// Frames that are handed over together, 1 to 64
+    #[arg(long, value_name = "N", default_value_t = stream::MOST, value_parser = clap::value_parser!(u16).range(1..=i64::from(stream::MOST)))]
+    batch: u16,
     /// Seconds of each line of figure 2a, 2 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=3600))]
     course: u16,
@@ -176,7 +179,7 @@ impl Effort {
         let mut turned = Vec::with_capacity(usize::from(self.repetitions) * cases.len());
         let time = Duration::from_secs_f64(self.seconds);
         let mut lost = Lost::default();
-        let mut turns = bridge.turns(cpu)?;
+        let mut turns = bridge.turns(cpu, self.batch)?;
         // Warms up caches, neighbours and the switch's flow table; it counts for nothing.
         turns.compare(Duration::from_secs(1), &[])?;
         for repetition in 1..=self.repetitions {

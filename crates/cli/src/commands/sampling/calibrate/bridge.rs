@@ -101,8 +101,8 @@ impl Bridge {
     }
 
     /// The two paths, with the CPU that all share.
-    pub fn turns(&self, cpu: usize) -> anyhow::Result<Turns> {
-        Turns::open(&self.lab, [UNTOUCHED, SAMPLED], &[self.place.process], cpu)
+    pub fn turns(&self, cpu: usize, batch: u16) -> anyhow::Result<Turns> {
+        Turns::open(&self.lab, [UNTOUCHED, SAMPLED], &[self.place.process], cpu, batch)
     }
 
     pub fn down(self) -> anyhow::Result<()> {

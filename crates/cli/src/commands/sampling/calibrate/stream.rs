@@ -21,8 +21,8 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-/// Frames that are handed over together.
-const BATCH: usize = 64;
+/// Most frames that are handed over together.
+pub const MOST: u16 = 64;
 /// Bytes of a frame without the frame check sequence, of its headers, and of what it carries.
 const LENGTH: usize = 1000;
 const HEADERS: usize = 14 + 20 + 8;
@@ -39,6 +39,8 @@ pub struct Stream {
     receiver: UdpSocket,
     /// Where the receiver is.
     namespace: String,
+    /// Frames that are handed over together.
+    batch: usize,
     number: u32,
     sent: u64,
     /// What the receiver's interface had counted when it was opened.
@@ -47,7 +49,9 @@ pub struct Stream {
 
 impl Stream {
     /// From one host of the lab to another.
-    pub fn open(lab: &Lab, [first, second]: [&str; 2]) -> anyhow::Result<Stream> {
+    ///
+    /// `batch` frames are handed over together, [`MOST`] at the most.
+    pub fn open(lab: &Lab, [first, second]: [&str; 2], batch: u16) -> anyhow::Result<Stream> {
         let address = |name| {
             let host = lab.topology().host(name).context("the lab lacks a host")?;
             anyhow::Ok((host.ip, PORT))
@@ -66,7 +70,8 @@ impl Stream {
             .context("this kernel cannot cut a buffer into datagrams (UDP_SEGMENT)")?;
         let namespace = lab.namespace(second)?;
         let before = frames_in(&namespace)?;
-        Ok(Stream { sender, receiver, namespace, number: 0, sent: 0, before })
+        let batch = usize::from(batch.clamp(1, MOST));
+        Ok(Stream { sender, receiver, namespace, batch, number: 0, sent: 0, before })
     }
 
     /// A frame the other way: the switch has learned where its sender is, and would forget it.
@@ -77,19 +82,20 @@ impl Stream {
 
     /// How many frames arrive within that time, and how long it really was.
     pub fn run(&mut self, time: Duration) -> anyhow::Result<(u64, Duration)> {
-        let mut batch = [0; BATCH * PAYLOAD];
+        let mut batch = [0; MOST as usize * PAYLOAD];
+        let batch = &mut batch[..self.batch * PAYLOAD];
         let start = Instant::now();
         let mut arrived = 0;
         loop {
             self.number = self.number.wrapping_add(1);
-            let last = (BATCH - 1) * PAYLOAD;
+            let last = (self.batch - 1) * PAYLOAD;
             batch[last] = LAST;
             batch[last + 1..last + 5].copy_from_slice(&self.number.to_be_bytes());
-            let sent = self.sender.send(&batch).context("cannot send from the first host")?;
+            let sent = self.sender.send(batch).context("cannot send from the first host")?;
             ensure!(sent == batch.len(), "a part of a batch was sent");
-            self.sent += BATCH as u64;
+            self.sent += self.batch as u64;
             if self.arrives()? {
-                arrived += BATCH as u64;
+                arrived += self.batch as u64;
             }
             let took = start.elapsed();
             if took >= time {

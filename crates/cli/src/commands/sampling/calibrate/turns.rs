@@ -98,9 +98,10 @@ impl Turns {
         paths: [[&str; 2]; 2],
         processes: &[i32],
         cpu: usize,
+        batch: u16,
     ) -> anyhow::Result<Turns> {
         let [without, with] = paths;
-        let paths = [Stream::open(lab, without)?, Stream::open(lab, with)?];
+        let paths = [Stream::open(lab, without, batch)?, Stream::open(lab, with, batch)?];
         Ok(Turns { paths, cpu: CpuTime::of(processes, cpu)? })
     }
 
