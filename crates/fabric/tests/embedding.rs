@@ -481,7 +481,7 @@ fn contradictions_are_refused() {
                 (1..=40).map(|last| std::net::Ipv4Addr::new(10, 0, 0, last).into()).collect();
         },
         Part::Physical(physical("172.16.5.0/24")),
-        Reason::TooManyMapped(32),
+        Reason::TooManyMapped(16),
     );
     let small = Block::new("10.0.0.0".parse().unwrap(), 30);
     refused(

@@ -218,6 +218,11 @@ impl FlowTable {
 }
 
 impl Flow {
+    /// What stands for it on the switch, by the match: an entry can be hundreds there.
+    pub fn by_match(&self) -> HashMap<&[u8], &Piece> {
+        self.pieces.iter().map(|piece| (&*piece.match_wire, piece)).collect()
+    }
+
     /// For the store: everything but what can be computed again.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(24 + self.match_wire.len() + self.actions.len());

@@ -23,7 +23,7 @@ const MOST_VLANS: usize = 32;
 
 /// Most addresses of hosts that physical ones may stand for. On OpenFlow 1.0 an entry that does not name both addresses
 /// is written once for each pair where it delivers packets.
-const MOST_MAPPED: usize = 32;
+const MOST_MAPPED: usize = 16;
 
 /// Addresses that hosts were given because they asked for none.
 pub(super) type Assigned = BTreeMap<TenantId, BTreeMap<MacAddress, IpAddr>>;

@@ -225,7 +225,9 @@ impl Switch {
         }
         replaced.sort_unstable_by_key(|(number, ..)| *number);
         for (number, before, after) in &replaced {
-            for stale in before.pieces.iter().filter(|piece| find(after, piece).is_none()) {
+            let stands = after.by_match();
+            let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
+            for stale in before.pieces.iter().filter(is_stale) {
                 self.retire_piece(cause, *number, before, stale);
             }
         }
@@ -234,8 +236,9 @@ impl Switch {
             state.flows.put(number, after.clone());
             state.changes += 1;
             let cause = self.begin_own(cause, number);
+            let stood = before.by_match();
             for piece in &after.pieces {
-                let change = match find(&before, piece) {
+                let change = match stood.get(&*piece.match_wire) {
                     None => Change::Add,
                     Some(known) if known.actions != piece.actions => Change::Modify,
                     Some(_) => continue,
@@ -281,10 +284,6 @@ fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Piece>>) -> bool {
                 owners.insert(key, at).is_some_and(|other| other != at)
             })
         })
-}
-
-fn find<'a>(flow: &'a Flow, piece: &Piece) -> Option<&'a Piece> {
-    flow.pieces.iter().find(|other| other.match_wire == piece.match_wire)
 }
 
 /// Whether what an entry does names a port, or whatever it may stand for.

@@ -128,47 +128,46 @@ impl Switch {
             let cause = Cause::own(tenant, now);
             let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
             for number in numbers {
-                let Some(mut flow) = self.tenants[at].flows.get(number).cloned() else { continue };
+                let Some(flow) = self.tenants[at].flows.get(number).cloned() else { continue };
                 let planned = match self.tenants[at].present {
                     true => self.plan(tenant, &flow).ok(),
                     false => None,
                 };
                 let as_wanted = planned.map(|pieces| Flow { pieces, ..flow.clone() });
                 let stays = as_wanted.filter(|flow| !self.tenants[at].flows.collides(number, flow));
-                let gone = stays.is_none();
-                let wanted = stays.map_or_else(Vec::new, |flow| flow.pieces);
-                if wanted == flow.pieces && !gone {
-                    continue;
-                }
-                for piece in &flow.pieces {
-                    if gone {
+                let Some(wanted) = stays else {
+                    for piece in &flow.pieces {
                         self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
-                    } else if !wanted.iter().any(|w| w.match_wire == piece.match_wire) {
-                        self.retire_piece(&cause, number, &flow, piece);
                     }
-                }
-                if gone {
                     self.take_flow(&cause, number);
                     self.await_removal(&cause, number, flow);
                     continue;
+                };
+                if wanted.pieces == flow.pieces {
+                    continue;
                 }
-                let before = core::mem::replace(&mut flow.pieces, wanted);
-                for (index, piece) in flow.pieces.iter().enumerate() {
-                    let change = match before.iter().find(|b| b.match_wire == piece.match_wire) {
-                        None => Change::Add,
-                        Some(same) if same.actions != piece.actions => Change::Modify,
-                        Some(_) => continue,
-                    };
-                    additions.push((tenant, number, index, change));
+                let (before, after) = (flow.by_match(), wanted.by_match());
+                for piece in &flow.pieces {
+                    if !after.contains_key(&*piece.match_wire) {
+                        self.retire_piece(&cause, number, &flow, piece);
+                    }
                 }
-                self.put_flow(&cause, number, flow);
+                let change = |piece: &Piece| match before.get(&*piece.match_wire) {
+                    None => Some(Change::Add),
+                    Some(same) if same.actions != piece.actions => Some(Change::Modify),
+                    Some(_) => None,
+                };
+                let changes = wanted.pieces.iter().map(change).collect::<Vec<_>>();
+                drop(after);
+                additions.push((tenant, number, changes));
+                self.put_flow(&cause, number, wanted);
             }
         }
-        for (tenant, number, index, change) in additions {
+        for (tenant, number, changes) in additions {
             let flow = self.tenants[tenant.0 as usize].flows.get(number).cloned();
-            if let Some(flow) = flow
-                && let Some(piece) = flow.pieces.get(index)
-            {
+            let Some(flow) = flow else { continue };
+            let changed = flow.pieces.iter().zip(changes);
+            for (piece, change) in changed.filter_map(|(piece, it)| Some((piece, it?))) {
                 let cause = self.begin_own(&Cause::own(tenant, now), number);
                 self.submit_piece(&cause, number, &flow, piece, change, NO_BUFFER);
             }

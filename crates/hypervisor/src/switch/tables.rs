@@ -278,19 +278,19 @@ impl Switch {
         change: Change,
         mut buffer_for: impl FnMut(&Piece) -> u32,
     ) {
-        let has = |flow: &Flow, piece: &Piece| {
-            flow.pieces.iter().any(|other| other.match_wire == piece.match_wire)
-        };
+        let stood = before.map(Flow::by_match).unwrap_or_default();
         if let Some(before) = before {
-            for stale in before.pieces.iter().filter(|piece| !has(flow, piece)) {
+            let stands = flow.by_match();
+            let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
+            for stale in before.pieces.iter().filter(is_stale) {
                 self.retire_piece(cause, number, before, stale);
             }
         }
         for piece in &flow.pieces {
-            let change = match before {
-                Some(before) if has(before, piece) => change,
+            let change = match stood.contains_key(&*piece.match_wire) {
+                true => change,
                 // A modification does not bring what is not there (1.3).
-                _ => Change::Add,
+                false => Change::Add,
             };
             self.submit_piece(cause, number, flow, piece, change, buffer_for(piece));
         }

@@ -129,11 +129,9 @@ impl Switch {
                 continue;
             }
             if let Some(current) = &current {
+                let stood = before.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &current.pieces {
-                    let stays = before.as_ref().is_some_and(|b| {
-                        b.pieces.iter().any(|other| other.match_wire == piece.match_wire)
-                    });
-                    if !stays {
+                    if !stood.contains_key(&*piece.match_wire) {
                         self.submit_piece(
                             &cause,
                             number,
@@ -152,10 +150,9 @@ impl Switch {
                 // that had been replaced.
                 let modified = current.filter(|current| times(current) == times(&before));
                 let cause = self.begin_own(&cause, number);
+                let there = modified.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &before.pieces {
-                    let is_there = modified.as_ref().is_some_and(|current| {
-                        current.pieces.iter().any(|other| other.match_wire == piece.match_wire)
-                    });
+                    let is_there = there.contains_key(&*piece.match_wire);
                     let change = if is_there { Change::Modify } else { Change::Add };
                     self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
                 }

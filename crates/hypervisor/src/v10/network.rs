@@ -30,6 +30,7 @@ use fabric::MacAddress;
 use fabric::embedding::{AddressMap, Frames};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match, port_to_v10};
+use hashbrown::HashSet;
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PortNo};
 use openflow::{ErrorCode, List};
@@ -118,6 +119,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_EPERM);
         }
         let mut pieces: Vec<Piece> = Vec::new();
+        let mut written: HashSet<Vec<u8>> = HashSet::new();
         for port in network.entries().filter(|port| only.is_none_or(|only| only == *port)) {
             let admits = network.admits(port);
             for arrival in network.arrivals(port) {
@@ -139,7 +141,7 @@ impl Switch {
                     }
                     let mut match_wire = Vec::new();
                     wire.write(&mut match_wire);
-                    if pieces.iter().all(|piece| *piece.match_wire != *match_wire) {
+                    if written.insert(match_wire.clone()) {
                         pieces.push(Piece {
                             match_wire: match_wire.into_boxed_slice(),
                             actions: actions.into_boxed_slice(),
