@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fabric::{PortId, TenantId};
+use fabric::{Dpid, PortId, TenantId};
 use hypervisor::Label;
 use tokio::sync::broadcast;
 
@@ -87,6 +87,21 @@ impl Board {
         *lock(&self.0.tenants) = tenants;
     }
 
+    /// A switch has gone, with all its links: nothing is left of them, and nobody else will say so, since it cannot be told
+    /// to anybody there.
+    pub(super) fn handle_switch_gone(&self, dpid: Dpid) {
+        let gone: Vec<Told> = lock(&self.0.labels)
+            .iter()
+            .filter(|((_, port), label)| port.dpid == dpid && label.left > 0)
+            .map(|(&(tenant, port), &label)| Told {
+                tenant,
+                port,
+                label: Label { left: 0, ..label },
+            })
+            .collect();
+        gone.into_iter().for_each(|told| self.tell(told));
+    }
+
     pub(super) fn tell(&self, told: Told) {
         lock(&self.0.labels).insert((told.tenant, told.port), told.label);
         // Fails only when nobody listens.
@@ -96,4 +111,28 @@ impl Board {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_switchs_links_nothing_is_left_when_it_goes() {
+        let (board, red) = (Board::default(), TenantId(1));
+        let told = |port: &str, left| Told {
+            tenant: red,
+            port: port.parse().unwrap(),
+            label: Label { left, capacity: 10 },
+        };
+        for (port, left) in [("1 port 1", 7), ("1 port 2", 0), ("2 port 1", 8)] {
+            board.tell(told(port, left));
+        }
+        let mut stream = board.listen();
+        board.handle_switch_gone(Dpid(1));
+        assert_eq!(stream.try_recv().ok(), Some(told("1 port 1", 0)));
+        assert!(stream.try_recv().is_err(), "what is told already is not told again");
+        let left: Vec<u64> = board.labels(red).iter().map(|(_, label)| label.left).collect();
+        assert_eq!(left, [0, 0, 8]);
+    }
 }

@@ -164,6 +164,7 @@ impl Worker {
         if news.is_gone {
             self.state.handle_switch_gone(dpid, now);
             self.tracker.handle_switch_gone(dpid);
+            self.board.handle_switch_gone(dpid);
             self.views.remove(&dpid);
             self.repeat_labels(dpid, now);
         }
