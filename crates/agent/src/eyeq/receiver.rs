@@ -13,8 +13,8 @@ const BUSY: u128 = 90;
 const MEMORY: Duration = Duration::from_millis(200);
 /// What waits somewhere in the network is to drain in this time.
 const DRAIN: Duration = Duration::from_millis(100);
-/// But takes no more than this of anybody's share: with it, and two frames more or less, nobody is a twentieth short in a
-/// tenth of a second.
+/// But takes no more than this of anybody's share: less than a twentieth, also with the frames that a tenth of a second has
+/// more or less by chance.
 const MOST_DRAIN: f64 = 0.02;
 /// Beyond this the meter contradicts the shares: somebody sends whom no agent shapes.
 const OVER: f64 = 1.03;
