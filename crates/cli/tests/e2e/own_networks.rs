@@ -69,13 +69,7 @@ fn check(version: Version, [red, blue]: [App; 2]) {
 
     // The physical link that red's is on fails, in the middle of a transfer; its backup takes over.
     let transfer = Transfer::start(&network, "h1", "h3", "10.0.0.2");
-    let before = path(&weir, "red");
-    let (switch, port) = before[0];
-    network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
-    eventually("red's link is on its backup", || {
-        let now = path(&weir, "red");
-        !now.is_empty() && now != before
-    });
+    fail_link(&network, &weir, "red");
     eventually("both tenants' hosts reach their own again", both_work);
     assert_eq!(ports_up(&weir), [4, 4]);
     transfer.goes_on();
@@ -251,6 +245,17 @@ pub fn ports_up(weir: &Weir) -> Vec<usize> {
         ports.iter().filter(|port| port["up"] == true).count()
     };
     networks(weir).iter().map(up).collect()
+}
+
+/// The first physical link that a tenant's is on goes down, and the tenant's moves to its backup.
+pub fn fail_link(network: &Network, weir: &Weir, tenant: &str) {
+    let before = path(weir, tenant);
+    let (switch, port) = before[0];
+    network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
+    eventually("the tenant's link is on its backup", || {
+        let now = path(weir, tenant);
+        !now.is_empty() && now != before
+    });
 }
 
 /// The physical ports that a tenant's link leaves by: switch and number.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::own_networks::{TOPOLOGY, Transfer, ctl, number, path, ports_up, tenant};
+use crate::own_networks::{TOPOLOGY, Transfer, ctl, fail_link, number, path, ports_up, tenant};
 use crate::support::app::App;
 use crate::support::network::{Network, V10};
 use crate::support::program::Program;
@@ -93,13 +93,7 @@ fn ovs_physical_addresses_between_switches_of_openflow_1_0() {
 
     // TCP, with its checksums, goes on when the link fails.
     let transfer = Transfer::start(&network, "h1", "h3", "10.0.0.2");
-    let before = path(&weir, "red");
-    let (switch, port) = before[0];
-    network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
-    eventually("red's link is on its backup", || {
-        let now = path(&weir, "red");
-        !now.is_empty() && now != before
-    });
+    fail_link(&network, &weir, "red");
     transfer.goes_on();
     eventually("both tenants' hosts reach their own again", both_work);
 

@@ -146,19 +146,20 @@ impl Switch {
                 if wanted.pieces == flow.pieces {
                     continue;
                 }
-                let (before, after) = (flow.by_match(), wanted.by_match());
-                for piece in &flow.pieces {
-                    if !after.contains_key(&*piece.match_wire) {
-                        self.retire_piece(&cause, number, &flow, piece);
+                {
+                    let stands = wanted.by_match();
+                    let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
+                    for stale in flow.pieces.iter().filter(is_stale) {
+                        self.retire_piece(&cause, number, &flow, stale);
                     }
                 }
-                let change = |piece: &Piece| match before.get(&*piece.match_wire) {
+                let stood = flow.by_match();
+                let change = |piece: &Piece| match stood.get(&*piece.match_wire) {
                     None => Some(Change::Add),
                     Some(same) if same.actions != piece.actions => Some(Change::Modify),
                     Some(_) => None,
                 };
-                let changes = wanted.pieces.iter().map(change).collect::<Vec<_>>();
-                drop(after);
+                let changes: Vec<_> = wanted.pieces.iter().map(change).collect();
                 additions.push((tenant, number, changes));
                 self.put_flow(&cause, number, wanted);
             }

@@ -432,19 +432,20 @@ fn packets(network: &Network, port: u32, arrival: &Arrival, region: &Match) -> P
         Some((_, frames)) => Vlan::of(frames.vlan()),
         None => region.exact_value(Field::VlanVid).map_or(Vlan::Unknown, Vlan::from_field),
     };
+    let map = arrival.tag.and_then(|(_, frames)| map_of(network, frames));
     Packets {
         entered: Entered::Port(port),
         by_link: arrival.tag.map(|(hop, _)| hop.port.get()),
         vlan,
         tag: arrival.tag.map(|(hop, _)| hop.tag.get()),
         dl_dst: region.exact_value(Field::DlDst),
-        addresses: Addresses::of_region(region, map_of(network, arrival.tag)),
+        addresses: Addresses::of_region(region, map),
     }
 }
 
-/// By what the addresses of packets with that tag are physical; `None` if they are not.
-fn map_of<T>(network: &Network, tag: Option<(T, Frames)>) -> Option<&AddressMap> {
-    network.addresses.as_ref().filter(|_| matches!(tag, Some((_, Frames::Mapped))))
+/// By what the addresses of these frames are physical; `None` if they are not.
+fn map_of(network: &Network, frames: Frames) -> Option<&AddressMap> {
+    network.addresses.as_ref().filter(|_| frames == Frames::Mapped)
 }
 
 /// The packets of an arrival that a tenant's match means; `None` if there are none.

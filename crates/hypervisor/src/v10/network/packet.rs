@@ -171,7 +171,7 @@ fn kept(network: &Network, key: &Key) -> Packets {
         vlan: if by_link { Vlan::of(came.frames.vlan()) } else { Vlan::from_field(vid) },
         tag: by_link.then_some((vid & 0xfff) as u16),
         dl_dst: Some(key.get(Field::DlDst)),
-        addresses: Addresses::of_packet(key, map_of(network, Some(((), came.frames)))),
+        addresses: Addresses::of_packet(key, map_of(network, came.frames)),
     }
 }
 
