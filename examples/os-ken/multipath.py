@@ -18,7 +18,7 @@ import os_ken.topology.api  # noqa: F401 - it makes the manager start the discov
 from os_ken.base import app_manager
 from os_ken.controller import ofp_event
 from os_ken.controller.handler import MAIN_DISPATCHER, set_ev_cls
-from os_ken.lib.packet import ether_types, ethernet
+from os_ken.lib.packet import ether_types, ethernet, vlan
 from os_ken.topology import event as topology_event
 
 from events import say
@@ -77,8 +77,11 @@ class Multipath(app_manager.OSKenApp):
     @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
     def packet_in(self, event):
         message = event.msg
-        frame, _, _ = ethernet.ethernet.parser(message.data)
-        if frame.ethertype == ether_types.ETH_TYPE_LLDP:
+        frame, _, rest = ethernet.ethernet.parser(message.data)
+        kind = frame.ethertype
+        if kind == ether_types.ETH_TYPE_8021Q:
+            kind = vlan.vlan.parser(rest)[0].ethertype
+        if kind == ether_types.ETH_TYPE_LLDP:
             return
         here = (message.datapath.id, message.in_port if hasattr(message, "in_port") else message.match["in_port"])
         if here not in self.links:
@@ -87,7 +90,7 @@ class Multipath(app_manager.OSKenApp):
         if there is None:
             self.flood(here, message.data)
             return
-        if frame.ethertype == ether_types.ETH_TYPE_IP:
+        if kind == ether_types.ETH_TYPE_IP:
             self.provision(frame.src, frame.dst)
         # What no path was made for, ARP above all, is handed over.
         if there[0] in self.switches:

@@ -22,6 +22,7 @@
 //! * [`mirror`] writes down, for `tc`, which random share of an interface's frames goes where, each frame to at most one
 //!   place.
 //! * [`station`]: one server's part of a plan that all servers enact together: what receives, what sends, step by step.
+//! * [`Tagging`] holds an interface in a VLAN.
 //! * [`Collector`] estimates totals, per agent, tenant and flow, with their error bounds.
 //!
 //! It deliberately does not plan (that is `sampling`) and runs no program (that is `lab`).
@@ -41,9 +42,11 @@ mod sampler;
 pub mod sflow;
 pub mod shaper;
 pub mod station;
+mod vlan;
 
 pub use collector::{Collector, Limits, Row, Tenant};
 pub use error::{Error, Result};
 pub use exporter::{Exporter, Sent};
 pub use flow::FlowKey;
 pub use sampler::{Sampler, SamplerOptions, Taken};
+pub use vlan::Tagging;

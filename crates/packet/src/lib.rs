@@ -14,6 +14,7 @@
 //!   that other traffic does not wake it.
 //! * [`Tap`] is a packet socket without a ring, to compare with.
 //! * [`PcapngWriter`] writes what was captured for `tcpdump` and Wireshark.
+//! * [`VlanProgram`] tags frames where the kernel has no VLAN interfaces.
 //! * [`in_namespace`] opens any of these inside a network namespace: a socket stays in the
 //!   namespace in which it was made, whoever uses it later.
 //!
@@ -41,6 +42,7 @@ mod tap;
 mod tcp;
 mod timestamp;
 mod transmit;
+mod vlan;
 
 pub use error::{Error, Result};
 pub use filter::{Filter, RandomSample};
@@ -55,3 +57,4 @@ pub use tap::Tap;
 pub use tcp::{TcpConnection, tcp_connections};
 pub use timestamp::Timestamp;
 pub use transmit::{TransmitOptions, Transmitter};
+pub use vlan::VlanProgram;

@@ -7,7 +7,7 @@
 use std::ffi::c_void;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 use nix::libc::{self, c_int, c_uint, socklen_t};
@@ -205,6 +205,36 @@ pub(crate) fn set_interface_up(socket: impl AsFd, name: &str, up: bool) -> io::R
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: the request takes an ifreq with a NUL-terminated name and its flags, and only reads it.
     check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) })
+}
+
+/// Has the kernel check and load a program for its traffic control, as instructions of eBPF.
+pub(crate) fn load_traffic_program(instructions: &[u64]) -> io::Result<OwnedFd> {
+    const PROG_LOAD: c_int = 5;
+    const SCHED_CLS: u32 = 3;
+    /// The first fields of `union bpf_attr` for BPF_PROG_LOAD; the kernel takes those that it is not given for zero.
+    #[repr(C)]
+    struct Request {
+        kind: u32,
+        count: u32,
+        instructions: u64,
+        license: u64,
+    }
+    let count = u32::try_from(instructions.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // Pointers go as numbers of 64 bits, whatever the machine's.
+    let request = Request {
+        kind: SCHED_CLS,
+        count,
+        instructions: instructions.as_ptr() as u64,
+        license: c"Apache-2.0".as_ptr() as u64,
+    };
+    let length = size_of::<Request>() as c_uint;
+    // SAFETY: the request is two ints and two pointers, without padding: to `count` instructions and to a text that ends
+    // in NUL. All live until the call returns, and the kernel only reads them.
+    let descriptor = unsafe { libc::syscall(libc::SYS_bpf, PROG_LOAD, &raw const request, length) };
+    let descriptor = c_int::try_from(descriptor).map_err(|_| io::ErrorKind::Other)?;
+    check(descriptor)?;
+    // SAFETY: a descriptor that the kernel has just given to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// Memory that the kernel shares with us, unmapped when dropped.

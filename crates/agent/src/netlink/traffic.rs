@@ -4,6 +4,7 @@
 //! `/proc/net/psched` tells programs); so that is the unit of `buffer` and `cbuffer` in `tc_htb_opt`.
 
 use super::message::{ASK, DUMP, Message, NEW, Received, attribute, u32_at, u64_at};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `RTM_*` of `linux/rtnetlink.h`.
 const NEW_QDISC: u16 = 36;
@@ -30,6 +31,24 @@ const HTB_CEIL64: u16 = 7;
 /// `TCA_U32_*`.
 const U32_CLASSID: u16 = 1;
 const U32_SELECTOR: u16 = 5;
+
+/// `TCA_BPF_*`.
+const BPF_DESCRIPTOR: u16 = 6;
+const BPF_NAME: u16 = 7;
+const BPF_FLAGS: u16 = 8;
+/// `TCA_BPF_FLAG_ACT_DIRECT`.
+const BPF_DIRECT_ACTION: u32 = 1;
+/// `TC_H_CLSACT`.
+const HOOKS: u32 = 0xffff_fff1;
+
+/// `TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`.
+#[derive(Clone, Copy)]
+pub(crate) enum Hook {
+    /// What comes in.
+    Ingress = 0xfff2,
+    /// What goes out, before it is queued.
+    Egress = 0xfff3,
+}
 
 /// The parent of a root queueing discipline.
 pub(crate) const ROOT: u32 = 0xffff_ffff;
@@ -193,6 +212,38 @@ pub(crate) fn new_filter(place: Place, destination: [u8; 6], class: u32) -> Mess
         OPTIONS,
         |options| {
             options.attribute(U32_CLASSID, &class.to_ne_bytes()).attribute(U32_SELECTOR, &selector)
+        },
+    )
+}
+
+/// Where filters stand that see frames as they come in and before they are queued; the kernel has one place for it.
+pub(crate) fn new_hooks(interface: u32) -> Message {
+    let place = Place { interface, handle: HOOKS & 0xffff_0000, parent: HOOKS };
+    Message::new(NEW_QDISC, ASK | NEW, &place.bytes(0)).text(KIND, "clsact")
+}
+
+/// Removes it with all its filters.
+pub(crate) fn delete_hooks(interface: u32) -> Message {
+    delete_qdisc(Place { interface, handle: HOOKS & 0xffff_0000, parent: HOOKS })
+}
+
+/// Has a program decide about every frame at one of the hooks.
+pub(crate) fn new_program(
+    interface: u32,
+    hook: Hook,
+    name: &str,
+    program: BorrowedFd<'_>,
+) -> Message {
+    let parent = HOOKS & 0xffff_0000 | hook as u32;
+    let info = (PRIORITY << 16) | u32::from(EVERY_PROTOCOL.to_be());
+    let place = Place { interface, handle: 0, parent };
+    Message::new(NEW_FILTER, ASK | NEW, &place.bytes(info)).text(KIND, "bpf").nested(
+        OPTIONS,
+        |options| {
+            options
+                .attribute(BPF_DESCRIPTOR, &program.as_raw_fd().to_ne_bytes())
+                .text(BPF_NAME, name)
+                .attribute(BPF_FLAGS, &BPF_DIRECT_ACTION.to_ne_bytes())
         },
     )
 }

@@ -23,6 +23,7 @@ mod physical_addresses;
 mod reconnect;
 mod reload;
 mod restart;
+mod riggio2013;
 mod shared_edges;
 mod slices;
 mod statistics;

@@ -3,7 +3,7 @@
 //! ```text
 //!   iperf3 A ─▶ B, E ─▶ F, C ─▶ D     Open vSwitch in a lab: leaves s3, s4, spines s1, s2, 10 Mbit/s links
 //!   s1 .. s4 ──▶ weir serve ──▶ red's os-ken (A, B), blue's os-ken (C, D, E, F)
-//!   an agent on a thread of the scene's shapes what A .. F send to what they bought
+//!   A .. F are in their tenant's VLAN; an agent on a thread of the scene's shapes what they send to what they bought
 //! ```
 //!
 //! Scenes stand side by side: each has a lab, an agent, and for each run a hypervisor and controllers of its own.
@@ -12,6 +12,7 @@ use super::super::riggio2013_edge::{VNICS, settings};
 use crate::commands::demo::peers::{free_address, os_ken_python};
 use crate::commands::demo::process::{Process, Weir};
 use crate::signals::Interrupt;
+use agent::Tagging;
 use agent::edge::Edge;
 use anyhow::{Context, bail, ensure};
 use fabric::{End, Network, PortId};
@@ -30,6 +31,8 @@ use std::time::{Duration, Instant};
 
 /// From whom to whom, and after how many gaps it starts.
 pub const FLOWS: [(&str, &str, u32); 3] = [("A", "B", 0), ("E", "F", 1), ("C", "D", 2)];
+/// Tenants are told apart by these, as in the paper.
+const VLANS: [(&str, u16); 2] = [("red", 10), ("blue", 20)];
 /// Between two samples, in seconds, as in the paper.
 pub const SAMPLE: u32 = 2;
 const SWITCHES: usize = 4;
@@ -145,6 +148,7 @@ impl std::error::Error for GaveUp {}
 /// The network, which serves for many runs.
 pub struct Scene {
     shapers: Option<Shapers>,
+    _tagged: Vec<Tagging>,
     lab: LabGuard,
     network: Network,
     form: Form,
@@ -211,7 +215,9 @@ impl Scene {
         };
         let lab = LabGuard::new(Lab::up(&topology, &options)?);
         let shapers = shaped.then(|| Shapers::start(&lab)).transpose()?;
-        Ok(Scene { shapers, lab, network, form, python })
+        let tagged = VNICS.iter().map(|&(host, tenant, _)| tag(&lab, host, tenant));
+        let tagged = tagged.collect::<anyhow::Result<_>>()?;
+        Ok(Scene { shapers, _tagged: tagged, lab, network, form, python })
     }
 
     /// Three flows, the second and the third each `gap` after the one before, all for as long again.
@@ -304,10 +310,10 @@ impl Scene {
                 )?;
             }
         }
-        for (tenant, controller) in [("red", red), ("blue", blue)] {
+        for ((tenant, vlan), controller) in VLANS.into_iter().zip([red, blue]) {
             writeln!(
                 text,
-                "[[tenants]]\nname = \"{tenant}\"\ncontrollers = [\"tcp:{controller}\"]"
+                "[[tenants]]\nname = \"{tenant}\"\ncontrollers = [\"tcp:{controller}\"]\nflowspace = [{{ match = \"dl_vlan={vlan}\" }}]"
             )?;
             if choice == Choice::Labels {
                 let form = match self.form {
@@ -319,7 +325,6 @@ impl Scene {
             let own = VNICS.iter().filter(|(_, of, _)| *of == tenant);
             for (host, _, mbit) in own {
                 let mac = self.mac(host);
-                writeln!(text, "[[tenants.flowspace]]\nmatch = \"dl_src={mac}\"")?;
                 writeln!(
                     text,
                     "[[tenants.vnics]]\nport = \"{}\"\nmac = \"{mac}\"\nbandwidth = \"{mbit}Mbit\"",
@@ -396,6 +401,14 @@ impl Scene {
         }
         Ok((wire, goodput))
     }
+}
+
+/// Puts what a host sends into its tenant's VLAN.
+fn tag(lab: &Lab, host: &str, tenant: &str) -> anyhow::Result<Tagging> {
+    let (_, vlan) =
+        VLANS.into_iter().find(|(of, _)| *of == tenant).context("a tenant without a VLAN")?;
+    let tagging = packet::in_namespace(&lab.namespace(host)?, || Tagging::start("eth0", vlan))?;
+    tagging.with_context(|| format!("cannot put {host} into VLAN {vlan}"))
 }
 
 type Measured = ([Vec<f64>; 3], [Vec<f64>; 3]);

@@ -1,0 +1,36 @@
+//! `weir reproduce riggio2013`, in short: on Open vSwitch, tenants told apart by VLAN, with their real controllers, shapers
+//! and TCP. What it measures decides nothing here; how the flows went does.
+
+use serde_json::Value;
+
+use crate::support::repository;
+use crate::support::requirements::{Needs, needs};
+use std::process::Command;
+
+#[test]
+fn ovs_the_paper_of_2013_goes_by_both_spines_with_labels_and_by_one_in_the_worst_case() {
+    needs!(ovs_the_paper_of_2013_goes_by_both_spines_with_labels_and_by_one_in_the_worst_case:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"));
+    // Where os-ken is looked for.
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["reproduce", "riggio2013", "--runs", "1", "--gap", "6", "--side-by-side", "--json"])
+        .current_dir(repository())
+        .output()
+        .expect("start weir");
+    let said = String::from_utf8_lossy(&output.stderr);
+    // A busy machine may give flows less than they bought.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {said}", output.status);
+    assert!(said.contains("with labels: by s1, s2, s1;"), "{said}");
+    assert!(said.contains("worst case: by s1, s1, s1;"), "{said}");
+
+    let results: Value = serde_json::from_slice(&output.stdout).expect("result.json");
+    let together = |name: &str| -> f64 {
+        let points = results["points"].as_array().into_iter().flatten();
+        let point = points.into_iter().find(|point| point["system"] == name);
+        let value = point.and_then(|it| it["metrics"]["total_mbit_s"]["samples"][0].as_f64());
+        value.unwrap_or_else(|| panic!("{name} is not in {results}"))
+    };
+    let (with, worst) = (together("with labels"), together("without labels, worst case"));
+    // A spine carries 10 Mbit/s, and what arrived is counted with the VLAN's tags: it is more than any one spine's.
+    assert!(worst < 10.5 && with > worst, "{with} with labels, {worst} without");
+}
