@@ -23,6 +23,8 @@ const SKEW: [f64; 3] = [6.0, 1.0, 1.0];
 const BUSY: f64 = 0.6;
 /// Packets per second by which that is found out, for one of `SKEW`.
 const PILOT: f64 = 800.0;
+/// And the most that is sent after it: where forwarding seems to cost next to nothing, the pilot was disturbed.
+const MOST: f64 = 20.0 * PILOT;
 /// Of one CPU, for each server.
 const SHARE: f64 = 0.25;
 /// Bytes of guests' packets, and how often each byte of a sample is read: a measurement of contents, so that sampling is
@@ -144,7 +146,7 @@ fn costs(servers: &mut Servers, time: Duration, interrupt: &Interrupt) -> anyhow
         "forwarding twice as much took no more CPU: this machine is too busy to measure on"
     );
     let room = (BUSY - at(&at_pilot.busy, 0)) / forward;
-    let one = ((at(&more, 0) + room) / at(&forwards(&SKEW), 0)).max(PILOT);
+    let one = ((at(&more, 0) + room) / at(&forwards(&SKEW), 0)).clamp(PILOT, MOST);
     let load = SKEW.map(|part| part * one);
     let forwarding = run("forwarding", &load, &nothing, (1.0, 1.0), false)?;
     let local = run("all sampled locally", &load, &all, (1.0, 1.0), false)?;
