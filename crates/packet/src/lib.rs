@@ -15,6 +15,7 @@
 //! * [`Tap`] is a packet socket without a ring, to compare with.
 //! * [`PcapngWriter`] writes what was captured for `tcpdump` and Wireshark.
 //! * [`VlanProgram`] tags frames where the kernel has no VLAN interfaces.
+//! * [`run_first`] is for threads that must not be late.
 //! * [`in_namespace`] opens any of these inside a network namespace: a socket stays in the
 //!   namespace in which it was made, whoever uses it later.
 //!
@@ -35,6 +36,7 @@ mod interface;
 mod namespace;
 mod observation;
 mod pcapng;
+mod priority;
 mod probe;
 mod receive;
 mod system;
@@ -51,6 +53,7 @@ pub use interface::Interface;
 pub use namespace::in_namespace;
 pub use observation::Observation;
 pub use pcapng::{InterfaceId, PcapngWriter};
+pub use priority::run_first;
 pub use probe::{Headers, ProbeTemplate, Probes, VlanTag};
 pub use receive::{Block, Capture, CaptureOptions, Frame, Frames, Statistics};
 pub use tap::Tap;

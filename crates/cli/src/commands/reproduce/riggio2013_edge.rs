@@ -21,6 +21,7 @@
 //! burst; [`Riggio2013Edge`] runs and prints them all.
 
 mod burst;
+mod standstill;
 mod traffic;
 
 use crate::exit::Exit;
@@ -211,7 +212,7 @@ impl Riggio2013Edge {
             }
         }
         results.points.extend(bursts.iter().map(|(case, bursts)| burst::point(*case, bursts)));
-        results.findings.extend(burst::below_guarantee(bursts));
+        results.findings.extend(burst::findings(bursts));
         let mut extras = Extras::default();
         extras.tables.push(("Mbit/s of frames".to_owned(), table(measured)));
         extras.tables.push((burst::HEADING.to_owned(), burst::table(bursts)));
