@@ -119,7 +119,8 @@ fn root_the_sampler_takes_its_share() {
         return;
     }
     let network = Network::pair("share");
-    let options = SamplerOptions { rate: 0.25, memory: 16 << 20, ..SamplerOptions::default() };
+    // Nobody reads while the probes are sent, and the longer that takes, the more blocks are used up by their timeout.
+    let options = SamplerOptions { rate: 0.25, memory: 64 << 20, ..SamplerOptions::default() };
     let mut sampler = network.at("h2", || Sampler::open("eth0", &options)).unwrap();
     let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
     let origin = agent::sflow::Origin { agent: [10, 0, 0, 2].into(), sub_agent: 0, interface: 1 };
