@@ -5,11 +5,14 @@ One JSON object a line, to every connected switch or to the one named by "dpid":
     {"send": "flow", "command": "add", "xid": 7, "flow": {"priority": 9, "match": {"in_port": 1},
                                                           "actions": [{"type": "OUTPUT", "port": 2}]}}
     {"send": "flow_stats", "xid": 8, "flow": {"match": {}}}
+    {"send": "group", "command": "add", "xid": 12, "group": 1, "type": "SELECT",
+     "buckets": [{"weight": 1, "actions": [{"type": "OUTPUT", "port": 2}]}]}
+    {"send": "group_stats", "xid": 13}
     {"send": "port_stats" | "port_desc" | "desc" | "barrier" | "echo" | "config", "xid": 9}
     {"send": "role", "xid": 10, "role": "MASTER", "generation_id": 1}
     {"send": "port_mod", "xid": 11, "port": 2, "set": ["PORT_DOWN"], "clear": ["NO_FWD"]}
 
-Flows are written as in os-ken's ofctl library (os_ken.lib.ofctl_v1_0, ofctl_v1_3). Every message that arrives is
+Groups are of 1.3. Flows are written as in os-ken's ofctl library (os_ken.lib.ofctl_v1_0, ofctl_v1_3). Every message that arrives is
 printed with its xid; an ERROR with its type, code and the bytes it refers to. It ends when stdin does.
 """
 
@@ -122,6 +125,19 @@ class FlowInstaller(app_manager.OSKenApp):
         ]
         self.stats_reply("flow_stats", event.msg, flows)
 
+    @set_ev_cls(ofp_event.EventOFPGroupStatsReply, MAIN_DISPATCHER)
+    def group_stats_reply(self, event):
+        groups = [
+            {
+                "group": group.group_id,
+                "packets": group.packet_count,
+                "buckets": [bucket.packet_count for bucket in group.bucket_stats],
+                "references": group.ref_count,
+            }
+            for group in event.msg.body
+        ]
+        self.stats_reply("group_stats", event.msg, groups)
+
     @set_ev_cls(ofp_event.EventOFPPortStatsReply, MAIN_DISPATCHER)
     def port_stats_reply(self, event):
         self.stats_reply("port_stats", event.msg, [port.port_no for port in event.msg.body])
@@ -165,6 +181,21 @@ def build(datapath, order):
             return parser.OFPFlowStatsRequest(datapath, 0, match, 0xFF, ofp.OFPP_NONE)
         match = ofctl_v1_3.to_match(datapath, flow.get("match", {}))
         return parser.OFPFlowStatsRequest(datapath, 0, ofp.OFPTT_ALL, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, match)
+    if kind == "group":
+        command = getattr(ofp, "OFPGC_" + order["command"].upper())
+        group_type = getattr(ofp, "OFPGT_" + order.get("type", "ALL"))
+        buckets = [
+            parser.OFPBucket(
+                weight=bucket.get("weight", 0),
+                watch_port=bucket.get("watch_port", ofp.OFPP_ANY),
+                watch_group=ofp.OFPG_ANY,
+                actions=[ofctl_v1_3.to_action(datapath, action) for action in bucket["actions"]],
+            )
+            for bucket in order.get("buckets", [])
+        ]
+        return parser.OFPGroupMod(datapath, command, group_type, order["group"], buckets)
+    if kind == "group_stats":
+        return parser.OFPGroupStatsRequest(datapath, 0, ofp.OFPG_ALL)
     if kind == "port_stats":
         every = ofp.OFPP_NONE if is_10 else ofp.OFPP_ANY
         return parser.OFPPortStatsRequest(datapath, 0, every)

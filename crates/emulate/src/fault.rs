@@ -18,6 +18,11 @@ pub enum Fault {
         /// The n, from 1.
         every: u32,
     },
+    /// One FLOW_MOD that would add, or GROUP_MOD, is refused, and no other: also the way back is open.
+    RefuseOnce {
+        /// The n, from 1, of those of both kinds since the fault was planted.
+        nth: u32,
+    },
     /// Messages of this type (the header's type field) are swallowed.
     NeverAnswers {
         /// Message type.
@@ -109,6 +114,7 @@ impl Faults {
         self.planted
             .iter()
             .any(|fault| matches!(fault, Fault::RefuseFlowMods { every } if is_nth(count, *every)))
+            || self.refuses_once()
     }
 
     /// Counts a GROUP_MOD; whether it is to be refused.
@@ -118,6 +124,12 @@ impl Faults {
         self.planted
             .iter()
             .any(|fault| matches!(fault, Fault::RefuseGroupMods { every } if is_nth(count, *every)))
+            || self.refuses_once()
+    }
+
+    fn refuses_once(&self) -> bool {
+        let count = self.additions.wrapping_add(self.group_mods);
+        self.planted.contains(&Fault::RefuseOnce { nth: count })
     }
 
     /// Entries per part of statistics, and ns before each part.

@@ -81,6 +81,16 @@ fn every_third_addition_is_refused() {
 }
 
 #[test]
+fn one_addition_is_refused_and_no_other() {
+    let mut peer = with(Fault::RefuseOnce { nth: 2 });
+    for priority in 1..=5 {
+        add(&mut peer, priority, &[]);
+    }
+    assert_eq!(heard(&mut peer), [(1, 2)]);
+    assert_eq!(peer.switch.flows().count(), 4);
+}
+
+#[test]
 fn one_type_is_never_answered() {
     let mut peer = with(Fault::NeverAnswers { message_type: 18 });
     send(&mut peer, 1, Message::BarrierRequest);

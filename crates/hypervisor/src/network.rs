@@ -16,7 +16,8 @@
 //!
 //! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
 //! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
-//! only then is it known whether the switch has to be told IN_PORT.
+//! only then is it known whether the switch has to be told IN_PORT. Groups have copies for that: see
+//! [`crate::v13::groups`].
 //!
 //! What the tenant configures of its ports (PORT_MOD) is held here too, and never told to the switch, whose ports may be
 //! others' as well: see [`crate::switch::port_mod`].
@@ -188,6 +189,12 @@ impl Network {
     /// The switch's port that a virtual port stands on.
     pub(crate) fn physical(&self, number: u32) -> Option<u32> {
         self.ports.get(&number).and_then(physical)
+    }
+
+    /// Ports of entry for which it depends on them how a packet leaves by this one.
+    pub(crate) fn entries_beside(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+        let at = self.physical(number).filter(|at| self.crowded.contains(at));
+        self.entries().filter(move |entry| at.is_some() && self.physical(*entry) == at)
     }
 
     /// The switch's port that is a virtual port's alone.

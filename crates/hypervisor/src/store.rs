@@ -28,6 +28,8 @@ pub enum Kind {
     Meter,
     /// What is configured of a port of a tenant's own network.
     Port,
+    /// A group on the switch that is to be deleted, by its number there.
+    Condemned,
 }
 
 impl StoreKey {
@@ -38,6 +40,7 @@ impl StoreKey {
             Kind::Group => 2,
             Kind::Meter => 3,
             Kind::Port => 4,
+            Kind::Condemned => 5,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
     }
@@ -49,6 +52,7 @@ impl StoreKey {
             2 => Kind::Group,
             3 => Kind::Meter,
             4 => Kind::Port,
+            5 => Kind::Condemned,
             _ => return None,
         };
         Some((kind, (self.item & 0xffff_ffff) as u32))

@@ -42,11 +42,12 @@ pub(crate) use north::Asynchronous;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
 pub(crate) use own::Own;
+pub(crate) use port_mod::collide;
 pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
-use tables::Operation;
-pub(crate) use tables::{Cause, Change};
+pub(crate) use tables::{Cause, Change, NumberBefore, Operation};
 pub use topology::PortState;
+pub(crate) use tracking::groups_of;
 pub use tracking::{FlowChange, FlowEntry};
 
 /// A connected switch as its tenants see it. See the crate's documentation.

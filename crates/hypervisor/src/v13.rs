@@ -8,6 +8,7 @@ pub(crate) mod actions;
 mod features;
 pub(crate) mod flow_mod;
 mod flow_removed;
+pub(crate) mod groups;
 pub(crate) mod network;
 pub(crate) mod numbers;
 pub(crate) mod own;

@@ -17,6 +17,7 @@ mod labels;
 mod mininet;
 mod networks;
 mod operations;
+mod own_groups;
 mod own_networks;
 mod own_vlans;
 mod physical_addresses;

@@ -5,10 +5,11 @@ use super::wire;
 use super::{BigSwitch, Sent};
 use crate::switch::write_part;
 use crate::time::Instant;
+use crate::v13::groups::statistics::GroupSums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use flowspace::port_from_v10;
-use openflow::v13::{BucketCounter, GroupStats, MeterBandCounter, MeterStats, MultipartType};
+use openflow::v13::{GroupStats, MeterBandCounter, MeterStats, MultipartType};
 use openflow::{Encode, ErrorCode, Header, List, ListBuf, Version, frame, v10, v13};
 
 /// Bytes of answers that are kept for one question.
@@ -330,31 +331,13 @@ fn written(entry: &impl Encode) -> Vec<u8> {
 
 /// Each group, with what it has counted on all members.
 fn merged_groups(answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
-    let mut groups: BTreeMap<u32, (GroupStats<'_>, Vec<BucketCounter>)> = BTreeMap::new();
+    let mut sums = GroupSums::default();
     for answers in answers.values() {
         for it in List::<GroupStats<'_>>::parse(answers).unwrap_or_default() {
-            let Some((sum, buckets)) = groups.get_mut(&it.group_id) else {
-                groups.insert(it.group_id, (it, it.bucket_stats.iter().collect()));
-                continue;
-            };
-            sum.ref_count = sum.ref_count.max(it.ref_count);
-            sum.packet_count = sum.packet_count.saturating_add(it.packet_count);
-            sum.byte_count = sum.byte_count.saturating_add(it.byte_count);
-            let (mine, its) =
-                ((sum.duration_sec, sum.duration_nsec), (it.duration_sec, it.duration_nsec));
-            (sum.duration_sec, sum.duration_nsec) = mine.max(its);
-            for (bucket, more) in buckets.iter_mut().zip(it.bucket_stats) {
-                bucket.packet_count = bucket.packet_count.saturating_add(more.packet_count);
-                bucket.byte_count = bucket.byte_count.saturating_add(more.byte_count);
-            }
+            sums.add(it, it.bucket_stats);
         }
     }
-    let told = groups.into_values().map(|(sum, buckets)| {
-        let mut list = ListBuf::<BucketCounter>::new();
-        buckets.into_iter().for_each(|bucket| list.push(bucket));
-        written(&GroupStats { bucket_stats: list.as_list(), ..sum })
-    });
-    told.collect()
+    sums.written()
 }
 
 /// Each meter, with what it has counted on all members.

@@ -39,9 +39,6 @@ impl Switch {
 
     /// After a new policy.
     pub(crate) fn resync_own(&mut self, now: Instant) {
-        if self.version != Version::V1_0 {
-            self.resync_numbers(now);
-        }
         self.bring_own(now);
     }
 

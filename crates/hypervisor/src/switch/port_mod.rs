@@ -213,8 +213,9 @@ impl Switch {
         }
     }
 
-    /// Entries get other pieces. What goes goes first, over all of them: one may get what another gives up.
-    fn replace_pieces(&mut self, cause: &Cause, planned: HashMap<u32, Vec<Piece>>) {
+    /// Entries get other pieces, as a part of the operation if there is one, else by one of the hypervisor's own for each.
+    /// What goes goes first, over all of them: one may get what another gives up.
+    pub(crate) fn replace_pieces(&mut self, cause: &Cause, planned: HashMap<u32, Vec<Piece>>) {
         let mut replaced: Vec<(u32, Flow, Flow)> = Vec::new();
         for (number, pieces) in planned {
             let state = &mut self.tenants[cause.tenant.0 as usize];
@@ -235,7 +236,10 @@ impl Switch {
             let state = &mut self.tenants[cause.tenant.0 as usize];
             state.flows.put(number, after.clone());
             state.changes += 1;
-            let cause = self.begin_own(cause, number);
+            let cause = match cause.operation {
+                Some(_) => *cause,
+                None => self.begin_own(cause, number),
+            };
             let stood = before.by_match();
             for piece in &after.pieces {
                 let change = match stood.get(&*piece.match_wire) {
@@ -275,7 +279,7 @@ impl Switch {
 }
 
 /// Whether two entries would be one on the switch.
-fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Piece>>) -> bool {
+pub(crate) fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Piece>>) -> bool {
     let mut owners: HashMap<(u8, u16, &[u8]), u32> = HashMap::new();
     !planned.is_empty()
         && flows.iter().any(|(at, flow)| {

@@ -8,6 +8,7 @@ use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
+use crate::v13::numbers::Held as Numbers;
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;
@@ -30,10 +31,9 @@ impl Switch {
     /// An entry of ours that nobody's table knows is removed. An entry without our mark is left alone.
     pub(crate) fn reconcile(&mut self, now: Instant) {
         let learned = core::mem::take(&mut self.learned);
-        self.restore();
-        if self.version != Version::V1_0 {
-            self.reconcile_numbers(&learned.groups, &learned.meters, now);
-        }
+        let numbers = self.learn_numbers(&learned.groups, &learned.meters);
+        let loose = self.restore(&numbers, now);
+        self.reconcile_meters(&numbers, now);
         let held = match self.version {
             Version::V1_0 => crate::v10::statistics::held(&learned.flows),
             _ => crate::v13::statistics::held(&learned.flows),
@@ -115,11 +115,16 @@ impl Switch {
                 }
             }
         }
+        self.delete_all_loose(loose, now);
+        self.reconcile_condemned(now);
         self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
     }
 
     /// The policy or the ports have changed: each entry's pieces follow.
     pub(crate) fn resync(&mut self, now: Instant) {
+        // Groups come before the entries that use them, and go after those.
+        let loose = self.resync_groups(now);
+        self.resync_meters(now);
         self.resync_own(now);
         // Removals first, over all tenants: what one tenant loses another may gain.
         let mut additions = Vec::new();
@@ -136,11 +141,7 @@ impl Switch {
                 let as_wanted = planned.map(|pieces| Flow { pieces, ..flow.clone() });
                 let stays = as_wanted.filter(|flow| !self.tenants[at].flows.collides(number, flow));
                 let Some(wanted) = stays else {
-                    for piece in &flow.pieces {
-                        self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
-                    }
-                    self.take_flow(&cause, number);
-                    self.await_removal(&cause, number, flow);
+                    self.give_up(&cause, number);
                     continue;
                 };
                 if wanted.pieces == flow.pieces {
@@ -173,6 +174,23 @@ impl Switch {
                 self.submit_piece(&cause, number, &flow, piece, change, NO_BUFFER);
             }
         }
+        self.delete_all_loose(loose, now);
+    }
+
+    /// An entry cannot stand any more.
+    pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
+        let Some(flow) = self.take_flow(cause, number) else { return };
+        for piece in &flow.pieces {
+            self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+        }
+        self.await_removal(cause, number, flow);
+    }
+
+    /// Deletes groups that no entry uses any more.
+    fn delete_all_loose(&mut self, loose: Vec<(TenantIndex, Vec<u32>)>, now: Instant) {
+        for (tenant, numbers) in loose {
+            self.delete_loose(&Cause::own(tenant, now), Kind::Group, numbers);
+        }
     }
 
     /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
@@ -203,16 +221,21 @@ impl Switch {
         }
     }
 
-    /// Fills the tables from the store.
-    fn restore(&mut self) {
+    /// Fills the tables from the store, and installs the groups. Gives those that are to be deleted once no entry uses them.
+    fn restore(&mut self, held: &Numbers, now: Instant) -> Vec<(TenantIndex, Vec<u32>)> {
         let restored = core::mem::take(&mut self.restored);
         // Ports first, then groups and meters: entries refer to them.
         self.restore_ports(&restored);
         for (key, bytes) in &restored {
-            if let Some((kind @ (Kind::Group | Kind::Meter), number)) = key.parts() {
-                self.restore_number(kind, key.tenant, number, bytes);
+            match key.parts() {
+                Some((kind @ (Kind::Group | Kind::Meter), number)) => {
+                    self.restore_number(kind, key.tenant, number, bytes);
+                }
+                Some((Kind::Condemned, number)) => self.restore_condemned(key.tenant, number),
+                _ => {}
             }
         }
+        let loose = self.reconcile_groups(held, now);
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
             let version = self.version;
@@ -234,6 +257,7 @@ impl Switch {
                 self.journal.push(StoreOp::Delete(StoreKey::new(key.tenant, Kind::Flow, number)));
             }
         }
+        loose
     }
 
     fn is_held(&self, flow: &Flow, piece: &Piece, entry: &Held) -> bool {

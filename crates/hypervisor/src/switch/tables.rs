@@ -7,6 +7,7 @@ use super::Switch;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
+use crate::network::Network;
 use crate::pending::{Awaits, Origin};
 use crate::policy::TenantId;
 use crate::queue::{Class, Item};
@@ -15,26 +16,33 @@ use crate::tenant::Leaving;
 use crate::time::Instant;
 use crate::v13::numbers::Numbered;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::{NO_BUFFER, Version};
 
 /// A change that is on its way.
 pub(crate) struct Operation {
-    pub(super) tenant: TenantIndex,
+    pub(crate) tenant: TenantIndex,
     /// Messages that it became.
     pub(super) messages: usize,
     /// Those of them that have not been confirmed.
     pub(super) remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
     pub(super) before: Vec<(u32, Option<Flow>)>,
-    /// The changed group or meter as it was before (1.3).
-    pub(super) number_before: Option<NumberBefore>,
+    /// The changed groups and meters as they were before (1.3).
+    pub(crate) numbers_before: Vec<NumberBefore>,
+    /// Numbers of groups or meters that are deleted and belong to nobody any more (1.3).
+    pub(super) frees: Vec<(Kind, u32)>,
+    /// Whether the switch has refused that before.
+    pub(super) frees_again: bool,
+    /// Whether entries that use groups are looked at again when this is done: deleted groups may have taken some along.
+    pub(crate) replans: bool,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
     /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
     pub(super) revived: Option<(u32, Piece)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
-    pub(super) inherits: bool,
+    pub(crate) inherits: bool,
     /// The matches of pieces that it adds.
     pub(super) adds: Vec<Box<[u8]>>,
     /// Of those that it modifies, and so adds if it does not find them (1.0).
@@ -43,13 +51,36 @@ pub(crate) struct Operation {
     pub(super) own: bool,
 }
 
-/// A group or meter as it was before a change.
-pub(super) struct NumberBefore {
-    pub(super) kind: Kind,
-    pub(super) number: u32,
-    pub(super) before: Option<Numbered>,
-    /// Whether the switch has refused to delete it before this change.
-    pub(super) stays: bool,
+/// A group or meter as it was before a change, and what the change does to numbers on the switch.
+pub(crate) struct NumberBefore {
+    pub(crate) kind: Kind,
+    pub(crate) number: u32,
+    pub(crate) before: Option<Numbered>,
+    /// Those that come to the switch.
+    pub(crate) made: Vec<u32>,
+    /// Those that are not needed any more, to be deleted when the change is done: until then there is a way back.
+    pub(crate) dropped: Vec<u32>,
+    /// Those that the change deletes.
+    pub(crate) deleted: Vec<u32>,
+    /// Whether only its copies have changed, with those of a group that it names.
+    pub(crate) follows: bool,
+    /// The network in which that was so.
+    pub(crate) network: Option<Arc<Network>>,
+}
+
+impl NumberBefore {
+    pub(crate) fn new(kind: Kind, number: u32, before: Option<Numbered>) -> NumberBefore {
+        NumberBefore {
+            kind,
+            number,
+            before,
+            made: Vec::new(),
+            dropped: Vec::new(),
+            deleted: Vec::new(),
+            follows: false,
+            network: None,
+        }
+    }
 }
 
 /// What a message to the switch does to one of its entries.
@@ -82,7 +113,10 @@ impl Switch {
             messages: 0,
             remaining: 0,
             before: Vec::new(),
-            number_before: None,
+            numbers_before: Vec::new(),
+            frees: Vec::new(),
+            frees_again: false,
+            replans: false,
             again: Vec::new(),
             revived: None,
             inherits: false,
@@ -182,19 +216,42 @@ impl Switch {
         }
     }
 
-    /// Remembers a group or meter as it was before an operation.
-    pub(crate) fn remember_number(
+    /// Remembers groups or meters as they were before an operation.
+    pub(crate) fn remember_numbers(&mut self, operation: u32, before: Vec<NumberBefore>) {
+        let Some(state) = self.operations.get_mut(&operation) else { return };
+        let network = &self.tenants[state.tenant.0 as usize].network;
+        state.numbers_before = before;
+        state.numbers_before.iter_mut().for_each(|one| one.network.clone_from(network));
+        // What is not there any more once this is through has to go, whatever becomes of the connection meanwhile.
+        let going = state.numbers_before.iter().filter(|one| one.kind == Kind::Group);
+        let going = going.flat_map(|one| one.dropped.iter().chain(&one.deleted));
+        let (tenant, going) = (state.tenant, going.copied().collect::<Vec<u32>>());
+        going.into_iter().for_each(|number| self.condemn(tenant, number));
+    }
+
+    /// Starts an operation of the hypervisor's own that deletes groups or meters which are nobody's.
+    pub(crate) fn begin_freeing(
         &mut self,
-        operation: u32,
-        kind: Kind,
-        number: u32,
-        before: Option<Numbered>,
-    ) {
-        if let Some(operation) = self.operations.get_mut(&operation) {
-            operation.messages += 1;
-            operation.remaining += 1;
-            operation.number_before = Some(NumberBefore { kind, number, before, stays: false });
+        cause: &Cause,
+        frees: &[(Kind, u32)],
+        again: bool,
+    ) -> Cause {
+        let operation = self.begin(cause.tenant);
+        if let Some(state) = self.operations.get_mut(&operation) {
+            state.own = true;
+            (state.frees, state.frees_again) = (frees.to_vec(), again);
         }
+        Cause { origin: None, operation: Some(operation), ..*cause }
+    }
+
+    /// Starts an operation of the hypervisor's own, after which entries that use groups are looked at again.
+    pub(crate) fn begin_replanning(&mut self, cause: &Cause) -> Cause {
+        let operation = self.begin(cause.tenant);
+        if let Some(state) = self.operations.get_mut(&operation) {
+            state.own = true;
+            state.replans = true;
+        }
+        Cause { origin: None, operation: Some(operation), ..*cause }
     }
 
     /// Queues a message that belongs to an operation.
@@ -326,17 +383,32 @@ impl Switch {
                 if state.remaining == 0
                     && let Some(done) = self.operations.remove(&operation)
                 {
-                    if let Some(NumberBefore { kind, before: Some(before), stays, .. }) =
-                        done.number_before
-                    {
-                        if stays {
-                            self.delete_number_again(kind, before.physical, now);
-                        }
-                        self.free_number(kind, before.physical);
-                    }
+                    self.numbers_done(&done, now);
                     self.submit_again(done.tenant, done.again, now);
                 }
             }
+        }
+    }
+
+    /// What groups and meters were before a change that is done is free, or has to go.
+    fn numbers_done(&mut self, done: &Operation, now: Instant) {
+        let cause = Cause::own(done.tenant, now);
+        // What names others goes before them.
+        for one in done.numbers_before.iter().rev() {
+            one.deleted.iter().for_each(|number| self.free_number(one.kind, *number));
+            // Also numbers that only a change which has failed meanwhile would have kept.
+            let was = one.before.iter().flat_map(Numbered::all);
+            let was = was.filter(|number| !one.deleted.contains(number));
+            self.delete_loose(&cause, one.kind, was.chain(one.dropped.iter().copied()).collect());
+        }
+        for (kind, number) in &done.frees {
+            self.free_number(*kind, *number);
+        }
+        if !done.numbers_before.is_empty() || !done.frees.is_empty() {
+            self.delete_refused(&cause);
+        }
+        if done.replans {
+            self.replan_grouped(&cause, |_| true);
         }
     }
 

@@ -93,7 +93,7 @@ impl Switch {
 }
 
 /// The groups that instructions send packets to. A group's own groups are not followed.
-fn groups_of(instructions: &[u8]) -> Vec<u32> {
+pub(crate) fn groups_of(instructions: &[u8]) -> Vec<u32> {
     let mut groups = Vec::new();
     for instruction in List::<Instruction<'_>>::parse(instructions).unwrap_or_default() {
         if let Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) = instruction

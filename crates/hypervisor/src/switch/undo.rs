@@ -9,14 +9,18 @@
 //! `tests/behaviour/agreement.rs`.
 
 use super::Switch;
-use super::tables::{Cause, Change, NumberBefore, Operation};
+use super::tables::{Cause, Change, Operation};
+use super::tracking::groups_of;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
+use crate::v13::groups::undo::Extent;
+use crate::v13::numbers::Numbered;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use hashbrown::HashMap;
 use openflow::{ErrorCode, Version};
 
 impl Switch {
@@ -101,7 +105,16 @@ impl Switch {
     ) {
         // Already undone: one error is enough.
         let Some(Operation {
-            tenant, messages, before, number_before, inherits, own, revived, ..
+            tenant,
+            messages,
+            before,
+            numbers_before,
+            inherits,
+            own,
+            revived,
+            frees,
+            frees_again,
+            ..
         }) = self.operations.remove(&operation)
         else {
             return;
@@ -113,11 +126,34 @@ impl Switch {
         // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
         let only_table = messages == 1 && !own && !inherits;
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-        if let Some(number_before) = number_before {
-            self.undo_number(tenant, operation, number_before);
+        let extent = match inherits {
+            true => Extent::Inherited,
+            false if messages == 1 => Extent::Nothing,
+            false => Extent::Part,
+        };
+        // To a tenant that asked for a group it is the group that was refused, also if it was an entry that uses it.
+        let code = match numbers_before.is_empty() || !is_about_entries(code) {
+            true => code,
+            false => openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS,
+        };
+        self.undo_numbers(&cause, operation, numbers_before, extent);
+        match frees_again {
+            _ if frees.is_empty() => {}
+            true => self.keep_refused(tenant, frees),
+            false => self.submit_freeing(&cause, &frees, true),
         }
         for (number, before) in before.into_iter().rev() {
             if self.hand_on(tenant, operation, number, &before, !only_table) {
+                continue;
+            }
+            if let Some(replaced) =
+                before.as_ref().filter(|it| self.is_replaced(tenant, number, it))
+            {
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
+                for piece in &replaced.pieces {
+                    let (change, buffer_id) = (Change::Delete, openflow::NO_BUFFER);
+                    self.submit_piece(&cause, number, replaced, piece, change, buffer_id);
+                }
                 continue;
             }
             let current = self.take_flow(&cause, number);
@@ -125,9 +161,11 @@ impl Switch {
                 if let Some(before) = before {
                     self.tenants[tenant.0 as usize].leaving.remove(&number);
                     self.put_flow(&cause, number, before);
+                    self.regroup(&cause, number);
                 }
                 continue;
             }
+            let before = before.map(|before| self.with_groups_as_they_are(tenant, before));
             if let Some(current) = &current {
                 let stood = before.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &current.pieces {
@@ -165,6 +203,35 @@ impl Switch {
         }
     }
 
+    /// Whether another entry has come in the place of one that was deleted.
+    fn is_replaced(&self, tenant: TenantIndex, number: u32, flow: &Flow) -> bool {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        flows.find(flow.table, &flow.match_, flow.priority).is_some_and(|other| other != number)
+    }
+
+    /// An entry that stands again uses groups as they are now.
+    fn with_groups_as_they_are(&self, tenant: TenantIndex, flow: Flow) -> Flow {
+        let uses_groups = self.version != Version::V1_0 && !groups_of(&flow.actions).is_empty();
+        let planned = uses_groups.then(|| self.plan(tenant, &flow));
+        match planned {
+            Some(Ok(pieces)) => Flow { pieces, ..flow },
+            // Nothing can stand for it: a group is gone.
+            Some(Err(_)) => Flow { pieces: Vec::new(), ..flow },
+            None => flow,
+        }
+    }
+
+    /// The same of one that the switch holds as it was.
+    fn regroup(&mut self, cause: &Cause, number: u32) {
+        let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get(number) else { return };
+        let wanted = self.with_groups_as_they_are(cause.tenant, flow.clone());
+        if wanted.pieces.is_empty() && !flow.pieces.is_empty() {
+            self.give_up(cause, number);
+        } else if wanted.pieces != flow.pieces {
+            self.replace_pieces(cause, HashMap::from([(number, wanted.pieces)]));
+        }
+    }
+
     /// A piece that had timed out is not there again: the entry lives without it, or ends if that was all of it. What
     /// came later on the entry stands on what is there.
     fn revival_failed(&mut self, tenant: TenantIndex, failed: u32, number: u32, piece: &Piece) {
@@ -196,20 +263,6 @@ impl Switch {
         before: &Option<Flow>,
         in_part: bool,
     ) -> bool {
-        let later = self
-            .operations
-            .iter_mut()
-            .filter(|(at, operation)| {
-                operation.tenant == tenant
-                    && at.wrapping_sub(failed) < u32::MAX / 2
-                    && operation.before.iter().any(|(other, _)| *other == number)
-            })
-            .min_by_key(|(at, _)| at.wrapping_sub(failed));
-        let Some((_, later)) = later else { return false };
-        later.inherits |= in_part;
-        for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
-            known.clone_from(before);
-        }
         // The later one may be a modification. On 1.3 that adds nothing if the entry that was refused is missing, and in
         // both versions it leaves the timeouts of the entry that was to be replaced.
         let current = self.tenants[tenant.0 as usize].flows.get(number);
@@ -218,40 +271,38 @@ impl Switch {
             (Some(before), Some(current)) => times(before) != times(current),
             (Some(_), None) => false,
         };
+        let touches = |later: &Operation| later.before.iter().any(|(other, _)| *other == number);
+        let Some(later) = self.later_operation(tenant, failed, touches) else { return false };
+        later.inherits |= in_part;
+        for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
+            known.clone_from(before);
+        }
         if falls_short {
             later.again.push((number, before.clone()));
         }
         true
     }
 
-    /// A group or meter goes back to what it was; or a later change of it does, should that fail as well.
-    fn undo_number(&mut self, tenant: TenantIndex, failed: u32, undone: NumberBefore) {
-        let NumberBefore { kind, number, before, .. } = undone;
-        let later = self
-            .operations
-            .iter_mut()
-            .filter(|(at, _)| at.wrapping_sub(failed) < u32::MAX / 2)
-            .filter(|(_, operation)| operation.tenant == tenant)
-            .filter_map(|(at, operation)| Some((at, operation.number_before.as_mut()?)))
-            .filter(|(_, later)| (later.kind, later.number) == (kind, number))
-            .min_by_key(|(at, _)| at.wrapping_sub(failed));
-        let refused = match later {
-            Some((_, later)) => {
-                later.stays = later.before.is_none() && before.is_some();
-                core::mem::replace(&mut later.before, before)
-            }
-            None => self.replace_number(tenant, kind, number, before),
-        };
-        if let Some(refused) = refused {
-            self.free_number(kind, refused.physical);
-        }
+    /// The first operation of a tenant after one that failed that touches something.
+    pub(crate) fn later_operation(
+        &mut self,
+        tenant: TenantIndex,
+        failed: u32,
+        touches: impl Fn(&Operation) -> bool,
+    ) -> Option<&mut Operation> {
+        let later = self.operations.iter_mut().filter(|(at, operation)| {
+            operation.tenant == tenant
+                && at.wrapping_sub(failed) < u32::MAX / 2
+                && touches(operation)
+        });
+        later.min_by_key(|(at, _)| at.wrapping_sub(failed)).map(|(_, operation)| operation)
     }
 
     /// Whether a change that is on its way would, should it fail, give this number on the switch back to somebody.
     pub(crate) fn may_return(&self, kind: Kind, physical: u32) -> bool {
-        self.operations.values().filter_map(|operation| operation.number_before.as_ref()).any(
-            |one| one.kind == kind && one.before.as_ref().is_some_and(|b| b.physical == physical),
-        )
+        let has = |before: &Numbered| before.all().any(|number| number == physical);
+        let changes = self.operations.values().flat_map(|operation| &operation.numbers_before);
+        changes.filter(|one| one.kind == kind).any(|one| one.before.as_ref().is_some_and(has))
     }
 
     /// Brings entries to the switch once more, as an operation of their own.
@@ -294,6 +345,10 @@ impl Switch {
             _ => self.tell_lost_v13(tenant, flow),
         }
     }
+}
+
+fn is_about_entries(code: ErrorCode) -> bool {
+    code.type_ == openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL.type_
 }
 
 /// What an entry keeps when it is modified.

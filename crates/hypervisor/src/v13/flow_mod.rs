@@ -109,7 +109,17 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
         let number = old.unwrap_or_else(|| state.flows.number());
+        // One that is written for each port of entry may be the same there as one that names the port.
+        if state.flows.collides(number, &flow) {
+            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+        }
         let before = state.flows.get(number).cloned();
+        // The switch keeps the counts of what it still has (specification section 6.4).
+        if let Some(before) =
+            before.as_ref().filter(|_| !flow_mod.flags.contains(FlowModFlags::RESET_COUNTS))
+        {
+            (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
+        }
         self.put_flow(cause, number, flow.clone());
         // The switch knows the packet's number once, and one piece has it.
         let mut buffer_id = buffered.map_or(NO_BUFFER, |buffered| buffered.physical);
@@ -139,6 +149,9 @@ impl Switch {
             let Some(mut flow) = flows.get(number).cloned() else { continue };
             flow.actions = flow_mod.instructions.as_bytes().into();
             flow.pieces = self.plan(cause.tenant, &flow)?;
+            if self.tenants[cause.tenant.0 as usize].flows.collides(number, &flow) {
+                return Err(code::FLOW_MOD_FAILED_OVERLAP);
+            }
             changed.push((number, flow));
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);

@@ -42,6 +42,15 @@ impl Switch {
             // What stood for the entry, or for one of its number, before.
             return Ok(());
         }
+        if removed.reason == FlowRemovedReason::GROUP_DELETE
+            && self.brings_groups_back(tenant, cookie.number)
+        {
+            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
+                flow.pieces.retain(|piece| !is_meant(&piece.match_wire));
+                count_past(flow, &removed);
+            }
+            return Ok(());
+        }
         if self.expire_piece_v13(tenant, cookie.number, &removed, now) {
             return Ok(());
         }

@@ -52,13 +52,15 @@ impl Switch {
                 // By that port packets come in on another member.
                 return Ok(Vec::new());
             }
-            return settled(piece(Entered::Port(port))).map(|piece| Vec::from([piece]));
+            let piece = piece(Entered::Port(port)).map_err(said);
+            return piece.map(|piece| Vec::from([piece]));
         }
         match piece(Entered::Anywhere) {
             Ok(piece) => Ok(Vec::from([piece])),
             Err(Unsaid::Code(code)) => Err(code),
             Err(Unsaid::NeedsEntry) => {
-                network.entries().map(|port| settled(piece(Entered::Port(port)))).collect()
+                let each = network.entries().map(|port| piece(Entered::Port(port)));
+                each.map(|piece| piece.map_err(said)).collect()
             }
         }
     }
@@ -186,7 +188,9 @@ impl Switch {
             Action::Output { port, max_len } => {
                 self.network_output_v13(network, *packets, port, max_len, out)?;
             }
-            Action::Group(number) => self.network_group_v13(tenant, number, out)?,
+            Action::Group(number) => {
+                self.network_group_v13(tenant, number, packets.entered, out)?;
+            }
             other => {
                 self.check_action(tenant, &other)?;
                 if let Action::SetField(oxm) = other
@@ -204,10 +208,15 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         number: u32,
+        entered: Entered,
         out: &mut Vec<u8>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Unsaid> {
         let known = self.numbers(tenant, Kind::Group).get(number);
-        Action::Group(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?.physical).write(out);
+        let known = known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
+        if entered == Entered::Anywhere && !known.copies.is_empty() {
+            return Err(Unsaid::NeedsEntry);
+        }
+        Action::Group(known.at(entered)).write(out);
         Ok(())
     }
 
@@ -266,7 +275,8 @@ impl Switch {
                     }
                 }
                 Action::Group(number) => {
-                    self.network_group_v13(tenant, number, &mut Vec::new())?;
+                    let known = self.numbers(tenant, Kind::Group).get(number);
+                    known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
                 }
                 other => self.check_action(tenant, &other)?,
             }
@@ -309,7 +319,9 @@ impl Switch {
                     }
                     out.extend_from_slice(&sent);
                 }
-                Action::Group(number) => self.network_group_v13(tenant, number, out)?,
+                Action::Group(number) => {
+                    self.network_group_v13(tenant, number, packets.entered, out)?;
+                }
                 other => {
                     self.check_action(tenant, &other)?;
                     other.write(out);
@@ -319,40 +331,53 @@ impl Switch {
         Ok(())
     }
 
-    /// A bucket: its actions are a set, carried out on a copy of a packet that may have come by any port.
+    /// A bucket, of this group and for packets that came so: its actions are a set, carried out on a copy of a packet. It
+    /// has one output, so FLOOD cannot become several.
     pub(crate) fn network_bucket_v13(
         &self,
         tenant: TenantIndex,
         network: &Network,
-        group: u32,
+        (group, entered): (u32, Entered),
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
-        let packets = Packets { entered: Entered::Anywhere, dl_dst: None };
+        let packets = Packets { entered, dl_dst: None };
+        let has_group = actions.iter().any(|action| matches!(action, Action::Group(_)));
+        let outputs = actions.iter().filter(|action| matches!(action, Action::Output { .. }));
+        // The last output counts, and none beside a group.
+        let mut replaced = if has_group { usize::MAX } else { outputs.count().saturating_sub(1) };
         let mut sent = Vec::new();
         let mut changes_vlan = false;
         for action in actions {
+            let mut leaving = Vec::new();
             match action {
-                Action::Output { port: PortNo::CONTROLLER, .. } => action.write(&mut sent),
+                Action::Output { port: PortNo::FLOOD | PortNo::ALL, .. } => {
+                    return Err(code::BAD_ACTION_BAD_OUT_PORT);
+                }
+                Action::Output { port: PortNo::CONTROLLER, .. } => action.write(&mut leaving),
+                // What comes from nowhere has nowhere to go back to.
+                Action::Output { port: PortNo::IN_PORT, .. } if entered == Entered::Nowhere => {}
                 Action::Output { port, .. } => {
-                    if matches!(port, PortNo::FLOOD | PortNo::ALL) {
-                        return Err(code::BAD_ACTION_BAD_OUT_PORT);
-                    }
-                    let done = self.network_output_v13(network, packets, port, 0, &mut sent);
-                    // Which way it goes depends on the port of entry, and a bucket does not know it.
-                    done.map_err(|unsaid| match unsaid {
-                        Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
-                        Unsaid::Code(code) => code,
-                    })?;
+                    let done = self.network_output_v13(network, packets, port, 0, &mut leaving);
+                    done.map_err(said)?;
                 }
                 Action::Group(number) if number == group => {
                     return Err(code::GROUP_MOD_FAILED_LOOP);
                 }
-                Action::Group(number) => self.network_group_v13(tenant, number, &mut sent)?,
+                Action::Group(number) => {
+                    let done = self.network_group_v13(tenant, number, entered, &mut sent);
+                    done.map_err(said)?;
+                }
                 other => {
                     self.check_action(tenant, &other)?;
                     changes_vlan |= is_about_vlan(&other);
                     other.write(out);
+                }
+            }
+            if matches!(action, Action::Output { .. }) {
+                match replaced {
+                    0 => sent.extend(leaving),
+                    _ => replaced -= 1,
                 }
             }
         }
@@ -464,9 +489,9 @@ fn is_about_vlan(action: &Action<'_>) -> bool {
 }
 
 /// Where the port of entry is known, nothing is left open.
-fn settled(piece: Result<Piece, Unsaid>) -> Result<Piece, ErrorCode> {
-    piece.map_err(|unsaid| match unsaid {
+fn said(unsaid: Unsaid) -> ErrorCode {
+    match unsaid {
         Unsaid::Code(code) => code,
         Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
-    })
+    }
 }

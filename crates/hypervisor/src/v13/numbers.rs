@@ -1,26 +1,27 @@
 //! Groups and meters: each tenant numbers its own; on the switch they are numbered for all.
+//!
+//! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
+//! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
 use crate::ids::TenantIndex;
-use crate::network::Network;
+use crate::network::Entered;
 use crate::pending::Awaits;
 use crate::policy::TenantId;
-use crate::queue::{Class, Item};
+use crate::queue::Class;
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::switch::{Request, Switch};
+use crate::switch::{Cause, NumberBefore, Request, Switch};
 use crate::time::Instant;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    Bucket, BucketCounter, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupDesc, GroupMod, GroupModCommand,
-    GroupType, METER_ALL, METER_MAX, MeterBand, MeterConfig, MeterMod, MeterModCommand, PortNo,
+    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, METER_ALL, METER_MAX, MeterBand,
+    MeterConfig, MeterMod, MeterModCommand,
 };
-use openflow::{ErrorCode, List, ListBuf, TooLong};
+use openflow::{ErrorCode, List, TooLong};
 
-/// Groups of one tenant on one switch.
-const MAX_GROUPS: usize = 1024;
 /// Meters of one tenant on one switch.
 const MAX_METERS: usize = 256;
 
@@ -33,8 +34,66 @@ pub(crate) struct Numbers(HashMap<u32, Numbered>);
 pub(crate) struct Numbered {
     /// Its number on the switch.
     pub physical: u32,
+    /// Numbers of the forms that a group has for packets that came by these ports, see [`super::groups`].
+    pub copies: BTreeMap<u32, u32>,
     /// The body of the GROUP_MOD or METER_MOD by which the tenant last described it.
     pub body: Box<[u8]>,
+}
+
+/// First bytes of a stored group that has copies; no number on the switch is like that.
+const WITH_COPIES: u32 = u32::MAX;
+
+impl Numbered {
+    /// Its number on the switch for packets that came so.
+    pub(crate) fn at(&self, entered: Entered) -> u32 {
+        match entered {
+            Entered::Port(port) => self.copies.get(&port).copied().unwrap_or(self.physical),
+            Entered::Anywhere | Entered::Nowhere => self.physical,
+        }
+    }
+
+    /// What it is on the switch, and for packets that came how.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = (Entered, u32)> + '_ {
+        let copies = self.copies.iter().map(|(&port, &number)| (Entered::Port(port), number));
+        core::iter::once((Entered::Nowhere, self.physical)).chain(copies)
+    }
+
+    /// Its numbers on the switch.
+    pub(crate) fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        self.forms().map(|(_, number)| number)
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        if !self.copies.is_empty() {
+            out.extend_from_slice(&WITH_COPIES.to_be_bytes());
+            out.extend_from_slice(&(self.copies.len() as u32).to_be_bytes());
+            for (port, number) in &self.copies {
+                out.extend_from_slice(&port.to_be_bytes());
+                out.extend_from_slice(&number.to_be_bytes());
+            }
+        }
+        out.extend_from_slice(&self.physical.to_be_bytes());
+        out.extend_from_slice(&self.body);
+        out
+    }
+
+    fn from_bytes(mut bytes: &[u8]) -> Option<Numbered> {
+        let mut number = || {
+            let (first, rest) = bytes.split_first_chunk::<4>()?;
+            bytes = rest;
+            Some(u32::from_be_bytes(*first))
+        };
+        let mut copies = BTreeMap::new();
+        let mut physical = number()?;
+        if physical == WITH_COPIES {
+            for _ in 0..number()? {
+                copies.insert(number()?, number()?);
+            }
+            physical = number()?;
+        }
+        Some(Numbered { physical, copies, body: bytes.into() })
+    }
 }
 
 impl Numbers {
@@ -48,14 +107,15 @@ impl Numbers {
 
     /// The tenant's number of a physical one.
     pub(crate) fn of_physical(&self, physical: u32) -> Option<u32> {
-        self.0.iter().find(|(_, known)| known.physical == physical).map(|(number, _)| *number)
+        let is_it = |known: &Numbered| known.all().any(|number| number == physical);
+        self.0.iter().find(|(_, known)| is_it(known)).map(|(number, _)| *number)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Numbered)> {
         self.0.iter().map(|(number, known)| (*number, known))
     }
 
-    fn all(&self) -> Vec<u32> {
+    pub(crate) fn all(&self) -> Vec<u32> {
         let mut all: Vec<u32> = self.0.keys().copied().collect();
         all.sort_unstable();
         all
@@ -67,6 +127,10 @@ impl Numbers {
 pub(crate) struct Used {
     pub groups: BTreeSet<u32>,
     pub meters: BTreeSet<u32>,
+    /// What the switch has refused to delete.
+    refused: Vec<(TenantIndex, Kind, u32)>,
+    /// Groups that are to be deleted, and whose they were: the store knows.
+    condemned: BTreeMap<u32, TenantId>,
 }
 
 /// The lowest number that is free: some switches number few.
@@ -82,41 +146,6 @@ fn lowest_free(used: &BTreeSet<u32>) -> u32 {
 }
 
 impl Switch {
-    /// A tenant changes its groups.
-    pub(crate) fn group_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
-        let group = GroupMod::parse(request.body()).map_err(super::unreadable)?;
-        let tenant = request.tenant;
-        let known = self.numbers(tenant, Kind::Group).get(group.group_id).cloned();
-        match group.command {
-            GroupModCommand::ADD if known.is_some() => Err(code::GROUP_MOD_FAILED_GROUP_EXISTS),
-            GroupModCommand::ADD => {
-                if group.group_id > GROUP_MAX {
-                    return Err(code::GROUP_MOD_FAILED_INVALID_GROUP);
-                }
-                if self.numbers(tenant, Kind::Group).len() >= MAX_GROUPS {
-                    return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
-                }
-                let physical = lowest_free(&self.used.groups);
-                self.put_group(request, &group, physical)
-            }
-            GroupModCommand::MODIFY => {
-                let known = known.ok_or(code::GROUP_MOD_FAILED_UNKNOWN_GROUP)?;
-                self.put_group(request, &group, known.physical)
-            }
-            GroupModCommand::DELETE => {
-                let gone = match group.group_id {
-                    GROUP_ALL => self.numbers(tenant, Kind::Group).all(),
-                    number => Vec::from([number]),
-                };
-                for number in gone {
-                    self.delete_number(request, Kind::Group, number)?;
-                }
-                Ok(())
-            }
-            _ => Err(code::GROUP_MOD_FAILED_BAD_COMMAND),
-        }
-    }
-
     /// A tenant changes its meters.
     pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let meter = MeterMod::parse(request.body()).map_err(super::unreadable)?;
@@ -151,100 +180,12 @@ impl Switch {
                     number => Vec::from([number]),
                 };
                 for number in gone {
-                    self.delete_number(request, Kind::Meter, number)?;
+                    self.delete_meter(request, number)?;
                 }
                 Ok(())
             }
             _ => Err(code::METER_MOD_FAILED_BAD_COMMAND),
         }
-    }
-
-    /// A group as it has to be on the switch.
-    fn translate_buckets(
-        &self,
-        tenant: TenantIndex,
-        network: Option<&Network>,
-        group: &GroupMod<'_>,
-    ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
-        let mut out = ListBuf::<Bucket<'static>>::new();
-        for bucket in group.buckets {
-            let watch_port = match (bucket.watch_port, network) {
-                (PortNo::ANY, _) => PortNo::ANY,
-                (watched, Some(network)) if !network.ports.contains_key(&watched.0) => {
-                    return Err(code::GROUP_MOD_FAILED_BAD_WATCH);
-                }
-                (_, Some(network)) if is_left_out(network, group.type_, &bucket) => continue,
-                (watched, Some(network)) => match network.physical(watched.0) {
-                    Some(physical) if network.is_live(watched.0) => PortNo(physical),
-                    _ => PortNo::ANY,
-                },
-                (watched, None) if self.view.sees_port(tenant, watched.0) => watched,
-                _ => return Err(code::GROUP_MOD_FAILED_BAD_WATCH),
-            };
-            let watch_group = match bucket.watch_group {
-                GROUP_ANY => GROUP_ANY,
-                number => {
-                    let known = self.numbers(tenant, Kind::Group).get(number);
-                    known.ok_or(code::GROUP_MOD_FAILED_BAD_WATCH)?.physical
-                }
-            };
-            let mut actions = Vec::new();
-            match network {
-                Some(network) => {
-                    let (group, list) = (group.group_id, bucket.actions);
-                    self.network_bucket_v13(tenant, network, group, list, &mut actions)?;
-                }
-                None => {
-                    let (group, list) = (group.group_id, bucket.actions);
-                    self.translate_bucket_v13(tenant, group, list, &mut actions)?;
-                }
-            }
-            let actions = List::parse(&actions).map_err(super::unreadable)?;
-            out.push(Bucket { watch_port, watch_group, actions, ..bucket });
-        }
-        Ok(out)
-    }
-
-    fn put_group(
-        &mut self,
-        request: &Request<'_>,
-        group: &GroupMod<'_>,
-        physical: u32,
-    ) -> Result<(), ErrorCode> {
-        let mut message = Vec::new();
-        self.write_group(request.tenant, group, group.command, physical, &mut message)?;
-        self.put_number(request, Kind::Group, group.group_id, physical, &message);
-        Ok(())
-    }
-
-    fn write_group(
-        &self,
-        tenant: TenantIndex,
-        group: &GroupMod<'_>,
-        command: GroupModCommand,
-        physical: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ErrorCode> {
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
-        self.write_group_in(tenant, network, group, (command, physical), out)
-    }
-
-    /// The same in a network that the tenant has, or is about to have.
-    fn write_group_in(
-        &self,
-        tenant: TenantIndex,
-        network: Option<&Network>,
-        group: &GroupMod<'_>,
-        (command, physical): (GroupModCommand, u32),
-        out: &mut Vec<u8>,
-    ) -> Result<(), ErrorCode> {
-        if let Some(open) = network.and_then(Network::open) {
-            self.translate_buckets(tenant, Some(open), group)?;
-        }
-        let buckets = self.translate_buckets(tenant, network, group)?;
-        GroupMod { command, type_: group.type_, group_id: physical, buckets: buckets.as_list() }
-            .write_message(0, out)
-            .map_err(|_| code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)
     }
 
     fn put_meter(
@@ -257,61 +198,57 @@ impl Switch {
         MeterMod { meter_id: physical, ..*meter }
             .write_message(0, &mut message)
             .map_err(|_| code::METER_MOD_FAILED_OUT_OF_BANDS)?;
-        self.put_number(request, Kind::Meter, meter.meter_id, physical, &message);
+        let wanted = Numbered { physical, copies: BTreeMap::new(), body: request.body().into() };
+        let number = meter.meter_id;
+        let before = self.replace_number(request.tenant, Kind::Meter, number, Some(wanted));
+        let made = if before.is_none() { Vec::from([physical]) } else { Vec::new() };
+        let change = NumberBefore { made, ..NumberBefore::new(Kind::Meter, number, before) };
+        self.submit_numbers(request, Vec::from([change]), &[message]);
         Ok(())
     }
 
-    fn put_number(
-        &mut self,
-        request: &Request<'_>,
-        kind: Kind,
-        number: u32,
-        physical: u32,
-        message: &[u8],
-    ) {
-        let numbered = Numbered { physical, body: request.body().into() };
-        let before = self.replace_number(request.tenant, kind, number, Some(numbered));
-        self.submit_number(request, kind, number, before, message);
-    }
-
-    fn delete_number(
-        &mut self,
-        request: &Request<'_>,
-        kind: Kind,
-        number: u32,
-    ) -> Result<(), ErrorCode> {
-        // Deleting what is not there is not an error (specification sections 6.5 and 6.6).
-        let Some(before) = self.replace_number(request.tenant, kind, number, None) else {
+    fn delete_meter(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
+        // Deleting what is not there is not an error (specification section 6.6).
+        let Some(before) = self.replace_number(request.tenant, Kind::Meter, number, None) else {
             return Ok(());
         };
         let mut message = Vec::new();
-        write_deletion(kind, before.physical, &mut message)
+        write_deletion(Kind::Meter, before.physical, &mut message)
             .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        self.submit_number(request, kind, number, Some(before), &message);
+        let deleted = Vec::from([before.physical]);
+        let change =
+            NumberBefore { deleted, ..NumberBefore::new(Kind::Meter, number, Some(before)) };
+        self.submit_numbers(request, Vec::from([change]), &[message]);
         Ok(())
     }
 
-    /// Sends a change of a group or meter, as an operation that can be undone.
-    fn submit_number(
+    /// Starts a change of groups or meters, as one operation that can be undone.
+    pub(crate) fn begin_numbers(
         &mut self,
         request: &Request<'_>,
-        kind: Kind,
-        number: u32,
-        before: Option<Numbered>,
-        message: &[u8],
-    ) {
+        before: Vec<NumberBefore>,
+    ) -> Cause {
         let operation = self.begin(request.tenant);
-        self.remember_number(operation, kind, number, before);
-        let item = Item {
+        self.remember_numbers(operation, before);
+        Cause {
+            tenant: request.tenant,
             origin: Some(request.origin()),
-            awaits: Awaits::Nothing,
             operation: Some(operation),
-            class: Class::Modification,
-            cost: 1,
-            gate: self.journal.gate(),
-            arrived: request.now,
-        };
-        self.submit(request.tenant, item, message);
+            direct: false,
+            now: request.now,
+        }
+    }
+
+    /// Sends one.
+    pub(crate) fn submit_numbers(
+        &mut self,
+        request: &Request<'_>,
+        before: Vec<NumberBefore>,
+        messages: &[Vec<u8>],
+    ) -> Cause {
+        let cause = self.begin_numbers(request, before);
+        messages.iter().for_each(|message| self.submit_change(&cause, message));
+        cause
     }
 
     /// Sets or removes a group or meter of a tenant, in memory and in the store; gives what was there. The number on the
@@ -334,10 +271,16 @@ impl Switch {
         }
         match numbered {
             Some(numbered) => {
-                let mut bytes = numbered.physical.to_be_bytes().to_vec();
-                bytes.extend_from_slice(&numbered.body);
-                self.journal.push(StoreOp::Put(key, bytes));
-                used.insert(numbered.physical);
+                self.journal.push(StoreOp::Put(key, numbered.to_bytes()));
+                used.extend(numbered.all());
+                if kind == Kind::Group {
+                    numbered.all().for_each(|number| self.pardon(number));
+                }
+                let state = &mut self.tenants[tenant.0 as usize];
+                let numbers = match kind {
+                    Kind::Meter => &mut state.meters,
+                    _ => &mut state.groups,
+                };
                 numbers.0.insert(number, numbered)
             }
             None => {
@@ -348,27 +291,94 @@ impl Switch {
         }
     }
 
+    /// Takes a number for a group that is to come to the switch.
+    pub(crate) fn take_group(&mut self) -> Result<u32, ErrorCode> {
+        let number = lowest_free(&self.used.groups);
+        if number > GROUP_MAX {
+            return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
+        }
+        self.used.groups.insert(number);
+        Ok(number)
+    }
+
+    /// Whether somebody has this number on the switch, or may get it back.
+    pub(crate) fn is_in_use(&self, kind: Kind, physical: u32) -> bool {
+        let holds = |numbers: &Numbers| numbers.of_physical(physical).is_some();
+        let is_held = self.tenants.iter().any(|tenant| match kind {
+            Kind::Meter => holds(&tenant.meters),
+            _ => holds(&tenant.groups),
+        });
+        is_held || self.may_return(kind, physical)
+    }
+
     /// A number on the switch may be given out again, unless somebody has it or may get it back.
     pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
-        let held = |numbers: &Numbers| numbers.of_physical(physical).is_some();
-        let is_held = self.tenants.iter().any(|tenant| match kind {
-            Kind::Meter => held(&tenant.meters),
-            _ => held(&tenant.groups),
-        });
-        if !is_held && !self.may_return(kind, physical) {
+        if !self.is_in_use(kind, physical) {
             match kind {
                 Kind::Meter => self.used.meters.remove(&physical),
-                _ => self.used.groups.remove(&physical),
+                _ => {
+                    self.pardon(physical);
+                    self.used.groups.remove(&physical)
+                }
             };
         }
     }
 
-    /// Deletes what the switch has refused to delete once: its owner has something else by now.
-    pub(crate) fn delete_number_again(&mut self, kind: Kind, physical: u32, now: Instant) {
-        let mut message = Vec::new();
-        // It fits: a deletion is a few bytes.
-        let _ = write_deletion(kind, physical, &mut message);
-        self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+    /// A group on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
+    pub(crate) fn condemn(&mut self, tenant: TenantIndex, physical: u32) {
+        let id = self.tenants[tenant.0 as usize].id;
+        if self.used.condemned.insert(physical, id).is_none() {
+            let key = StoreKey::new(id, Kind::Condemned, physical);
+            self.journal.push(StoreOp::Put(key, Vec::new()));
+        }
+    }
+
+    fn pardon(&mut self, physical: u32) {
+        if let Some(id) = self.used.condemned.remove(&physical) {
+            self.journal.push(StoreOp::Delete(StoreKey::new(id, Kind::Condemned, physical)));
+        }
+    }
+
+    /// Deletes those of these groups or meters on the switch that nobody has, in this order; their numbers are in use until
+    /// it is done.
+    pub(crate) fn delete_loose(&mut self, cause: &Cause, kind: Kind, numbers: Vec<u32>) {
+        let mut seen = BTreeSet::new();
+        let mut loose = numbers;
+        loose.retain(|number| !self.is_in_use(kind, *number) && seen.insert(*number));
+        if loose.is_empty() {
+            return;
+        }
+        if kind == Kind::Group {
+            loose.iter().for_each(|number| self.condemn(cause.tenant, *number));
+        }
+        let frees: Vec<(Kind, u32)> = loose.into_iter().map(|number| (kind, number)).collect();
+        self.submit_freeing(cause, &frees, false);
+    }
+
+    /// The switch has refused twice to delete these: a change that is on its way may stand against it. Their numbers stay in use.
+    pub(crate) fn keep_refused(&mut self, tenant: TenantIndex, frees: Vec<(Kind, u32)>) {
+        self.used.refused.extend(frees.into_iter().map(|(kind, number)| (tenant, kind, number)));
+    }
+
+    /// Deletes once more what the switch has refused to delete, now that something else is done. If nothing helps, the next
+    /// connection does it.
+    pub(crate) fn delete_refused(&mut self, cause: &Cause) {
+        let own = |(tenant, ..): &mut (TenantIndex, Kind, u32)| *tenant == cause.tenant;
+        let refused: Vec<_> = self.used.refused.extract_if(.., own).collect();
+        for (_, kind, number) in refused {
+            self.delete_loose(cause, kind, Vec::from([number]));
+        }
+    }
+
+    /// Deletes groups or meters of nobody's, perhaps once more.
+    pub(crate) fn submit_freeing(&mut self, cause: &Cause, frees: &[(Kind, u32)], again: bool) {
+        let cause = self.begin_freeing(cause, frees, again);
+        for &(kind, number) in frees {
+            let mut message = Vec::new();
+            // It fits: a deletion is a few bytes.
+            let _ = write_deletion(kind, number, &mut message);
+            self.submit_change(&cause, &message);
+        }
     }
 
     /// The tenant's groups or meters.
@@ -382,144 +392,57 @@ impl Switch {
 
     /// From the store.
     pub(crate) fn restore_number(&mut self, kind: Kind, id: TenantId, number: u32, bytes: &[u8]) {
-        let parts = bytes.split_first_chunk::<4>();
-        match (self.tenant_of(id), parts) {
-            (Some(tenant), Some((physical, body))) => {
-                let physical = u32::from_be_bytes(*physical);
+        match (self.tenant_of(id), Numbered::from_bytes(bytes)) {
+            (Some(tenant), Some(numbered)) => {
                 let state = &mut self.tenants[tenant.0 as usize];
                 let (numbers, used) = match kind {
                     Kind::Meter => (&mut state.meters, &mut self.used.meters),
                     _ => (&mut state.groups, &mut self.used.groups),
                 };
-                used.insert(physical);
-                numbers.0.insert(number, Numbered { physical, body: body.into() });
+                used.extend(numbered.all());
+                numbers.0.insert(number, numbered);
             }
-            _ => self.journal.push(StoreOp::Delete(StoreKey::new(id, kind, number))),
+            (_, numbered) => {
+                // A tenant that is gone leaves no groups behind.
+                if let Some(gone) = numbered.filter(|_| kind == Kind::Group) {
+                    for number in gone.all() {
+                        let key = StoreKey::new(id, Kind::Condemned, number);
+                        self.journal.push(StoreOp::Put(key, Vec::new()));
+                        self.restore_condemned(id, number);
+                    }
+                }
+                self.journal.push(StoreOp::Delete(StoreKey::new(id, kind, number)));
+            }
         }
     }
 
-    /// The messages that make a network's groups what they have to be in another form of it.
-    pub(crate) fn changed_groups(
-        &self,
-        tenant: TenantIndex,
-        before: &Network,
-        after: &Network,
-    ) -> Result<Vec<Vec<u8>>, ErrorCode> {
-        let groups = self.numbers(tenant, Kind::Group);
+    /// From the store: a group that was to be deleted.
+    pub(crate) fn restore_condemned(&mut self, id: TenantId, physical: u32) {
+        self.used.condemned.insert(physical, id);
+        self.used.groups.insert(physical);
+    }
+
+    /// What the switch holds, whoever made it, is in use. A group or meter that nobody's table knows may be somebody
+    /// else's, who shares the switch with the hypervisor: its number is not given out.
+    pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> Held {
+        let groups = List::<GroupDesc<'_>>::parse(groups).unwrap_or_default();
+        let meters = List::<MeterConfig<'_>>::parse(meters).unwrap_or_default();
+        let held = Held {
+            groups: groups.iter().map(|group| group.group_id).collect(),
+            meters: meters.iter().map(|meter| meter.meter_id).collect(),
+        };
+        self.used.groups.extend(&held.groups);
+        self.used.meters.extend(&held.meters);
+        held
+    }
+
+    /// Installs the meters that are missing.
+    pub(crate) fn reconcile_meters(&mut self, held: &Held, now: Instant) {
         let mut messages = Vec::new();
-        for number in groups.all() {
-            let Some(known) = groups.get(number) else { continue };
-            let Ok(group) = GroupMod::parse(&known.body) else { continue };
-            let told = (GroupModCommand::MODIFY, known.physical);
-            let (mut was, mut is) = (Vec::new(), Vec::new());
-            self.write_group_in(tenant, Some(after), &group, told, &mut is)?;
-            let written = self.write_group_in(tenant, Some(before), &group, told, &mut was);
-            if written.is_err() || was != is {
-                messages.push(is);
-            }
-        }
-        Ok(messages)
-    }
-
-    /// A group's counts as its tenant knows its buckets: those that are left out on the switch count nothing.
-    pub(crate) fn bucket_counters(
-        &self,
-        tenant: TenantIndex,
-        group: u32,
-        counted: List<'_, BucketCounter>,
-    ) -> ListBuf<BucketCounter> {
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
-        let known = self.numbers(tenant, Kind::Group).get(group);
-        let known = known.and_then(|known| GroupMod::parse(&known.body).ok());
-        let mut counted = counted.iter();
-        let mut counters = ListBuf::<BucketCounter>::new();
-        if let (Some(network), Some(known)) = (network, known) {
-            for bucket in known.buckets {
-                match is_left_out(network, known.type_, &bucket) {
-                    true => counters.push(BucketCounter::default()),
-                    false => counted.next().into_iter().for_each(|next| counters.push(next)),
-                }
-            }
-        }
-        counted.for_each(|rest| counters.push(rest));
-        counters
-    }
-
-    /// The policy or the ports have changed: what a group may send to is checked anew, and a tenant that is gone leaves
-    /// none behind.
-    pub(crate) fn resync_numbers(&mut self, now: Instant) {
-        let mut messages = Vec::new();
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            let present = self.tenants[at].present;
-            for number in self.numbers(tenant, Kind::Group).all() {
-                let Some(known) = self.numbers(tenant, Kind::Group).get(number) else { continue };
-                let physical = known.physical;
-                let mut message = Vec::new();
-                let stays = present
-                    && GroupMod::parse(&known.body).is_ok_and(|group| {
-                        let command = GroupModCommand::MODIFY;
-                        self.write_group(tenant, &group, command, physical, &mut message).is_ok()
-                    });
-                if !stays {
-                    message.clear();
-                    self.replace_number(tenant, Kind::Group, number, None);
-                    self.free_number(Kind::Group, physical);
-                    // It fits: a deletion is a few bytes.
-                    let _ = write_deletion(Kind::Group, physical, &mut message);
-                }
-                messages.push(message);
-            }
-            let gone = if present { Vec::new() } else { self.numbers(tenant, Kind::Meter).all() };
-            for number in gone {
-                if let Some(known) = self.replace_number(tenant, Kind::Meter, number, None) {
-                    self.free_number(Kind::Meter, known.physical);
-                    let mut message = Vec::new();
-                    let _ = write_deletion(Kind::Meter, known.physical, &mut message);
-                    messages.push(message);
-                }
-            }
-        }
-        for message in messages {
-            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
-        }
-    }
-
-    /// Installs what is missing. A group or meter that nobody's table knows may be somebody else's, who shares the
-    /// switch with the hypervisor: its number is not given out.
-    pub(crate) fn reconcile_numbers(&mut self, groups: &[u8], meters: &[u8], now: Instant) {
-        let held_groups: BTreeSet<u32> = List::<GroupDesc<'_>>::parse(groups)
-            .unwrap_or_default()
-            .iter()
-            .map(|group| group.group_id)
-            .collect();
-        let held_meters: BTreeSet<u32> = List::<MeterConfig<'_>>::parse(meters)
-            .unwrap_or_default()
-            .iter()
-            .map(|meter| meter.meter_id)
-            .collect();
-        let mut messages = Vec::new();
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            for number in self.numbers(tenant, Kind::Group).all() {
-                let Some(known) = self.numbers(tenant, Kind::Group).get(number) else { continue };
-                let Ok(group) = GroupMod::parse(&known.body) else { continue };
-                let command = if held_groups.contains(&known.physical) {
-                    GroupModCommand::MODIFY
-                } else {
-                    GroupModCommand::ADD
-                };
-                let mut message = Vec::new();
-                let written =
-                    self.write_group(tenant, &group, command, known.physical, &mut message);
-                if written.is_ok() {
-                    messages.push(message);
-                }
-            }
-            for number in self.numbers(tenant, Kind::Meter).all() {
-                let Some(known) = self.numbers(tenant, Kind::Meter).get(number) else { continue };
+        for tenant in &self.tenants {
+            for (_, known) in tenant.meters.iter() {
                 let Ok(meter) = MeterMod::parse(&known.body) else { continue };
-                if !held_meters.contains(&known.physical) {
+                if !held.meters.contains(&known.physical) {
                     let command = MeterModCommand::ADD;
                     let mut message = Vec::new();
                     let wanted = MeterMod { meter_id: known.physical, command, ..meter };
@@ -529,24 +452,46 @@ impl Switch {
                 }
             }
         }
-        self.used.groups.extend(held_groups);
-        self.used.meters.extend(held_meters);
         for message in messages {
             self.send_own(Awaits::Nothing, Class::Modification, &message, now);
         }
     }
+
+    /// Deletes the groups that were to be deleted before a restart.
+    pub(crate) fn reconcile_condemned(&mut self, now: Instant) {
+        for number in self.used.condemned.keys().copied().collect::<Vec<_>>() {
+            if !self.is_in_use(Kind::Group, number) {
+                let mut message = Vec::new();
+                // It fits: a deletion is a few bytes.
+                let _ = write_deletion(Kind::Group, number, &mut message);
+                self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+            }
+            self.free_number(Kind::Group, number);
+        }
+    }
+
+    /// A tenant that is gone leaves no meters behind.
+    pub(crate) fn resync_meters(&mut self, now: Instant) {
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            let present = self.tenants[at].present;
+            let gone = if present { Vec::new() } else { self.numbers(tenant, Kind::Meter).all() };
+            let gone = gone.into_iter().filter_map(|number| {
+                Some(self.replace_number(tenant, Kind::Meter, number, None)?.physical)
+            });
+            let gone = gone.collect();
+            self.delete_loose(&Cause::own(tenant, now), Kind::Meter, gone);
+        }
+    }
 }
 
-/// Whether a bucket is not written: its group is for failing over, and it watches nothing but a port that is not live,
-/// though what that stands on may be.
-fn is_left_out(network: &Network, type_: GroupType, bucket: &Bucket<'_>) -> bool {
-    type_ == GroupType::FF
-        && bucket.watch_group == GROUP_ANY
-        && bucket.watch_port != PortNo::ANY
-        && !network.is_live(bucket.watch_port.0)
+/// Numbers of what the switch holds.
+pub(crate) struct Held {
+    pub groups: BTreeSet<u32>,
+    meters: BTreeSet<u32>,
 }
 
-fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {
+pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {
     match kind {
         Kind::Meter => MeterMod {
             command: MeterModCommand::DELETE,

@@ -14,10 +14,10 @@ use flowspace::{Field, Match};
 use openflow::error::v13 as code;
 use openflow::text::Text;
 use openflow::v13::{
-    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, GROUP_ALL, GROUP_ANY, GroupDesc,
-    GroupMod, GroupStats, METER_ALL, MatchBuf, MessageType, MeterConfig, MeterMod, MeterStats,
-    MultipartFlags, MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody,
-    MultipartType, PortNo, PortStats, QUEUE_ALL, QueueStats, TABLE_ALL, TableStats,
+    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, GROUP_ANY, GroupDesc, GroupMod,
+    METER_ALL, MatchBuf, MessageType, MeterConfig, MeterMod, MeterStats, MultipartFlags,
+    MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody, MultipartType,
+    PortNo, PortStats, QUEUE_ALL, QueueStats, TABLE_ALL, TableStats,
 };
 use openflow::{Encode, ErrorCode, List, frame};
 
@@ -81,17 +81,19 @@ impl Switch {
                 self.ask_switch(request, MultipartRequestBody::Queue { port_no, queue_id }, 1)?;
             }
             MultipartRequestBody::Group { group_id } => {
-                let physical = self.physical_number(tenant, Kind::Group, group_id, GROUP_ALL);
-                match physical {
-                    Some(group_id) => {
-                        self.ask_switch(request, MultipartRequestBody::Group { group_id }, 1)?
-                    }
-                    None => self.collect(request, MultipartType::GROUP.0, Share::Tenant, &[], 1),
-                }
+                let questions = self.group_questions(tenant, group_id);
+                let questions = questions.map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
+                let share = if questions.is_empty() { Share::Tenant } else { Share::Anybody };
+                self.collect(request, MultipartType::GROUP.0, share, &questions, 1);
             }
             MultipartRequestBody::Meter { meter_id } => {
-                let physical = self.physical_number(tenant, Kind::Meter, meter_id, METER_ALL);
-                let meter_id = physical.ok_or(code::METER_MOD_FAILED_UNKNOWN_METER)?;
+                let known = self.numbers(tenant, Kind::Meter).get(meter_id);
+                let meter_id = match known {
+                    // Filtered in the answer.
+                    _ if meter_id == METER_ALL => METER_ALL,
+                    Some(known) => known.physical,
+                    None => return Err(code::METER_MOD_FAILED_UNKNOWN_METER),
+                };
                 self.ask_switch(request, MultipartRequestBody::Meter { meter_id }, 1)?;
             }
             MultipartRequestBody::GroupFeatures => {
@@ -212,17 +214,7 @@ impl Switch {
                 write_parts(self.version, type_, xid, seen, &mut out)
             }
             MultipartRequestBody::Group { .. } => {
-                let all = List::<GroupStats<'_>>::parse(answers).unwrap_or_default();
-                let groups = self.numbers(tenant, Kind::Group);
-                let own = all.iter().filter_map(|group| {
-                    let group_id = groups.of_physical(group.group_id)?;
-                    let buckets = self.bucket_counters(tenant, group_id, group.bucket_stats);
-                    let bucket_stats = buckets.as_list();
-                    let mut written = Vec::new();
-                    Encode::write(&GroupStats { group_id, bucket_stats, ..group }, &mut written);
-                    Some(written)
-                });
-                let own: Vec<Vec<u8>> = own.collect();
+                let own = self.group_statistics(tenant, answers);
                 let own = own.iter().map(Vec::as_slice);
                 write_parts(self.version, type_, xid, own, &mut out)
             }
@@ -308,7 +300,8 @@ impl Switch {
         }
         let mut wanted = Match::from_v13(&filter.match_).map_err(|error| error.error_code())?;
         let mut out_port = filter.out_port;
-        if self.tenants[tenant.0 as usize].network.is_some() {
+        let is_network = self.tenants[tenant.0 as usize].network.is_some();
+        if is_network {
             // Ports have other numbers on the switch: the answer is filtered.
             wanted = wanted.without(Field::InPort);
             out_port = PortNo::ANY;
@@ -328,6 +321,8 @@ impl Switch {
         let out_group = match filter.out_group {
             GROUP_ANY => GROUP_ANY,
             number => match self.numbers(tenant, Kind::Group).get(number) {
+                // And groups may have several.
+                Some(_) if is_network => GROUP_ANY,
                 Some(known) => known.physical,
                 // No such group, so nothing points to it: no question, and an empty answer.
                 None if !aggregate => return Ok(Vec::new()),
@@ -348,20 +343,6 @@ impl Switch {
         } else {
             MultipartRequestBody::Flow(filter)
         })
-    }
-
-    /// The number on the switch of a tenant's group or meter; "all" stays "all", and is filtered in the answer.
-    fn physical_number(
-        &self,
-        tenant: TenantIndex,
-        kind: Kind,
-        number: u32,
-        all: u32,
-    ) -> Option<u32> {
-        if number == all {
-            return Some(all);
-        }
-        self.numbers(tenant, kind).get(number).map(|known| known.physical)
     }
 
     fn describe_v13(&mut self, request: &Request<'_>) {
@@ -414,8 +395,9 @@ impl Switch {
         let tenant = request.tenant;
         self.reply(request, |switch, out| {
             let groups = switch.numbers(tenant, Kind::Group);
-            let described = groups.iter().filter_map(|(group_id, known)| {
-                let GroupMod { type_, buckets, .. } = GroupMod::parse(&known.body).ok()?;
+            let described = groups.all().into_iter().filter_map(|group_id| {
+                let GroupMod { type_, buckets, .. } =
+                    GroupMod::parse(&groups.get(group_id)?.body).ok()?;
                 Some(GroupDesc { type_, group_id, buckets })
             });
             write_parts(

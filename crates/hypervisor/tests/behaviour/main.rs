@@ -15,6 +15,8 @@ mod big_switches;
 mod durability;
 mod fairness;
 mod flow_mod;
+mod groups;
+mod groups_kept;
 mod labels;
 mod mapped;
 mod message_policy;

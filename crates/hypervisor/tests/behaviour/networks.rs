@@ -468,7 +468,10 @@ fn instructions(version: Version) -> BoxedStrategy<String> {
         return actions(version).boxed();
     }
     // In the order in which instructions are carried out, in which statistics name them.
-    let applied = prop_oneof![8 => actions(version), 1 => Just("group:1".to_owned()), 1 => Just("group:2".to_owned())];
+    let group = (1..6u32).prop_map(|group| format!("group:{group}"));
+    let more =
+        (1..6u32, actions(version)).prop_map(|(group, more)| format!("{more},group:{group}"));
+    let applied = prop_oneof![7 => actions(version), 2 => group, 1 => more];
     let set = prop::sample::select(vec![
         "",
         "",
@@ -477,6 +480,8 @@ fn instructions(version: Version) -> BoxedStrategy<String> {
         ";write=output:1",
         ";write=output:10",
         ";write=group:1",
+        ";write=group:3",
+        ";write=group:4,output:1",
         ";write=output:11",
         ";clear;write=output:11",
         ";write=output:2,mod_dl_src:02.00.00.00.00.55,output:10",
@@ -503,8 +508,49 @@ fn port_mod(version: Version) -> impl Strategy<Value = String> {
         .prop_map(move |(port, bits)| format!("port_mod port={port} config={bits} mask={mask}"))
 }
 
+/// Groups of all kinds, also such that name others.
+fn group_mod() -> impl Strategy<Value = String> {
+    let output = prop::sample::select(vec!["1", "2", "10", "11"]);
+    let output = prop_oneof![
+        10 => output.prop_map(|port| format!("output:{port}")),
+        2 => Just("in_port".to_owned()),
+        1 => Just("controller".to_owned()),
+        3 => (1..6u32).prop_map(|group| format!("group:{group}")),
+        1 => Just("output:1,output:10".to_owned()),
+        1 => Just("output:10,output:1".to_owned()),
+        1 => Just(String::new()),
+    ];
+    let bucket = (prop::sample::select(vec!["", "", "mod_nw_dst:10.0.0.2,"]), output);
+    let bucket = bucket.prop_map(|(change, output)| format!("{change}{output}"));
+    let bucket = bucket.prop_map(|it| if it.is_empty() { "drop".to_owned() } else { it });
+    let watched = prop::sample::select(vec!["1", "2", "10", "11", "g1", "g3"]);
+    let several = || vec(bucket.clone(), 0..4);
+    let buckets = prop_oneof![
+        3 => several().prop_map(|buckets| ("all", buckets.join("|"))),
+        3 => vec((0..4u32, bucket.clone()), 1..4).prop_map(|buckets| {
+            let weighed: Vec<_> = buckets.iter().map(|(w, it)| format!("{w}*{it}")).collect();
+            ("select", weighed.join("|"))
+        }),
+        1 => bucket.clone().prop_map(|bucket| ("indirect", bucket)),
+        2 => vec((watched, bucket.clone()), 1..4).prop_map(|buckets| {
+            let watching: Vec<_> = buckets.iter().map(|(at, it)| format!("{at}@{it}")).collect();
+            ("ff", watching.join("|"))
+        }),
+    ];
+    let what = prop_oneof![4 => Just("add"), 3 => Just("modify"), 1 => Just("delete")];
+    (what, 1..6u32, buckets).prop_map(|(what, id, (kind, buckets))| {
+        let id = if what == "delete" && id == 5 { "all".to_owned() } else { id.to_string() };
+        match what {
+            "delete" => format!("group delete id={id}"),
+            _ => format!("group {what} id={id} type={kind} buckets={buckets}"),
+        }
+    })
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
+    /// Whether what meets nothing else goes to a port that is chosen by a group (1.3).
+    spreads: bool,
     /// Tenant, switch, and what the controller says.
     commands: Vec<(usize, u64, String)>,
     /// Tenant, edge, the frame's tag if it has one, and whose address is its source and its destination.
@@ -537,13 +583,26 @@ fn command(version: Version, named: f64) -> impl Strategy<Value = String> {
 
 /// `named` says how often matches name addresses.
 pub(crate) fn cases(version: Version, named: f64) -> impl Strategy<Value = Case> {
-    let words = prop_oneof![9 => command(version, named).boxed(), 2 => port_mod(version).boxed()];
+    let groups = if version == Version::V1_3 { 5 } else { 0 };
+    let words = prop_oneof![
+        9 => command(version, named).boxed(),
+        2 => port_mod(version).boxed(),
+        groups => group_mod().boxed(),
+    ];
     let command = (0..2usize, 1..=3u64, words);
     // VLAN 5 also with priority 1.
     let tag = weighted(0.3, prop::sample::select(vec![5u16, 6, 0x2005]));
     let packet = (0..2usize, 0..4usize, tag, 0..3u8, 0..3u8);
-    (vec(command, 1..14), vec(packet, 1..8))
-        .prop_map(|(commands, packets)| Case { commands, packets })
+    (any::<bool>(), vec(command, 1..14), vec(packet, 1..8))
+        .prop_map(|(spreads, commands, packets)| Case { spreads, commands, packets })
+}
+
+/// The ports of a tenant's switch.
+fn ports_of(stage: &Stage, plans: &[Plan], tenant: usize, switch: u64) -> Vec<u32> {
+    let plan = &plans[tenant];
+    let edges = plan.edges.iter().map(|edge| (edge.0, edge.2));
+    let ends = edges.chain(plan.links.iter().flatten().copied());
+    ends.filter(|end| stage.head(tenant, end.0) == switch).map(|end| end.1).collect()
 }
 
 pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<(), TestCaseError> {
@@ -559,10 +618,18 @@ pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<()
                 switch,
                 "group add id=1 type=all buckets=output:1|mod_nw_dst:10.0.0.2,output:1",
             );
-            let far = if (tenant, switch) == (0, 2) || tenant == 0 { 10 } else { 1 };
+            let far = if tenant == 0 { 10 } else { 1 };
             let words =
                 format!("group add id=2 type=indirect buckets=mod_nw_dst:10.0.0.1,output:{far}");
             both_say(&mut stage, tenant, switch, &words);
+            if case.spreads {
+                let ports = ports_of(&stage, plans, tenant, switch);
+                let buckets = ports.iter().map(|port| format!("1*output:{port}"));
+                let buckets = buckets.collect::<Vec<_>>().join("|");
+                let words = format!("group add id=3 type=select buckets={buckets}");
+                both_say(&mut stage, tenant, switch, &words);
+                both_say(&mut stage, tenant, switch, "flow add prio=0 actions=group:3");
+            }
         }
     }
     for (tenant, switch, words) in &case.commands {
@@ -576,6 +643,14 @@ pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<()
             prop_assert!(beside.is_empty(), "{words}: {beside:?}");
         } else {
             prop_assert_eq!(told.len(), 1);
+            // Of groups nothing is refused but what a switch refuses as well, and ports and groups that there are not.
+            let ports = ports_of(&stage, plans, *tenant, head);
+            let names = |port: &u32| words.contains(&format!("output:{port}"));
+            let is_there = [1, 2, 10, 11].iter().all(|port| ports.contains(port) || !names(port));
+            if words.starts_with("group") && is_there && !told[0].contains("BAD_WATCH") {
+                let beside = stage.say_beside(*tenant, *switch, words);
+                prop_assert_eq!(beside.len(), 1, "{}: {:?}", words, told);
+            }
         }
     }
     let mut endless = false;
@@ -597,8 +672,10 @@ pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<()
         if endless {
             break;
         }
-        // Each entry with its counts.
-        for question in ["stats flow", "stats aggregate"] {
+        // Each entry and group with its counts.
+        let questions = ["stats flow", "stats aggregate", "stats group", "stats group_desc"];
+        let questions = questions.iter().take(if version == Version::V1_3 { 4 } else { 2 });
+        for &question in questions {
             let told = stage.say(tenant, switch, question);
             prop_assert_eq!(told, stage.say_beside(tenant, switch, question));
         }

@@ -160,6 +160,12 @@ impl App {
         self.expect_reply("barrier_reply", xid);
     }
 
+    /// The same at one of several switches.
+    pub fn barrier_at(&mut self, dpid: u64, xid: u32) {
+        self.order(&json!({"send": "barrier", "dpid": dpid, "xid": xid}));
+        self.expect_reply("barrier_reply", xid);
+    }
+
     /// The tenant's flows as the switch tells them; each is an object with `match`, `priority`, `packets`, ...
     pub fn flows(&mut self, xid: u32) -> Vec<Value> {
         self.order(&json!({"send": "flow_stats", "xid": xid}));

@@ -1,8 +1,8 @@
 //! PACKET_IN and PACKET_OUT of a network: the port of entry is in the metadata, or the controller names it.
 
-use super::Packets;
+use super::{Packets, said};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network, Unsaid};
+use crate::network::{Entered, Network};
 use crate::switch::{Request, Switch, set_length};
 use alloc::vec::Vec;
 use fabric::MacAddress;
@@ -102,10 +102,7 @@ impl Switch {
                 source = oxm.number().and_then(address);
             }
             let done = self.network_action_v13(tenant, network, &mut packets, action, out);
-            done.map_err(|unsaid| match unsaid {
-                Unsaid::Code(code) => code,
-                Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
-            })?;
+            done.map_err(said)?;
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ mod world;
 
 pub use describe::describe;
 pub use packets::packet;
+pub use places::cut;
 pub use policy::policy;
 pub use request::request;
 pub use script::{both, happen, play, play_on, play_with};

@@ -97,6 +97,18 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
     (maps, next.max(first + 1) - 1)
 }
 
+/// A tenant's link has no path: its port is down.
+pub fn cut(map: &mut SwitchMap, tenant: TenantId, port: u32) {
+    let port = map.members.get_mut(&tenant).unwrap().ports.get_mut(&port).unwrap();
+    port.up = false;
+    port.kind = PortKind::Link {
+        sends: None,
+        receives: Vec::new(),
+        vlans: Vec::new(),
+        mapped: Way::default(),
+    };
+}
+
 fn put_port(
     maps: &mut BTreeMap<u64, SwitchMap>,
     at: usize,

@@ -123,15 +123,21 @@ fn packet_out(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
         .unwrap();
 }
 
-/// `group add id=1 type=all buckets=output:1|output:2`; `3@output:3` watches port 3.
+/// `group add id=1 type=all buckets=output:1|output:2`; `3@output:3` watches port 3, `g3@output:3` group 3, and
+/// `5*output:1` has the weight 5.
 fn group_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
     let mut buckets = ListBuf::<Bucket<'static>>::new();
     for text in words.get("buckets").unwrap_or("").split('|').filter(|text| !text.is_empty()) {
-        let watched = text.split_once('@');
-        let actions = actions_v13(watched.map_or(text, |(_, actions)| actions));
-        let watched = watched.map(|(port, _)| port);
-        let watch_port = watched.map_or(PortNo::ANY, |port| PortNo(port.parse().unwrap()));
-        buckets.push(Bucket { watch_port, actions: actions.as_list(), ..Bucket::default() });
+        let (weight, text) = text.split_once('*').unwrap_or(("0", text));
+        let (watched, text) = text.split_once('@').unwrap_or(("", text));
+        let actions = actions_v13(text);
+        let mut bucket = Bucket { weight: weight.parse().unwrap(), ..Bucket::default() };
+        match watched.strip_prefix('g') {
+            Some(group) => bucket.watch_group = group.parse().unwrap(),
+            None if watched.is_empty() => {}
+            None => bucket.watch_port = PortNo(watched.parse().unwrap()),
+        }
+        buckets.push(Bucket { actions: actions.as_list(), ..bucket });
     }
     GroupMod {
         command: match words.word(1) {

@@ -377,6 +377,37 @@ impl Stage {
         std::mem::take(&mut self.seen.told)
     }
 
+    /// How often each of a tenant's groups is referred to, as it is told.
+    pub fn references(&mut self, tenant: usize, switch: u64) -> Vec<(u32, u32)> {
+        let seat = self.seats[&(tenant, switch)];
+        let core = &mut self.cores[switch as usize - 1];
+        core.handle_controller_message(
+            seat,
+            &request(self.version, 7, "stats group"),
+            Instant(self.now),
+        );
+        let asked = core.switch_outbox();
+        let bytes = asked.as_slice().to_vec();
+        asked.consume(bytes.len());
+        for message in frames(&bytes) {
+            self.physical.handle_message(self.now, SwitchIndex(switch as usize - 1), &message);
+        }
+        let answers = self.physical.take_output(SwitchIndex(switch as usize - 1), SessionId::MAIN);
+        for message in frames(&answers) {
+            core.handle_switch_message(&message, Instant(self.now));
+        }
+        let told = core.controller_outbox(seat).unwrap().as_slice().to_vec();
+        let mut references = Vec::new();
+        for message in frames(&told) {
+            let reply = openflow::v13::MultipartReply::parse(&message[8..]).unwrap();
+            if let openflow::v13::MultipartReplyBody::Group(groups) = reply.body {
+                references.extend(groups.iter().map(|group| (group.group_id, group.ref_count)));
+            }
+        }
+        self.pump();
+        references
+    }
+
     /// Entries on a physical switch, in words.
     pub fn entries(&self, switch: u64) -> Vec<String> {
         let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
@@ -388,7 +419,12 @@ impl Stage {
         entries
     }
 
-    /// Those of them that packets have met.
+    /// How many groups a physical switch has.
+    pub fn groups(&self, switch: u64) -> usize {
+        self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap().group_count()
+    }
+
+    /// Those of the entries that packets have met.
     pub fn met(&self, switch: u64) -> Vec<String> {
         let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
         let met = switch.flows().filter(|(_, flow)| flow.packets > 0);

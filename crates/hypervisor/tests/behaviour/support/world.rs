@@ -388,6 +388,11 @@ impl World {
         self.pump();
     }
 
+    /// What is sent to the switch is lost from now on, or no longer.
+    pub fn lose_south(&mut self, lost: bool) {
+        self.by_hand = lost;
+    }
+
     /// Something is done to the switch behind the core's back, in words; its answers are lost.
     pub fn behind(&mut self, words: &str) {
         let message = request(self.version, 1, words);
@@ -409,6 +414,14 @@ impl World {
             .collect();
         flows.sort();
         flows
+    }
+
+    /// The groups on the switch, in words.
+    pub fn switch_groups(&mut self) -> Vec<String> {
+        let mut out = Vec::new();
+        let asked = request(self.version, 1, "stats group_desc");
+        self.switch.switch_mut().handle_message(self.now, &asked, &mut out);
+        frames(&out).map(|frame| describe(&frame)).collect()
     }
 
     /// The entries on the switch that stand for tenants' entries.

@@ -1,0 +1,141 @@
+//! A tenant's group that sends into two links which stand on one port of a real switch, from each of them into the other.
+
+use serde_json::{Value, json};
+
+use crate::support::app::App;
+use crate::support::eventually;
+use crate::support::network::{Network, V13};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+/// The tenant's first switch has links to both others; its physical switch has one, to the second.
+const NETWORK: &str = "
+[tenants.network]
+switches = [
+    { dpid = \"0xa1\", on = \"1\" },
+    { dpid = \"0xa2\", on = \"2\" },
+    { dpid = \"0xa3\", on = \"3\" },
+]
+ports = [
+    { switch = \"0xa1\", number = 1, at = \"1 port 1\" },
+    { switch = \"0xa2\", number = 1, at = \"2 port 1\" },
+    { switch = \"0xa3\", number = 1, at = \"3 port 1\" },
+]
+links = [
+    { between = [\"0xa1 port 10\", \"0xa2 port 10\"] },
+    { between = [\"0xa1 port 11\", \"0xa3 port 11\"] },
+]
+";
+
+fn output(port: u32) -> Value {
+    json!([{"type": "OUTPUT", "port": port}])
+}
+
+fn group(app: &mut App, xid: u32, command: &str, number: u32, type_: &str, buckets: &[Value]) {
+    app.order(&json!({
+        "send": "group", "dpid": 0xa1, "xid": xid,
+        "command": command, "group": number, "type": type_, "buckets": buckets,
+    }));
+    app.barrier_at(0xa1, xid + 1);
+}
+
+#[test]
+fn ovs_a_group_sends_from_link_to_link_on_one_port() {
+    needs!(ovs_a_group_sends_from_link_to_link_on_one_port: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::of(
+        &["s1", "s2", "s3"],
+        &["h1", "h2", "h3"],
+        &[("s1", "h1"), ("s2", "h2"), ("s3", "h3"), ("s1", "s2"), ("s2", "s3")],
+        V13,
+    );
+    let mut red = App::flow_installer("1.3");
+    let configuration = format!(
+        "[topology]\ndiscovery = true\n[[tenants]]\nname = \"red\"\ncontrollers = [\"{red}\"]\n{NETWORK}"
+    );
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
+    network.connect_to(weir.openflow);
+    for _ in 0..3 {
+        red.expect("switch");
+    }
+    let all: Vec<Value> = [10, 11, 1].map(|port| json!({"actions": output(port)})).into();
+    group(&mut red, 10, "add", 1, "ALL", &all);
+    let flow = |app: &mut App, dpid: u64, match_: Value, actions: Value| {
+        let flow = json!({"priority": 5, "match": match_, "actions": actions});
+        app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "xid": 1, "flow": flow}));
+    };
+    flow(&mut red, 0xa1, json!({}), json!([{"type": "GROUP", "group_id": 1}]));
+    for (dpid, link) in [(0xa2, 10), (0xa3, 11)] {
+        flow(&mut red, dpid, json!({"in_port": 1}), output(link));
+        flow(&mut red, dpid, json!({"in_port": link}), output(1));
+    }
+    for (xid, dpid) in [(20, 0xa1), (21, 0xa2), (22, 0xa3)] {
+        red.barrier_at(dpid, xid);
+    }
+    let everybody = |network: &Network| {
+        [("h2", "h3"), ("h1", "h2"), ("h3", "h1")].iter().all(|(from, to)| network.pings(from, to))
+    };
+    eventually("hosts reach each other over the first switch", || everybody(&network));
+
+    // One group to the tenant, three on the switch; what they count is one.
+    assert_eq!(groups(&network), 3);
+    let mut xid = 30;
+    eventually("each bucket has counted each packet", || {
+        xid += 1;
+        red.order(&json!({"send": "group_stats", "dpid": 0xa1, "xid": xid}));
+        let told = red.expect_reply("stats", xid);
+        let counted = &told["body"][0];
+        assert_eq!(
+            (&told["body"].as_array().map(Vec::len), &counted["group"]),
+            (&Some(1), &json!(1))
+        );
+        assert_eq!(counted["references"], 1);
+        let packets = counted["packets"].as_u64().unwrap_or(0);
+        // Three pings there and back, and the ARP before them.
+        packets >= 6 && counted["buckets"] == json!([packets, packets, packets])
+    });
+
+    // By another group, chosen by a hash: only away from the second switch, and so no answers.
+    group(&mut red, 100, "add", 2, "INDIRECT", &[json!({"actions": output(11)})]);
+    let chained = json!({"weight": 1, "actions": [{"type": "GROUP", "group_id": 2}]});
+    group(&mut red, 102, "modify", 1, "SELECT", &[chained]);
+    assert_eq!(groups(&network), 6);
+    eventually("there is no way back", || network.is_silent("h2", "h3"));
+    let back = json!({"priority": 6, "match": {"in_port": 11}, "actions": output(10)});
+    let entry = |app: &mut App, command: &str, xid: u32| {
+        app.order(
+            &json!({"send": "flow", "dpid": 0xa1, "command": command, "xid": xid, "flow": back}),
+        );
+        app.barrier_at(0xa1, xid + 1);
+    };
+    entry(&mut red, "add", 110);
+    eventually("there is one by an entry", || network.pings("h2", "h3"));
+    entry(&mut red, "delete_strict", 112);
+
+    // What needs no copies has none, and what is as before is as before, over a kill -9.
+    group(&mut red, 120, "modify", 2, "INDIRECT", &[json!({"actions": output(1)})]);
+    eventually("no copies are left", || groups(&network) == 2);
+    group(&mut red, 130, "modify", 1, "ALL", &all);
+    eventually("hosts reach each other again", || everybody(&network));
+    let before = groups(&network);
+    weir.crash();
+    weir.restart();
+    for _ in 0..3 {
+        red.expect("switch");
+    }
+    red.barrier_at(0xa1, 140);
+    eventually("hosts reach each other after a restart", || everybody(&network));
+    eventually("no group is left over", || groups(&network) == before);
+
+    for (xid, number) in [(150, 1), (160, 2)] {
+        group(&mut red, xid, "delete", number, "ALL", &[]);
+    }
+    assert_eq!(groups(&network), 0);
+    eventually("with the group went the entry", || network.is_silent("h1", "h2"));
+    assert!(!red.has_seen("error"));
+}
+
+/// How many groups the first switch has.
+fn groups(network: &Network) -> usize {
+    let dump = network.ofctl(&["-O", "OpenFlow13", "dump-groups", "s1"]);
+    dump.lines().filter(|line| line.contains("group_id=")).count()
+}

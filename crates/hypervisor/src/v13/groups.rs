@@ -1,0 +1,264 @@
+//! Groups: one of a tenant's is one on the switch, or several.
+//!
+//! A switch sends nothing back by the port that a packet came from unless told IN_PORT, and a packet is never sent back by
+//! the virtual port that it came by. So where several virtual ports stand on one physical port, what a bucket has to say
+//! depends on the port of entry, and a bucket cannot ask for it. Such a group has *copies* beside the form that is for all
+//! other packets, each for one port of entry:
+//!
+//! ```text
+//!   buckets of the tenant's      for packets by 10      by 11                by others, or out of a controller's hands
+//!   output:10                    does nothing           tag of 10, IN_PORT   tag of 10, OUTPUT 5
+//!   output:11                    tag of 11, IN_PORT     does nothing         tag of 11, OUTPUT 5
+//!   output:1                     OUTPUT 1               OUTPUT 1             OUTPUT 1
+//! ```
+//! A bucket that does nothing stays a bucket: it has its weight, its counts, and what it watches. A bucket that names
+//! another group names its copy for the same port of entry, so a group has copies for all ports for which one that it names
+//! has any. Entries that use a group with copies are written once per port of entry, as others that send to such ports.
+//!
+//! A group that has to do with no such port has no copies, and is one on the switch. Which are needed is worked out in
+//! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`].
+
+pub(crate) mod copies;
+pub(crate) mod statistics;
+pub(crate) mod undo;
+
+use super::numbers::{Numbered, write_deletion};
+use super::unreadable;
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::network::{Entered, Network};
+use crate::store::Kind;
+use crate::switch::{Cause, NumberBefore, Request, Switch, groups_of};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use openflow::error::v13 as code;
+use openflow::v13::{
+    Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType, PortNo,
+};
+use openflow::{ErrorCode, List, ListBuf};
+
+/// Groups of one tenant on one switch.
+const MAX_GROUPS: usize = 1024;
+
+impl Switch {
+    /// A tenant changes its groups.
+    pub(crate) fn group_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let group = GroupMod::parse(request.body()).map_err(unreadable)?;
+        let groups = self.numbers(request.tenant, Kind::Group);
+        let known = groups.get(group.group_id).cloned();
+        match group.command {
+            GroupModCommand::ADD if known.is_some() => Err(code::GROUP_MOD_FAILED_GROUP_EXISTS),
+            GroupModCommand::ADD => {
+                if group.group_id > GROUP_MAX {
+                    return Err(code::GROUP_MOD_FAILED_INVALID_GROUP);
+                }
+                if groups.len() >= MAX_GROUPS {
+                    return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
+                }
+                self.add_group(request, group.group_id)
+            }
+            GroupModCommand::MODIFY => {
+                let known = known.ok_or(code::GROUP_MOD_FAILED_UNKNOWN_GROUP)?;
+                self.modify_group(request, &group, known)
+            }
+            GroupModCommand::DELETE => self.delete_groups(request, group.group_id),
+            _ => Err(code::GROUP_MOD_FAILED_BAD_COMMAND),
+        }
+    }
+
+    fn add_group(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
+        let physical = self.take_group()?;
+        let wanted = Numbered { physical, copies: BTreeMap::new(), body: request.body().into() };
+        let formed = self.form_group(request.tenant, wanted, &|_| GroupModCommand::ADD);
+        let mut formed = formed.inspect_err(|_| self.free_number(Kind::Group, physical))?;
+        formed.made.push(physical);
+        self.replace_number(request.tenant, Kind::Group, number, Some(formed.after));
+        let made = formed.made;
+        let change = NumberBefore { made, ..NumberBefore::new(Kind::Group, number, None) };
+        self.submit_numbers(request, Vec::from([change]), &formed.messages);
+        Ok(())
+    }
+
+    fn modify_group(
+        &mut self,
+        request: &Request<'_>,
+        group: &GroupMod<'_>,
+        known: Numbered,
+    ) -> Result<(), ErrorCode> {
+        if self.reaches_group(request.tenant, group, group.group_id) {
+            return Err(code::GROUP_MOD_FAILED_LOOP);
+        }
+        let wanted = Numbered { body: request.body().into(), ..known };
+        let (tenant, number) = (request.tenant, group.group_id);
+        let change = self.change_group(tenant, number, wanted)?;
+        let entries = match change.regrouped.is_empty() {
+            true => Ok(Default::default()),
+            false => self.planned_with(tenant, |group| change.regrouped.contains(&group)),
+        };
+        let Ok(entries) = entries else {
+            self.take_back(tenant, change.before);
+            return Err(code::GROUP_MOD_FAILED_EPERM);
+        };
+        let cause = self.submit_numbers(request, change.before, &change.messages);
+        self.replace_pieces(&cause, entries);
+        Ok(())
+    }
+
+    /// Deletes a group or, if there is nothing like that, none: that is not an error (specification section 6.5).
+    fn delete_groups(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
+        let tenant = request.tenant;
+        let mut gone = match number {
+            GROUP_ALL => self.groups_in_order(tenant),
+            _ => Vec::from([number]),
+        };
+        if number != GROUP_ALL && !self.callers_of(tenant, number).is_empty() {
+            return Err(code::GROUP_MOD_FAILED_CHAINED_GROUP);
+        }
+        // Those that name others first.
+        gone.reverse();
+        let (mut before, mut messages) = (Vec::new(), Vec::new());
+        for number in gone {
+            let Some(known) = self.replace_number(tenant, Kind::Group, number, None) else {
+                continue;
+            };
+            let deleted: Vec<u32> = known.all().collect();
+            for physical in &deleted {
+                let mut message = Vec::new();
+                // It fits: a deletion is a few bytes.
+                let _ = write_deletion(Kind::Group, *physical, &mut message);
+                messages.push(message);
+            }
+            let change = NumberBefore::new(Kind::Group, number, Some(known));
+            before.push(NumberBefore { deleted, ..change });
+        }
+        if !before.is_empty() {
+            let gone: BTreeSet<u32> = before.iter().map(|one| one.number).collect();
+            let cause = self.begin_numbers(request, before);
+            self.take_grouped(&cause, |group| gone.contains(&group));
+            messages.iter().for_each(|message| self.submit_change(&cause, message));
+        }
+        Ok(())
+    }
+
+    /// Entries go with a group that they use. The switch removes them by itself, and says so; what comes in their place
+    /// meanwhile is not meant.
+    fn take_grouped(&mut self, cause: &Cause, is_meant: impl Fn(u32) -> bool) {
+        let flows = self.tenants[cause.tenant.0 as usize].flows.iter();
+        let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
+        let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
+        for number in gone {
+            if let Some(flow) = self.take_flow(cause, number) {
+                self.await_removal(cause, number, flow);
+            }
+        }
+    }
+
+    /// A group's buckets as they have to be on the switch, for packets that came so.
+    fn translate_buckets(
+        &self,
+        tenant: TenantIndex,
+        network: Option<&Network>,
+        group: &GroupMod<'_>,
+        entered: Entered,
+    ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
+        let mut out = ListBuf::<Bucket<'static>>::new();
+        for bucket in group.buckets {
+            let watch_port = match (bucket.watch_port, network) {
+                (PortNo::ANY, _) => PortNo::ANY,
+                (watched, Some(network)) if !network.ports.contains_key(&watched.0) => {
+                    return Err(code::GROUP_MOD_FAILED_BAD_WATCH);
+                }
+                (_, Some(network)) if is_left_out(network, group.type_, &bucket) => continue,
+                (watched, Some(network)) => match network.physical(watched.0) {
+                    Some(physical) if network.is_live(watched.0) => PortNo(physical),
+                    _ => PortNo::ANY,
+                },
+                (watched, None) if self.view.sees_port(tenant, watched.0) => watched,
+                _ => return Err(code::GROUP_MOD_FAILED_BAD_WATCH),
+            };
+            let watch_group = match bucket.watch_group {
+                GROUP_ANY => GROUP_ANY,
+                number => {
+                    let known = self.numbers(tenant, Kind::Group).get(number);
+                    // All its forms watch the same.
+                    known.ok_or(code::GROUP_MOD_FAILED_BAD_WATCH)?.physical
+                }
+            };
+            let (number, list) = (group.group_id, bucket.actions);
+            let mut actions = Vec::new();
+            match network {
+                Some(network) => {
+                    let group = (number, entered);
+                    self.network_bucket_v13(tenant, network, group, list, &mut actions)?;
+                }
+                None => self.translate_bucket_v13(tenant, number, list, &mut actions)?,
+            }
+            let actions = List::parse(&actions).map_err(unreadable)?;
+            out.push(Bucket { watch_port, watch_group, actions, ..bucket });
+        }
+        Ok(out)
+    }
+
+    /// The message for one form of a group, in a network that the tenant has or is about to have.
+    fn write_form(
+        &self,
+        tenant: TenantIndex,
+        network: Option<&Network>,
+        group: &GroupMod<'_>,
+        (entered, physical): (Entered, u32),
+        command: GroupModCommand,
+    ) -> Result<Vec<u8>, ErrorCode> {
+        if let Some(open) = network.and_then(Network::open) {
+            self.translate_buckets(tenant, Some(open), group, entered)?;
+        }
+        let buckets = self.translate_buckets(tenant, network, group, entered)?;
+        let mut message = Vec::new();
+        GroupMod { command, type_: group.type_, group_id: physical, buckets: buckets.as_list() }
+            .write_message(0, &mut message)
+            .map_err(|_| code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)?;
+        Ok(message)
+    }
+
+    /// The messages that make a network's groups what they have to be with other ports of it in use. They need the same
+    /// copies.
+    pub(crate) fn changed_groups(
+        &self,
+        tenant: TenantIndex,
+        before: &Network,
+        after: &Network,
+    ) -> Result<Vec<Vec<u8>>, ErrorCode> {
+        let mut messages = Vec::new();
+        for (_, known) in self.numbers(tenant, Kind::Group).iter() {
+            let Ok(group) = GroupMod::parse(&known.body) else { continue };
+            for form in known.forms() {
+                let written = |network| {
+                    let command = GroupModCommand::MODIFY;
+                    self.write_form(tenant, Some(network), &group, form, command)
+                };
+                let is = written(after)?;
+                if written(before).as_ref() != Ok(&is) {
+                    messages.push(is);
+                }
+            }
+        }
+        Ok(messages)
+    }
+}
+
+/// Whether a bucket is not written: its group is for failing over, and it watches nothing but a port that is not live,
+/// though what that stands on may be.
+fn is_left_out(network: &Network, type_: GroupType, bucket: &Bucket<'_>) -> bool {
+    type_ == GroupType::FF
+        && bucket.watch_group == GROUP_ANY
+        && bucket.watch_port != PortNo::ANY
+        && !network.is_live(bucket.watch_port.0)
+}
+
+/// The groups that a group's buckets send to.
+fn named_by<'a>(group: &GroupMod<'a>) -> impl Iterator<Item = u32> + use<'a> {
+    let actions = group.buckets.into_iter().flat_map(|bucket| bucket.actions);
+    actions.filter_map(|action| match action {
+        Action::Group(number) => Some(number),
+        _ => None,
+    })
+}

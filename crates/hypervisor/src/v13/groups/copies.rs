@@ -1,0 +1,388 @@
+//! Which copies each group has, see [`super`]: worked out anew when a group changes, or what is beneath.
+//!
+//! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
+//! use them. What is deleted goes last.
+
+use super::named_by;
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::network::Network;
+use crate::pending::Awaits;
+use crate::queue::Class;
+use crate::store::Kind;
+use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
+use crate::time::Instant;
+use crate::v13::numbers::{Held, Numbered};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+use openflow::ErrorCode;
+use openflow::error::v13 as code;
+use openflow::v13::{Action, GroupMod, GroupModCommand, PortNo};
+
+/// Numbers on the switch that the groups of one tenant may have, with their copies.
+const MAX_NUMBERS: usize = 4096;
+
+/// A group with the copies that it needs.
+pub(super) struct Formed {
+    pub after: Numbered,
+    /// Numbers that it has not had before.
+    pub made: Vec<u32>,
+    /// Numbers that it does not need any more.
+    pub dropped: Vec<u32>,
+    /// What makes it so on the switch.
+    pub messages: Vec<Vec<u8>>,
+}
+
+/// A change of a group, and of those that get other copies with it.
+#[derive(Default)]
+pub(super) struct Change {
+    pub before: Vec<NumberBefore>,
+    pub messages: Vec<Vec<u8>>,
+    /// Groups that have got other copies.
+    pub regrouped: BTreeSet<u32>,
+}
+
+impl Switch {
+    /// Works out the copies of a group whose own are those of `known`, if it can be there. `command` says how a number is
+    /// written that the group has had before.
+    pub(super) fn form_group(
+        &mut self,
+        tenant: TenantIndex,
+        known: Numbered,
+        command: &dyn Fn(u32) -> GroupModCommand,
+    ) -> Result<Formed, ErrorCode> {
+        let network = self.tenants[tenant.0 as usize].network.clone();
+        let network = network.as_deref();
+        let group = GroupMod::parse(&known.body).map_err(super::unreadable)?;
+        let ports = self.ports_apart(tenant, network, &group);
+        let others = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| known);
+        let others = others.filter(|other| other.physical != known.physical);
+        if others.map(|other| other.all().count()).sum::<usize>() + ports.len() >= MAX_NUMBERS {
+            return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
+        }
+        let (mut copies, mut made) = (BTreeMap::new(), Vec::new());
+        let mut taken = Ok(());
+        for &port in &ports {
+            match known.copies.get(&port) {
+                Some(&number) => drop(copies.insert(port, number)),
+                None => match self.take_group() {
+                    Ok(number) => {
+                        made.push(number);
+                        copies.insert(port, number);
+                    }
+                    Err(code) => taken = Err(code),
+                },
+            }
+        }
+        let gone = known.copies.iter().filter(|(port, _)| !ports.contains(port));
+        let dropped = gone.map(|(_, &number)| number).collect();
+        let after = Numbered { copies, ..known.clone() };
+        let write = |form: (_, u32)| {
+            let command = match made.contains(&form.1) {
+                true => GroupModCommand::ADD,
+                false => command(form.1),
+            };
+            self.write_form(tenant, network, &group, form, command)
+        };
+        let messages = taken.and_then(|()| after.forms().map(write).collect());
+        match messages {
+            Ok(messages) => Ok(Formed { after, made, dropped, messages }),
+            Err(code) => {
+                made.into_iter().for_each(|number| self.free_number(Kind::Group, number));
+                Err(code)
+            }
+        }
+    }
+
+    /// A group becomes another, and with it those that name it, in the tables; the switch is not told.
+    pub(super) fn change_group(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        wanted: Numbered,
+    ) -> Result<Change, ErrorCode> {
+        let formed = self.form_group(tenant, wanted, &|_| GroupModCommand::MODIFY)?;
+        let mut change = Change::default();
+        self.adopt_formed(tenant, number, formed, &mut change);
+        if change.regrouped.is_empty() {
+            return Ok(change);
+        }
+        for caller in self.groups_in_order(tenant) {
+            let Some(known) = self.numbers(tenant, Kind::Group).get(caller).cloned() else {
+                continue;
+            };
+            let named = GroupMod::parse(&known.body)
+                .map(|group| named_by(&group).any(|named| change.regrouped.contains(&named)));
+            if caller == number || named != Ok(true) {
+                continue;
+            }
+            match self.form_group(tenant, known, &|_| GroupModCommand::MODIFY) {
+                Ok(mut formed) => {
+                    self.leave_out_unchanged(tenant, &mut formed, &change.before);
+                    self.adopt_formed(tenant, caller, formed, &mut change);
+                }
+                Err(code) => {
+                    self.take_back(tenant, change.before);
+                    return Err(code);
+                }
+            }
+        }
+        Ok(change)
+    }
+
+    /// Of a group that names others, what has not changed with them is not written anew, since that would count anew.
+    fn leave_out_unchanged(
+        &self,
+        tenant: TenantIndex,
+        formed: &mut Formed,
+        changed: &[NumberBefore],
+    ) {
+        let groups = self.numbers(tenant, Kind::Group);
+        let is_same = |entered| {
+            changed.iter().all(|one| {
+                let was = one.before.as_ref().map(|it| it.at(entered));
+                groups.get(one.number).map(|it| it.at(entered)) == was
+            })
+        };
+        let Formed { after, made, messages, .. } = formed;
+        let mut forms = after.forms();
+        messages.retain(|_| {
+            let form = forms.next();
+            form.is_none_or(|(entered, number)| made.contains(&number) || !is_same(entered))
+        });
+    }
+
+    fn adopt_formed(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        formed: Formed,
+        change: &mut Change,
+    ) {
+        let Formed { after, made, dropped, messages } = formed;
+        if !made.is_empty() || !dropped.is_empty() {
+            change.regrouped.insert(number);
+        }
+        let before = self.replace_number(tenant, Kind::Group, number, Some(after));
+        let before = NumberBefore::new(Kind::Group, number, before);
+        // The first is the one that the tenant changes.
+        let follows = !change.before.is_empty();
+        change.before.push(NumberBefore { made, dropped, follows, ..before });
+        change.messages.extend(messages);
+    }
+
+    /// A change of which the switch has not heard is not made.
+    pub(super) fn take_back(&mut self, tenant: TenantIndex, before: Vec<NumberBefore>) {
+        for one in before.into_iter().rev() {
+            self.replace_number(tenant, Kind::Group, one.number, one.before);
+            one.made.into_iter().for_each(|number| self.free_number(Kind::Group, number));
+        }
+    }
+
+    /// The ports of entry for which a group needs a copy.
+    fn ports_apart(
+        &self,
+        tenant: TenantIndex,
+        network: Option<&Network>,
+        group: &GroupMod<'_>,
+    ) -> BTreeSet<u32> {
+        let mut ports = BTreeSet::new();
+        let Some(network) = network else { return ports };
+        for action in group.buckets.into_iter().flat_map(|bucket| bucket.actions) {
+            match action {
+                Action::Output { port: PortNo::IN_PORT, .. } => ports.extend(network.entries()),
+                Action::Output { port, .. } => ports.extend(network.entries_beside(port.0)),
+                Action::Group(number) => {
+                    let named = self.numbers(tenant, Kind::Group).get(number);
+                    ports.extend(named.into_iter().flat_map(|named| named.copies.keys()));
+                }
+                _ => {}
+            }
+        }
+        ports
+    }
+
+    /// All of a tenant's groups are worked out anew, in the tables and on the switch: what is beneath them has changed. Those
+    /// that cannot be any more are taken out of the tables. Gives the messages, and the numbers that are to be deleted when
+    /// entries do not use them any more.
+    pub(super) fn settle_groups(
+        &mut self,
+        tenant: TenantIndex,
+        command: &dyn Fn(u32) -> GroupModCommand,
+        is_told: &dyn Fn(u32) -> bool,
+    ) -> (Vec<Vec<u8>>, Vec<u32>) {
+        let (mut messages, mut loose) = (Vec::new(), Vec::new());
+        let mut regrouped = BTreeSet::new();
+        let present = self.tenants[tenant.0 as usize].present;
+        for number in self.groups_in_order(tenant) {
+            let Some(known) = self.numbers(tenant, Kind::Group).get(number).cloned() else {
+                continue;
+            };
+            let named = GroupMod::parse(&known.body)
+                .is_ok_and(|group| named_by(&group).any(|named| regrouped.contains(&named)));
+            let formed = match present {
+                true => self.form_group(tenant, known.clone(), command).ok(),
+                false => None,
+            };
+            let Some(formed) = formed else {
+                self.replace_number(tenant, Kind::Group, number, None);
+                loose.extend(known.all());
+                continue;
+            };
+            let is_other = !formed.made.is_empty() || !formed.dropped.is_empty();
+            if is_other {
+                regrouped.insert(number);
+                self.replace_number(tenant, Kind::Group, number, Some(formed.after));
+            }
+            if is_other || named || is_told(number) {
+                messages.extend(formed.messages);
+            }
+            loose.extend(formed.dropped);
+        }
+        // What names others goes before them.
+        loose.reverse();
+        loose.iter().for_each(|number| self.condemn(tenant, *number));
+        (messages, loose)
+    }
+
+    /// The policy or the ports have changed: what a group may send to is checked anew, and a tenant that is gone leaves
+    /// none behind. Gives what is to be deleted once no entry uses it.
+    pub(crate) fn resync_groups(&mut self, now: Instant) -> Vec<(TenantIndex, Vec<u32>)> {
+        self.settle_all(&|_| GroupModCommand::MODIFY, now)
+    }
+
+    /// After a new connection: what is missing is installed, what is there is written anew.
+    pub(crate) fn reconcile_groups(
+        &mut self,
+        held: &Held,
+        now: Instant,
+    ) -> Vec<(TenantIndex, Vec<u32>)> {
+        let command = |number| match held.groups.contains(&number) {
+            true => GroupModCommand::MODIFY,
+            false => GroupModCommand::ADD,
+        };
+        self.settle_all(&command, now)
+    }
+
+    fn settle_all(
+        &mut self,
+        command: &dyn Fn(u32) -> GroupModCommand,
+        now: Instant,
+    ) -> Vec<(TenantIndex, Vec<u32>)> {
+        let mut loose = Vec::new();
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            let (messages, gone) = self.settle_groups(tenant, command, &|_| true);
+            for message in messages {
+                self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+            }
+            loose.push((tenant, gone));
+        }
+        loose
+    }
+
+    /// The entries that use some of these groups, as far as other pieces are to stand on the switch for them.
+    pub(super) fn planned_with(
+        &self,
+        tenant: TenantIndex,
+        is_meant: impl Fn(u32) -> bool,
+    ) -> Result<HashMap<u32, Vec<Piece>>, ErrorCode> {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let mut planned = HashMap::new();
+        for (number, flow) in flows.iter() {
+            if groups_of(&flow.actions).into_iter().any(&is_meant) {
+                let pieces = self.plan(tenant, flow)?;
+                if pieces != flow.pieces {
+                    planned.insert(number, pieces);
+                }
+            }
+        }
+        match collide(flows, &planned) {
+            true => Err(code::FLOW_MOD_FAILED_OVERLAP),
+            false => Ok(planned),
+        }
+    }
+
+    /// A tenant's groups, each after those that it names.
+    pub(super) fn groups_in_order(&self, tenant: TenantIndex) -> Vec<u32> {
+        let numbers = self.numbers(tenant, Kind::Group);
+        let named = |number: u32| -> Vec<u32> {
+            let known = numbers.get(number).and_then(|known| GroupMod::parse(&known.body).ok());
+            known.map(|group| named_by(&group).collect()).unwrap_or_default()
+        };
+        let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+        for start in numbers.all() {
+            let mut path = Vec::new();
+            if seen.insert(start) {
+                path.push((start, named(start)));
+            }
+            while let Some((number, rest)) = path.last_mut() {
+                match rest.pop() {
+                    Some(next) if numbers.get(next).is_some() && seen.insert(next) => {
+                        path.push((next, named(next)));
+                    }
+                    Some(_) => {}
+                    None => {
+                        order.push(*number);
+                        path.pop();
+                    }
+                }
+            }
+        }
+        order
+    }
+
+    /// Whether a group's buckets send to one, by whichever others.
+    pub(super) fn reaches_group(
+        &self,
+        tenant: TenantIndex,
+        group: &GroupMod<'_>,
+        target: u32,
+    ) -> bool {
+        let numbers = self.numbers(tenant, Kind::Group);
+        let (mut next, mut seen) = (named_by(group).collect::<Vec<u32>>(), BTreeSet::new());
+        while let Some(number) = next.pop() {
+            if number == target {
+                return true;
+            }
+            let known = numbers.get(number).filter(|_| seen.insert(number));
+            if let Some(Ok(group)) = known.map(|known| GroupMod::parse(&known.body)) {
+                next.extend(named_by(&group));
+            }
+        }
+        false
+    }
+
+    /// The tenant's groups whose buckets send to one.
+    pub(super) fn callers_of(&self, tenant: TenantIndex, number: u32) -> Vec<u32> {
+        let names = |known: &Numbered| {
+            GroupMod::parse(&known.body)
+                .is_ok_and(|group| named_by(&group).any(|named| named == number))
+        };
+        let groups = self.numbers(tenant, Kind::Group).iter();
+        groups.filter(|(_, known)| names(known)).map(|(caller, _)| caller).collect()
+    }
+
+    /// Entries that use such groups get the pieces that they need. One that cannot stand any more is given up, and its tenant
+    /// told.
+    pub(crate) fn replan_grouped(&mut self, cause: &Cause, is_meant: impl Fn(u32) -> bool) {
+        let at = cause.tenant.0 as usize;
+        let grouped = self.tenants[at].flows.iter();
+        let grouped =
+            grouped.filter(|(_, flow)| groups_of(&flow.actions).into_iter().any(&is_meant));
+        let grouped: Vec<u32> = grouped.map(|(number, _)| number).collect();
+        let mut planned = HashMap::new();
+        for number in grouped {
+            let Some(flow) = self.tenants[at].flows.get(number) else { continue };
+            let pieces = self.plan(cause.tenant, flow).ok();
+            let wanted = pieces.map(|pieces| Flow { pieces, ..flow.clone() });
+            match wanted.filter(|flow| !self.tenants[at].flows.collides(number, flow)) {
+                Some(wanted) if wanted.pieces == flow.pieces => {}
+                Some(wanted) => drop(planned.insert(number, wanted.pieces)),
+                None => self.give_up(cause, number),
+            }
+        }
+        self.replace_pieces(cause, planned);
+    }
+}

@@ -1,0 +1,133 @@
+//! Statistics of groups: what a group and its copies have counted, as one.
+
+use super::is_left_out;
+use crate::ids::TenantIndex;
+use crate::network::Network;
+use crate::store::Kind;
+use crate::switch::{Switch, groups_of};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+use openflow::v13::{
+    BucketCounter, GROUP_ALL, GroupMod, GroupStats, MultipartRequest, MultipartRequestBody,
+};
+use openflow::{Encode, List, ListBuf, TooLong};
+
+/// What groups have counted, added up by their numbers.
+#[derive(Default)]
+pub(crate) struct GroupSums<'a>(BTreeMap<u32, (GroupStats<'a>, Vec<BucketCounter>)>);
+
+impl<'a> GroupSums<'a> {
+    /// Adds what one has counted, to what is known of the same number; of two durations the longer counts.
+    pub(crate) fn add(
+        &mut self,
+        it: GroupStats<'a>,
+        counters: impl IntoIterator<Item = BucketCounter>,
+    ) {
+        let Some((sum, buckets)) = self.0.get_mut(&it.group_id) else {
+            self.0.insert(it.group_id, (it, counters.into_iter().collect()));
+            return;
+        };
+        sum.ref_count = sum.ref_count.max(it.ref_count);
+        sum.packet_count = sum.packet_count.saturating_add(it.packet_count);
+        sum.byte_count = sum.byte_count.saturating_add(it.byte_count);
+        let (mine, its) =
+            ((sum.duration_sec, sum.duration_nsec), (it.duration_sec, it.duration_nsec));
+        (sum.duration_sec, sum.duration_nsec) = mine.max(its);
+        for (bucket, more) in buckets.iter_mut().zip(counters) {
+            bucket.packet_count = bucket.packet_count.saturating_add(more.packet_count);
+            bucket.byte_count = bucket.byte_count.saturating_add(more.byte_count);
+        }
+    }
+
+    /// Each as it stands in an answer.
+    pub(crate) fn written(self) -> Vec<Vec<u8>> {
+        let written = self.0.into_values().map(|(sum, buckets)| {
+            let mut list = ListBuf::<BucketCounter>::new();
+            buckets.into_iter().for_each(|bucket| list.push(bucket));
+            let mut out = Vec::new();
+            Encode::write(&GroupStats { bucket_stats: list.as_list(), ..sum }, &mut out);
+            out
+        });
+        written.collect()
+    }
+}
+
+impl Switch {
+    /// What the switch is asked of a tenant's group, or of all, which is filtered in the answer. Nothing if there is no such
+    /// group.
+    pub(in crate::v13) fn group_questions(
+        &self,
+        tenant: TenantIndex,
+        number: u32,
+    ) -> Result<Vec<u8>, TooLong> {
+        let known = self.numbers(tenant, Kind::Group).get(number);
+        let wanted: Vec<u32> = match known {
+            _ if number == GROUP_ALL => Vec::from([GROUP_ALL]),
+            Some(known) => known.all().collect(),
+            None => Vec::new(),
+        };
+        let mut questions = Vec::new();
+        for group_id in wanted {
+            let body = MultipartRequestBody::Group { group_id };
+            MultipartRequest::from(body).write_message(0, &mut questions)?;
+        }
+        Ok(questions)
+    }
+
+    /// The counts of a tenant's groups, in an answer to that.
+    pub(in crate::v13) fn group_statistics(
+        &self,
+        tenant: TenantIndex,
+        answers: &[u8],
+    ) -> Vec<Vec<u8>> {
+        let state = &self.tenants[tenant.0 as usize];
+        let groups = self.numbers(tenant, Kind::Group);
+        let own = groups.iter().flat_map(|(number, known)| known.all().map(move |at| (at, number)));
+        let own: HashMap<u32, u32> = own.collect();
+        let mut sums = GroupSums::default();
+        for counted in List::<GroupStats<'_>>::parse(answers).unwrap_or_default() {
+            let Some(&group_id) = own.get(&counted.group_id) else { continue };
+            let mut counted = GroupStats { group_id, ..counted };
+            let Some(network) = state.network.as_deref() else {
+                sums.add(counted, counted.bucket_stats);
+                continue;
+            };
+            // On the switch copies refer to copies, and one entry may be several.
+            counted.ref_count = self.references_to(tenant, group_id);
+            sums.add(counted, self.bucket_counters(tenant, network, &counted));
+        }
+        sums.written()
+    }
+
+    /// A group's counts as its tenant knows its buckets: those that are left out on the switch count nothing.
+    fn bucket_counters(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        counted: &GroupStats<'_>,
+    ) -> Vec<BucketCounter> {
+        let known = self.numbers(tenant, Kind::Group).get(counted.group_id);
+        let known = known.and_then(|known| GroupMod::parse(&known.body).ok());
+        let mut counted = counted.bucket_stats.iter();
+        let mut counters = Vec::new();
+        if let Some(known) = known {
+            for bucket in known.buckets {
+                match is_left_out(network, known.type_, &bucket) {
+                    true => counters.push(BucketCounter::default()),
+                    false => counters.extend(counted.next()),
+                }
+            }
+        }
+        counters.extend(counted);
+        counters
+    }
+
+    /// How many of the tenant's entries and groups send to a group.
+    fn references_to(&self, tenant: TenantIndex, number: u32) -> u32 {
+        let flows = self.tenants[tenant.0 as usize].flows.iter();
+        let uses = |actions: &[u8]| groups_of(actions).contains(&number);
+        let entries = flows.filter(|(_, flow)| uses(&flow.actions)).count();
+        u32::try_from(entries + self.callers_of(tenant, number).len()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,304 @@
+//! Groups of tenants' own networks that send to ports of which several stand on one physical port. That random ones forward
+//! as they would on a switch of the tenant's own is in `networks`; that they outlive restarts and refusals in `groups_kept`.
+
+use crate::networks::{both_say, same, two};
+use crate::support::*;
+use emulate::Fault;
+
+/// Blue, whose ports 10 and 11 of its first switch stand on one physical port.
+const BLUE: usize = 1;
+
+/// Whatever comes to blue's first switch meets group 1; its other switches deliver what comes by links to their port 1, and
+/// send what comes from there into all links.
+fn stage() -> Stage {
+    let mut stage = Stage::new(Version::V1_3, two());
+    for (switch, links) in [(2, "output:10,output:11"), (3, "output:10,output:11")] {
+        both_say(
+            &mut stage,
+            BLUE,
+            switch,
+            &format!("flow add prio=4 match=in_port=1 actions={links}"),
+        );
+        both_say(&mut stage, BLUE, switch, "flow add prio=3 actions=output:1");
+    }
+    stage
+}
+
+/// Packets of several flows from everywhere; what becomes of them is the same here and there.
+fn all_same(stage: &mut Stage) -> usize {
+    let mut delivered = 0;
+    for last in 0..4 {
+        for (switch, port) in [(1, 1), (2, 1), (3, 1)] {
+            let frame = packet(&format!("10.0.0.{last}>10.0.0.9"));
+            delivered += same(stage, BLUE, switch, port, &frame).delivered.len();
+        }
+    }
+    delivered
+}
+
+#[test]
+fn each_kind_sends_into_links_on_one_port_from_each_of_them() {
+    for (kind, buckets) in [
+        ("all", "output:10|output:11|output:1|in_port"),
+        ("all", "mod_nw_dst:10.0.0.2,output:11|drop|output:10"),
+        ("select", "1*output:10|1*output:11|2*output:1|1*in_port"),
+        ("indirect", "output:11"),
+        ("indirect", "in_port"),
+        ("ff", "11@output:11|10@output:10|1@output:1"),
+    ] {
+        let mut stage = stage();
+        both_say(&mut stage, BLUE, 1, &format!("group add id=1 type={kind} buckets={buckets}"));
+        both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1 cookie=9");
+        assert!(all_same(&mut stage) > 0, "{kind} {buckets}");
+        // All copies are one group to the tenant, and what is written several times is one entry.
+        for question in ["stats group", "stats group_desc", "stats flow", "stats flow out_group=1"]
+        {
+            let told = stage.say(BLUE, 1, question);
+            assert_eq!(told, stage.say_beside(BLUE, 1, question), "{kind} {buckets} {question}");
+            assert!(told[0].len() > "7 STATS group_desc".len(), "{told:?}");
+        }
+        assert_eq!(stage.say(BLUE, 1, "stats group id=1"), stage.say(BLUE, 1, "stats group"));
+        assert_eq!(stage.say(BLUE, 1, "stats flow out_group=2"), ["7 STATS flow"]);
+    }
+}
+
+#[test]
+fn a_group_that_meets_no_crowded_port_is_one_on_the_switch() {
+    let mut stage = stage();
+    for (words, groups) in [
+        ("group add id=1 type=all buckets=output:1|controller", 1),
+        // One for packets by 10, one for those by 11, and one for all others.
+        ("group add id=2 type=all buckets=output:10|output:1", 4),
+        // From each port it is another, from which it comes.
+        ("group add id=3 type=indirect buckets=in_port", 8),
+        ("group add id=4 type=indirect buckets=group:1", 9),
+        ("group add id=5 type=indirect buckets=group:4", 10),
+        // What names it gets copies too, over however many.
+        ("group modify id=1 type=all buckets=output:11", 16),
+        ("group modify id=1 type=all buckets=output:1", 10),
+        ("group modify id=4 type=indirect buckets=group:3", 16),
+        ("group modify id=3 type=indirect buckets=drop", 7),
+        ("group delete id=5", 6),
+        ("group delete id=all", 0),
+    ] {
+        both_say(&mut stage, BLUE, 1, words);
+        assert_eq!(stage.groups(1), groups, "{words}");
+    }
+}
+
+/// Entries that use a group, directly or by another, follow when it gets copies or needs them no more.
+#[test]
+fn entries_follow_a_group_that_is_modified() {
+    let mut stage = stage();
+    for words in [
+        "group add id=1 type=all buckets=output:1",
+        "group add id=2 type=all buckets=group:1|controller",
+        "flow add prio=5 match=ip,nw_src=10.0.0.0 actions=group:1",
+        "flow add prio=5 match=ip,nw_src=10.0.0.1 actions=group:2",
+        "flow add prio=5 match=ip,nw_src=10.0.0.2,in_port=10 actions=group:2",
+        "flow add prio=5 match=ip,nw_src=10.0.0.3 actions=write=group:1;goto=1",
+        "flow add prio=5 table=1 actions=write=mod_dl_src:02.00.00.00.00.55",
+    ] {
+        both_say(&mut stage, BLUE, 1, words);
+    }
+    let entries = stage.entries(1);
+    all_same(&mut stage);
+    for buckets in ["output:10|output:11", "in_port|output:11", "output:1"] {
+        let words = format!("group modify id=1 type=all buckets={buckets}");
+        both_say(&mut stage, BLUE, 1, &words);
+        all_same(&mut stage);
+        assert_eq!(stage.entries(1) == entries, buckets == "output:1", "{buckets}");
+        // Also what was counted before.
+        let flows = stage.say(BLUE, 1, "stats flow");
+        assert_eq!(flows, stage.say_beside(BLUE, 1, "stats flow"), "{buckets}");
+    }
+    // With a group go the entries that use it, each told once; one that others name does not go.
+    both_say(&mut stage, BLUE, 1, "flow modify match=ip,nw_src=10.0.0.0 actions=group:1");
+    both_say(&mut stage, BLUE, 1, "group modify id=1 type=all buckets=output:10|output:11");
+    both_say(
+        &mut stage,
+        BLUE,
+        1,
+        "flow add prio=5 match=ip,nw_src=10.0.0.0 actions=group:1 flags=rem",
+    );
+    for words in ["group delete id=1", "group delete id=2", "group delete id=1"] {
+        let told = stage.say(BLUE, 1, words);
+        assert_eq!(told, stage.say_beside(BLUE, 1, words), "{words}");
+    }
+    assert_eq!(stage.groups(1), 0);
+    assert_eq!(stage.say(BLUE, 1, "stats flow"), stage.say_beside(BLUE, 1, "stats flow"));
+}
+
+#[test]
+fn what_controllers_send_goes_by_the_copy_for_where_it_is_said_to_come_from() {
+    let mut stage = stage();
+    let group = "group add id=1 type=all buckets=output:10|output:11|output:1|in_port";
+    both_say(&mut stage, BLUE, 1, group);
+    for from in ["1", "10", "11", "controller"] {
+        let words = format!("out in_port={from} actions=group:1 data=10.0.0.1>10.0.0.2");
+        let seen = stage.out(BLUE, 1, &words);
+        assert_eq!(seen, stage.out_beside(BLUE, 1, &words), "{from}");
+        assert!(seen.delivered.len() >= 2, "{from}: {seen:?}");
+    }
+}
+
+#[test]
+fn loops_of_groups_are_refused() {
+    let mut stage = stage();
+    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:10");
+    both_say(&mut stage, BLUE, 1, "group add id=2 buckets=group:1");
+    both_say(&mut stage, BLUE, 1, "group add id=3 buckets=group:2|output:1");
+    for words in ["group modify id=1 buckets=group:3", "group modify id=1 buckets=group:1"] {
+        let told = stage.say(BLUE, 1, words).join("");
+        assert!(told.contains("OFPGMFC_LOOP"), "{words}: {told}");
+    }
+    for words in ["group add id=4 buckets=flood", "group add id=4 buckets=all"] {
+        let told = stage.say(BLUE, 1, words).join("");
+        assert!(told.contains("OFPBAC_BAD_OUT_PORT"), "{words}: {told}");
+    }
+}
+
+/// An entry that is written once per port of entry would, there, be the same as one that names the port.
+#[test]
+fn entries_that_would_be_one_are_refused() {
+    let mut stage = stage();
+    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:1");
+    assert_eq!(stage.say(BLUE, 1, "flow add prio=5 match=in_port=10 actions=output:1"), [""; 0]);
+    let told = stage.say(BLUE, 1, "flow add prio=5 actions=output:11").join("");
+    assert!(told.contains("OFPFMFC_OVERLAP"), "{told}");
+    assert_eq!(stage.say(BLUE, 1, "flow add prio=5 actions=group:1"), [""; 0]);
+    let groups = stage.groups(1);
+    let told = stage.say(BLUE, 1, "group modify id=1 buckets=output:11").join("");
+    assert!(told.contains("OFPGMFC_EPERM"), "{told}");
+    assert_eq!(stage.say(BLUE, 1, "stats group_desc"), ["7 STATS group_desc 1:output:1"]);
+    assert_eq!(stage.groups(1), groups);
+}
+
+#[test]
+fn one_copy_refused_is_the_whole_group_refused() {
+    for (words, messages) in [
+        ("group add id=3 type=all buckets=output:10|output:11", 3),
+        ("group modify id=1 type=all buckets=output:10|output:11", 8),
+        ("group modify id=1 type=all buckets=in_port", 10),
+        ("group modify id=2 type=all buckets=output:1", 3),
+        ("group modify id=4 type=all buckets=group:1", 2),
+        ("group delete id=4", 4),
+    ] {
+        let refused = (1..14).filter(|nth| refuse_one(words, *nth));
+        assert_eq!(refused.count(), messages, "{words}");
+    }
+}
+
+/// One of the messages that a change becomes is refused. Says whether there are so many.
+fn refuse_one(words: &str, nth: u32) -> bool {
+    let mut stage = stage();
+    for words in [
+        "group add id=1 type=all buckets=output:1",
+        "group add id=2 type=all buckets=output:11|in_port",
+        "group add id=4 type=all buckets=group:2|group:1",
+        "flow add prio=5 match=ip,nw_src=10.0.0.0 actions=group:1",
+        "flow add prio=5 match=ip,nw_src=10.0.0.1 actions=group:2",
+        "flow add prio=4 actions=group:4",
+    ] {
+        both_say(&mut stage, BLUE, 1, words);
+    }
+    all_same(&mut stage);
+    let (groups, entries) = (stage.groups(1), stage.entries(1));
+    let context = format!("{words} {nth}");
+    stage.plant(1, vec![Fault::RefuseOnce { nth }]);
+    let told = stage.say(BLUE, 1, words);
+    stage.plant(1, Vec::new());
+    assert_eq!(stage.say(BLUE, 1, "barrier"), ["7 BARRIER_REPLY"], "{context}");
+    if told.is_empty() {
+        assert_eq!(stage.say_beside(BLUE, 1, words), [""; 0], "{context}");
+    } else {
+        assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
+        assert_eq!(stage.groups(1), groups, "{context}");
+        assert_eq!(stage.entries(1), entries, "{context}");
+    }
+    all_same(&mut stage);
+    let described = stage.say(BLUE, 1, "stats group_desc");
+    assert_eq!(described, stage.say_beside(BLUE, 1, "stats group_desc"), "{context}");
+    !told.is_empty()
+}
+
+/// Blue's link at port 11 has no path any more, or has one again: its ports are not crowded then, or are.
+fn without_eleven(stage: &mut Stage, without: bool) {
+    let (mut maps, tags) = Stage::maps_from(if without { 3000 } else { 2000 }, &two());
+    let blue = hypervisor::TenantId(BLUE as u16 + 1);
+    for dpid in [1, 3].into_iter().filter(|_| without) {
+        cut(maps.get_mut(&dpid).unwrap(), blue, 11);
+    }
+    stage.set_maps(&maps, 2000..=tags.max(3999));
+    stage.take_told();
+}
+
+#[test]
+fn copies_come_and_go_as_ports_become_crowded_and_cease_to_be() {
+    let mut stage = stage();
+    for words in [
+        "group add id=1 type=all buckets=output:10|output:1",
+        "group add id=2 type=select buckets=1*group:1|1*output:1",
+        "flow add prio=5 match=ip,nw_src=10.0.0.0 actions=group:1",
+        "flow add prio=4 actions=group:2",
+    ] {
+        both_say(&mut stage, BLUE, 1, words);
+    }
+    without_eleven(&mut stage, false);
+    all_same(&mut stage);
+    let (groups, entries) = (stage.groups(1), stage.entries(1).len());
+    assert_eq!(groups, 6);
+    for _ in 0..2 {
+        without_eleven(&mut stage, true);
+        assert_eq!(stage.groups(1), 2);
+        assert!(stage.entries(1).len() < entries);
+        // By the other link it goes on.
+        let frame = packet("10.0.0.0>10.0.0.9");
+        assert_eq!(stage.send(BLUE, 1, 1, &frame).delivered, [(BLUE, 2, 1, frame.clone())]);
+        let back = stage.send(BLUE, 2, 1, &frame).delivered;
+        assert!(back.contains(&(BLUE, 1, 1, frame.clone())), "{back:?}");
+        without_eleven(&mut stage, false);
+        assert_eq!((stage.groups(1), stage.entries(1).len()), (groups, entries));
+        // A group that is written anew counts anew, so do both.
+        all_same(&mut stage);
+    }
+    let flows = stage.say(BLUE, 1, "stats flow");
+    assert!(flows[0].contains("group:1") && flows[0].contains("group:2"), "{flows:?}");
+    // What is configured of a port is in all copies.
+    for bits in [1, 0, 0x20, 0] {
+        let words = format!("port_mod port=10 config={bits} mask=0x21");
+        assert_eq!(stage.say(BLUE, 1, &words), stage.say_beside(BLUE, 1, &words));
+        all_same(&mut stage);
+    }
+    assert_eq!(stage.groups(1), groups);
+}
+
+#[test]
+fn references_are_counted_as_the_tenant_made_them() {
+    let mut stage = stage();
+    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:10");
+    both_say(&mut stage, BLUE, 1, "group add id=2 buckets=group:1|output:1");
+    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
+    both_say(&mut stage, BLUE, 1, "flow add prio=6 match=in_port=10 actions=group:1");
+    assert_eq!(stage.references(BLUE, 1), [(1, 3), (2, 0)]);
+}
+
+/// On a big switch the members' copies are the members' own affair.
+#[test]
+fn members_of_a_big_switch_have_copies_of_their_own() {
+    let mut stage = Stage::new(Version::V1_3, crate::networks::big());
+    let words = "group add id=1 type=all buckets=output:10|output:11|output:1|in_port";
+    both_say(&mut stage, 0, 1, words);
+    both_say(&mut stage, 0, 1, "flow add prio=5 actions=group:1");
+    let groups: Vec<usize> = (1..=3).map(|switch| stage.groups(switch)).collect();
+    assert!(groups.iter().all(|groups| *groups > 1), "{groups:?}");
+    for (switch, port) in [(1, 1), (1, 2), (2, 10), (3, 11)] {
+        let seen = same(&mut stage, 0, switch, port, &packet("10.0.0.1>10.0.0.2"));
+        assert!(seen.delivered.len() >= 3, "{seen:?}");
+    }
+    for question in ["stats group", "stats group_desc"] {
+        assert_eq!(stage.say(0, 1, question), stage.say_beside(0, 1, question), "{question}");
+    }
+    both_say(&mut stage, 0, 1, "group delete id=1");
+    assert_eq!((1..=3).map(|switch| stage.groups(switch)).sum::<usize>(), 0);
+}

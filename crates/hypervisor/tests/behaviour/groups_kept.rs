@@ -1,0 +1,371 @@
+//! Groups with copies over restarts, refusals and crashes: tables, switch and store agree, and nobody else's group is
+//! touched.
+
+use crate::networks::two;
+use crate::support::*;
+use emulate::Fault;
+use fabric::embedding::{Hop, PortKind, SwitchMap};
+use hypervisor::{Policy, TenantId};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const GROUP_MOD: u8 = 15;
+
+/// The first of the stage's switches with the networks of `two`: blue's ports 10 and 11 stand on one physical port.
+fn crowded() -> SwitchMap {
+    Stage::maps_from(2000, &two()).0.remove(&1).unwrap()
+}
+
+/// The same, with blue's port 11 down.
+fn roomy() -> SwitchMap {
+    let mut map = crowded();
+    cut(&mut map, TenantId(2), 11);
+    map
+}
+
+fn on(map: SwitchMap) -> Policy {
+    let maps = [(0x2a, Arc::new(map))].into_iter().collect();
+    Policy { maps, tags: Some(2000..=3999), ..policy("red: -\nblue: -") }
+}
+
+fn world() -> World {
+    World::new(Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") })
+}
+
+/// The ends of blue's link at a port: how it sends, and how it receives.
+fn ends(port: u32) -> (Hop, Hop) {
+    match &crowded().members[&TenantId(2)].ports[&port].kind {
+        PortKind::Link { sends, receives, .. } => (sends.unwrap(), receives[0]),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What comes by a link leaves by the other, on the same port of the switch, and by no other.
+fn crosses(world: &mut World, from: u32, to: u32) {
+    let (comes, leaves) = (ends(from).1, ends(to).0);
+    world.left.clear();
+    let frame = packet(&format!("vlan{}:10.0.0.1>10.0.0.2", comes.tag.get()));
+    world.packet(comes.port.get(), &frame);
+    let expected = packet(&format!("vlan{}:10.0.0.1>10.0.0.2", leaves.tag.get()));
+    let left: Vec<_> = world.left.iter().map(|left| (left.port, left.frame.clone())).collect();
+    assert_eq!(left, [(leaves.port.get(), expected)], "from {from}");
+}
+
+fn say(world: &mut World, seat: Seat, words: &str) {
+    world.say(seat, 1, words);
+    world.advance(100_000_000);
+    assert_eq!(world.heard(seat), [""; 0], "{words}");
+}
+
+#[test]
+fn they_are_found_again_after_a_restart() {
+    let mut world = world();
+    world.behind("group add id=2 buckets=output:4");
+    world.reconnect();
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=7 buckets=output:10|output:11");
+    say(&mut world, blue, "group add id=3 buckets=group:7");
+    say(&mut world, blue, "flow add prio=5 actions=group:3");
+    let (groups, flows) = (world.switch_groups(), world.switch_flows());
+    let check = |world: &mut World| {
+        assert_eq!(world.switch_groups(), groups);
+        assert_eq!(world.switch_flows(), flows);
+        crosses(world, 10, 11);
+        crosses(world, 11, 10);
+    };
+    check(&mut world);
+    // Six of blue's, and a stranger's, whose number nobody else was given.
+    assert_eq!(world.switch.switch().group_count(), 7);
+    assert!(groups[0].contains(" 2:output:4"), "{groups:?}");
+    for _ in 0..2 {
+        world.reconnect();
+        check(&mut world);
+    }
+    // What the switch has lost is put back, what others name first.
+    world.behind("group delete id=all");
+    world.behind("group add id=2 buckets=output:4");
+    world.reconnect();
+    check(&mut world);
+    // The same by another way: the ports have ceased to be crowded while Weir was away, and are again.
+    world.restart_with(on(roomy()));
+    world.advance(1_000_000_000);
+    assert_eq!(world.switch.switch().group_count(), 3);
+    world.restart_with(on(crowded()));
+    world.advance(1_000_000_000);
+    assert_eq!(world.switch.switch().group_count(), 7);
+    crosses(&mut world, 10, 11);
+    crosses(&mut world, 11, 10);
+    let blue = world.connect("blue");
+    world.say(blue, 9, "stats group_desc");
+    assert_eq!(world.heard(blue), ["9 STATS group_desc 3:group:7 7:output:10 output:11"]);
+    say(&mut world, blue, "flow delete match=");
+    say(&mut world, blue, "group delete id=all");
+    assert_eq!(world.switch_groups(), ["1 STATS group_desc 2:output:4"]);
+    assert_eq!(world.store.len(), 0);
+}
+
+/// As versions before this one stored them: the number on the switch, and the body of the GROUP_MOD.
+#[test]
+fn groups_of_an_earlier_store_are_read() {
+    let mut world =
+        World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=7 buckets=output:10");
+    say(&mut world, blue, "flow add prio=5 actions=group:7");
+    let body = &request(Version::V1_3, 1, "group add id=7 buckets=output:10")[8..];
+    let earlier = [&1u32.to_be_bytes()[..], body].concat();
+    assert!(world.store.values().any(|stored| *stored == earlier));
+    world.restart_with(on(crowded()));
+    world.advance(1_000_000_000);
+    assert_eq!(world.switch.switch().group_count(), 3);
+    crosses(&mut world, 11, 10);
+}
+
+/// A tenant that is gone from the configuration while Weir was away leaves no groups behind.
+#[test]
+fn the_groups_of_a_tenant_that_is_gone_go() {
+    let mut world = world();
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=7 buckets=output:10");
+    assert_eq!(world.switch.switch().group_count(), 3);
+    world.restart_with(policy("red: -"));
+    world.advance(1_000_000_000);
+    assert_eq!(world.switch.switch().group_count(), 0);
+    assert_eq!(world.store.len(), 0);
+}
+
+/// Weir is killed when it has stored what it is about to do, and the switch has not heard of it.
+#[test]
+fn a_crash_leaves_no_group_behind() {
+    for words in ["group delete id=7", "group modify id=7 buckets=output:1"] {
+        let mut world = world();
+        let blue = world.connect("blue");
+        say(&mut world, blue, "group add id=7 buckets=output:10");
+        say(&mut world, blue, "flow add prio=5 actions=group:7");
+        world.lose_south(true);
+        world.say(blue, 1, words);
+        world.lose_south(false);
+        world.reconnect();
+        let left = if words.contains("delete") { 0 } else { 1 };
+        assert_eq!(world.switch.switch().group_count(), left, "{words}");
+        assert_eq!(world.store.len(), 2 * left, "{words}");
+        assert_eq!(world.tenant_flows().len(), left, "{words}");
+    }
+}
+
+/// A number is given to another only when it is known to be gone from the switch.
+#[test]
+fn numbers_are_not_given_out_while_they_may_be_on_the_switch() {
+    let mut world = world();
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    say(&mut world, blue, "group add id=1 buckets=output:10");
+    for words in ["group modify id=1 buckets=in_port", "group delete id=1"] {
+        for nth in 1..4 {
+            world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+            world.say(blue, 1, words);
+            world.say(red, 1, "group add id=1 buckets=output:1");
+            world.say(red, 2, "group delete id=1");
+            world.advance(100_000_000);
+        }
+    }
+    world.switch.switch_mut().plant(Vec::new());
+    world.heard(blue);
+    world.heard(red);
+    say(&mut world, red, "group add id=9 buckets=output:1|output:2");
+    let groups = world.switch_groups();
+    world.reconnect();
+    assert_eq!(world.switch_groups(), groups);
+}
+
+/// What comes in the place of an entry that went with its group stays, though the group comes back.
+#[test]
+fn an_entry_in_the_place_of_one_that_went_with_its_group_stays() {
+    for nth in 1..4 {
+        let mut world = World::new(Setup {
+            policy: on(crowded()),
+            ports: 6,
+            per_second: Some(1_000),
+            ..Setup::new(Version::V1_3, "")
+        });
+        let blue = world.connect("blue");
+        say(&mut world, blue, "group add id=1 buckets=in_port");
+        say(&mut world, blue, "flow add match=arp prio=7 actions=group:1");
+        world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+        world.say(blue, 1, "group delete id=1");
+        world.say(blue, 2, "flow add match=arp prio=7 actions=output:1");
+        world.advance(1_000_000_000);
+        assert_eq!(world.tenant_flows().len(), 1, "{nth}");
+        world.say(blue, 3, "stats flow");
+        world.advance(100_000_000);
+        let heard = world.heard(blue);
+        assert!(heard[1].contains("output:1"), "{heard:?}");
+    }
+}
+
+/// A change that is on its way when the ports cease to be crowded still needs the copies that name others.
+#[test]
+fn copies_that_are_still_named_go_when_they_can() {
+    let mut world = world();
+    let blue = world.connect("blue");
+    world.say(blue, 1, "group add id=1 buckets=output:10");
+    world.say(blue, 2, "group add id=3 buckets=output:10");
+    world.say(blue, 3, "group modify id=3 buckets=group:1");
+    world.set_policy(on(roomy()));
+    world.advance(1_000_000_000);
+    assert_eq!(world.switch.switch().group_count(), 2);
+    assert_eq!(world.store.len(), 2);
+}
+
+#[test]
+fn a_barrier_is_behind_all_copies() {
+    let setup = Setup {
+        policy: on(crowded()),
+        ports: 6,
+        per_second: Some(1_000),
+        ..Setup::new(Version::V1_3, "")
+    };
+    let mut world = World::new(setup);
+    let blue = world.connect("blue");
+    world.say(blue, 1, "group add id=1 buckets=output:1");
+    world.say(blue, 2, "flow add prio=5 actions=group:1");
+    world.advance(1_000_000_000);
+    let expected = [("modify id=1 buckets=output:10", 3, 3), ("delete id=1", 0, 0)];
+    for (words, groups, entries) in expected {
+        world.say(blue, 3, &format!("group {words}"));
+        world.say(blue, 4, "barrier");
+        let mut waited = 0;
+        while world.heard(blue).is_empty() {
+            world.advance(100_000);
+            waited += 1;
+        }
+        assert!(waited > 30, "{words}: {waited}");
+        assert_eq!(world.switch.switch().group_count(), groups, "{words}");
+        assert_eq!(world.tenant_flows().len(), entries, "{words}");
+        world.advance(1_000_000_000);
+    }
+}
+
+#[test]
+fn nothing_is_sent_before_the_store_has_it() {
+    let mut world = World::new(Setup {
+        policy: on(crowded()),
+        ports: 6,
+        store_at_once: false,
+        ..Setup::new(Version::V1_3, "")
+    });
+    let blue = world.connect("blue");
+    world.south.clear();
+    world.say(blue, 1, "group add id=1 buckets=output:10");
+    world.advance(100_000_000);
+    assert!(!world.south_types().contains(&GROUP_MOD));
+    world.stored();
+    assert_eq!(world.south_types().iter().filter(|type_| **type_ == GROUP_MOD).count(), 3);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Say(bool, String),
+    Refuse(u32),
+    Wait(u64),
+    Crowded(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let output = prop::sample::select(vec![
+        "output:1",
+        "output:10",
+        "output:11",
+        "in_port",
+        "group:1",
+        "group:2",
+        "group:3",
+        "drop",
+    ]);
+    let what = prop::sample::select(vec!["add", "add", "modify", "modify", "delete"]);
+    let buckets = vec(output, 1..3);
+    let group = (any::<bool>(), what, 1..5u32, buckets).prop_map(|(blue, what, id, buckets)| {
+        let id = if id == 4 { "all".to_owned() } else { id.to_string() };
+        let id = if id == "all" && what != "delete" { "3".to_owned() } else { id };
+        let buckets = if what == "delete" { String::new() } else { buckets.join("|") };
+        Step::Say(blue, format!("group {what} id={id} buckets={buckets}"))
+    });
+    let what = prop::sample::select(vec!["add", "add", "modify", "delete"]);
+    let actions = prop::sample::select(vec![
+        "group:1",
+        "group:2",
+        "group:3",
+        "output:10",
+        "output:1",
+        "write=group:1",
+    ]);
+    let match_ = prop::sample::select(vec!["ip prio=5", "ip,in_port=10 prio=6", "arp prio=7"]);
+    let flow = (any::<bool>(), what, match_, actions).prop_map(|(blue, what, match_, actions)| {
+        Step::Say(blue, format!("flow {what} match={match_} actions={actions}"))
+    });
+    prop_oneof![
+        6 => group,
+        4 => flow,
+        2 => (1..12u32).prop_map(Step::Refuse),
+        1 => (0..100u64).prop_map(Step::Wait),
+        1 => any::<bool>().prop_map(Step::Crowded),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Whatever is changed and refused, and whatever becomes of ports meanwhile: at rest the switch holds what the tables
+    /// say, in each form, and each number is one group's. A new connection finds nothing else.
+    #[test]
+    fn at_rest_everybody_agrees_on_groups(steps in vec(step(), 1..30), slow in any::<bool>()) {
+        let per_second = slow.then_some(1_000);
+        let mut world = World::new(Setup {
+            policy: on(crowded()), ports: 6, per_second, ..Setup::new(Version::V1_3, "")
+        });
+        let seats = [world.connect("red"), world.connect("blue")];
+        let mut has_moved = false;
+        for step in &steps {
+            match step {
+                Step::Say(blue, words) => world.say(seats[usize::from(*blue)], 1, words),
+                // One refusal, so that there is a way back: what is refused twice is lost, and told so.
+                Step::Refuse(nth) => {
+                    // What Weir does for itself is refused to nobody.
+                    if std::mem::take(&mut has_moved) {
+                        world.advance(1_000_000_000);
+                    }
+                    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: *nth }]);
+                }
+                Step::Wait(ms) => world.advance(ms * 1_000_000),
+                Step::Crowded(is) => {
+                    has_moved = true;
+                    world.switch.switch_mut().plant(Vec::new());
+                    world.set_policy(on(if *is { crowded() } else { roomy() }));
+                }
+            }
+        }
+        world.switch.switch_mut().plant(Vec::new());
+        world.advance(60_000_000_000);
+        let flows: Vec<usize> = world.core.tenants().map(|tenant| tenant.flows).collect();
+        let (groups, entries) = (world.switch_groups(), world.switch_flows());
+        let mut told: Vec<String> = Vec::new();
+        for seat in seats {
+            world.heard(seat);
+            world.say(seat, 9, "stats group_desc");
+            told.extend(world.heard(seat));
+        }
+        world.reconnect();
+        prop_assert_eq!(world.switch_groups(), groups, "{:?}", told);
+        prop_assert_eq!(world.switch_flows(), entries);
+        prop_assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), flows);
+        // And all of it can go.
+        for name in ["red", "blue"] {
+            let seat = world.connect(name);
+            world.say(seat, 1, "group delete id=all");
+            world.say(seat, 2, "flow delete match=");
+        }
+        world.advance(1_000_000_000);
+        prop_assert_eq!(world.switch.switch().group_count(), 0);
+        prop_assert_eq!(world.store.len(), 0);
+    }
+}
