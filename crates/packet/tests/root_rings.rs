@@ -124,8 +124,10 @@ fn root_every_probe_arrives_once_in_order_and_stamped() {
             assert_eq!(usize::try_from(probe.sequence).unwrap(), number);
             assert_eq!(probe.headers, headers(vlan));
             assert!(probe.ip_checksum_is_right && probe.udp_checksum_is_right);
-            // The clock is adjusted all the time, so it may go back by a little between the two stamps.
-            assert!((-1_000..1_000_000_000).contains(&probe.latency()), "{} ns", probe.latency());
+            // Two stamps of one clock: but it is adjusted all the time, and processors of a virtual machine may differ in it by
+            // microseconds.
+            let plausible = -100_000..1_000_000_000;
+            assert!(plausible.contains(&probe.latency()), "{} ns", probe.latency());
         }
         assert!(seen.is_sorted_by_key(|probe| probe.arrived));
         let median = {
