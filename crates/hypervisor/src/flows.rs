@@ -4,7 +4,9 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
+use crate::v13::network::exits::{Standing, merged};
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use flowspace::Match;
@@ -59,6 +61,8 @@ pub struct FlowTable {
     owners: HashMap<(u8, u16, Box<[u8]>), u32>,
     /// Entries that came, changed or went, while that is kept.
     touched: Option<HashSet<u32>>,
+    /// How many entries have sets that do this in a table (1.3).
+    standing: BTreeMap<(u8, Standing), usize>,
 }
 
 impl FlowTable {
@@ -109,6 +113,9 @@ impl FlowTable {
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
+        if let Some(standing) = standing(&flow) {
+            *self.standing.entry(standing).or_default() += 1;
+        }
         for piece in &flow.pieces {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
         }
@@ -124,6 +131,11 @@ impl FlowTable {
     pub fn remove(&mut self, id: u32) -> Option<Flow> {
         let flow = self.flows.remove(&id)?;
         self.touch(id);
+        if let Some(standing) = standing(&flow)
+            && let Some(count) = self.standing.get_mut(&standing)
+        {
+            *count = count.saturating_sub(1);
+        }
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
@@ -132,6 +144,11 @@ impl FlowTable {
             self.forget_piece(flow.table, flow.priority, piece);
         }
         Some(flow)
+    }
+
+    /// What sets in which tables do to others'.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = (u8, Standing)> + '_ {
+        self.standing.iter().filter(|(_, count)| **count > 0).map(|(standing, _)| *standing)
     }
 
     /// Whether it is kept which entries came, changed or went. Turned on, all count as changed.
@@ -264,6 +281,10 @@ impl Flow {
             past_bytes: 0,
         })
     }
+}
+
+fn standing(flow: &Flow) -> Option<(u8, Standing)> {
+    Some((flow.table, merged(flow.table, &flow.actions)?.standing?))
 }
 
 /// First byte of a stored flow.

@@ -47,6 +47,10 @@ pub(crate) struct Operation {
     pub(super) adds: Vec<Box<[u8]>>,
     /// Of those that it modifies, and so adds if it does not find them (1.0).
     pub(super) adds_missing: Vec<Box<[u8]>>,
+    /// The exit that its entries name (1.3), and who is told if that cannot be.
+    pub(super) needs: Option<(u32, Origin)>,
+    /// Whether the switch has refused that, and which groups are left of it to be deleted after this.
+    pub(super) doomed: Option<Vec<u32>>,
     /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
     pub(super) own: bool,
 }
@@ -66,6 +70,13 @@ pub(crate) struct NumberBefore {
     pub(crate) follows: bool,
     /// The network in which that was so.
     pub(crate) network: Option<Arc<Network>>,
+}
+
+impl Operation {
+    /// The changed entries that were there before.
+    pub(crate) fn flows_before(&self) -> impl Iterator<Item = &Flow> {
+        self.before.iter().filter_map(|(_, flow)| flow.as_ref())
+    }
 }
 
 impl NumberBefore {
@@ -122,6 +133,8 @@ impl Switch {
             inherits: false,
             adds: Vec::new(),
             adds_missing: Vec::new(),
+            needs: None,
+            doomed: None,
             own: false,
         };
         self.operations.insert(self.next_operation, operation);
@@ -236,22 +249,37 @@ impl Switch {
         frees: &[(Kind, u32)],
         again: bool,
     ) -> Cause {
+        let cause = self.begin_unasked(cause);
+        if let Some(state) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            (state.frees, state.frees_again) = (frees.to_vec(), again);
+        }
+        cause
+    }
+
+    /// Starts an operation of the hypervisor's own.
+    pub(crate) fn begin_unasked(&mut self, cause: &Cause) -> Cause {
         let operation = self.begin(cause.tenant);
         if let Some(state) = self.operations.get_mut(&operation) {
             state.own = true;
-            (state.frees, state.frees_again) = (frees.to_vec(), again);
         }
         Cause { origin: None, operation: Some(operation), ..*cause }
     }
 
     /// Starts an operation of the hypervisor's own, after which entries that use groups are looked at again.
     pub(crate) fn begin_replanning(&mut self, cause: &Cause) -> Cause {
-        let operation = self.begin(cause.tenant);
-        if let Some(state) = self.operations.get_mut(&operation) {
-            state.own = true;
+        let cause = self.begin_unasked(cause);
+        if let Some(state) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             state.replans = true;
         }
-        Cause { origin: None, operation: Some(operation), ..*cause }
+        cause
+    }
+
+    /// The entries that an operation brings name an exit.
+    pub(crate) fn remember_exit(&mut self, cause: &Cause, exit: Option<u32>) {
+        let operation = cause.operation.and_then(|at| self.operations.get_mut(&at));
+        if let Some(operation) = operation {
+            operation.needs = exit.zip(cause.origin);
+        }
     }
 
     /// Queues a message that belongs to an operation.
@@ -381,6 +409,7 @@ impl Switch {
             if let Some(state) = self.operations.get_mut(&operation) {
                 state.remaining = state.remaining.saturating_sub(1);
                 if state.remaining == 0
+                    && !self.is_doomed(operation, now)
                     && let Some(done) = self.operations.remove(&operation)
                 {
                     self.numbers_done(&done, now);

@@ -17,6 +17,7 @@ use crate::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
 use crate::v13::groups::undo::Extent;
+use crate::v13::network::exits::merged;
 use crate::v13::numbers::Numbered;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -114,6 +115,7 @@ impl Switch {
             revived,
             frees,
             frees_again,
+            doomed,
             ..
         }) = self.operations.remove(&operation)
         else {
@@ -133,6 +135,7 @@ impl Switch {
         };
         // To a tenant that asked for a group it is the group that was refused, also if it was an entry that uses it.
         let code = match numbers_before.is_empty() || !is_about_entries(code) {
+            _ if doomed.is_some() => NO_EXIT,
             true => code,
             false => openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS,
         };
@@ -156,6 +159,7 @@ impl Switch {
                 }
                 continue;
             }
+            let retired = self.tenants[tenant.0 as usize].retired.clone();
             let current = self.take_flow(&cause, number);
             if only_table {
                 if let Some(before) = before {
@@ -182,7 +186,10 @@ impl Switch {
                 }
             }
             if let Some(before) = before {
-                self.tenants[tenant.0 as usize].leaving.remove(&number);
+                let state = &mut self.tenants[tenant.0 as usize];
+                state.leaving.remove(&number);
+                // That a piece was taken away is yet to be heard, though it is about to come again.
+                state.retired = retired;
                 self.put_flow(&cause, number, before.clone());
                 // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
                 // that had been replaced.
@@ -198,9 +205,45 @@ impl Switch {
                 self.tell_lost(tenant, &lost);
             }
         }
+        self.delete_loose(&cause, Kind::Group, doomed.unwrap_or_default());
         if let Some(origin) = origin {
             self.refuse(origin, code);
         }
+    }
+
+    /// The switch has refused an exit, or a copy of it. The changes that need it came after it, so all of them are on their
+    /// way; when they have got there they are taken back, whatever the switch made of them, and with the last of them goes
+    /// what there is of the exit. Gives what can go at once.
+    pub(crate) fn doom_users(
+        &mut self,
+        tenant: TenantIndex,
+        exit: u32,
+        gone: Vec<u32>,
+    ) -> Vec<u32> {
+        let latest = self.next_operation;
+        let needs = |operation: &Operation| operation.needs.is_some_and(|(it, _)| it == exit);
+        let users = self.operations.iter_mut().filter(|(_, operation)| {
+            operation.tenant == tenant && operation.doomed.is_none() && needs(operation)
+        });
+        let mut users: Vec<(&u32, &mut Operation)> = users.collect();
+        users.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
+        users.iter_mut().for_each(|(_, operation)| operation.doomed = Some(Vec::new()));
+        match users.pop() {
+            Some((_, last)) => {
+                last.doomed = Some(gone);
+                Vec::new()
+            }
+            None => gone,
+        }
+    }
+
+    /// A change that needs an exit which the switch has refused has got there: it is taken back. Says whether it is one.
+    pub(super) fn is_doomed(&mut self, operation: u32, now: Instant) -> bool {
+        let Some(state) = self.operations.get_mut(&operation) else { return false };
+        let (Some(_), Some((_, origin))) = (&state.doomed, state.needs) else { return false };
+        state.inherits = true;
+        self.operation_failed(operation, Some(&origin), NO_EXIT, now);
+        true
     }
 
     /// Whether another entry has come in the place of one that was deleted.
@@ -211,7 +254,9 @@ impl Switch {
 
     /// An entry that stands again uses groups as they are now.
     fn with_groups_as_they_are(&self, tenant: TenantIndex, flow: Flow) -> Flow {
-        let uses_groups = self.version != Version::V1_0 && !groups_of(&flow.actions).is_empty();
+        let has_exit = || merged(flow.table, &flow.actions).is_some_and(|it| it.exit.is_some());
+        let uses_groups =
+            self.version != Version::V1_0 && (!groups_of(&flow.actions).is_empty() || has_exit());
         let planned = uses_groups.then(|| self.plan(tenant, &flow));
         match planned {
             Some(Ok(pieces)) => Flow { pieces, ..flow },
@@ -268,7 +313,13 @@ impl Switch {
         let current = self.tenants[tenant.0 as usize].flows.get(number);
         let falls_short = match (before, current) {
             (None, _) => self.version != Version::V1_0,
-            (Some(before), Some(current)) => times(before) != times(current),
+            (Some(before), Some(current)) => {
+                // The same of pieces that were refused, though not of all.
+                let stood = before.by_match();
+                let is_new = |piece: &Piece| !stood.contains_key(&*piece.match_wire);
+                let adds = in_part && current.pieces.iter().any(is_new);
+                times(before) != times(current) || adds && self.version != Version::V1_0
+            }
             (Some(_), None) => false,
         };
         let touches = |later: &Operation| later.before.iter().any(|(other, _)| *other == number);
@@ -346,6 +397,9 @@ impl Switch {
         }
     }
 }
+
+/// What a tenant is told whose entry cannot be because the switch has no group for it.
+const NO_EXIT: ErrorCode = openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL;
 
 fn is_about_entries(code: ErrorCode) -> bool {
     code.type_ == openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL.type_

@@ -41,6 +41,13 @@ impl Switch {
                 Some(*buffers.peek(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
             }
         };
+        let exit = match deletes {
+            true => None,
+            false => {
+                let instructions = flow_mod.instructions.as_bytes();
+                self.ready_exit(request, flow_mod.table_id, instructions)?
+            }
+        };
         let operation = self.begin(tenant);
         let cause = Cause {
             tenant,
@@ -49,6 +56,7 @@ impl Switch {
             direct: false,
             now: request.now,
         };
+        self.remember_exit(&cause, exit);
         let done = match flow_mod.command {
             FlowModCommand::ADD => self.add_v13(&cause, &flow_mod, match_, buffered),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {

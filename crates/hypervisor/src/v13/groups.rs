@@ -15,13 +15,15 @@
 //! another group names its copy for the same port of entry, so a group has copies for all ports for which one that it names
 //! has any. Entries that use a group with copies are written once per port of entry, as others that send to such ports.
 //!
-//! A group that has to do with no such port has no copies, and is one on the switch. Which are needed is worked out in
+//! A group that has to do with no such port has no copies, and is one on the switch. What is said here holds for
+//! [exits], too: groups of Weir's own, by which action sets send. Which are needed is worked out in
 //! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`].
 
 pub(crate) mod copies;
 pub(crate) mod statistics;
 pub(crate) mod undo;
 
+use super::network::exits::{self, is_exit};
 use super::numbers::{Numbered, write_deletion};
 use super::unreadable;
 use crate::flows::Flow;
@@ -29,6 +31,7 @@ use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch, groups_of};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
@@ -67,16 +70,27 @@ impl Switch {
     }
 
     fn add_group(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
+        let (change, messages) = self.make_group(request.tenant, number, request.body().into())?;
+        self.submit_numbers(request, Vec::from([change]), &messages);
+        Ok(())
+    }
+
+    /// A new group in the tables, and the messages that make it on the switch.
+    pub(super) fn make_group(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        body: Box<[u8]>,
+    ) -> Result<(NumberBefore, Vec<Vec<u8>>), ErrorCode> {
         let physical = self.take_group()?;
-        let wanted = Numbered { physical, copies: BTreeMap::new(), body: request.body().into() };
-        let formed = self.form_group(request.tenant, wanted, &|_| GroupModCommand::ADD);
+        let wanted = Numbered { physical, copies: BTreeMap::new(), body };
+        let formed = self.form_group(tenant, wanted, &|_| GroupModCommand::ADD);
         let mut formed = formed.inspect_err(|_| self.free_number(Kind::Group, physical))?;
         formed.made.push(physical);
-        self.replace_number(request.tenant, Kind::Group, number, Some(formed.after));
+        self.replace_number(tenant, Kind::Group, number, Some(formed.after));
         let made = formed.made;
         let change = NumberBefore { made, ..NumberBefore::new(Kind::Group, number, None) };
-        self.submit_numbers(request, Vec::from([change]), &formed.messages);
-        Ok(())
+        Ok((change, formed.messages))
     }
 
     fn modify_group(
@@ -109,6 +123,7 @@ impl Switch {
         let tenant = request.tenant;
         let mut gone = match number {
             GROUP_ALL => self.groups_in_order(tenant),
+            number if is_exit(number) => Vec::new(),
             _ => Vec::from([number]),
         };
         if number != GROUP_ALL && !self.callers_of(tenant, number).is_empty() {
@@ -162,7 +177,9 @@ impl Switch {
         entered: Entered,
     ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
         let mut out = ListBuf::<Bucket<'static>>::new();
-        for bucket in group.buckets {
+        let exit = network.and_then(|network| exits::buckets(network, group));
+        let buckets = exit.as_ref().map_or(group.buckets, ListBuf::as_list);
+        for bucket in buckets {
             let watch_port = match (bucket.watch_port, network) {
                 (PortNo::ANY, _) => PortNo::ANY,
                 (watched, Some(network)) if !network.ports.contains_key(&watched.0) => {
@@ -208,6 +225,9 @@ impl Switch {
         (entered, physical): (Entered, u32),
         command: GroupModCommand,
     ) -> Result<Vec<u8>, ErrorCode> {
+        if network.is_none() && is_exit(group.group_id) {
+            return Err(code::BAD_ACTION_BAD_OUT_PORT);
+        }
         if let Some(open) = network.and_then(Network::open) {
             self.translate_buckets(tenant, Some(open), group, entered)?;
         }

@@ -2,12 +2,15 @@
 //!
 //! The metadata says by which virtual port a packet came (bits 32 to 47, behind the tenant's number), since table 0 has
 //! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
-//! all headers are the tenant's own.
+//! all headers are the tenant's own. Action sets that may be merged send by [exits], others are said as lists
+//! ([whole_set]).
 
+pub(crate) mod exits;
 pub(super) mod packet;
 pub(super) mod statistics;
 mod whole_set;
 
+use super::numbers::Numbered;
 use super::{METADATA_NETWORK, metadata_at, metadata_of, unreadable};
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
@@ -42,6 +45,7 @@ impl Switch {
         network: &Network,
         flow: &Flow,
     ) -> Result<Vec<Piece>, ErrorCode> {
+        self.check_standing(tenant, flow)?;
         let piece = |entered| self.network_piece_v13(tenant, network, flow, entered);
         if let Some(port) = flow.match_.exact_value(Field::InPort) {
             let port = port as u32;
@@ -153,7 +157,7 @@ impl Switch {
             }
             Instruction::WriteActions(list) => {
                 let mut actions = Vec::new();
-                self.network_set_v13(tenant, network, packets, list, &mut actions)?;
+                self.network_set_v13(tenant, network, packets.entered, list, &mut actions)?;
                 Instruction::WriteActions(List::parse(&actions).map_err(unreadable)?).write(out);
                 Ok(())
             }
@@ -212,12 +216,7 @@ impl Switch {
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let known = self.numbers(tenant, Kind::Group).get(number);
-        let known = known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
-        if entered == Entered::Anywhere && !known.copies.is_empty() {
-            return Err(Unsaid::NeedsEntry);
-        }
-        Action::Group(known.at(entered)).write(out);
-        Ok(())
+        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, entered, out)
     }
 
     fn network_output_v13(
@@ -284,51 +283,30 @@ impl Switch {
         Ok(())
     }
 
-    /// An action set that may be merged with others, and is carried out at the end of the pipeline, so nothing can be done
-    /// to a packet for one port alone. By the end of a link such a set cannot send; APPLY_ACTIONS, groups, and sets that are
-    /// [known in full](whole_set) can.
+    /// An action set that may be merged with others', and is carried out at the end of the pipeline: in place of an output it
+    /// has its [exit](exits). Sets that are [known in full](whole_set) are said as lists.
     fn network_set_v13(
         &self,
         tenant: TenantIndex,
         network: &Network,
-        packets: Packets,
+        entered: Entered,
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
-        for action in actions {
-            match action {
-                Action::Output { port: PortNo::CONTROLLER, .. } => action.write(out),
-                Action::Output { port, .. } => {
-                    let mut sent = Vec::new();
-                    self.network_output_v13(network, packets, port, 0, &mut sent)?;
-                    if sent.is_empty() {
-                        // It goes nowhere, and yet takes the place of what was in the set: a switch does not send back
-                        // by the port of entry.
-                        let Entered::Port(number) = packets.entered else {
-                            return Err(Unsaid::NeedsEntry);
-                        };
-                        let port = network.physical(number);
-                        let port = PortNo(port.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?);
-                        Action::Output { port, max_len: 0 }.write(&mut sent);
-                    }
-                    let sent_list = List::<Action<'_>>::parse(&sent).map_err(unreadable)?;
-                    if !sent_list.iter().all(|action| matches!(action, Action::Output { .. }))
-                        || sent_list.iter().count() > 1
-                    {
-                        return Err(Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT));
-                    }
-                    out.extend_from_slice(&sent);
-                }
-                Action::Group(number) => {
-                    self.network_group_v13(tenant, number, packets.entered, out)?;
-                }
-                other => {
-                    self.check_action(tenant, &other)?;
-                    other.write(out);
-                }
+        self.check_network_set_v13(tenant, network, actions)?;
+        let sends =
+            |action: &Action<'_>| matches!(action, Action::Output { .. } | Action::Group(_));
+        actions.iter().filter(|action| !sends(action)).for_each(|action| action.write(out));
+        match exits::sent_by(actions) {
+            Some(Action::Group(number)) => self.network_group_v13(tenant, number, entered, out),
+            Some(Action::Output { port, max_len }) => {
+                let groups = self.numbers(tenant, Kind::Group);
+                let exit = groups.exit(exits::output(port, max_len));
+                let known = exit.and_then(|number| groups.any(number));
+                send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, entered, out)
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// A bucket, of this group and for packets that came so: its actions are a set, carried out on a copy of a packet. It
@@ -424,6 +402,15 @@ impl Switch {
         }
         Ok(())
     }
+}
+
+/// Appends what sends to a group.
+fn send_to(known: &Numbered, entered: Entered, out: &mut Vec<u8>) -> Result<(), Unsaid> {
+    if entered == Entered::Anywhere && !known.copies.is_empty() {
+        return Err(Unsaid::NeedsEntry);
+    }
+    Action::Group(known.at(entered)).write(out);
+    Ok(())
 }
 
 /// Appends what sends a packet by an exit, and leaves it as it was for what comes after.

@@ -3,6 +3,7 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
+use super::network::exits::is_exit;
 use crate::ids::TenantIndex;
 use crate::network::Entered;
 use crate::pending::Awaits;
@@ -97,12 +98,28 @@ impl Numbered {
 }
 
 impl Numbers {
+    /// One of the tenant's.
     pub(crate) fn get(&self, number: u32) -> Option<&Numbered> {
+        self.any(number).filter(|_| !is_exit(number))
+    }
+
+    /// One of the tenant's, or an exit.
+    pub(crate) fn any(&self, number: u32) -> Option<&Numbered> {
         self.0.get(&number)
     }
 
+    /// How many the tenant has.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.own().count()
+    }
+
+    fn own(&self) -> impl Iterator<Item = u32> {
+        self.0.keys().copied().filter(|number| !is_exit(*number))
+    }
+
+    /// The numbers of exits.
+    pub(crate) fn exits(&self) -> Vec<u32> {
+        self.0.keys().copied().filter(|number| is_exit(*number)).collect()
     }
 
     /// The tenant's number of a physical one.
@@ -111,12 +128,14 @@ impl Numbers {
         self.0.iter().find(|(_, known)| is_it(known)).map(|(number, _)| *number)
     }
 
+    /// Also exits.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Numbered)> {
         self.0.iter().map(|(number, known)| (*number, known))
     }
 
+    /// The tenant's numbers.
     pub(crate) fn all(&self) -> Vec<u32> {
-        let mut all: Vec<u32> = self.0.keys().copied().collect();
+        let mut all: Vec<u32> = self.own().collect();
         all.sort_unstable();
         all
     }

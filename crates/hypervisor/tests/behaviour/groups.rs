@@ -6,11 +6,11 @@ use crate::support::*;
 use emulate::Fault;
 
 /// Blue, whose ports 10 and 11 of its first switch stand on one physical port.
-const BLUE: usize = 1;
+pub(crate) const BLUE: usize = 1;
 
 /// Whatever comes to blue's first switch meets group 1; its other switches deliver what comes by links to their port 1, and
 /// send what comes from there into all links.
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let mut stage = Stage::new(Version::V1_3, two());
     for (switch, links) in [(2, "output:10,output:11"), (3, "output:10,output:11")] {
         both_say(
@@ -25,7 +25,7 @@ fn stage() -> Stage {
 }
 
 /// Packets of several flows from everywhere; what becomes of them is the same here and there.
-fn all_same(stage: &mut Stage) -> usize {
+pub(crate) fn all_same(stage: &mut Stage) -> usize {
     let mut delivered = 0;
     for last in 0..4 {
         for (switch, port) in [(1, 1), (2, 1), (3, 1)] {
@@ -223,7 +223,7 @@ fn refuse_one(words: &str, nth: u32) -> bool {
 }
 
 /// Blue's link at port 11 has no path any more, or has one again: its ports are not crowded then, or are.
-fn without_eleven(stage: &mut Stage, without: bool) {
+pub(crate) fn without_eleven(stage: &mut Stage, without: bool) {
     let (mut maps, tags) = Stage::maps_from(if without { 3000 } else { 2000 }, &two());
     let blue = hypervisor::TenantId(BLUE as u16 + 1);
     for dpid in [1, 3].into_iter().filter(|_| without) {

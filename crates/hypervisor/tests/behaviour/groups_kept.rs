@@ -52,6 +52,14 @@ fn crosses(world: &mut World, from: u32, to: u32) {
     assert_eq!(left, [(leaves.port.get(), expected)], "from {from}");
 }
 
+/// The switch holds these, and forwards from each of the ports to the other.
+fn holds(world: &mut World, groups: &[String], flows: &[String]) {
+    assert_eq!(world.switch_groups(), groups);
+    assert_eq!(world.switch_flows(), flows);
+    crosses(world, 10, 11);
+    crosses(world, 11, 10);
+}
+
 fn say(world: &mut World, seat: Seat, words: &str) {
     world.say(seat, 1, words);
     world.advance(100_000_000);
@@ -68,12 +76,7 @@ fn they_are_found_again_after_a_restart() {
     say(&mut world, blue, "group add id=3 buckets=group:7");
     say(&mut world, blue, "flow add prio=5 actions=group:3");
     let (groups, flows) = (world.switch_groups(), world.switch_flows());
-    let check = |world: &mut World| {
-        assert_eq!(world.switch_groups(), groups);
-        assert_eq!(world.switch_flows(), flows);
-        crosses(world, 10, 11);
-        crosses(world, 11, 10);
-    };
+    let check = |world: &mut World| holds(world, &groups, &flows);
     check(&mut world);
     // Six of blue's, and a stranger's, whose number nobody else was given.
     assert_eq!(world.switch.switch().group_count(), 7);
@@ -103,6 +106,86 @@ fn they_are_found_again_after_a_restart() {
     say(&mut world, blue, "group delete id=all");
     assert_eq!(world.switch_groups(), ["1 STATS group_desc 2:output:4"]);
     assert_eq!(world.store.len(), 0);
+}
+
+/// The groups by which action sets send, too, which the tenant does not know.
+#[test]
+fn exits_are_found_again_after_a_restart() {
+    let mut world = world();
+    let blue = world.connect("blue");
+    say(&mut world, blue, "flow add prio=5 actions=write=output:10;goto=1");
+    say(&mut world, blue, "flow add prio=6 match=in_port=10 actions=write=output:11;goto=1");
+    say(&mut world, blue, "flow add prio=5 table=1 actions=drop");
+    let (groups, flows) = (world.switch_groups(), world.switch_flows());
+    assert_eq!(world.switch.switch().group_count(), 6);
+    let check = |world: &mut World| holds(world, &groups, &flows);
+    check(&mut world);
+    world.reconnect();
+    check(&mut world);
+    world.behind("group delete id=all");
+    world.reconnect();
+    check(&mut world);
+    world.restart_with(on(crowded()));
+    world.advance(1_000_000_000);
+    check(&mut world);
+    let blue = world.connect("blue");
+    world.say(blue, 9, "stats group_desc");
+    assert_eq!(world.heard(blue), ["9 STATS group_desc"]);
+    // They stay for what may come, and go with the network.
+    say(&mut world, blue, "group delete id=all");
+    say(&mut world, blue, "flow delete match=");
+    assert_eq!(world.switch_groups(), groups);
+    world.set_policy(policy("red: -\nblue: -"));
+    world.advance(1_000_000_000);
+    assert_eq!(world.switch.switch().group_count(), 0);
+    assert_eq!(world.store.len(), 0);
+}
+
+/// An exit is refused while several entries are to use it: they go back as they were, though the switch tells only then that
+/// pieces of them are gone.
+#[test]
+fn entries_are_what_they_were_when_an_exit_is_refused() {
+    for nth in 1..5 {
+        let mut world = world();
+        let red = world.connect("red");
+        say(&mut world, red, "flow add match=ip,in_port=10 prio=6 actions=output:10");
+        say(&mut world, red, "flow add match=ip prio=5 actions=output:10");
+        let flows = world.switch_flows();
+        world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+        world.say(red, 1, "flow modify match=ip prio=5 actions=write=in_port;goto=1");
+        world.advance(1_000_000_000);
+        assert_eq!(world.heard(red), ["1 ERROR OFPFMFC_TABLE_FULL of type 14 xid 1"], "{nth}");
+        assert_eq!(world.switch_flows(), flows, "{nth}");
+        world.reconnect();
+        assert_eq!(world.switch_flows(), flows, "{nth}");
+        assert_eq!(world.switch.switch().group_count(), 0, "{nth}");
+    }
+}
+
+/// The network changes while such a refusal is on its way.
+#[test]
+fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
+    for nth in 1..12 {
+        let mut world = World::new(Setup {
+            policy: on(crowded()),
+            ports: 6,
+            per_second: Some(1_000),
+            ..Setup::new(Version::V1_3, "")
+        });
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        world.say(blue, 1, "flow add match=ip prio=5 actions=output:1");
+        world.say(red, 1, "flow add match=ip prio=5 actions=write=output:10;goto=1");
+        world.say(red, 1, "flow add match=ip prio=5 actions=write=in_port;goto=1");
+        world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+        world.advance(6_000_000);
+        world.switch.switch_mut().plant(Vec::new());
+        world.set_policy(on(roomy()));
+        world.advance(60_000_000_000);
+        let (groups, flows) = (world.switch_groups(), world.switch_flows());
+        world.reconnect();
+        assert_eq!(world.switch_groups(), groups, "{nth}");
+        assert_eq!(world.switch_flows(), flows, "{nth}");
+    }
 }
 
 /// As versions before this one stored them: the number on the switch, and the body of the GROUP_MOD.
@@ -298,6 +381,8 @@ fn step() -> impl Strategy<Value = Step> {
         "output:10",
         "output:1",
         "write=group:1",
+        "write=output:10;goto=1",
+        "write=in_port;goto=1",
     ]);
     let match_ = prop::sample::select(vec!["ip prio=5", "ip,in_port=10 prio=6", "arp prio=7"]);
     let flow = (any::<bool>(), what, match_, actions).prop_map(|(blue, what, match_, actions)| {
@@ -364,6 +449,9 @@ proptest! {
             world.say(seat, 1, "group delete id=all");
             world.say(seat, 2, "flow delete match=");
         }
+        world.advance(1_000_000_000);
+        // Exits go with the network.
+        world.set_policy(policy("red: -\nblue: -"));
         world.advance(1_000_000_000);
         prop_assert_eq!(world.switch.switch().group_count(), 0);
         prop_assert_eq!(world.store.len(), 0);

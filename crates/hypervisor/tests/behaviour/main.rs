@@ -7,6 +7,7 @@
 
 mod support;
 
+mod action_sets;
 mod actions;
 mod agreement;
 mod attacks;

@@ -373,37 +373,6 @@ fn a_tenant_that_loses_its_network_leaves_nothing_behind() {
     }
 }
 
-/// A set that is known in full sends wherever a list does; one that may be merged with others' does not send into links.
-#[test]
-fn action_sets_send_into_links_where_nothing_is_merged() {
-    let refused = "BAD_OUT_PORT";
-    for (actions, table, expected) in [
-        ("write=output:10", 0, ""),
-        ("write=mod_dl_src:02.00.00.00.00.55,output:10", 0, ""),
-        ("output:1;write=flood", 0, ""),
-        ("clear;write=output:10", 1, ""),
-        ("write=output:10", 1, refused),
-        ("write=output:10;goto=1", 0, refused),
-        ("clear;write=output:10;goto=2", 1, refused),
-        // What another takes the place of is the tenant's as well.
-        ("write=output:77,output:10", 0, refused),
-        ("write=output:10,group:7", 0, "BAD_OUT_GROUP"),
-    ] {
-        let mut stage = Stage::new(Version::V1_3, two());
-        let words = format!("flow add match=in_port=1 prio=5 actions={actions} table={table}");
-        let told = stage.say(0, 1, &words).join("");
-        match expected {
-            "" => assert_eq!(told, "", "{words}"),
-            code => assert!(told.contains(code), "{words}: {told}"),
-        }
-        // Statistics tell what the tenant said.
-        if expected.is_empty() {
-            let flows = stage.say(0, 1, "stats flow").join("");
-            assert!(flows.contains("write="), "{words}: {flows}");
-        }
-    }
-}
-
 /// A virtual switch's ports, by tenant and physical switch, in the plans of `two`.
 fn a_match(version: Version, named: f64) -> impl Strategy<Value = String> {
     let port = weighted(0.5, prop::sample::select(vec![1u8, 2, 10, 11]));
@@ -489,9 +458,12 @@ fn instructions(version: Version) -> BoxedStrategy<String> {
         ";write=output:10,group:1",
         ";write=flood",
         ";write=in_port",
+        ";write=all",
+        ";write=controller",
+        ";write=mod_nw_dst:10.0.0.1",
     ]);
     let meta = prop_oneof![8 => Just(""), 1 => Just(";meta=5/ff")];
-    let goto = prop_oneof![8 => Just(""), 3 => Just(";goto=1")];
+    let goto = prop_oneof![5 => Just(""), 3 => Just(";goto=1")];
     (applied, set, meta, goto)
         .prop_map(|(applied, set, meta, goto)| format!("{applied}{set}{meta}{goto}"))
         .boxed()
@@ -565,36 +537,79 @@ fn command(version: Version, named: f64) -> impl Strategy<Value = String> {
         1 => Just("delete"),
         1 => Just("delete_strict"),
     ];
-    let table = prop::bool::weighted(if version == Version::V1_3 { 0.2 } else { 0.0 });
+    let later = if version == Version::V1_3 { 0.4 } else { 0.0 };
+    let table = (prop::bool::weighted(later), prop::sample::select(vec![1u8, 1, 2]));
+    let table = table.prop_map(|(is_later, table)| is_later.then_some(table));
     // Two entries of equal priority are the same entry or, so that it is said which counts, as good as never overlap.
     (what, a_match(version, named), instructions(version), table, 1..60_000u16).prop_map(
         move |(what, match_, actions, table, priority)| {
             let strict = what.ends_with("strict");
             let priority = if strict { 77 } else { priority };
-            let table = if table { " table=1" } else { "" };
             let actions = match table {
-                "" => actions,
-                _ => actions.replace(";goto=1", ""),
+                None => actions,
+                Some(1) => actions.replace(";goto=1", ";goto=2"),
+                Some(_) => actions.replace(";goto=1", ""),
             };
+            let table = table.map(|table| format!(" table={table}")).unwrap_or_default();
             format!("flow {what} match={match_} prio={priority} actions={actions}{table}")
         },
     )
 }
 
+/// Entries whose sets are merged, for all packets, in whichever order they come.
+fn merging() -> impl Strategy<Value = Vec<String>> {
+    let set = || {
+        prop::sample::select(vec![
+            "write=output:1",
+            "write=output:10",
+            "write=output:11",
+            "write=group:1",
+            "write=group:2",
+            "write=in_port",
+            "write=flood",
+            "clear",
+            "clear;write=output:10",
+            "write=mod_nw_dst:10.0.0.1",
+            "write=output:10,mod_dl_src:02.00.00.00.00.55",
+        ])
+    };
+    ([set(), set(), set()], 60_000..65_000u16, any::<bool>()).prop_map(|(sets, priority, last)| {
+        let mut words = Vec::new();
+        for (table, set) in sets.iter().enumerate() {
+            let goto = [";goto=1", ";goto=2", ""][table];
+            words.push(format!(
+                "flow add match=ip prio={priority} actions={set}{goto} table={table}"
+            ));
+        }
+        if last {
+            words.reverse();
+        }
+        words
+    })
+}
+
 /// `named` says how often matches name addresses.
 pub(crate) fn cases(version: Version, named: f64) -> impl Strategy<Value = Case> {
     let groups = if version == Version::V1_3 { 5 } else { 0 };
+    let sets = if version == Version::V1_3 { 3 } else { 0 };
     let words = prop_oneof![
-        9 => command(version, named).boxed(),
-        2 => port_mod(version).boxed(),
-        groups => group_mod().boxed(),
+        9 => command(version, named).prop_map(|words| vec![words]),
+        2 => port_mod(version).prop_map(|words| vec![words]),
+        groups => group_mod().prop_map(|words| vec![words]),
+        sets => merging(),
     ];
     let command = (0..2usize, 1..=3u64, words);
     // VLAN 5 also with priority 1.
     let tag = weighted(0.3, prop::sample::select(vec![5u16, 6, 0x2005]));
     let packet = (0..2usize, 0..4usize, tag, 0..3u8, 0..3u8);
-    (any::<bool>(), vec(command, 1..14), vec(packet, 1..8))
-        .prop_map(|(spreads, commands, packets)| Case { spreads, commands, packets })
+    (any::<bool>(), vec(command, 1..14), vec(packet, 1..8)).prop_map(
+        |(spreads, commands, packets)| {
+            let each = |(tenant, switch, words): (usize, u64, Vec<String>)| {
+                words.into_iter().map(move |words| (tenant, switch, words))
+            };
+            Case { spreads, commands: commands.into_iter().flat_map(each).collect(), packets }
+        },
+    )
 }
 
 /// The ports of a tenant's switch.

@@ -192,6 +192,10 @@ impl Switch {
         for action in group.buckets.into_iter().flat_map(|bucket| bucket.actions) {
             match action {
                 Action::Output { port: PortNo::IN_PORT, .. } => ports.extend(network.entries()),
+                Action::Output { port: PortNo::FLOOD | PortNo::ALL, .. } => {
+                    let beside = network.ports.keys().map(|port| network.entries_beside(*port));
+                    ports.extend(beside.flatten());
+                }
                 Action::Output { port, .. } => ports.extend(network.entries_beside(port.0)),
                 Action::Group(number) => {
                     let named = self.numbers(tenant, Kind::Group).get(number);
@@ -215,8 +219,9 @@ impl Switch {
         let (mut messages, mut loose) = (Vec::new(), Vec::new());
         let mut regrouped = BTreeSet::new();
         let present = self.tenants[tenant.0 as usize].present;
-        for number in self.groups_in_order(tenant) {
-            let Some(known) = self.numbers(tenant, Kind::Group).get(number).cloned() else {
+        let exits = self.numbers(tenant, Kind::Group).exits();
+        for number in self.groups_in_order(tenant).into_iter().chain(exits) {
+            let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else {
                 continue;
             };
             let named = GroupMod::parse(&known.body)
@@ -273,7 +278,8 @@ impl Switch {
         let mut loose = Vec::new();
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
-            let (messages, gone) = self.settle_groups(tenant, command, &|_| true);
+            let (mut messages, gone) = self.settle_groups(tenant, command, &|_| true);
+            messages.extend(self.missing_exits(tenant));
             for message in messages {
                 self.send_own(Awaits::Nothing, Class::Modification, &message, now);
             }

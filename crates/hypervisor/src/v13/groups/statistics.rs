@@ -5,6 +5,7 @@ use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{Switch, groups_of};
+use crate::v13::network::exits::is_exit;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -83,7 +84,8 @@ impl Switch {
     ) -> Vec<Vec<u8>> {
         let state = &self.tenants[tenant.0 as usize];
         let groups = self.numbers(tenant, Kind::Group);
-        let own = groups.iter().flat_map(|(number, known)| known.all().map(move |at| (at, number)));
+        let own = groups.iter().filter(|(number, _)| !is_exit(*number));
+        let own = own.flat_map(|(number, known)| known.all().map(move |at| (at, number)));
         let own: HashMap<u32, u32> = own.collect();
         let mut sums = GroupSums::default();
         for counted in List::<GroupStats<'_>>::parse(answers).unwrap_or_default() {

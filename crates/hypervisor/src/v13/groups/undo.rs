@@ -7,6 +7,7 @@
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Operation, Switch, groups_of};
+use crate::v13::network::exits::is_exit;
 use crate::v13::numbers::Numbered;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -40,7 +41,8 @@ impl Switch {
         for one in undone {
             let Some(one) = self.hand_number_on(tenant, failed, one, extent) else { continue };
             let NumberBefore { kind, number, before, made, dropped, deleted, network, .. } = one;
-            if kind == Kind::Group {
+            let is_exit = kind == Kind::Group && is_exit(number);
+            if kind == Kind::Group && !is_exit {
                 has_groups = true;
                 let now = self.tenants[tenant.0 as usize].network.as_ref();
                 let is_same = match (&network, now) {
@@ -59,11 +61,16 @@ impl Switch {
             // Also those that it has got meanwhile with another.
             let mut gone: Vec<u32> = current.iter().flat_map(Numbered::all).collect();
             match extent {
-                Extent::Nothing => {
+                // What names an exit is on its way: till it is there the number is not another's.
+                Extent::Nothing if !is_exit => {
                     gone.retain(|number| !made.contains(number));
                     made.iter().for_each(|number| self.free_number(kind, *number));
                 }
                 _ => gone.extend([made, dropped, deleted].concat()),
+            }
+            if is_exit {
+                gone.iter().for_each(|number| self.condemn(tenant, *number));
+                gone = self.doom_users(tenant, number, gone);
             }
             loose.push((kind, gone));
         }

@@ -1,7 +1,7 @@
 //! Action sets that are known in full when they are written: nothing was in the set before, and nothing comes after.
 //!
-//! A set that is merged with others cannot send by the end of a link, where a tag has to be put on for that one port. But
-//! most are not merged: the entry is in the tenant's first table, or clears the set, and goes to no other table. What is in
+//! A set that is merged with others cannot put on the tag of a link for one port, and sends by a group of its own
+//! ([`super::exits`]). But most are not merged: the entry is in the tenant's first table, or clears the set, and goes to no other table. What is in
 //! such a set is carried out at once, one of each kind and in the order of the specification (1.3.5, section 5.10), just as a
 //! list is; so it is said as one, behind what the entry applies anyway.
 

@@ -1,0 +1,239 @@
+//! Action sets that may be merged with others', and the *exits* by which they send.
+//!
+//! A set has one output and one PUSH_VLAN, so in it a tag cannot be put on for one port alone, and what another set brings
+//! in its place cannot take the tag off again. A group is one action: an exit is a group of Weir's own, whose buckets send as
+//! the tenant's OUTPUT says, and stands in the set in place of that. So what comes later takes the place of all of it, or
+//! clears all of it.
+//!
+//! ```text
+//!   the tenant writes          in the set      the exit, of type INDIRECT or, for FLOOD and ALL, ALL
+//!   output:10                  GROUP 7         tag of 10, OUTPUT 5
+//!   controller                 GROUP 8         OUTPUT CONTROLLER
+//!   flood                      GROUP 9         one bucket for each port
+//! ```
+//! An exit is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use, and has copies,
+//! is stored, and follows the network as they do. It is made when an entry first needs it, and stays until its port or the
+//! network goes; the tenant is never told of it. If the switch refuses it, the entries that need it
+//! are taken back, and each is refused.
+//!
+//! In a set a group counts before an output, whichever came last. An exit in a later table would take a group's place all the
+//! same, so of two entries that might bring that about the second is refused.
+
+use super::whole_set;
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::network::Network;
+use crate::store::Kind;
+use crate::switch::{Cause, NumberBefore, Operation, Request, Switch};
+use crate::v13::numbers::Numbers;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use openflow::error::v13 as code;
+use openflow::v13::{
+    Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType,
+    Instruction, PortNo,
+};
+use openflow::{ErrorCode, Header, List, ListBuf};
+
+/// What becomes of a set that may be merged with others'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Merged {
+    /// The output that counts in it.
+    pub exit: Option<Output>,
+    /// What it does to others, or they to it.
+    pub standing: Option<Standing>,
+}
+
+/// An output, and how much of a packet a controller gets.
+pub(crate) type Output = (PortNo, u16);
+
+/// What a set does to others, or they to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Standing {
+    /// It may bring a group to later tables.
+    Group,
+    /// It may bring an output to what earlier tables have left.
+    Output,
+}
+
+/// What an entry of `table` writes that may be merged with others'; `None` if that sends nowhere.
+pub(crate) fn merged(table: u8, instructions: &[u8]) -> Option<Merged> {
+    let instructions = List::<Instruction<'_>>::parse(instructions).ok()?;
+    let (mut sent, mut cleared, mut goes_on) = (None, false, false);
+    for instruction in instructions {
+        match instruction {
+            Instruction::WriteActions(written) => sent = sent_by(written),
+            Instruction::ClearActions => cleared = true,
+            Instruction::GotoTable(_) => goes_on = true,
+            _ => {}
+        }
+    }
+    let sent = sent?;
+    if whole_set::as_list(table, instructions).is_some() {
+        return None;
+    }
+    Some(match sent {
+        Action::Output { port, max_len } => Merged {
+            exit: Some(output(port, max_len)),
+            standing: (!cleared).then_some(Standing::Output),
+        },
+        _ => Merged { exit: None, standing: goes_on.then_some(Standing::Group) },
+    })
+}
+
+/// An output as exits are told apart by it.
+pub(super) fn output(port: PortNo, max_len: u16) -> Output {
+    (port, if port == PortNo::CONTROLLER { max_len } else { 0 })
+}
+
+/// The action of a set by which packets leave: the last group or, if there is none, the last output.
+pub(super) fn sent_by<'a>(written: List<'a, Action<'a>>) -> Option<Action<'a>> {
+    let mut sent = None;
+    for action in written {
+        match (action, sent) {
+            (Action::Group(_), _) => sent = Some(action),
+            (Action::Output { .. }, None | Some(Action::Output { .. })) => sent = Some(action),
+            _ => {}
+        }
+    }
+    sent
+}
+
+/// Whether a number is one that tenants cannot use.
+pub(crate) fn is_exit(number: u32) -> bool {
+    number > GROUP_MAX
+}
+
+/// The buckets of an exit as a tenant would have written them.
+pub(crate) fn buckets<'a>(
+    network: &Network,
+    group: &GroupMod<'a>,
+) -> Option<ListBuf<Bucket<'static>>> {
+    if !is_exit(group.group_id) || group.type_ != GroupType::ALL {
+        return None;
+    }
+    let mut buckets = ListBuf::<Bucket<'static>>::new();
+    for &number in network.ports.keys() {
+        let sends = ListBuf::from([Action::Output { port: PortNo(number), max_len: 0 }]);
+        buckets.push(Bucket { actions: sends.as_list(), ..Bucket::default() });
+    }
+    Some(buckets)
+}
+
+impl Numbers {
+    /// The exit for an output.
+    pub(crate) fn exit(&self, output: Output) -> Option<u32> {
+        let body = body(output);
+        numbers().find(|number| self.any(*number).is_some_and(|known| known.body == body))
+    }
+}
+
+impl Switch {
+    /// An entry is about to come that writes this: if its set may be merged, there is an exit for what it sends to, whose
+    /// number is given.
+    pub(crate) fn ready_exit(
+        &mut self,
+        request: &Request<'_>,
+        table: u8,
+        instructions: &[u8],
+    ) -> Result<Option<u32>, ErrorCode> {
+        let tenant = request.tenant;
+        let Some(Merged { exit: Some(output), .. }) = merged(table, instructions) else {
+            return Ok(None);
+        };
+        let has_network = self.tenants[tenant.0 as usize].network.is_some();
+        let known = self.numbers(tenant, Kind::Group).exit(output);
+        if !has_network || known.is_some() {
+            return Ok(known);
+        }
+        let (change, messages) = self.make_exit(tenant, output)?;
+        let cause = Cause { direct: false, ..Cause::own(tenant, request.now) };
+        let cause = self.begin_unasked(&cause);
+        let number = change.number;
+        if let Some(operation) = cause.operation {
+            self.remember_numbers(operation, Vec::from([change]));
+        }
+        messages.iter().for_each(|message| self.submit_change(&cause, message));
+        Ok(Some(number))
+    }
+
+    /// The exits that entries need and that are not there: the messages that make them.
+    pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<Vec<u8>> {
+        let state = &self.tenants[tenant.0 as usize];
+        let mut messages = Vec::new();
+        if !state.present || state.network.is_none() {
+            return messages;
+        }
+        let outputs = state.flows.iter();
+        let outputs = outputs.filter_map(|(_, flow)| merged(flow.table, &flow.actions)?.exit);
+        let mut outputs: Vec<Output> = outputs.collect();
+        outputs.sort_unstable();
+        outputs.dedup();
+        for output in outputs {
+            // An entry without its exit is given up.
+            if self.numbers(tenant, Kind::Group).exit(output).is_none()
+                && let Ok((_, made)) = self.make_exit(tenant, output)
+            {
+                messages.extend(made);
+            }
+        }
+        messages
+    }
+
+    fn make_exit(
+        &mut self,
+        tenant: TenantIndex,
+        output: Output,
+    ) -> Result<(NumberBefore, Vec<Vec<u8>>), ErrorCode> {
+        let known = self.numbers(tenant, Kind::Group);
+        let number = numbers().find(|number| known.any(*number).is_none());
+        let number = number.ok_or(code::FLOW_MOD_FAILED_TABLE_FULL)?;
+        // What is asked for is an entry.
+        let is_full = |refused| match refused {
+            code::GROUP_MOD_FAILED_OUT_OF_GROUPS => code::FLOW_MOD_FAILED_TABLE_FULL,
+            other => other,
+        };
+        self.make_group(tenant, number, body(output)).map_err(is_full)
+    }
+
+    /// Whether an entry could take the place of a group that another's set has left, or have its group's place taken.
+    pub(super) fn check_standing(&self, tenant: TenantIndex, flow: &Flow) -> Result<(), ErrorCode> {
+        let Some(Merged { standing: Some(own), .. }) = merged(flow.table, &flow.actions) else {
+            return Ok(());
+        };
+        // Also what would come back, should a change fail that is on its way.
+        let changes = self.operations.values().filter(|operation| operation.tenant == tenant);
+        let before = changes.flat_map(Operation::flows_before);
+        let before = before
+            .filter_map(|flow| Some((flow.table, merged(flow.table, &flow.actions)?.standing?)));
+        let mut others = self.tenants[tenant.0 as usize].flows.standing().chain(before);
+        let is_against = |(table, other)| match (own, other) {
+            (Standing::Output, Standing::Group) => table < flow.table,
+            (Standing::Group, Standing::Output) => table > flow.table,
+            _ => false,
+        };
+        if others.any(is_against) { Err(code::FLOW_MOD_FAILED_EPERM) } else { Ok(()) }
+    }
+}
+
+/// The numbers of exits.
+fn numbers() -> impl Iterator<Item = u32> {
+    GROUP_MAX + 1..GROUP_ALL
+}
+
+/// An exit, as a tenant would have described it; for FLOOD and ALL the [buckets] depend on the network.
+fn body((port, max_len): Output) -> Box<[u8]> {
+    let actions = ListBuf::from([Action::Output { port, max_len }]);
+    let mut buckets = ListBuf::<Bucket<'static>>::new();
+    buckets.push(Bucket { actions: actions.as_list(), ..Bucket::default() });
+    let type_ = match port {
+        PortNo::FLOOD | PortNo::ALL => GroupType::ALL,
+        _ => GroupType::INDIRECT,
+    };
+    let command = GroupModCommand::ADD;
+    let mut message = Vec::new();
+    // It fits: it is one bucket with one action.
+    let _ = GroupMod { command, type_, group_id: GROUP_ANY, buckets: buckets.as_list() }
+        .write_message(0, &mut message);
+    message.get(Header::LEN..).unwrap_or_default().into()
+}
