@@ -131,7 +131,32 @@ fn ovs_a_group_sends_from_link_to_link_on_one_port() {
     }
     assert_eq!(groups(&network).len(), 0);
     eventually("with the group went the entry", || network.is_silent("h1", "h2"));
+    sets(&network, &mut red);
     assert!(!red.has_seen("error"));
+}
+
+/// Action sets send from link to link, too, though they are merged: what a later table writes takes the earlier's place.
+fn sets(network: &Network, red: &mut App) {
+    let write = |port: u32| json!({"type": "WRITE_ACTIONS", "actions": output(port)});
+    let flow = |app: &mut App, flow: Value| {
+        app.order(&json!({"send": "flow", "dpid": 0xa1, "command": "add", "xid": 1, "flow": flow}));
+    };
+    let goto = json!({"type": "GOTO_TABLE", "table_id": 1});
+    flow(red, json!({"priority": 5, "actions": [write(10), goto]}));
+    flow(red, json!({"priority": 0, "table_id": 1}));
+    flow(
+        red,
+        json!({"priority": 1, "table_id": 1, "match": {"in_port": 10}, "actions": [write(11)]}),
+    );
+    red.barrier_at(0xa1, 170);
+    eventually("by the second table's output there, by the first's back", || {
+        network.pings("h2", "h3")
+    });
+    assert!(network.is_silent("h1", "h3"), "h1 is sent nothing");
+    let shown = network.ofctl(&["-O", "OpenFlow13", "dump-flows", "s1", "table=2"]);
+    assert!(shown.contains("write_actions(group:"), "{shown}");
+    red.order(&json!({"send": "group_stats", "dpid": 0xa1, "xid": 180}));
+    assert_eq!(red.expect_reply("stats", 180)["body"], json!([]), "the tenant has no groups");
 }
 
 /// The groups of the first switch, which shows them in any order.
