@@ -399,8 +399,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    // The same courses each time. Among others there is, about once in two thousand, one that an old fault fails: an entry gets
-    // another form by a group which the switch then refuses, and of the form that was given up a piece stays there.
+    // The same courses each time. Among others there is, about once in two thousand, one that fails, by a known fault: an entry
+    // gets another form by a group which the switch then refuses, and of the form that was given up a piece stays there.
     #![proptest_config(ProptestConfig {
         cases: 400,
         rng_seed: RngSeed::Fixed(5),
