@@ -129,7 +129,7 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, value: i32) -> u64
 mod tests {
     use super::*;
 
-    /// `r1 += -8; if r2 != 7 goto +3; r0 = *(u32 *)(r1 + 24)`, as `llvm-objdump` shows them.
+    /// As `struct bpf_insn` lies in memory.
     #[test]
     #[cfg(target_endian = "little")]
     fn instructions_byte_by_byte() {

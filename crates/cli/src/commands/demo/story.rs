@@ -200,31 +200,33 @@ impl Scene<'_> {
 
     /// An answer must come to one of several pings.
     fn reaches(&mut self, from: usize, to: usize, patience: Duration) -> anyhow::Result<()> {
-        let deadline = Instant::now() + patience;
-        let answer = loop {
-            self.interrupt.check()?;
-            let answer = self.network.ping(from, to, ATTEMPT)?;
-            if answer.is_some() || Instant::now() > deadline {
-                break answer;
-            }
-        };
-        let text = self.ping_line(from, to, answer);
-        Ok(self.screen.verdict(answer.is_some(), &text)?)
+        self.pings_until(from, to, (ATTEMPT, patience), |answer| answer.is_some())
     }
 
     /// One of several pings must stay without an answer: Open vSwitch takes a moment to tell a new rule to what it has cached
     /// of flows.
     fn falls_silent(&mut self, from: usize, to: usize, patience: Duration) -> anyhow::Result<()> {
+        self.pings_until(from, to, (SILENCE, patience), |answer| answer.is_none())
+    }
+
+    /// `each` is how long one ping is waited for.
+    fn pings_until(
+        &mut self,
+        from: usize,
+        to: usize,
+        (each, patience): (Duration, Duration),
+        is_wanted: impl Fn(&Option<Duration>) -> bool,
+    ) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let answer = loop {
             self.interrupt.check()?;
-            let answer = self.network.ping(from, to, SILENCE)?;
-            if answer.is_none() || Instant::now() > deadline {
+            let answer = self.network.ping(from, to, each)?;
+            if is_wanted(&answer) || Instant::now() > deadline {
                 break answer;
             }
         };
         let text = self.ping_line(from, to, answer);
-        Ok(self.screen.verdict(answer.is_none(), &text)?)
+        Ok(self.screen.verdict(is_wanted(&answer), &text)?)
     }
 
     fn ping_line(&self, from: usize, to: usize, answer: Option<Duration>) -> String {

@@ -138,12 +138,14 @@ impl Switch {
         instructions: &[u8],
     ) -> Result<Option<u32>, ErrorCode> {
         let tenant = request.tenant;
+        if self.tenants[tenant.0 as usize].network.is_none() {
+            return Ok(None);
+        }
         let Some(Merged { exit: Some(output), .. }) = merged(table, instructions) else {
             return Ok(None);
         };
-        let has_network = self.tenants[tenant.0 as usize].network.is_some();
         let known = self.numbers(tenant, Kind::Group).exit(output);
-        if !has_network || known.is_some() {
+        if known.is_some() {
             return Ok(known);
         }
         let (change, messages) = self.make_exit(tenant, output)?;

@@ -4,8 +4,8 @@
 //!   a thread on each CPU, before all others:   sleep 1 ms ▷ sleep 1 ms ▷ sleep ──────── 7 ms late ▷ sleep 1 ms ▷
 //! ```
 //!
-//! These threads look at nothing but the clock, and no ordinary thread can hold them up (SCHED_FIFO). So what they find does
-//! not depend on what is measured beside them.
+//! These threads look at nothing but the clock, and no ordinary thread can hold them up (SCHED_FIFO). What the kernel does for
+//! interrupts and softirqs can, a neighbour's packets among them, so what they find is not wholly the machine's.
 
 use anyhow::Context;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
