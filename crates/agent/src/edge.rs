@@ -9,8 +9,11 @@
 //!   in between:  UDP ══▶ Sessions::open ──▶ Control::handle_message ──▶ poll_ceiling ──▶ Shaper::set_ceiling
 //! ```
 //!
-//! What is bounded: a datagram in 1,232 bytes, what is sent in one step by the pairs of VNICs, what is received by the time
-//! until the next step; the socket's buffer loses what comes beyond, and the next report makes up for it.
+//! What is bounded: a datagram in 1,232 bytes, what is sent in one step by the pairs of VNICs, what is received by half of
+//! the time until the next step; the socket's buffer loses what comes beyond, and the next report makes up for it.
+//!
+//! That thread runs before ordinary ones where the user may ask for it (`CAP_SYS_NICE`): on a server whose cores are full,
+//! grants would lapse while it waits for its turn. A flood of datagrams has at most half of a core.
 //!
 //! An interface that goes away, or whose shaper somebody removes, is tried again every second; the others go on. Dropping
 //! an [`Edge`] gives every interface back as it was. For an agent that is killed there is [`fall_back`], which a process
@@ -33,6 +36,8 @@ use std::time;
 
 /// From step to step.
 const INTERVAL: time::Duration = time::Duration::from_millis(5);
+/// Of which at most so much is spent on datagrams.
+const HEARING: time::Duration = time::Duration::from_micros(2_500);
 /// How often an interface that went away is looked for.
 const RETRY: Duration = Duration::from_secs(1);
 /// What happened and nobody asked for yet.
@@ -206,7 +211,7 @@ impl Edge {
         Ok(edge)
     }
 
-    /// Runs until `stop`, and calls `observe` after every step.
+    /// Runs until `stop`, and calls `observe` after every step. The calling thread comes before ordinary ones from then on.
     ///
     /// # Errors
     /// What `observe` returns, and [`Error::Io`] when the socket fails for good.
@@ -215,6 +220,9 @@ impl Edge {
         stop: &AtomicBool,
         mut observe: impl FnMut(&mut Edge) -> Result<(), E>,
     ) -> Result<(), E> {
+        if let Err(error) = packet::run_first() {
+            note(&mut self.events, format!("{error}; with full cores grants may lapse"));
+        }
         let mut next = time::Instant::now();
         while !stop.load(Ordering::SeqCst) {
             self.step();
@@ -339,9 +347,14 @@ impl Edge {
         };
         let socket = wire.socket.try_clone().map_err(|e| Error::io("share the socket", e))?;
         let mut buffer = [0; LONGEST_DATAGRAM + 1];
+        let mut heard = time::Duration::ZERO;
         loop {
             let left = until.saturating_duration_since(time::Instant::now());
             if left.is_zero() {
+                return Ok(());
+            }
+            if heard > HEARING {
+                std::thread::sleep(left);
                 return Ok(());
             }
             // Rounded up: a wake-up too early would only ask again.
@@ -352,6 +365,7 @@ impl Edge {
                 Ok(_) => {}
                 Err(errno) => return Err(Error::io("wait for the other agents", errno)),
             }
+            let began = time::Instant::now();
             match socket.recv(&mut buffer) {
                 Ok(length) => self.take(buffer.get(..length).unwrap_or_default()),
                 // A peer that is down answers by ICMP.
@@ -359,6 +373,7 @@ impl Edge {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(Error::io("hear the other agents", error)),
             }
+            heard += began.elapsed();
         }
     }
 

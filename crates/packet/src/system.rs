@@ -207,11 +207,12 @@ pub(crate) fn set_interface_up(socket: impl AsFd, name: &str, up: bool) -> io::R
     check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) })
 }
 
-/// Gives the calling thread the lowest of the real-time priorities (SCHED_FIFO).
+/// Gives the calling thread the lowest of the real-time priorities (SCHED_FIFO), and those that it starts none.
 pub(crate) fn set_real_time() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the pointer is to a whole sched_param, which the kernel only reads.
-    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) })
+    check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
 }
 
 /// Has the kernel check and load a program for its traffic control, as instructions of eBPF.

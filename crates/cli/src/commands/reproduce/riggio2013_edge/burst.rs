@@ -4,7 +4,7 @@
 //! to h3, 250 Mbit/s where its share is 25, for three seconds, again and again. What h3's TCP gets is counted by tenths of
 //! a second, of which each is 206 segments: a machine that stands still for five milliseconds takes a twentieth of one, and a
 //! connection that lost something then needs its time. So a tenth counts only if the machine did not stand still in it
-//! or shortly before, which a [`Watch`] sees that knows nothing of TCP; and there is a third case, in which h1 has bought
+//! or shortly before, as a [`Watch`] sees by interrupts that no packet holds up; and there is a third case, in which h1 has bought
 //! those 25 Mbit/s and is alone: what its TCP lacks there no neighbour took.
 
 use super::standstill::Watch;
@@ -12,11 +12,12 @@ use super::traffic::{Udp, connect, read, write};
 use super::{Ending, settings_of, wait};
 use crate::signals::Interrupt;
 use agent::edge::Edge;
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use lab::{Lab, LabGuard, Options, Rate, StateDirectory, Topology};
 use report::figure::{Line, Lines};
 use report::stats::mean;
 use report::{Better, Figure, Finding, Metric, Point, Table};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -111,7 +112,7 @@ pub fn measure(
         [("h1", bought), ("h2", LINK), ("h3", LINK)].map(|(host, rate)| (host, "red", rate / MBIT));
     let settings = settings_of(&lab, &vnics)?;
     let mut edge = (case != Case::Bare).then(|| Edge::open(&settings)).transpose()?;
-    let watch = Watch::start().context("cannot watch the processors")?;
+    let watch = watch()?;
     let udp = Udp::new(&lab, "h2", "h3")?;
     let (sender, receiver) = connect(&lab, "h1", "h3")?;
     let (stop, on, arrived) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
@@ -126,7 +127,7 @@ pub fn measure(
         let mut measured = Vec::new();
         for _ in 0..bursts {
             wait(PAUSE, interrupt)?;
-            let mut meter = Meter::new(arrived, &watch);
+            let mut meter = Meter::new(arrived, watch.as_ref());
             let mut burst = Burst::default();
             for _ in 0..BEFORE {
                 burst.before.push(meter.tenth());
@@ -150,16 +151,26 @@ pub fn measure(
     Ok(measured)
 }
 
+/// Without one, every tenth counts.
+fn watch() -> anyhow::Result<Option<Watch>> {
+    let watch = Watch::start();
+    if let Err(error) = &watch {
+        let stderr = std::io::stderr();
+        writeln!(stderr.lock(), "weir: when the machine stands still is not known: {error:#}")?;
+    }
+    Ok(watch.ok())
+}
+
 /// Counts what arrives, tenth by tenth.
 struct Meter<'a> {
     arrived: &'a AtomicU64,
-    watch: &'a Watch,
+    watch: Option<&'a Watch>,
     before: u64,
     looked: Instant,
 }
 
 impl<'a> Meter<'a> {
-    fn new(arrived: &'a AtomicU64, watch: &'a Watch) -> Meter<'a> {
+    fn new(arrived: &'a AtomicU64, watch: Option<&'a Watch>) -> Meter<'a> {
         Meter { arrived, watch, before: arrived.load(Ordering::SeqCst), looked: Instant::now() }
     }
 
@@ -169,7 +180,7 @@ impl<'a> Meter<'a> {
         let (now, arrived) = (Instant::now(), self.arrived.load(Ordering::SeqCst));
         let rate = (arrived - self.before) as f64 * 8e-6 / (now - self.looked).as_secs_f64();
         let from = self.looked.checked_sub(SHORTLY).unwrap_or(self.looked);
-        let stood = self.watch.stood(from, now);
+        let stood = self.watch.map(|watch| watch.stood(from, now)).unwrap_or_default();
         (self.before, self.looked) = (arrived, now);
         Tenth { rate, stood }
     }
