@@ -48,7 +48,7 @@ use trunk::Trunk;
 
 pub use addresses::AddressMap;
 pub use map::{
-    Exit, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay, Way,
+    Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay, Way,
 };
 pub use saved::SavedError;
 pub use spec::{

@@ -33,7 +33,7 @@ use entries::{Entry, Leaving};
 use fabric::embedding::PortKind;
 use flowspace::Match;
 use openflow::{Header, Version};
-use statistics::Ask;
+use statistics::{Ask, PortCounts};
 
 /// Datapath ids of the switches in front: nobody else may have them.
 const KEYS: u64 = 0xffff << 48;
@@ -157,6 +157,8 @@ pub struct BigSwitch {
     meters: BTreeMap<u32, Vec<u8>>,
     operations: BTreeMap<u64, Operation>,
     asks: BTreeMap<u64, Ask>,
+    /// By port, what each member told of it last.
+    counted: BTreeMap<u32, BTreeMap<u64, PortCounts>>,
     next: u64,
     buffers: VecDeque<(u32, u64, u32)>,
     next_buffer: u32,
@@ -250,6 +252,7 @@ impl BigSwitch {
             meters: BTreeMap::new(),
             operations: BTreeMap::new(),
             asks: BTreeMap::new(),
+            counted: BTreeMap::new(),
             next: 0,
             buffers: VecDeque::new(),
             next_buffer: 0,
@@ -321,6 +324,9 @@ impl BigSwitch {
         let gone = self.members.keys().filter(|dpid| !self.plan.members.contains(dpid));
         for &dpid in gone {
             self.events.push_back(Event::CloseMember(dpid, "it is no part of the big switch"));
+        }
+        for told in self.counted.values_mut() {
+            told.retain(|dpid, _| self.plan.members.contains(dpid));
         }
         self.refill(now);
         self.tell_ports();
@@ -399,6 +405,7 @@ impl BigSwitch {
         self.meters.clear();
         self.operations.clear();
         self.asks.clear();
+        self.counted.clear();
         self.told.clear();
         self.front.clear();
         self.buffers.clear();

@@ -37,6 +37,7 @@ pub mod queue;
 pub mod scheduler;
 pub mod store;
 mod switch;
+mod tally;
 mod tenant;
 mod v10;
 mod v13;
@@ -50,7 +51,8 @@ pub use outbox::Outbox;
 pub use policy::{Policy, TenantId};
 pub use store::{StoreKey, StoreOp};
 pub use switch::{
-    EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, Label, PortState, Settings,
-    StartError, Switch, TenantState, UNKNOWN,
+    Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, Label, PortState,
+    Settings, StartError, Switch, TenantState, UNKNOWN,
 };
+pub use tally::Count;
 pub use time::{Duration, Instant};

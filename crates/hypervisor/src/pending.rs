@@ -61,6 +61,8 @@ pub enum Awaits {
     OwnBarrier,
     /// An answer that the hypervisor asked for itself, for this purpose.
     Own(Purpose),
+    /// What entries of the hypervisor's own have counted for a tenant (1.3).
+    Counts(TenantIndex),
 }
 
 /// Why the hypervisor asked the switch something.

@@ -30,6 +30,8 @@ pub enum Kind {
     Port,
     /// A group on the switch that is to be deleted, by its number there.
     Condemned,
+    /// What has come in by a port of a tenant's own network, as entries that are gone have counted it.
+    Counted,
 }
 
 impl StoreKey {
@@ -41,6 +43,7 @@ impl StoreKey {
             Kind::Meter => 3,
             Kind::Port => 4,
             Kind::Condemned => 5,
+            Kind::Counted => 6,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
     }
@@ -53,6 +56,7 @@ impl StoreKey {
             3 => Kind::Meter,
             4 => Kind::Port,
             5 => Kind::Condemned,
+            6 => Kind::Counted,
             _ => return None,
         };
         Some((kind, (self.item & 0xffff_ffff) as u32))

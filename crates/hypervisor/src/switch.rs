@@ -1,6 +1,7 @@
 //! One switch and the controllers of all tenants that see it.
 
 mod collect;
+mod counts;
 mod follow;
 mod forward;
 mod labels;
@@ -34,6 +35,8 @@ use alloc::vec::Vec;
 use collect::Collection;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
 use core::fmt;
+pub use counts::Counts;
+pub(crate) use counts::{Asking, Elsewhere, Traffic};
 use follow::Upcoming;
 pub(crate) use forward::set_length;
 use hashbrown::HashMap;
@@ -41,7 +44,7 @@ pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use north::Asynchronous;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
-pub(crate) use own::Own;
+pub(crate) use own::{Own, OwnChange};
 pub(crate) use port_mod::collide;
 pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
@@ -167,6 +170,20 @@ pub enum Event {
     Ports(Vec<(u32, Option<PortState>)>),
     /// A link probe of the hypervisor's own came in at this port. It may be old, or passed on by a host.
     Probe(u32, Vec<u8>),
+    /// Ask the switch `of` what has come in by the tenant's ports there: [`Switch::handle_counts_asked`].
+    AskCounts {
+        /// Which switch.
+        of: u64,
+        /// Whose ports.
+        tenant: TenantId,
+    },
+    /// Tell the switch `to`, which has asked: [`Switch::handle_counts_told`].
+    TellCounts {
+        /// Which switch.
+        to: u64,
+        /// What has come in here.
+        counts: Counts,
+    },
     /// The switch said something that makes it unusable; the connection is to be closed.
     CloseSwitch(&'static str),
     /// The switch's tables are as they should be.
@@ -401,7 +418,7 @@ impl Switch {
         let quiet = self.has_open_work().then(|| self.last_sent + forward::QUIET);
         let tokens = self.waiting.iter().map(|(at, _)| *at).min();
         let silent = (self.answers_due > 0).then_some(self.next_settle);
-        [quiet, tokens, silent].into_iter().flatten().min()
+        [quiet, tokens, silent, self.next_due()].into_iter().flatten().min()
     }
 
     /// Time has passed.
@@ -420,6 +437,7 @@ impl Switch {
         if self.has_open_work() && now - self.last_sent >= forward::QUIET {
             self.send_own_barrier(now);
         }
+        self.finish_due(now);
         self.run(now);
     }
 

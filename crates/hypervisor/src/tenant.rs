@@ -8,7 +8,8 @@ use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
 use crate::queue::{Class, Item, Queue};
-use crate::switch::Label;
+use crate::switch::{Asking, Elsewhere, Label};
+use crate::tally::Tally;
 use crate::time::{Duration, Instant};
 use crate::v13::numbers::Numbers;
 use alloc::boxed::Box;
@@ -38,6 +39,12 @@ pub(crate) struct Tenant {
     pub network: Option<Arc<Network>>,
     /// What it has configured of its network's ports, where that is anything.
     pub port_config: BTreeMap<u32, PortConfig>,
+    /// What has come in by its network's ports (1.3).
+    pub tally: Tally,
+    /// Questions for that, to the switch.
+    pub asking: Asking,
+    /// What other switches have told of the other ends of its network's links, by datapath id.
+    pub elsewhere: BTreeMap<u64, Elsewhere>,
     pub controllers: Vec<ControllerIndex>,
     pub queue: Queue,
     /// Requests that were accepted and have not been answered.

@@ -20,6 +20,7 @@
 //! locked. Within a turn of the event loop everything that can be read is read (a bounded amount from each), then
 //! each peer for which something came up is written to once.
 
+mod counting;
 mod dial;
 mod publish;
 mod session;
@@ -31,6 +32,7 @@ use crate::metrics::Registry;
 use crate::store::{self, ShardStore, Stored};
 use crate::topology::{Inbox, Orders};
 use channel::{Address, Connection, Established, Event, EventLoop, Listener, Tls, Waker};
+use counting::Counting;
 use hypervisor::{LldpKey, Policy, Settings, TenantId};
 use openflow::VersionSet;
 use session::Session;
@@ -72,6 +74,8 @@ pub enum Command {
     Store(store::Event),
     /// Link probes to be sent, labels to be told.
     Topology(Orders),
+    /// What the core of one switch wants to know of another, or tells it.
+    Counts(Counting),
     /// Are you there?
     Ping(Sender<usize>),
     /// Close everything, then end.
@@ -230,6 +234,7 @@ impl Shard {
             Command::Maps(policy, switches) => self.apply_maps(policy, &switches),
             Command::Store(event) => self.stored(event),
             Command::Topology(orders) => self.take_orders(orders),
+            Command::Counts(counting) => self.take_counting(counting),
             Command::Ping(reply) => {
                 // Who asked may have stopped waiting.
                 let _ = reply.send(self.by_dpid.len());

@@ -1,5 +1,6 @@
 //! A switch, its core, and the links to its tenants' controllers.
 
+use super::counting::Counting;
 use super::dial::{Link, Progress};
 use super::publish::tenant_metrics;
 use super::turn::{Entry, Timer};
@@ -251,6 +252,12 @@ impl Shard {
                 Some(Event::Ports(_) | Event::Probe(..)) if is_key(dpid) => {}
                 Some(Event::Ports(ports)) => self.topology.ports(dpid, ports),
                 Some(Event::Probe(port, frame)) => self.topology.probe(dpid, port, frame),
+                Some(Event::AskCounts { of, tenant }) => {
+                    self.count(Counting::Ask { of, tenant, by: dpid });
+                }
+                Some(Event::TellCounts { to, counts }) => {
+                    self.count(Counting::Tell { to, counts, from: dpid });
+                }
                 Some(Event::CloseSwitch(reason)) => {
                     self.close_session(at, reason, dpid);
                     return;

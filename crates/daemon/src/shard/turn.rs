@@ -270,14 +270,19 @@ impl Shard {
             self.metrics.process.rejected(Kind::Switch, Rejection::DuplicateDpid).increment();
             return;
         }
-        // Neighbouring datapath ids are common, so plain remainder spreads well.
-        let shard = (features.dpid % self.peers.len().max(1) as u64) as usize;
+        let shard = self.shard_of(features.dpid);
         let switch = Box::new((connection, established));
         if shard == self.number {
             self.load(switch);
         } else if let Some(peer) = self.peers.get(shard) {
             peer.send(Command::Adopt(switch));
         }
+    }
+
+    /// The shard that a datapath id names.
+    pub(super) fn shard_of(&self, dpid: u64) -> usize {
+        // Neighbouring datapath ids are common, so plain remainder spreads well.
+        (dpid % self.peers.len().max(1) as u64) as usize
     }
 
     fn switch_ready(&mut self, at: usize, readiness: Readiness) {

@@ -3,7 +3,7 @@
 use super::Embedding;
 use super::addresses::AddressMap;
 use super::map::{
-    Exit, Frames, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay, Way,
+    Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay, Way,
 };
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
@@ -148,7 +148,14 @@ impl<'a> Draw<'a> {
             Way { sends, receives }
         };
         let Way { sends, receives } = way(Frames::Untagged);
-        PortKind::Link { sends, receives, vlans: self.vlans(way), mapped: way(Frames::Mapped) }
+        let (vlans, mapped) = (self.vlans(way), way(Frames::Mapped));
+        PortKind::Link { sends, receives, vlans, mapped, far: self.far(spec_end(link, !first)) }
+    }
+
+    fn far(&self, end: VirtualPortId) -> FarEnd {
+        let switch = self.spec.switches.iter().find(|switch| switch.dpid == end.switch);
+        let on = switch.map(|switch| switch.members.clone()).unwrap_or_default();
+        FarEnd { port: end.number, on }
     }
 
     /// Which addresses the tenant's hosts have, and which they bear on links.
@@ -247,6 +254,11 @@ fn edge_up(network: &Network, at: PortId, is_holding: bool) -> bool {
 pub(super) fn sorted(ends: [VirtualPortId; 2]) -> [VirtualPortId; 2] {
     let [a, b] = ends;
     [a.min(b), a.max(b)]
+}
+
+/// The first end of a link, or the other.
+fn spec_end(link: &LinkSpec, first: bool) -> VirtualPortId {
+    sorted(link.ends)[usize::from(!first)]
 }
 
 pub(super) fn link_trunk(tenant: TenantId, link: &LinkSpec) -> TrunkId {

@@ -103,6 +103,8 @@ pub enum PortKind {
         vlans: Vec<VlanWay>,
         /// The same for untagged packets that bear physical addresses; nothing if none do.
         mapped: Way,
+        /// The other end.
+        far: FarEnd,
     },
     /// A port of the same virtual switch that lies on another of its members. Packets are only sent to it.
     Remote {
@@ -111,6 +113,15 @@ pub enum PortKind {
         /// The same for each VLAN of the tenant's, in order.
         vlans: Vec<VlanWay>,
     },
+}
+
+/// The other end of a virtual link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FarEnd {
+    /// The port's number there.
+    pub port: u32,
+    /// The physical switches that the virtual switch there lies on: the link ends on one of them, now this one, now that.
+    pub on: Vec<Dpid>,
 }
 
 /// Which frames of a tenant's a tag stands for, where a frame bears one tag only.

@@ -4,9 +4,10 @@ use super::entries::seconds;
 use super::wire;
 use super::{BigSwitch, Sent};
 use crate::switch::write_part;
+use crate::tally::Count;
 use crate::time::Instant;
 use crate::v13::groups::statistics::GroupSums;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use flowspace::port_from_v10;
 use openflow::v13::{GroupStats, MeterBandCounter, MeterStats, MultipartType};
@@ -282,31 +283,24 @@ impl BigSwitch {
         told.collect()
     }
 
-    /// Each port as its member counts it.
-    fn merged_ports(&self, answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
-        let mut ports: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
-        for (dpid, answers) in answers {
-            let counted: Vec<(u32, Vec<u8>)> = match self.version {
-                Version::V1_0 => List::<v10::PortStats>::parse(answers)
-                    .unwrap_or_default()
-                    .iter()
-                    .map(|it| (port_from_v10(it.port_no.0), written(&it)))
-                    .collect(),
-                _ => List::<v13::PortStats>::parse(answers)
-                    .unwrap_or_default()
-                    .iter()
-                    .map(|it| (it.port_no.0, written(&it)))
-                    .collect(),
-            };
-            for (number, wire) in counted {
-                if self.plan.owners.get(&number) == Some(dpid) {
-                    ports.insert(number, wire);
-                } else {
-                    ports.entry(number).or_insert(wire);
-                }
+    /// Each port as its member counts it. A link's end may have been on others before: what came in there, it has
+    /// received as well, also if they are gone.
+    fn merged_ports(&mut self, answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut asked = BTreeSet::new();
+        for (&dpid, answers) in answers {
+            for (number, counted) in PortCounts::all(self.version, answers) {
+                asked.insert(number);
+                self.counted.entry(number).or_default().insert(dpid, counted);
             }
         }
-        ports.into_values().collect()
+        let merged = asked.into_iter().filter_map(|number| {
+            let told = self.counted.get(&number)?;
+            let owner = self.plan.owners.get(&number).and_then(|owner| told.get(owner));
+            let received = told.values().filter_map(PortCounts::received);
+            let received = received.reduce(Count::plus);
+            Some(owner.or_else(|| told.values().next())?.written(received))
+        });
+        merged.collect()
     }
 
     fn reply(&mut self, xid: u32, type_: u16, entries: &[Vec<u8>]) {
@@ -320,6 +314,53 @@ impl BigSwitch {
         }
         // An entry that does not fit came in a message that was too long, so there is none.
         let _ = write_part(self.version, type_, xid, &part, false, self.front.end());
+    }
+}
+
+/// What a member tells of a port.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PortCounts {
+    V10(v10::PortStats),
+    V13(v13::PortStats),
+}
+
+impl PortCounts {
+    fn all(version: Version, answers: &[u8]) -> Vec<(u32, PortCounts)> {
+        match version {
+            Version::V1_0 => {
+                let ports = List::<v10::PortStats>::parse(answers).unwrap_or_default();
+                ports.iter().map(|it| (port_from_v10(it.port_no.0), PortCounts::V10(it))).collect()
+            }
+            _ => {
+                let ports = List::<v13::PortStats>::parse(answers).unwrap_or_default();
+                ports.iter().map(|it| (it.port_no.0, PortCounts::V13(it))).collect()
+            }
+        }
+    }
+
+    fn received(&self) -> Option<Count> {
+        let (packets, bytes) = match self {
+            PortCounts::V10(it) => (it.rx_packets, it.rx_bytes),
+            PortCounts::V13(it) => (it.rx_packets, it.rx_bytes),
+        };
+        // The highest number is "not counted".
+        (packets != u64::MAX).then_some(Count { packets, bytes })
+    }
+
+    /// On the wire, with this instead if it is known.
+    fn written(&self, received: Option<Count>) -> Vec<u8> {
+        match (*self, received) {
+            (PortCounts::V10(mut it), Some(Count { packets, bytes })) => {
+                (it.rx_packets, it.rx_bytes) = (packets, bytes);
+                written(&it)
+            }
+            (PortCounts::V13(mut it), Some(Count { packets, bytes })) => {
+                (it.rx_packets, it.rx_bytes) = (packets, bytes);
+                written(&it)
+            }
+            (PortCounts::V10(it), None) => written(&it),
+            (PortCounts::V13(it), None) => written(&it),
+        }
     }
 }
 

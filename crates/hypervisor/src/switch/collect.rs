@@ -5,6 +5,7 @@
 //! tenant's turn: a question that still stands in a queue is joined by its own tenant only. And nobody is given an
 //! answer that is older than its own changes of the table: flow statistics are joined only if no change came between.
 
+use super::counts::Due;
 use super::{Request, Switch};
 use crate::ids::TenantIndex;
 use crate::pending::{Awaits, Origin};
@@ -24,6 +25,8 @@ pub(crate) enum Share {
     Anybody,
     /// The tenant alone, and only while its tables have not changed since.
     Tenant,
+    /// The tenant alone: what its ports have received and sent, which is told when that is known, too.
+    Ports,
 }
 
 /// See the module.
@@ -39,6 +42,8 @@ pub(crate) struct Collection {
     /// What the switch is asked, without xids: the identity.
     questions: Vec<u8>,
     unanswered: usize,
+    /// What is to be known beside the answers.
+    due: Option<Due>,
     in_flight: bool,
     waiters: Vec<Waiter>,
     answers: Vec<u8>,
@@ -90,7 +95,7 @@ impl Switch {
         if let Some(shared) = self.collections.iter_mut().find(|c| {
             c.state == State::Asked
                 && c.is_same(share, tenant, questions)
-                && (share == Share::Anybody || c.changes == changes)
+                && (share != Share::Tenant || c.changes == changes)
                 && (c.in_flight || c.tenant == tenant)
         }) {
             shared.waiters.push(waiter);
@@ -114,11 +119,16 @@ impl Switch {
         collection.answers.clear();
         collection.waiters.push(waiter);
         collection.unanswered = count_messages(questions);
+        collection.due = None;
         self.tenants[tenant.0 as usize].unanswered += 1;
         if self.collections[at].unanswered == 0 {
             // Nothing of the request is within the tenant's space: the answer is empty, and it is an answer.
             self.finish_collection(at, request.now);
             return;
+        }
+        if share == Share::Ports {
+            let due = self.ask_counts(tenant, request.now);
+            self.collections[at].due = Some(due);
         }
         let mut rest = questions;
         while let Ok(Some(length)) = openflow::frame::next(rest) {
@@ -149,9 +159,7 @@ impl Switch {
         collection.answers.extend_from_slice(entries);
         if !more {
             collection.unanswered = collection.unanswered.saturating_sub(1);
-            if collection.unanswered == 0 {
-                self.finish_collection(at, now);
-            }
+            self.finish_due(now);
         }
     }
 
@@ -175,6 +183,24 @@ impl Switch {
 
     fn asked(&self, id: u32) -> Option<usize> {
         self.collections.iter().position(|c| c.id == id && c.state == State::Asked)
+    }
+
+    /// Gives the answers that are complete.
+    pub(super) fn finish_due(&mut self, now: Instant) {
+        for at in 0..self.collections.len() {
+            let Collection { state, unanswered, due, tenant, .. } = &self.collections[at];
+            let is_complete = *state == State::Asked && *unanswered == 0;
+            if is_complete && due.is_none_or(|due| self.is_due(*tenant, due, now)) {
+                self.finish_collection(at, now);
+            }
+        }
+    }
+
+    /// When the next answer is given without what other switches have not told.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        let waits = |c: &&Collection| c.state == State::Asked && c.unanswered == 0;
+        let waiting = self.collections.iter().filter(waits);
+        waiting.filter_map(|c| self.patience(c.tenant, c.due?)).min()
     }
 
     fn finish_collection(&mut self, at: usize, now: Instant) {
@@ -224,6 +250,7 @@ impl Switch {
                 type_: 0,
                 questions: Vec::new(),
                 unanswered: 0,
+                due: None,
                 in_flight: false,
                 waiters: Vec::new(),
                 answers: Vec::new(),

@@ -157,6 +157,7 @@ impl Switch {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
+            Awaits::Counts(tenant) => self.counts_failed(tenant, now),
             _ => match entry.origin {
                 Some(origin) => {
                     self.refuse(&origin, code);
@@ -175,6 +176,7 @@ impl Switch {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
+            Awaits::Counts(tenant) => self.counts_failed(tenant, now),
             Awaits::Reply | Awaits::Barrier => {
                 if let Some(origin) = entry.origin {
                     self.refuse(&origin, code);

@@ -4,12 +4,14 @@
 //! the switch holds is compared with what it should hold.
 
 use super::{Held, Switch};
+use crate::cookie::Cookie;
 use crate::pending::Awaits;
 use crate::queue::Class;
+use crate::tally::Counted;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::Match;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use openflow::Version;
 
 /// An entry of the hypervisor's own.
@@ -19,6 +21,26 @@ pub(crate) struct Own {
     pub priority: u16,
     /// Actions (1.0) or instructions (1.3).
     pub actions: Vec<u8>,
+    /// For whose port it counts, if it does (1.3).
+    pub counted: Option<Counted>,
+}
+
+/// What is done about an entry of the hypervisor's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnChange {
+    /// It counts from nothing on.
+    Add,
+    /// It does something else from now on, and goes on counting.
+    Replace,
+    Remove,
+}
+
+impl Own {
+    /// Its cookie.
+    pub(crate) fn cookie(&self) -> u64 {
+        let number = self.counted.map_or(0, Counted::to_number);
+        Cookie { tenant: Cookie::OWN, number }.to_wire()
+    }
 }
 
 impl Switch {
@@ -32,6 +54,8 @@ impl Switch {
                 match_: held.match_,
                 priority: held.priority,
                 actions: held.actions.clone(),
+                counted: Cookie::from_wire(held.cookie)
+                    .and_then(|cookie| Counted::from_number(cookie.number)),
             })
             .collect();
         self.bring_own(now)
@@ -50,40 +74,52 @@ impl Switch {
         let held = core::mem::take(&mut self.own);
         // A switch in the middle of a big network holds thousands.
         let key = |own: &Own| (own.match_, own.priority);
-        let stays: HashSet<(Match, u16)> = wanted.iter().map(key).collect();
-        let there: HashMap<(Match, u16), &[u8]> =
-            held.iter().map(|own| (key(own), own.actions.as_slice())).collect();
+        let stays: HashMap<(Match, u16), Option<Counted>> =
+            wanted.iter().map(|own| (key(own), own.counted)).collect();
+        let there: HashMap<(Match, u16), &Own> = held.iter().map(|own| (key(own), own)).collect();
         let (mut kept, mut installed, mut removed) = (0, 0, 0);
         for own in &held {
-            if !stays.contains(&key(own)) {
-                self.send_own_entry(own, false, now);
+            // What one has counted is not another's, also where the same packets are another's now.
+            let stays = stays.get(&key(own));
+            if stays.is_none_or(|counted| own.counted.is_some() && own.counted != *counted) {
+                self.send_own_entry(own, OwnChange::Remove, now);
                 removed += 1;
             }
         }
         for own in &wanted {
-            let there = there.get(&key(own));
-            if there.is_some_and(|actions| self.same_actions(actions, &own.actions)) {
-                kept += 1;
-            } else {
-                self.send_own_entry(own, true, now);
-                installed += 1;
+            let there = there.get(&key(own)).filter(|held| held.counted == own.counted);
+            match there {
+                Some(held) if self.same_actions(&held.actions, &own.actions) => {
+                    self.tally_own(own, OwnChange::Replace);
+                    kept += 1;
+                }
+                there => {
+                    let change = there.map_or(OwnChange::Add, |_| OwnChange::Replace);
+                    self.send_own_entry(own, change, now);
+                    installed += 1;
+                }
             }
         }
         self.own = wanted;
         (kept, installed, removed)
     }
 
-    fn send_own_entry(&mut self, own: &Own, add: bool, now: Instant) {
+    fn send_own_entry(&mut self, own: &Own, change: OwnChange, now: Instant) {
         let mut message = Vec::new();
-        let written = match self.version {
-            Version::V1_0 => crate::v10::own::write_entry(own, add, &mut message),
-            _ => crate::v13::own::write_entry(own, add, &mut message),
-        };
-        if written {
+        if self.write_own(own, change, &mut message) {
             self.send_own(Awaits::Nothing, Class::Modification, &message, now);
         } else {
             // An entry that the version cannot say selects nothing here; `weir check` tells.
             self.counters.unexpected += 1;
+        }
+    }
+
+    /// Appends the message that does this to an entry, and follows what it counts. False if the version cannot say it.
+    pub(super) fn write_own(&mut self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
+        self.tally_own(own, change);
+        match self.version {
+            Version::V1_0 => crate::v10::own::write_entry(own, change, out),
+            _ => crate::v13::own::write_entry(own, change, out),
         }
     }
 }

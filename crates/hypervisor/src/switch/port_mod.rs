@@ -20,7 +20,7 @@
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
 use super::start::write_port_status;
-use super::{Asynchronous, Cause, Change, Own, Request, Switch};
+use super::{Asynchronous, Cause, Change, Own, OwnChange, Request, Switch};
 use crate::flows::{Flow, FlowTable, Piece};
 use crate::ids::TenantIndex;
 use crate::network::{Admits, Network};
@@ -180,12 +180,14 @@ impl Switch {
         let same = |a: &Own, b: &Own| a.match_ == b.match_ && a.priority == b.priority;
         for own in before.iter().filter(|own| !after.iter().any(|other| same(own, other))) {
             self.own.retain(|held| !same(held, own));
-            self.submit_own_entry(cause, own, false);
+            self.submit_own_entry(cause, own, OwnChange::Remove);
         }
         for own in after.iter().filter(|own| !before.contains(own)) {
+            let stood = before.iter().any(|other| same(own, other));
             self.own.retain(|held| !same(held, own));
             self.own.push(own.clone());
-            self.submit_own_entry(cause, own, true);
+            let change = if stood { OwnChange::Replace } else { OwnChange::Add };
+            self.submit_own_entry(cause, own, change);
         }
     }
 
@@ -202,13 +204,9 @@ impl Switch {
         own
     }
 
-    fn submit_own_entry(&mut self, cause: &Cause, own: &Own, add: bool) {
+    fn submit_own_entry(&mut self, cause: &Cause, own: &Own, change: OwnChange) {
         let mut message = Vec::new();
-        let written = match self.version {
-            Version::V1_0 => crate::v10::own::write_entry(own, add, &mut message),
-            _ => crate::v13::own::write_entry(own, add, &mut message),
-        };
-        if written {
+        if self.write_own(own, change, &mut message) {
             self.submit_change(cause, &message);
         }
     }

@@ -226,6 +226,7 @@ impl Switch {
         let restored = core::mem::take(&mut self.restored);
         // Ports first, then groups and meters: entries refer to them.
         self.restore_ports(&restored);
+        self.restore_counts(&restored);
         for (key, bytes) in &restored {
             match key.parts() {
                 Some((kind @ (Kind::Group | Kind::Meter), number)) => {

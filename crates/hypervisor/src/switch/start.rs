@@ -324,6 +324,9 @@ impl Switch {
                 tenant.statistics = Default::default();
             }
         }
+        for at in 0..self.tenants.len() {
+            self.keep_counts(TenantIndex(at as u32));
+        }
         let by_id = &self.by_id;
         self.view =
             View::compile(&policy, self.dpid, self.tenants.len(), |id| by_id.get(&id).copied());
@@ -362,6 +365,9 @@ impl Tenant {
             weight: tenant.weight,
             network: None,
             port_config: BTreeMap::new(),
+            tally: Default::default(),
+            asking: Default::default(),
+            elsewhere: BTreeMap::new(),
             controllers: Vec::new(),
             queue: Default::default(),
             unanswered: 0,

@@ -1,9 +1,8 @@
 //! The hypervisor's own entries on 1.0: what passes through for networks, or is not let in by a port, and nobody's rules
 //! are asked.
 
-use crate::cookie::Cookie;
 use crate::network::{Admits, Network, at_hop};
-use crate::switch::{Own, Switch};
+use crate::switch::{Own, OwnChange, Switch};
 use alloc::vec::Vec;
 use fabric::embedding::Exit;
 use flowspace::port_to_v10;
@@ -38,7 +37,7 @@ impl Switch {
                 false => PortNo(port_to_v10(port.get())?),
             };
             Action::Output { port, max_len: 0 }.write(&mut actions);
-            Some(Own { match_: at_hop(&transit.from), priority: TAGGED, actions })
+            Some(Own { match_: at_hop(&transit.from), priority: TAGGED, actions, counted: None })
         });
         let networks = self.tenants.iter().filter_map(|tenant| tenant.network.as_deref());
         let closed = networks.flat_map(|it| it.entries().flat_map(|port| closed(it, port)));
@@ -51,20 +50,22 @@ pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
     if network.admits(port) != Admits::Nothing {
         return Vec::new();
     }
-    let own = |match_| Own { match_, priority: CLOSED, actions: Vec::new() };
+    let own = |match_| Own { match_, priority: CLOSED, actions: Vec::new(), counted: None };
     network.arrivals(port).into_iter().map(|arrival| own(arrival.looks)).collect()
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry. False for a match that 1.0 cannot say.
-pub(crate) fn write_entry(own: &Own, add: bool, out: &mut Vec<u8>) -> bool {
+pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
     let Ok(match_) = own.match_.to_v10() else { return false };
-    let (command, actions) = match add {
-        true => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
-        false => (FlowModCommand::DELETE_STRICT, List::EMPTY),
+    let (command, actions) = match change {
+        OwnChange::Add | OwnChange::Replace => {
+            (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default())
+        }
+        OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
     };
     FlowMod {
         match_,
-        cookie: Cookie { tenant: Cookie::OWN, number: 0 }.to_wire(),
+        cookie: own.cookie(),
         command,
         priority: own.priority,
         actions,

@@ -47,7 +47,8 @@ impl Switch {
                 let is_network = self.tenants[tenant.0 as usize].network.is_some();
                 let port_no = if is_network { PortNo::NONE } else { port_no };
                 let question = question(StatsRequestBody::Port { port_no });
-                self.collect(request, StatsType::PORT.0, Share::Anybody, &question, 1);
+                let share = self.share_of_ports(tenant);
+                self.collect(request, StatsType::PORT.0, share, &question, 1);
                 Ok(())
             }
             StatsRequestBody::Queue { port_no, queue_id } => {
@@ -138,7 +139,8 @@ impl Switch {
             StatsRequestBody::Port { port_no }
                 if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() =>
             {
-                let counted = port_statistics(network, port_no, answers);
+                let traffic = |number| self.traffic(tenant, number);
+                let counted = port_statistics(network, port_no, answers, traffic);
                 let (type_, xid) = (StatsType::PORT.0, waiter.origin.xid);
                 write_parts(Version::V1_0, type_, xid, counted.into_iter(), &mut out)
             }

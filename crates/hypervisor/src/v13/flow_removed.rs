@@ -16,7 +16,10 @@ impl Switch {
     /// The switch has removed an entry.
     pub(crate) fn flow_removed_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = FlowRemoved::parse(body).map_err(unreadable)?;
-        let Some(cookie) = owner_of(removed.cookie) else { return Ok(()) };
+        let Some(cookie) = owner_of(removed.cookie) else {
+            self.own_removed(&removed);
+            return Ok(());
+        };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {

@@ -1,18 +1,19 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
 use super::{METADATA_NETWORK, METADATA_TENANT, metadata_at, metadata_of};
-use crate::cookie::Cookie;
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
 use crate::policy::TenantId;
-use crate::switch::{Own, Switch};
+use crate::switch::{Own, OwnChange, Switch};
+use crate::tally::Counted;
 use alloc::vec::Vec;
 use fabric::MacAddress;
 use fabric::embedding::{AddressMap, Exit, PortKind, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::v13::{
-    Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, Instruction, MatchBuf, OxmField, PortNo,
+    Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, FlowModFlags, Instruction, MatchBuf,
+    OxmField, PortNo,
 };
 use openflow::{List, ListBuf};
 
@@ -41,8 +42,12 @@ impl Switch {
         to_us.push(Action::Output { port: PortNo::CONTROLLER, max_len: CONTROLLER_NO_BUFFER });
         let mut instructions = Vec::new();
         Instruction::ApplyActions(to_us.as_list()).write(&mut instructions);
-        let mut wanted =
-            Vec::from([Own { match_: probe, priority: PROBES, actions: instructions }]);
+        let mut wanted = Vec::from([Own {
+            match_: probe,
+            priority: PROBES,
+            actions: instructions,
+            counted: None,
+        }]);
         self.add_networks(&mut wanted);
         let mut priority = HIGHEST;
         let mut level: Vec<usize> = Vec::new();
@@ -62,7 +67,7 @@ impl Switch {
             Instruction::WriteMetadata { metadata: metadata_of(id), mask: METADATA_TENANT }
                 .write(&mut instructions);
             Instruction::GotoTable(1).write(&mut instructions);
-            wanted.push(Own { match_: *match_, priority, actions: instructions });
+            wanted.push(Own { match_: *match_, priority, actions: instructions, counted: None });
         }
         wanted
     }
@@ -105,10 +110,10 @@ impl Switch {
             Instruction::ApplyActions(List::parse(&actions).unwrap_or_default())
                 .write(&mut instructions);
             let match_ = at_hop(&transit.from);
-            wanted.push(Own { match_, priority: TAGGED, actions: instructions });
+            wanted.push(Own { match_, priority: TAGGED, actions: instructions, counted: None });
         }
         for match_ in crate::view::reserved(&self.policy) {
-            wanted.push(Own { match_, priority: STRAY, actions: Vec::new() });
+            wanted.push(Own { match_, priority: STRAY, actions: Vec::new(), counted: None });
         }
     }
 }
@@ -149,7 +154,9 @@ pub(crate) fn add_port(
         Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(&mut instructions);
         Instruction::GotoTable(1).write(&mut instructions);
     }
-    let own = |match_| Own { match_, priority, actions: instructions.clone() };
+    // Of a port that is the tenant's whole the switch's own counts are told.
+    let counted = if priority == EDGES { None } else { Counted::new(id, number) };
+    let own = |match_| Own { match_, priority, actions: instructions.clone(), counted };
     wanted.extend(matches.into_iter().map(own));
 }
 
@@ -178,7 +185,8 @@ fn add_mapped(
         let metadata = metadata_at(id, number);
         Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(&mut instructions);
         Instruction::GotoTable(1).write(&mut instructions);
-        wanted.push(Own { match_, priority: TAGGED, actions: instructions });
+        let counted = Counted::new(id, number);
+        wanted.push(Own { match_, priority: TAGGED, actions: instructions, counted });
     }
 }
 
@@ -191,17 +199,25 @@ fn apply(actions: &[Action<'static>], out: &mut Vec<u8>) {
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry of table 0. False for a match that 1.3 cannot say.
-pub(crate) fn write_entry(own: &Own, add: bool, out: &mut Vec<u8>) -> bool {
+pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
     let mut fields = MatchBuf::new();
-    let (command, instructions) = match add {
-        true => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
-        false => (FlowModCommand::DELETE_STRICT, List::EMPTY),
+    let added = || List::parse(&own.actions).unwrap_or_default();
+    let (command, instructions) = match change {
+        OwnChange::Add | OwnChange::Replace => (FlowModCommand::ADD, added()),
+        OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
+    };
+    let flags = match (own.counted, change) {
+        (None, _) | (_, OwnChange::Remove) => FlowModFlags(0),
+        // The switch is to tell its last counts.
+        (Some(_), OwnChange::Replace) => FlowModFlags::SEND_FLOW_REM,
+        (Some(_), OwnChange::Add) => FlowModFlags::SEND_FLOW_REM | FlowModFlags::RESET_COUNTS,
     };
     own.match_.to_v13(&mut fields).is_ok()
         && FlowMod {
-            cookie: Cookie { tenant: Cookie::OWN, number: 0 }.to_wire(),
+            cookie: own.cookie(),
             table_id: 0,
             command,
+            flags,
             priority: own.priority,
             match_: fields.as_match(),
             instructions,

@@ -62,7 +62,9 @@ impl Switch {
                 }
                 let is_network = self.tenants[tenant.0 as usize].network.is_some();
                 let port_no = if is_network { PortNo::ANY } else { port_no };
-                self.ask_switch(request, MultipartRequestBody::PortStats { port_no }, 1)?;
+                let question = question(MultipartRequestBody::PortStats { port_no })?;
+                let share = self.share_of_ports(tenant);
+                self.collect(request, MultipartType::PORT_STATS.0, share, &question, 1);
             }
             MultipartRequestBody::Queue { port_no, queue_id } => {
                 if port_no != PortNo::ANY && !self.has_port(tenant, port_no.0) {
@@ -153,6 +155,10 @@ impl Switch {
                 self.collection_part(collection, entries, more, now);
                 return Ok(());
             }
+            Awaits::Counts(tenant) => {
+                self.counts_part(tenant, entries, more, now);
+                return Ok(());
+            }
             Awaits::Own(Purpose::Flows) => self.learned.flows.extend_from_slice(entries),
             Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
             Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),
@@ -196,7 +202,8 @@ impl Switch {
             MultipartRequestBody::PortStats { port_no }
                 if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() =>
             {
-                let counted = port_statistics(network, port_no, answers);
+                let traffic = |number| self.traffic(tenant, number);
+                let counted = port_statistics(network, port_no, answers, traffic);
                 write_parts(self.version, type_, xid, counted.into_iter(), &mut out)
             }
             MultipartRequestBody::PortStats { .. } => {

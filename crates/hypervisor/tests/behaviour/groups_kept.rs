@@ -106,7 +106,7 @@ fn they_are_found_again_after_a_restart() {
     say(&mut world, blue, "flow delete match=");
     say(&mut world, blue, "group delete id=all");
     assert_eq!(world.switch_groups(), ["1 STATS group_desc 2:output:4"]);
-    assert_eq!(world.store.len(), 0);
+    assert_eq!(world.remembered(), 0);
 }
 
 /// The groups by which action sets send, too, which the tenant does not know.

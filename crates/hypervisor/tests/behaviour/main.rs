@@ -23,6 +23,7 @@ mod mapped;
 mod message_policy;
 mod networks;
 mod packets;
+mod port_counts;
 mod port_mod;
 mod properties;
 mod sessions;

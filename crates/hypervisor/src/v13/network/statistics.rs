@@ -3,7 +3,8 @@
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::network::Network;
-use crate::switch::Switch;
+use crate::switch::{Switch, Traffic};
+use crate::tally::Count;
 use crate::v13::flow_mod::{owner_of, sends_to};
 use alloc::vec::Vec;
 use flowspace::Match;
@@ -71,11 +72,12 @@ impl Switch {
 }
 
 /// Counts of virtual ports. Those of a whole edge port are the switch's; on what is shared with others the switch counts
-/// everybody's packets, so there is nothing to tell but that the port is there.
+/// everybody's packets, so there is nothing to tell but what is known of the tenant's own.
 pub(in crate::v13) fn port_statistics(
     network: &Network,
     wanted: PortNo,
     answers: &[u8],
+    traffic: impl Fn(u32) -> Traffic,
 ) -> Vec<PortStats> {
     let all: HashMap<u32, PortStats> = List::<PortStats>::parse(answers)
         .unwrap_or_default()
@@ -88,19 +90,22 @@ pub(in crate::v13) fn port_statistics(
             let port_no = PortNo(number);
             match network.whole_edge(number).and_then(|port| all.get(&port)) {
                 Some(counted) => PortStats { port_no, ..*counted },
-                None => not_counted(port_no),
+                None => told(port_no, traffic(number)),
             }
         })
         .collect()
 }
 
-fn not_counted(port_no: PortNo) -> PortStats {
+fn told(port_no: PortNo, traffic: Traffic) -> PortStats {
+    const NOT_COUNTED: Count = Count { packets: UNSUPPORTED, bytes: UNSUPPORTED };
+    let received = traffic.received.unwrap_or(NOT_COUNTED);
+    let sent = traffic.sent.unwrap_or(NOT_COUNTED);
     PortStats {
         port_no,
-        rx_packets: UNSUPPORTED,
-        tx_packets: UNSUPPORTED,
-        rx_bytes: UNSUPPORTED,
-        tx_bytes: UNSUPPORTED,
+        rx_packets: received.packets,
+        tx_packets: sent.packets,
+        rx_bytes: received.bytes,
+        tx_bytes: sent.bytes,
         rx_dropped: UNSUPPORTED,
         tx_dropped: UNSUPPORTED,
         rx_errors: UNSUPPORTED,

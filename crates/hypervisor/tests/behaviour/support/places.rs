@@ -2,8 +2,8 @@
 
 use super::stage::{Plan, datapath, head};
 use fabric::embedding::{
-    AddressMap, Exit, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay,
-    Way,
+    AddressMap, Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort,
+    VlanWay, Way,
 };
 use fabric::{Dpid, MacAddress, PortNumber};
 use hypervisor::TenantId;
@@ -36,7 +36,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             let mapped = plan.physical.map(|_| both(Frames::Mapped));
             let tagged = plan.vlans.iter().map(|&vlan| (vlan, both(Frames::Vlan(vlan))));
             let tagged: Vec<_> = tagged.collect();
-            let end = |of: fn(Both) -> (Hop, Hop)| {
+            let end = |of: fn(Both) -> (Hop, Hop), far: (u64, u32)| {
                 let one = |(vlan, ways)| {
                     let (sends, receives) = of(ways);
                     VlanWay { vlan, sends: Some(sends), receives: vec![receives] }
@@ -47,10 +47,11 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                     .map(of)
                     .map(|(sends, receives)| Way { sends: Some(sends), receives: vec![receives] });
                 let (sends, receives) = (Some(sends), vec![receives]);
-                PortKind::Link { sends, receives, vlans, mapped: mapped.unwrap_or_default() }
+                let (mapped, far) = (mapped.unwrap_or_default(), far_end(plan, far));
+                PortKind::Link { sends, receives, vlans, mapped, far }
             };
-            put(a.0, a.1, end(|(there, back)| (there.0, back.1)));
-            put(b.0, b.1, end(|(there, back)| (back.0, there.1)));
+            put(a.0, a.1, end(|(there, back)| (there.0, back.1), b));
+            put(b.0, b.1, end(|(there, back)| (back.0, there.1), a));
         }
         // Inside a big switch each member reaches the others' ports by a tunnel of its own to each.
         let own: Vec<(u64, u32, PortKind)> = plan
@@ -106,7 +107,13 @@ pub fn cut(map: &mut SwitchMap, tenant: TenantId, port: u32) {
         receives: Vec::new(),
         vlans: Vec::new(),
         mapped: Way::default(),
+        far: FarEnd::default(),
     };
+}
+
+fn far_end(plan: &Plan, (switch, port): (u64, u32)) -> FarEnd {
+    let on = if plan.big.contains(&switch) { plan.big.clone() } else { vec![switch] };
+    FarEnd { port, on: on.into_iter().map(Dpid).collect() }
 }
 
 fn put_port(

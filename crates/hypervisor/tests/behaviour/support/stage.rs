@@ -12,9 +12,12 @@ use fabric::MacAddress;
 use fabric::embedding::SwitchMap;
 use hypervisor::big_switch::{self, BigSwitch};
 use hypervisor::policy::{Limits, Tenant};
-use hypervisor::{ControllerIndex, Instant, Policy, Settings, StoreKey, StoreOp, Switch, TenantId};
+use hypervisor::{
+    ControllerIndex, Count, Counts, Event, Instant, Policy, Settings, StoreKey, StoreOp, Switch,
+    TenantId,
+};
 use openflow::{Hello, Version, VersionSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -63,6 +66,8 @@ pub struct Stage {
     version: Version,
     physical: Network,
     cores: Vec<Switch>,
+    /// What they have stored.
+    stores: Vec<BTreeMap<StoreKey, Vec<u8>>>,
     seats: BTreeMap<(usize, u64), ControllerIndex>,
     /// Which tenant's port each host of the physical network stands for.
     hosts: Vec<Vec<(usize, u32)>>,
@@ -73,9 +78,18 @@ pub struct Stage {
     /// Physical switch of each reference switch, and where each reference host is.
     reference_hosts: Vec<Vec<(u64, u32)>>,
     seen: Seen,
+    /// Messages that tenants were told, since one was asked for its counts.
+    raw: Vec<Vec<u8>>,
+    /// Cores that are not told what others ask them, nor others what they answer.
+    deaf: BTreeSet<u64>,
+    /// Who does not hear of new maps.
+    away: Option<u64>,
     policy: Arc<Policy>,
     now: u64,
 }
+
+/// Packets and bytes that a port has received and sent; nothing is "not counted".
+pub type Counted = (Option<(u64, u64)>, Option<(u64, u64)>);
 
 /// A big switch: what joins its members, and the switch in front.
 pub struct Big {
@@ -114,6 +128,7 @@ impl Stage {
             version,
             physical,
             cores: Vec::new(),
+            stores: vec![BTreeMap::new(); SWITCHES as usize],
             seats: BTreeMap::new(),
             hosts,
             host_points,
@@ -122,6 +137,9 @@ impl Stage {
             references,
             reference_hosts,
             seen: Seen::default(),
+            raw: Vec::new(),
+            deaf: BTreeSet::new(),
+            away: None,
             policy: Arc::new(Policy::default()),
             now: 0,
         };
@@ -135,7 +153,7 @@ impl Stage {
                 settings,
                 LLDP_KEY,
                 Vec::new(),
-                true,
+                false,
                 Instant(0),
             );
             stage.cores.push(core.unwrap());
@@ -356,9 +374,9 @@ impl Stage {
         let policy = Arc::new(Policy { tenants, maps, tags: Some(tags) });
         let now = Instant(self.now);
         self.policy = policy.clone();
-        for core in &mut self.cores {
-            core.handle_policy(policy.clone(), now);
-        }
+        let away = self.away.map(|switch| switch as usize - 1);
+        let cores = self.cores.iter_mut().enumerate().filter(|(at, _)| Some(*at) != away);
+        cores.for_each(|(_, core)| core.handle_policy(policy.clone(), now));
         let plans = big_switch::plans(&policy);
         for big in &mut self.bigs {
             let own = |plan: &&big_switch::Plan| usize::from(plan.tenant.0) == big.tenant + 1;
@@ -375,6 +393,99 @@ impl Stage {
     /// What tenants were told since it was asked last.
     pub fn take_told(&mut self) -> Vec<(usize, u64, String)> {
         std::mem::take(&mut self.seen.told)
+    }
+
+    /// What a tenant's controller is told of its port, when nobody else has asked for a while.
+    pub fn counted(&mut self, tenant: usize, switch: u64, port: u32) -> Counted {
+        self.wait(1);
+        self.counted_at_once(tenant, switch, port).unwrap_or_else(|| {
+            self.wait(1);
+            self.count_told().expect("no answer")
+        })
+    }
+
+    /// What it is told without time passing, if it is.
+    pub fn counted_at_once(&mut self, tenant: usize, switch: u64, port: u32) -> Option<Counted> {
+        self.raw.clear();
+        self.speak(tenant, switch, &format!("stats port port={port}"));
+        self.count_told()
+    }
+
+    fn count_told(&mut self) -> Option<Counted> {
+        let told = std::mem::take(&mut self.raw);
+        let message = told.first()?.get(8..).unwrap();
+        assert_eq!(told.len(), 1);
+        let one = |packets, bytes| (packets != u64::MAX).then_some((packets, bytes));
+        if self.version == Version::V1_0 {
+            let reply = openflow::v10::StatsReply::parse(message).unwrap();
+            let openflow::v10::StatsReplyBody::Port(ports) = reply.body else { panic!() };
+            let it = ports.iter().next().unwrap();
+            return Some((one(it.rx_packets, it.rx_bytes), one(it.tx_packets, it.tx_bytes)));
+        }
+        let reply = openflow::v13::MultipartReply::parse(message).unwrap();
+        let openflow::v13::MultipartReplyBody::PortStats(ports) = reply.body else { panic!() };
+        let it = ports.iter().next().unwrap();
+        Some((one(it.rx_packets, it.rx_bytes), one(it.tx_packets, it.tx_bytes)))
+    }
+
+    /// Whether a switch hears nothing of others from now on, and they nothing of it.
+    pub fn deafen(&mut self, switch: u64, is_deaf: bool) {
+        if is_deaf {
+            self.deaf.insert(switch);
+        } else {
+            self.deaf.remove(&switch);
+        }
+    }
+
+    /// A switch's connection is lost and made again, by a Weir that remembers what was stored.
+    pub fn reconnect(&mut self, switch: u64) {
+        let (at, now, version) = (switch as usize - 1, Instant(self.now), self.version);
+        let index = SwitchIndex(at);
+        let features = shake_hands(&mut self.physical, index, version);
+        let stored = self.stores[at].clone().into_iter().collect();
+        let (policy, settings) = (self.policy.clone(), Settings::default());
+        let core = Switch::new(&features, policy, settings, LLDP_KEY, stored, false, now);
+        self.cores[at] = core.unwrap();
+        self.pump();
+        let seats = self.seats.iter_mut().filter(|((_, other), _)| *other == switch);
+        for (&(tenant, _), seat) in seats {
+            let id = TenantId(tenant as u16 + 1);
+            *seat = self.cores[at].controller_connected(id).expect("not served");
+        }
+        self.pump();
+    }
+
+    /// A core is told what has come in on another switch: by port, packets and bytes.
+    pub fn tell_counts(&mut self, to: u64, from: u64, tenant: usize, ports: &[(u32, u64, u64)]) {
+        let received = ports.iter().map(|&(port, packets, bytes)| (port, Count { packets, bytes }));
+        let tenant = TenantId(tenant as u16 + 1);
+        let counts = Counts { tenant, received: Some(received.collect()) };
+        let now = Instant(self.now);
+        self.cores[to as usize - 1].handle_counts_told(from, counts, now);
+    }
+
+    /// New maps come into force while one switch is away.
+    pub fn set_maps_while_away(
+        &mut self,
+        switch: u64,
+        maps: &BTreeMap<u64, SwitchMap>,
+        tags: RangeInclusive<u16>,
+    ) {
+        self.away = Some(switch);
+        self.set_maps(maps, tags);
+        self.away = None;
+        self.reconnect(switch);
+    }
+
+    /// How many quarters of a second have begun.
+    pub fn quarters_passed(&self) -> u64 {
+        self.now / 250_000_000 + 1
+    }
+
+    /// How often a physical switch was asked for statistics.
+    pub fn asked_for_statistics(&self, switch: u64) -> u64 {
+        const MULTIPART_REQUEST: usize = 18;
+        self.cores[switch as usize - 1].counters().to_switch[MULTIPART_REQUEST]
     }
 
     /// How often each of a tenant's groups is referred to, as it is told.
@@ -524,12 +635,7 @@ impl Stage {
             while front.poll_event().is_some() {}
             while let Some((number, operations)) = front.poll_store() {
                 moved = true;
-                for operation in operations {
-                    match operation {
-                        StoreOp::Put(key, bytes) => drop(big.store.insert(key, bytes)),
-                        StoreOp::Delete(key) => drop(big.store.remove(&key)),
-                    }
-                }
+                operations.into_iter().for_each(|operation| keep(&mut big.store, operation));
                 front.handle_stored(number, now);
             }
             let outbox = front.switch_outbox();
@@ -545,6 +651,7 @@ impl Stage {
                 let bytes = outbox.as_slice().to_vec();
                 outbox.consume(bytes.len());
                 front.written(index, false);
+                self.raw.extend(frames(&bytes));
                 let told = frames(&bytes).map(|frame| (big.tenant, big.head, describe(&frame)));
                 self.seen.told.extend(told);
             }
@@ -552,11 +659,34 @@ impl Stage {
         moved
     }
 
+    /// What a core wants others to hear.
+    fn take_event(&mut self, from: u64, event: Event) -> bool {
+        let (now, is_deaf) = (Instant(self.now), |dpid| self.deaf.contains(&dpid));
+        match event {
+            Event::AskCounts { of, tenant } if !is_deaf(of) && !is_deaf(from) => {
+                self.cores[of as usize - 1].handle_counts_asked(tenant, from, now);
+                true
+            }
+            Event::TellCounts { to, counts } if !is_deaf(to) && !is_deaf(from) => {
+                self.cores[to as usize - 1].handle_counts_told(from, counts, now);
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn pump_one(&mut self, at: usize) -> bool {
         let now = Instant(self.now);
         let mut moved = false;
+        while let Some(event) = self.cores[at].poll_event() {
+            moved |= self.take_event(at as u64 + 1, event);
+        }
         let core = &mut self.cores[at];
-        while core.poll_event().is_some() {}
+        while let Some((number, operations)) = core.poll_store() {
+            moved = true;
+            operations.into_iter().for_each(|operation| keep(&mut self.stores[at], operation));
+            core.handle_stored(number, now);
+        }
         while let Some(index) = core.poll_controller() {
             moved = true;
             let Some(outbox) = core.controller_outbox(index) else { continue };
@@ -580,6 +710,7 @@ impl Stage {
             let seat =
                 self.seats.iter().find(|(key, seat)| key.1 == at as u64 + 1 && **seat == index);
             let Some((&(tenant, switch), _)) = seat else { continue };
+            self.raw.extend(frames(&bytes));
             let told = frames(&bytes).map(|frame| (tenant, switch, describe(&frame)));
             self.seen.told.extend(told);
         }
@@ -599,6 +730,13 @@ impl Stage {
             }
         }
         moved
+    }
+}
+
+fn keep(store: &mut BTreeMap<StoreKey, Vec<u8>>, operation: StoreOp) {
+    match operation {
+        StoreOp::Put(key, bytes) => drop(store.insert(key, bytes)),
+        StoreOp::Delete(key) => drop(store.remove(&key)),
     }
 }
 

@@ -416,6 +416,13 @@ impl World {
         flows
     }
 
+    /// How much is stored, but for what has come in by ports, which stays as long as they do.
+    pub fn remembered(&self) -> usize {
+        use hypervisor::store::Kind;
+        let counted = |key: &StoreKey| matches!(key.parts(), Some((Kind::Counted, _)));
+        self.store.keys().filter(|key| !counted(key)).count()
+    }
+
     /// The groups on the switch, in words.
     pub fn switch_groups(&mut self) -> Vec<String> {
         let mut out = Vec::new();
