@@ -30,6 +30,7 @@ from os_ken.ofproto import ofproto_v1_0, ofproto_v1_3
 
 from events import error_fields, say
 
+NOT_COUNTED = (1 << 64) - 1
 VERSIONS = {"1.0": [ofproto_v1_0.OFP_VERSION], "1.3": [ofproto_v1_3.OFP_VERSION]}
 FLOW_COMMANDS = {
     "add": "OFPFC_ADD",
@@ -140,7 +141,15 @@ class FlowInstaller(app_manager.OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPPortStatsReply, MAIN_DISPATCHER)
     def port_stats_reply(self, event):
-        self.stats_reply("port_stats", event.msg, [port.port_no for port in event.msg.body])
+        ports = [
+            {
+                "port": port.port_no,
+                "received": counted(port.rx_packets, port.rx_bytes),
+                "sent": counted(port.tx_packets, port.tx_bytes),
+            }
+            for port in event.msg.body
+        ]
+        self.stats_reply("port_stats", event.msg, ports)
 
     @set_ev_cls(ofp_event.EventOFPPortDescStatsReply, MAIN_DISPATCHER)
     def port_desc_reply(self, event):
@@ -152,6 +161,11 @@ class FlowInstaller(app_manager.OSKenApp):
 
     def stats_reply(self, kind, message, body):
         say("stats", kind=kind, dpid=message.datapath.id, xid=message.xid, more=bool(message.flags & 1), body=body)
+
+
+def counted(packets, octets):
+    """Packets and bytes, or nothing where the switch says that it does not count."""
+    return None if packets == NOT_COUNTED else [packets, octets]
 
 
 def readable(message, match=None):

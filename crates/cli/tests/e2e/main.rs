@@ -19,6 +19,7 @@ mod networks;
 mod operations;
 mod own_groups;
 mod own_networks;
+mod own_port_counts;
 mod own_vlans;
 mod physical_addresses;
 mod reconnect;

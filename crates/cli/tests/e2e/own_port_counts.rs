@@ -1,0 +1,150 @@
+//! What tenants' controllers are told of the ends of their links, to the packet and the byte, on real switches: through the
+//! failure of the physical link that both tenants are on, a lost connection and a kill -9.
+
+use serde_json::{Value, json};
+
+use crate::own_networks::{TOPOLOGY, fail_link, number, path, ports_up, tenant};
+use crate::support::app::App;
+use crate::support::eventually;
+use crate::support::network::{Network, V13};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+/// Both ends of the link have this number.
+const LINK: u64 = 2;
+/// A ping's headers: Ethernet, IPv4, ICMP.
+const HEADERS: u64 = 14 + 20 + 8;
+
+/// Packets and bytes.
+type Count = [u64; 2];
+
+#[test]
+fn ovs_a_links_ports_count_what_the_tenants_hosts_send() {
+    needs!(ovs_a_links_ports_count_what_the_tenants_hosts_send: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::builtin(TOPOLOGY, V13);
+    let [mut red, mut blue] = [(); 2].map(|()| App::flow_installer("1.3"));
+    let configuration = format!(
+        "[topology]\ndiscovery = true\n{}{}",
+        tenant("red", &red, 1),
+        tenant("blue", &blue, 2)
+    );
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
+    number(&network, [["h1", "h3"], ["h2", "h4"]]);
+    for (a, b) in [("h1", "h3"), ("h2", "h4")] {
+        // So that nothing but pings is on the way.
+        knows(&network, a, "10.0.0.2", b);
+        knows(&network, b, "10.0.0.1", a);
+    }
+    network.connect_to(weir.openflow);
+    eventually("both networks are up", || ports_up(&weir) == [4, 4]);
+    assert_eq!(path(&weir, "red"), path(&weir, "blue"), "they are to share a physical link");
+    for app in [&mut red, &mut blue] {
+        both_switches(app);
+        for (dpid, xid) in [(0xa1, 1), (0xa2, 2)] {
+            for (from, to) in [(1, LINK), (LINK, 1)] {
+                let actions = json!([{"type": "OUTPUT", "port": to}]);
+                let flow = json!({"match": {"in_port": from}, "actions": actions});
+                app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "flow": flow}));
+            }
+            app.barrier_at(dpid, xid);
+        }
+    }
+    let mut red = Counted { app: red, xid: 100, least: [0; 2] };
+    let mut blue = Counted { app: blue, xid: 100, least: [0; 2] };
+    red.comes_to([0, 0]);
+
+    let mut sum = [0; 2];
+    let mut ping = |host, packets, size| {
+        pings(&network, host, packets, size);
+        sum = [sum[0] + packets, sum[1] + packets * (HEADERS + size)];
+        sum
+    };
+    let counts = ping("h1", 20, 100);
+    red.comes_to(counts);
+    blue.comes_to([0, 0]);
+    pings(&network, "h2", 7, 1000);
+    blue.comes_to([7, 7 * (HEADERS + 1000)]);
+    red.comes_to(counts);
+
+    // What blue's pings find in place red's will, too, and they are not red's: none of red's is lost and counted halfway.
+    let works = || ports_up(&weir) == [4, 4] && network.answers("h2", "10.0.0.2");
+    fail_link(&network, &weir, "red");
+    red.comes_to(counts);
+    eventually("the links work again", works);
+    let counts = ping("h1", 10, 56);
+    red.comes_to(counts);
+
+    network.disconnect();
+    weir.wait_for_switches(0);
+    network.connect_to(weir.openflow);
+    both_switches(&mut red.app);
+    eventually("the links work after a lost connection", works);
+    red.comes_to(counts);
+    let counts = ping("h1", 5, 500);
+    red.comes_to(counts);
+
+    weir.crash();
+    weir.restart();
+    both_switches(&mut red.app);
+    red.comes_to(counts);
+    let counts = ping("h1", 5, 1400);
+    red.comes_to(counts);
+    assert!(!red.app.has_seen("error") && !blue.app.has_seen("error"));
+}
+
+/// A tenant's controller, and the least that it may be told.
+struct Counted {
+    app: App,
+    xid: u32,
+    least: Count,
+}
+
+impl Counted {
+    /// Of pings and their answers both ends of the link have sent and received as much, and never less than before.
+    fn comes_to(&mut self, count: Count) {
+        let both = json!({"port": LINK, "received": count, "sent": count});
+        for dpid in [0xa1, 0xa2] {
+            eventually(&format!("at both ends {count:?} have come and gone"), || {
+                let told = self.ask(dpid);
+                for way in ["received", "sent"] {
+                    let told: Count =
+                        serde_json::from_value(told[way].clone()).unwrap_or(self.least);
+                    assert!(told[0] >= self.least[0] && told[1] >= self.least[1], "{told:?}");
+                    assert!(told[0] <= count[0] && told[1] <= count[1], "{told:?}");
+                }
+                told == both
+            });
+        }
+        self.least = count;
+    }
+
+    fn ask(&mut self, dpid: u64) -> Value {
+        self.xid += 1;
+        self.app.order(&json!({"send": "port_stats", "dpid": dpid, "xid": self.xid}));
+        let told = self.app.expect_reply("stats", self.xid);
+        let ports = told["body"].as_array().expect("a list of ports");
+        assert_eq!(ports.len(), 2, "{told}");
+        ports.iter().find(|port| port["port"] == LINK).expect("the link's port").clone()
+    }
+}
+
+/// So many pings of this size, each of which is answered.
+fn pings(network: &Network, host: &str, packets: u64, size: u64) {
+    let (packets, size) = (packets.to_string(), size.to_string());
+    let words = ["ping", "-q", "-c", &packets, "-s", &size, "-i", "0.05", "10.0.0.2"];
+    let said = network.exec(host, &words);
+    assert!(said.contains(" 0% packet loss"), "{said}");
+}
+
+fn knows(network: &Network, host: &str, address: &str, whose: &str) {
+    let mac = network.mac(whose);
+    let words =
+        ["ip", "neigh", "replace", address, "lladdr", &mac, "dev", "eth0", "nud", "permanent"];
+    network.exec(host, &words);
+}
+
+fn both_switches(app: &mut App) {
+    for _ in 0..2 {
+        app.expect("switch");
+    }
+}
