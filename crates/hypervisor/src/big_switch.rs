@@ -17,6 +17,7 @@
 //! through `handle_*` and come out of the outboxes.
 
 mod changes;
+mod counted;
 mod entries;
 mod front;
 mod ports;
@@ -29,11 +30,12 @@ use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use changes::Operation;
+use counted::PortCounts;
 use entries::{Entry, Leaving};
 use fabric::embedding::PortKind;
 use flowspace::Match;
 use openflow::{Header, Version};
-use statistics::{Ask, PortCounts};
+use statistics::Ask;
 
 /// Datapath ids of the switches in front: nobody else may have them.
 const KEYS: u64 = 0xffff << 48;

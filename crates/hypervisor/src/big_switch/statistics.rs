@@ -1,5 +1,6 @@
 //! Questions and barriers: asked of all members, answered once.
 
+use super::counted::PortCounts;
 use super::entries::seconds;
 use super::wire;
 use super::{BigSwitch, Sent};
@@ -9,9 +10,8 @@ use crate::time::Instant;
 use crate::v13::groups::statistics::GroupSums;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use flowspace::port_from_v10;
 use openflow::v13::{GroupStats, MeterBandCounter, MeterStats, MultipartType};
-use openflow::{Encode, ErrorCode, Header, List, ListBuf, Version, frame, v10, v13};
+use openflow::{Encode, ErrorCode, Header, List, ListBuf, Version, frame, v13};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
@@ -317,54 +317,7 @@ impl BigSwitch {
     }
 }
 
-/// What a member tells of a port.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum PortCounts {
-    V10(v10::PortStats),
-    V13(v13::PortStats),
-}
-
-impl PortCounts {
-    fn all(version: Version, answers: &[u8]) -> Vec<(u32, PortCounts)> {
-        match version {
-            Version::V1_0 => {
-                let ports = List::<v10::PortStats>::parse(answers).unwrap_or_default();
-                ports.iter().map(|it| (port_from_v10(it.port_no.0), PortCounts::V10(it))).collect()
-            }
-            _ => {
-                let ports = List::<v13::PortStats>::parse(answers).unwrap_or_default();
-                ports.iter().map(|it| (it.port_no.0, PortCounts::V13(it))).collect()
-            }
-        }
-    }
-
-    fn received(&self) -> Option<Count> {
-        let (packets, bytes) = match self {
-            PortCounts::V10(it) => (it.rx_packets, it.rx_bytes),
-            PortCounts::V13(it) => (it.rx_packets, it.rx_bytes),
-        };
-        // The highest number is "not counted".
-        (packets != u64::MAX).then_some(Count { packets, bytes })
-    }
-
-    /// On the wire, with this instead if it is known.
-    fn written(&self, received: Option<Count>) -> Vec<u8> {
-        match (*self, received) {
-            (PortCounts::V10(mut it), Some(Count { packets, bytes })) => {
-                (it.rx_packets, it.rx_bytes) = (packets, bytes);
-                written(&it)
-            }
-            (PortCounts::V13(mut it), Some(Count { packets, bytes })) => {
-                (it.rx_packets, it.rx_bytes) = (packets, bytes);
-                written(&it)
-            }
-            (PortCounts::V10(it), None) => written(&it),
-            (PortCounts::V13(it), None) => written(&it),
-        }
-    }
-}
-
-fn written(entry: &impl Encode) -> Vec<u8> {
+pub(super) fn written(entry: &impl Encode) -> Vec<u8> {
     let mut out = Vec::new();
     entry.write(&mut out);
     out

@@ -5,6 +5,8 @@
 //!   hosts at ports 1 to 4 of each       s1 5───5 s2 6───5 s3
 //! ```
 
+mod counting;
+
 use super::places::{hw_addr, maps};
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
@@ -12,14 +14,13 @@ use fabric::MacAddress;
 use fabric::embedding::SwitchMap;
 use hypervisor::big_switch::{self, BigSwitch};
 use hypervisor::policy::{Limits, Tenant};
-use hypervisor::{
-    ControllerIndex, Count, Counts, Event, Instant, Policy, Settings, StoreKey, StoreOp, Switch,
-    TenantId,
-};
+use hypervisor::{ControllerIndex, Instant, Policy, Settings, StoreKey, StoreOp, Switch, TenantId};
 use openflow::{Hello, Version, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+
+pub use counting::Counted;
 
 /// The physical switches are numbered from 1.
 pub const SWITCHES: u64 = 3;
@@ -87,9 +88,6 @@ pub struct Stage {
     policy: Arc<Policy>,
     now: u64,
 }
-
-/// Packets and bytes that a port has received and sent; nothing is "not counted".
-pub type Counted = (Option<(u64, u64)>, Option<(u64, u64)>);
 
 /// A big switch: what joins its members, and the switch in front.
 pub struct Big {
@@ -395,99 +393,6 @@ impl Stage {
         std::mem::take(&mut self.seen.told)
     }
 
-    /// What a tenant's controller is told of its port, when nobody else has asked for a while.
-    pub fn counted(&mut self, tenant: usize, switch: u64, port: u32) -> Counted {
-        self.wait(1);
-        self.counted_at_once(tenant, switch, port).unwrap_or_else(|| {
-            self.wait(1);
-            self.count_told().expect("no answer")
-        })
-    }
-
-    /// What it is told without time passing, if it is.
-    pub fn counted_at_once(&mut self, tenant: usize, switch: u64, port: u32) -> Option<Counted> {
-        self.raw.clear();
-        self.speak(tenant, switch, &format!("stats port port={port}"));
-        self.count_told()
-    }
-
-    fn count_told(&mut self) -> Option<Counted> {
-        let told = std::mem::take(&mut self.raw);
-        let message = told.first()?.get(8..).unwrap();
-        assert_eq!(told.len(), 1);
-        let one = |packets, bytes| (packets != u64::MAX).then_some((packets, bytes));
-        if self.version == Version::V1_0 {
-            let reply = openflow::v10::StatsReply::parse(message).unwrap();
-            let openflow::v10::StatsReplyBody::Port(ports) = reply.body else { panic!() };
-            let it = ports.iter().next().unwrap();
-            return Some((one(it.rx_packets, it.rx_bytes), one(it.tx_packets, it.tx_bytes)));
-        }
-        let reply = openflow::v13::MultipartReply::parse(message).unwrap();
-        let openflow::v13::MultipartReplyBody::PortStats(ports) = reply.body else { panic!() };
-        let it = ports.iter().next().unwrap();
-        Some((one(it.rx_packets, it.rx_bytes), one(it.tx_packets, it.tx_bytes)))
-    }
-
-    /// Whether a switch hears nothing of others from now on, and they nothing of it.
-    pub fn deafen(&mut self, switch: u64, is_deaf: bool) {
-        if is_deaf {
-            self.deaf.insert(switch);
-        } else {
-            self.deaf.remove(&switch);
-        }
-    }
-
-    /// A switch's connection is lost and made again, by a Weir that remembers what was stored.
-    pub fn reconnect(&mut self, switch: u64) {
-        let (at, now, version) = (switch as usize - 1, Instant(self.now), self.version);
-        let index = SwitchIndex(at);
-        let features = shake_hands(&mut self.physical, index, version);
-        let stored = self.stores[at].clone().into_iter().collect();
-        let (policy, settings) = (self.policy.clone(), Settings::default());
-        let core = Switch::new(&features, policy, settings, LLDP_KEY, stored, false, now);
-        self.cores[at] = core.unwrap();
-        self.pump();
-        let seats = self.seats.iter_mut().filter(|((_, other), _)| *other == switch);
-        for (&(tenant, _), seat) in seats {
-            let id = TenantId(tenant as u16 + 1);
-            *seat = self.cores[at].controller_connected(id).expect("not served");
-        }
-        self.pump();
-    }
-
-    /// A core is told what has come in on another switch: by port, packets and bytes.
-    pub fn tell_counts(&mut self, to: u64, from: u64, tenant: usize, ports: &[(u32, u64, u64)]) {
-        let received = ports.iter().map(|&(port, packets, bytes)| (port, Count { packets, bytes }));
-        let tenant = TenantId(tenant as u16 + 1);
-        let counts = Counts { tenant, received: Some(received.collect()) };
-        let now = Instant(self.now);
-        self.cores[to as usize - 1].handle_counts_told(from, counts, now);
-    }
-
-    /// New maps come into force while one switch is away.
-    pub fn set_maps_while_away(
-        &mut self,
-        switch: u64,
-        maps: &BTreeMap<u64, SwitchMap>,
-        tags: RangeInclusive<u16>,
-    ) {
-        self.away = Some(switch);
-        self.set_maps(maps, tags);
-        self.away = None;
-        self.reconnect(switch);
-    }
-
-    /// How many quarters of a second have begun.
-    pub fn quarters_passed(&self) -> u64 {
-        self.now / 250_000_000 + 1
-    }
-
-    /// How often a physical switch was asked for statistics.
-    pub fn asked_for_statistics(&self, switch: u64) -> u64 {
-        const MULTIPART_REQUEST: usize = 18;
-        self.cores[switch as usize - 1].counters().to_switch[MULTIPART_REQUEST]
-    }
-
     /// How often each of a tenant's groups is referred to, as it is told.
     pub fn references(&mut self, tenant: usize, switch: u64) -> Vec<(u32, u32)> {
         let seat = self.seats[&(tenant, switch)];
@@ -657,22 +562,6 @@ impl Stage {
             }
         }
         moved
-    }
-
-    /// What a core wants others to hear.
-    fn take_event(&mut self, from: u64, event: Event) -> bool {
-        let (now, is_deaf) = (Instant(self.now), |dpid| self.deaf.contains(&dpid));
-        match event {
-            Event::AskCounts { of, tenant } if !is_deaf(of) && !is_deaf(from) => {
-                self.cores[of as usize - 1].handle_counts_asked(tenant, from, now);
-                true
-            }
-            Event::TellCounts { to, counts } if !is_deaf(to) && !is_deaf(from) => {
-                self.cores[to as usize - 1].handle_counts_told(from, counts, now);
-                true
-            }
-            _ => false,
-        }
     }
 
     fn pump_one(&mut self, at: usize) -> bool {
