@@ -149,6 +149,12 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
             Some(edge) => Arrived::Edge(edge.at),
             None => Arrived::In(tenant, far[&(tenant, id)]),
         };
+        if let PortKind::Link { far: said, .. } = &port.kind {
+            let end = far[&(tenant, id)];
+            let is_there = |switch: &&SwitchSpec| switch.dpid == end.switch;
+            let there = embedding.wanted()[&tenant].switches.iter().find(is_there).unwrap();
+            prop_assert_eq!((said.port, &said.on), (end.number, &there.members));
+        }
         match &port.kind {
             PortKind::Edge { port, hosts } => {
                 prop_assert_eq!(Arrived::Edge(PortId::new(here, *port)), expected);

@@ -306,6 +306,15 @@ impl Switch {
         self.store_counted(counted.tenant, stored);
     }
 
+    /// What the switch held when it connected has counted this: what was told of it before is told again, whatever
+    /// becomes of it now.
+    pub(super) fn tally_held(&mut self, match_: &Match, counted: Counted, count: Count) {
+        let Some(at) = self.tenant_of(counted.tenant) else { return };
+        let tally = &mut self.tenants[at.0 as usize].tally;
+        tally.enter(*match_, counted.port.into());
+        tally.see(match_, counted.port.into(), count);
+    }
+
     /// Follows what an entry of the hypervisor's own counts.
     pub(super) fn tally_own(&mut self, own: &Own, change: OwnChange) {
         let Some(Counted { tenant: id, port }) = own.counted else { return };
@@ -364,7 +373,8 @@ impl Switch {
     }
 }
 
-fn counted(cookie: u64) -> Option<Counted> {
+/// For whom the entry with this cookie counts.
+pub(super) fn counted(cookie: u64) -> Option<Counted> {
     let cookie = Cookie::from_wire(cookie).filter(|cookie| cookie.tenant == Cookie::OWN)?;
     Counted::from_number(cookie.number)
 }

@@ -7,7 +7,7 @@ use super::{Held, Switch};
 use crate::cookie::Cookie;
 use crate::pending::Awaits;
 use crate::queue::Class;
-use crate::tally::Counted;
+use crate::tally::{Count, Counted};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::Match;
@@ -47,17 +47,17 @@ impl Switch {
     /// After a new connection: what is held is kept, what is missing is installed, what is no longer wanted goes.
     /// Gives the numbers of each.
     pub(crate) fn reconcile_own(&mut self, held: &[&Held], now: Instant) -> (usize, usize, usize) {
-        self.own = held
-            .iter()
-            .filter(|held| held.table == 0)
-            .map(|held| Own {
-                match_: held.match_,
-                priority: held.priority,
-                actions: held.actions.clone(),
-                counted: Cookie::from_wire(held.cookie)
-                    .and_then(|cookie| Counted::from_number(cookie.number)),
-            })
-            .collect();
+        let mut own = Vec::new();
+        for held in held.iter().filter(|held| held.table == 0) {
+            let counted = super::counts::counted(held.cookie);
+            if let Some(counted) = counted {
+                let count = Count::by_entry(&held.match_, held.packets, held.bytes);
+                self.tally_held(&held.match_, counted, count);
+            }
+            let (match_, actions) = (held.match_, held.actions.clone());
+            own.push(Own { match_, priority: held.priority, actions, counted });
+        }
+        self.own = own;
         self.bring_own(now)
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Held {
     pub priority: u16,
     pub cookie: u64,
     pub actions: Vec<u8>,
+    pub packets: u64,
+    pub bytes: u64,
 }
 
 impl Switch {

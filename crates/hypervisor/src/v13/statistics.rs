@@ -462,6 +462,8 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.instructions.as_bytes().to_vec(),
+                packets: entry.packet_count,
+                bytes: entry.byte_count,
             })
         })
         .collect()

@@ -149,6 +149,27 @@ fn counts_outlive_connections() {
     check(&mut stage, (1, 1, 11), 0, 7);
 }
 
+/// On real switches the last word on an entry comes late.
+#[test]
+fn nothing_is_taken_back_while_an_entry_goes() {
+    let mut stage = forwarding(V13);
+    stage.plant(3, vec![emulate::Fault::BarrierLies { by: 10_000_000_000 }]);
+    for (first, is_away, sum) in [(3000, false, 3), (2000, true, 6)] {
+        send(&mut stage, 1, 1, 3);
+        check(&mut stage, (1, 3, 11), sum, 0);
+        let (maps, tags) = Stage::maps_from(first, &two());
+        match is_away {
+            true => stage.set_maps_while_away(3, &maps, 2000..=tags),
+            false => stage.set_maps(&maps, 2000..=tags),
+        }
+        for _ in 0..2 {
+            check(&mut stage, (1, 3, 11), sum, 0);
+            check(&mut stage, (1, 1, 11), 0, sum);
+            stage.wait(12);
+        }
+    }
+}
+
 #[test]
 fn a_port_that_is_taken_away_counts_from_nothing_when_it_is_back() {
     let mut stage = forwarding(V13);
