@@ -1,19 +1,22 @@
 //! What has come in by each port of a tenant's network on one switch, as entries of table 0 have counted it (1.3).
 //!
 //! Entries come and go: a link moves, a network changes, a port goes down. What one that went had counted is told by its
-//! FLOW_REMOVED; until that comes, what it was last seen to have counted stands for it. So the sum of a port never falls.
+//! FLOW_REMOVED; until that comes, what it was last seen to have counted stands for it, also if it never comes because the
+//! connection breaks: that is stored. So the sum of a port never falls.
 //! When and whom to ask is in [`crate::switch::counts`].
 //!
 //! Counts are the tenant's: of a packet that bears a link's tag, the tag's four bytes are left out.
 
 use crate::policy::TenantId;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use flowspace::{Field, Match};
 use hashbrown::HashMap;
+use openflow::Encode;
+use openflow::v13::{self, MatchBuf};
 
 /// Entries that are gone and of which the last counts are waited for; of more than these the last are as last seen.
-const LEAVING: usize = 4096;
+const LEAVING: usize = 1024;
 /// Bytes of a link's tag.
 const TAG: u64 = 4;
 
@@ -42,14 +45,18 @@ impl Count {
         Count { packets, bytes: bytes.saturating_sub(tags) }
     }
 
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        [self.packets.to_be_bytes(), self.bytes.to_be_bytes()].concat()
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.packets.to_be_bytes());
+        out.extend_from_slice(&self.bytes.to_be_bytes());
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Count> {
+    /// And what follows it.
+    fn read(bytes: &[u8]) -> Option<(Count, &[u8])> {
         let (packets, bytes) = bytes.split_first_chunk()?;
-        let bytes = bytes.first_chunk()?;
-        Some(Count { packets: u64::from_be_bytes(*packets), bytes: u64::from_be_bytes(*bytes) })
+        let (bytes, rest) = bytes.split_first_chunk()?;
+        let count =
+            Count { packets: u64::from_be_bytes(*packets), bytes: u64::from_be_bytes(*bytes) };
+        Some((count, rest))
     }
 }
 
@@ -113,6 +120,8 @@ pub(crate) struct Tally {
     past: BTreeMap<u32, Count>,
     live: HashMap<Match, (u32, Rising)>,
     leaving: VecDeque<Leaving>,
+    /// What was leaving when the connection broke, until it is known what the switch holds.
+    lost: Vec<Leaving>,
     /// Changes with each entry that comes or goes: an answer from before speaks of other entries.
     pub changes: u64,
 }
@@ -151,15 +160,17 @@ impl Tally {
         }
     }
 
-    /// An entry is being removed. What was stored before of the port is to be replaced, if there is something.
-    pub(crate) fn leave(&mut self, match_: Match, port: u32) -> Option<(u32, Count)> {
+    /// An entry is being removed.
+    pub(crate) fn leave(&mut self, match_: Match, port: u32) {
         self.changes += 1;
         let seen = self.live.remove(&match_).filter(|(known, _)| *known == port);
         let seen = seen.map(|(_, seen)| seen).unwrap_or_default();
         self.leaving.push_back(Leaving { match_, port, seen });
-        let given_up =
-            (self.leaving.len() > LEAVING).then(|| self.leaving.pop_front()).flatten()?;
-        Some(self.add(given_up.port, given_up.seen.total()))
+        if self.leaving.len() > LEAVING
+            && let Some(given_up) = self.leaving.pop_front()
+        {
+            self.add(given_up.port, given_up.seen.total());
+        }
     }
 
     /// An entry is being removed whose port is gone.
@@ -168,24 +179,19 @@ impl Tally {
         self.live.remove(match_);
     }
 
-    /// The switch has told the last counts of an entry. Gives what is to be stored of the port.
-    pub(crate) fn removed(
-        &mut self,
-        match_: &Match,
-        port: u32,
-        count: Count,
-    ) -> Option<(u32, Count)> {
+    /// The switch has told the last counts of an entry.
+    pub(crate) fn removed(&mut self, match_: &Match, port: u32, count: Count) {
         let is_meant = |it: &Leaving| it.match_ == *match_ && it.port == port;
         if let Some(at) = self.leaving.iter().position(is_meant) {
-            let mut gone = self.leaving.remove(at)?;
-            gone.seen.see(count);
-            return Some(self.add(port, gone.seen.total()));
+            if let Some(mut gone) = self.leaving.remove(at) {
+                gone.seen.see(count);
+                self.add(port, gone.seen.total());
+            }
+        } else if let Some((_, seen)) = self.live.get_mut(match_).filter(|it| it.0 == port) {
+            // Somebody else has removed it: it counts again when it is back.
+            seen.see(count);
+            seen.begin_anew();
         }
-        // Somebody else has removed it: it counts again when it is back.
-        let (_, seen) = self.live.get_mut(match_).filter(|(known, _)| *known == port)?;
-        seen.see(count);
-        seen.begin_anew();
-        None
     }
 
     /// What an entry has counted so far.
@@ -195,23 +201,83 @@ impl Tally {
         }
     }
 
-    /// What was stored.
-    pub(crate) fn restore(&mut self, port: u32, count: Count) {
-        self.past.insert(port, count);
+    /// What is to be stored of a port: what entries that are gone have counted, and those that are going, each with its
+    /// match. Nothing if nothing has come in.
+    pub(crate) fn record(&self, port: u32) -> Option<Vec<u8>> {
+        let past = self.past.get(&port).copied().unwrap_or_default();
+        let counts = |it: &&Leaving| it.port == port && it.seen != Rising::default();
+        let leaving: Vec<&Leaving> = self.leaving.iter().filter(counts).collect();
+        if past == Count::default() && leaving.is_empty() {
+            return None;
+        }
+        let mut out = Vec::new();
+        past.write(&mut out);
+        for it in leaving {
+            let mut fields = MatchBuf::new();
+            // It was written for the switch once, so it can be.
+            if it.match_.to_v13(&mut fields).is_ok() {
+                it.seen.total().write(&mut out);
+                let mut match_ = Vec::new();
+                Encode::write(&fields.as_match(), &mut match_);
+                let length = u16::try_from(match_.len()).unwrap_or(u16::MAX);
+                out.extend_from_slice(&length.to_be_bytes());
+                out.extend_from_slice(&match_);
+            }
+        }
+        Some(out)
+    }
+
+    /// Takes over what was stored of a port. False if it cannot be read.
+    pub(crate) fn restore(&mut self, port: u32, record: &[u8]) -> bool {
+        let Some((past, mut rest)) = Count::read(record) else { return false };
+        self.past.insert(port, past);
+        while !rest.is_empty() {
+            let Some((it, after)) = Leaving::read(port, rest) else { return false };
+            self.lost.push(it);
+            rest = after;
+        }
+        true
+    }
+
+    /// What the switch holds is known: entries of which the last word was lost are gone, or are still there. Gives the
+    /// ports of which another record is to be stored.
+    pub(crate) fn settle(&mut self) -> BTreeSet<u32> {
+        let mut changed = BTreeSet::new();
+        for it in core::mem::take(&mut self.lost) {
+            let held = self.live.get(&it.match_).filter(|held| held.0 == it.port);
+            if held.is_none_or(|held| held.1.last.packets < it.seen.last.packets) {
+                self.add(it.port, it.seen.total());
+            }
+            changed.insert(it.port);
+        }
+        changed
     }
 
     /// Forgets what there was of other ports. Gives those of which something may be stored.
-    pub(crate) fn keep(&mut self, is_there: impl Fn(u32) -> bool) -> Vec<u32> {
+    pub(crate) fn keep(&mut self, is_there: impl Fn(u32) -> bool) -> BTreeSet<u32> {
+        let leaving = self.leaving.iter().map(|it| it.port);
+        let known = self.past.keys().copied().chain(leaving);
+        let gone: BTreeSet<u32> = known.filter(|port| !is_there(*port)).collect();
         self.leaving.retain(|it| is_there(it.port));
-        let gone: Vec<u32> = self.past.keys().copied().filter(|port| !is_there(*port)).collect();
         self.past.retain(|port, _| is_there(*port));
         gone
     }
 
-    fn add(&mut self, port: u32, count: Count) -> (u32, Count) {
+    fn add(&mut self, port: u32, count: Count) {
         let past = self.past.entry(port).or_default();
         *past = past.plus(count);
-        (port, *past)
+    }
+}
+
+impl Leaving {
+    /// As [`Tally::record`] writes it, and what follows.
+    fn read(port: u32, bytes: &[u8]) -> Option<(Leaving, &[u8])> {
+        let (last, bytes) = Count::read(bytes)?;
+        let (length, bytes) = bytes.split_first_chunk()?;
+        let (match_, rest) = bytes.split_at_checked(u16::from_be_bytes(*length).into())?;
+        let match_ = Match::from_v13(&v13::Match::parse(match_).ok()?).ok()?;
+        let seen = Rising { before: Count::default(), last };
+        Some((Leaving { match_, port, seen }, rest))
     }
 }
 
@@ -241,12 +307,12 @@ mod tests {
         tally.enter(tagged(2000), 10);
         tally.see(&tagged(2000), 10, count(7));
         // It moves, and another one counts before the last word of the first is in.
-        assert_eq!(tally.leave(tagged(2000), 10), None);
+        tally.leave(tagged(2000), 10);
         tally.enter(tagged(2001), 10);
         assert_eq!(tally.total(10), count(7));
         tally.see(&tagged(2001), 10, count(2));
         assert_eq!(tally.total(10), count(9));
-        assert_eq!(tally.removed(&tagged(2000), 10, count(8)), Some((10, count(8))));
+        tally.removed(&tagged(2000), 10, count(8));
         assert_eq!(tally.total(10), count(10));
         // And back by the first way, twice.
         for _ in 0..2 {
@@ -270,8 +336,8 @@ mod tests {
         tally.see(&tagged(2000), 10, count(1));
         assert_eq!(tally.total(10), count(6));
         // A word of which nobody waits for changes nothing.
-        assert_eq!(tally.removed(&tagged(2009), 10, count(5)), None);
-        assert_eq!(tally.removed(&tagged(2000), 11, count(5)), None);
+        tally.removed(&tagged(2009), 10, count(5));
+        tally.removed(&tagged(2000), 11, count(5));
         assert_eq!((tally.total(10), tally.total(11)), (count(6), Count::default()));
     }
 
@@ -285,6 +351,34 @@ mod tests {
         }
         assert_eq!(tally.leaving.len(), LEAVING);
         assert_eq!(tally.total(10), count(LEAVING as u64 + 10));
+    }
+
+    #[test]
+    fn what_was_seen_of_an_entry_counts_once_whether_it_was_removed_or_not() {
+        let mut before = Tally::default();
+        assert_eq!(before.record(10), None);
+        before.enter(tagged(2000), 10);
+        before.see(&tagged(2000), 10, count(3));
+        before.leave(tagged(2000), 10);
+        before.removed(&tagged(2000), 10, count(4));
+        before.enter(tagged(2001), 10);
+        before.see(&tagged(2001), 10, count(5));
+        before.leave(tagged(2001), 10);
+        let record = before.record(10).unwrap();
+        // What the entry counts that is held now, if one is, and what it comes to.
+        for (held, sum) in [(None, 9), (Some(5), 9), (Some(6), 10), (Some(2), 11)] {
+            let mut after = Tally::default();
+            assert!(after.restore(10, &record));
+            if let Some(held) = held {
+                after.enter(tagged(2001), 10);
+                after.see(&tagged(2001), 10, count(held));
+            }
+            assert_eq!(after.settle(), BTreeSet::from([10]));
+            assert_eq!(after.total(10), count(sum), "{held:?}");
+        }
+        for cut in 0..record.len() {
+            assert_eq!(Tally::default().restore(10, &record[..cut]), cut == 16, "{cut}");
+        }
     }
 
     #[test]

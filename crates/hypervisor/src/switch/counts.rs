@@ -302,8 +302,8 @@ impl Switch {
         };
         let count = Count::by_entry(&match_, removed.packet_count, removed.byte_count);
         let tally = &mut self.tenants[at.0 as usize].tally;
-        let stored = tally.removed(&match_, counted.port.into(), count);
-        self.store_counted(counted.tenant, stored);
+        tally.removed(&match_, counted.port.into(), count);
+        self.store_counted(at, counted.port.into());
     }
 
     /// What the switch held when it connected has counted this: what was told of it before is told again, whatever
@@ -324,8 +324,8 @@ impl Switch {
         match change {
             OwnChange::Add | OwnChange::Replace => state.tally.enter(own.match_, port.into()),
             OwnChange::Remove if state.network.as_deref().is_some_and(has_port) => {
-                let stored = state.tally.leave(own.match_, port.into());
-                self.store_counted(id, stored);
+                state.tally.leave(own.match_, port.into());
+                self.store_counted(at, port.into());
             }
             OwnChange::Remove => state.tally.forget(&own.match_),
         }
@@ -357,18 +357,26 @@ impl Switch {
             let tenant = self.tenant_of(key.tenant).map(|at| &mut self.tenants[at.0 as usize]);
             let has_port = |network: &Network| network.ports.contains_key(&port);
             let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
-            match (tenant, Count::from_bytes(bytes)) {
-                (Some(tenant), Some(count)) => tenant.tally.restore(port, count),
-                _ => self.journal.push(StoreOp::Delete(*key)),
+            if !tenant.is_some_and(|it| it.tally.restore(port, bytes)) {
+                self.journal.push(StoreOp::Delete(*key));
             }
         }
     }
 
-    fn store_counted(&mut self, tenant: TenantId, stored: Option<(u32, Count)>) {
-        // Of a port by which nothing came there is nothing to remember.
-        if let Some((port, count)) = stored.filter(|it| it.1 != Count::default()) {
-            let key = StoreKey::new(tenant, Kind::Counted, port);
-            self.journal.push(StoreOp::Put(key, count.to_bytes()));
+    /// What the switch held when it connected is known.
+    pub(super) fn settle_counts(&mut self) {
+        for at in 0..self.tenants.len() {
+            for port in self.tenants[at].tally.settle() {
+                self.store_counted(TenantIndex(at as u32), port);
+            }
+        }
+    }
+
+    fn store_counted(&mut self, tenant: TenantIndex, port: u32) {
+        let state = &self.tenants[tenant.0 as usize];
+        if let Some(record) = state.tally.record(port) {
+            let key = StoreKey::new(state.id, Kind::Counted, port);
+            self.journal.push(StoreOp::Put(key, record));
         }
     }
 }

@@ -58,6 +58,7 @@ impl Switch {
             own.push(Own { match_, priority: held.priority, actions, counted });
         }
         self.own = own;
+        self.settle_counts();
         self.bring_own(now)
     }
 

@@ -170,6 +170,26 @@ fn nothing_is_taken_back_while_an_entry_goes() {
     }
 }
 
+/// The last word on an entry is lost with the connection, whether the entry is gone or not.
+#[test]
+fn nothing_is_taken_back_when_the_last_word_is_lost() {
+    for is_told in [true, false] {
+        let mut stage = forwarding(V13);
+        let mut sum = 0;
+        for first in [3000, 2000] {
+            send(&mut stage, 1, 1, 3);
+            sum += 3;
+            check(&mut stage, (1, 3, 11), sum, 0);
+            let (maps, tags) = Stage::maps_from(first, &two());
+            stage.set_maps_and_lose(3, is_told, &maps, 2000..=tags);
+            check(&mut stage, (1, 3, 11), sum, 0);
+            check(&mut stage, (1, 1, 11), 0, sum);
+        }
+        stage.reconnect(3);
+        check(&mut stage, (1, 3, 11), sum, 0);
+    }
+}
+
 #[test]
 fn a_port_that_is_taken_away_counts_from_nothing_when_it_is_back() {
     let mut stage = forwarding(V13);

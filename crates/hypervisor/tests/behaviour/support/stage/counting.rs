@@ -1,8 +1,8 @@
 //! What tenants are told of their ports on the stage, and what its cores tell each other for that.
 
-use super::{LLDP_KEY, Stage, shake_hands};
-use crate::support::request;
-use emulate::SwitchIndex;
+use super::{LLDP_KEY, Stage, keep, shake_hands};
+use crate::support::{frames, request};
+use emulate::{SessionId, SwitchIndex};
 use fabric::embedding::SwitchMap;
 use hypervisor::{Count, Counts, Event, Instant, Settings, Switch, TenantId};
 use openflow::Version;
@@ -92,6 +92,32 @@ impl Stage {
         self.away = Some(switch);
         self.set_maps(maps, tags);
         self.away = None;
+        self.reconnect(switch);
+    }
+
+    /// New maps come into force, and with what one switch is told of them, or before that, its connection breaks.
+    pub fn set_maps_and_lose(
+        &mut self,
+        switch: u64,
+        is_told: bool,
+        maps: &BTreeMap<u64, SwitchMap>,
+        tags: RangeInclusive<u16>,
+    ) {
+        self.away = Some(switch);
+        self.set_maps(maps, tags);
+        self.away = None;
+        let (at, now) = (switch as usize - 1, Instant(self.now));
+        let core = &mut self.cores[at];
+        core.handle_policy(self.policy.clone(), now);
+        while let Some((number, operations)) = core.poll_store() {
+            operations.into_iter().for_each(|operation| keep(&mut self.stores[at], operation));
+            core.handle_stored(number, now);
+        }
+        let told = core.switch_outbox().as_slice().to_vec();
+        for message in frames(&told).filter(|_| is_told) {
+            self.physical.handle_message(self.now, SwitchIndex(at), &message);
+        }
+        self.physical.take_output(SwitchIndex(at), SessionId::MAIN);
         self.reconnect(switch);
     }
 
