@@ -105,7 +105,7 @@ pub(crate) enum Entered {
 
 /// How a packet leaves for a virtual port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exit<'a> {
+pub(crate) struct WayOut<'a> {
     /// The switch's port.
     pub port: u32,
     pub wire: Wire<'a>,
@@ -207,18 +207,18 @@ impl Network {
 
     /// Where a packet for the virtual port goes: nowhere if the port is down, is told not to forward, or the packet came
     /// by it. `None` for the outer option is a port that there is not.
-    pub(crate) fn exit(&self, number: u32, entered: Entered) -> Option<Option<Exit<'_>>> {
+    pub(crate) fn way_out(&self, number: u32, entered: Entered) -> Option<Option<WayOut<'_>>> {
         self.ports.get(&number)?;
         if entered == Entered::Port(number) {
             return Some(None);
         }
-        Some(self.exit_back(number))
+        Some(self.way_back(number))
     }
 
     /// Where a packet goes back to the port by which it came.
-    pub(crate) fn exit_back(&self, number: u32) -> Option<Exit<'_>> {
+    pub(crate) fn way_back(&self, number: u32) -> Option<WayOut<'_>> {
         let closed = PortConfig::PORT_DOWN | PortConfig::NO_FWD;
-        exit(self.ports.get(&number)?).filter(|_| !self.config(number).intersects(closed))
+        way_out(self.ports.get(&number)?).filter(|_| !self.config(number).intersects(closed))
     }
 
     /// What the tenant has configured of a port.
@@ -400,23 +400,25 @@ fn marks(port: &VirtualPort) -> Vec<((u32, Mark), Frames)> {
     }
 }
 
-fn exit(port: &VirtualPort) -> Option<Exit<'_>> {
+fn way_out(port: &VirtualPort) -> Option<WayOut<'_>> {
     if !port.up {
         return None;
     }
     match &port.kind {
         PortKind::Edge { port, hosts } if hosts.is_empty() => {
-            Some(Exit { port: port.get(), wire: Wire::Plain })
+            Some(WayOut { port: port.get(), wire: Wire::Plain })
         }
-        PortKind::Edge { port, hosts } => Some(Exit { port: port.get(), wire: Wire::Hosts(hosts) }),
+        PortKind::Edge { port, hosts } => {
+            Some(WayOut { port: port.get(), wire: Wire::Hosts(hosts) })
+        }
         PortKind::Link { sends, vlans, mapped, .. } => {
             let mapped = mapped.sends.map(|hop| hop.tag);
-            sends.map(|hop| Exit {
+            sends.map(|hop| WayOut {
                 port: hop.port.get(),
                 wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
             })
         }
-        PortKind::Remote { sends, vlans } => sends.map(|hop| Exit {
+        PortKind::Remote { sends, vlans } => sends.map(|hop| WayOut {
             port: hop.port.get(),
             wire: Wire::Tagged { tag: hop.tag, vlans, mapped: None },
         }),

@@ -22,7 +22,7 @@ pub(super) mod statistics;
 use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::{Admits, Arrival, Entered, Exit, Network, Wire, number_of, spanning_tree};
+use crate::network::{Admits, Arrival, Entered, Network, WayOut, Wire, number_of, spanning_tree};
 use crate::switch::Switch;
 use addresses::Addresses;
 use alloc::vec::Vec;
@@ -284,8 +284,8 @@ impl Writer<'_> {
                 Ok(())
             }
             PortNo::IN_PORT => match entered {
-                Entered::Port(number) => match self.network.exit_back(number) {
-                    Some(exit) => self.leave(exit),
+                Entered::Port(number) => match self.network.way_back(number) {
+                    Some(way) => self.leave(way),
                     None => Ok(()),
                 },
                 _ => Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
@@ -294,9 +294,9 @@ impl Writer<'_> {
             PortNo::ALL => self.leave_by_all(self.network.ports.keys().copied()),
             PortNo(number) => {
                 let network = self.network;
-                let exit = network.exit(u32::from(number), entered);
-                match exit.ok_or(code::BAD_ACTION_BAD_OUT_PORT)? {
-                    Some(exit) => self.leave(exit),
+                let way = network.way_out(u32::from(number), entered);
+                match way.ok_or(code::BAD_ACTION_BAD_OUT_PORT)? {
+                    Some(way) => self.leave(way),
                     None => Ok(()),
                 }
             }
@@ -306,24 +306,24 @@ impl Writer<'_> {
     fn leave_by_all(&mut self, numbers: impl Iterator<Item = u32>) -> Result<(), Unsaid> {
         let network = self.network;
         for number in numbers {
-            if let Some(Some(exit)) = network.exit(number, self.packets.entered) {
-                self.leave(exit)?;
+            if let Some(Some(way)) = network.way_out(number, self.packets.entered) {
+                self.leave(way)?;
             }
         }
         Ok(())
     }
 
-    fn leave(&mut self, exit: Exit<'_>) -> Result<(), Unsaid> {
+    fn leave(&mut self, way: WayOut<'_>) -> Result<(), Unsaid> {
         let back = match self.packets.entered {
-            Entered::Port(number) => self.network.physical(number) == Some(exit.port),
+            Entered::Port(number) => self.network.physical(number) == Some(way.port),
             _ => false,
         };
         let port = match back {
             true => PortNo::IN_PORT,
-            false => PortNo(port_to_v10(exit.port).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?),
+            false => PortNo(port_to_v10(way.port).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?),
         };
         let send = Action::Output { port, max_len: 0 };
-        match exit.wire {
+        match way.wire {
             Wire::Plain => {
                 self.restore()?;
                 self.bear(None);

@@ -14,7 +14,7 @@ use super::numbers::Numbered;
 use super::{METADATA_NETWORK, metadata_at, metadata_of, unreadable};
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Exit, Network, Unsaid, Wire};
+use crate::network::{Entered, Network, Unsaid, WayOut, Wire};
 use crate::store::Kind;
 use crate::switch::Switch;
 use alloc::vec::Vec;
@@ -236,22 +236,22 @@ impl Switch {
             PortNo::IN_PORT => match packets.entered {
                 Entered::Anywhere => Err(Unsaid::NeedsEntry),
                 Entered::Nowhere => Err(bad),
-                Entered::Port(number) => match network.exit_back(number) {
-                    Some(exit) => leave(network, packets, exit, out),
+                Entered::Port(number) => match network.way_back(number) {
+                    Some(way) => leave(network, packets, way, out),
                     None => Ok(()),
                 },
             },
             PortNo::FLOOD | PortNo::ALL => {
                 // 1.3 has no bit that tells them apart.
                 for &number in network.ports.keys() {
-                    if let Some(Some(exit)) = network.exit(number, packets.entered) {
-                        leave(network, packets, exit, out)?;
+                    if let Some(Some(way)) = network.way_out(number, packets.entered) {
+                        leave(network, packets, way, out)?;
                     }
                 }
                 Ok(())
             }
-            PortNo(number) => match network.exit(number, packets.entered).ok_or(bad)? {
-                Some(exit) => leave(network, packets, exit, out),
+            PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
+                Some(way) => leave(network, packets, way, out),
                 None => Ok(()),
             },
         }
@@ -413,17 +413,17 @@ fn send_to(known: &Numbered, entered: Entered, out: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// Appends what sends a packet by an exit, and leaves it as it was for what comes after.
+/// Appends what sends a packet by a way out, and leaves it as it was for what comes after.
 fn leave(
     network: &Network,
     packets: Packets,
-    exit: Exit<'_>,
+    way: WayOut<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsaid> {
-    let back = network.is_back(exit.port, packets.entered)?;
-    let port = if back { PortNo::IN_PORT } else { PortNo(exit.port) };
+    let back = network.is_back(way.port, packets.entered)?;
+    let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
     let send = Action::Output { port, max_len: 0 };
-    match exit.wire {
+    match way.wire {
         Wire::Plain => send.write(out),
         // The tenant's own tags travel behind it.
         Wire::Tagged { tag, .. } => {
