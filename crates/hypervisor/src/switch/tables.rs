@@ -47,9 +47,9 @@ pub(crate) struct Operation {
     pub(super) adds: Vec<Box<[u8]>>,
     /// Of those that it modifies, and so adds if it does not find them (1.0).
     pub(super) adds_missing: Vec<Box<[u8]>>,
-    /// The exit that its entries name (1.3), and who is told if that cannot be.
-    pub(super) needs: Option<(u32, Origin)>,
-    /// Whether the switch has refused that, and which groups are left of it to be deleted after this.
+    /// The exits that its entries name (1.3), and who is told if one of them cannot be.
+    pub(super) needs: Option<(Vec<u32>, Origin)>,
+    /// Whether the switch has refused one, and which groups are left of those to be deleted after this.
     pub(super) doomed: Option<Vec<u32>>,
     /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
     pub(super) own: bool,
@@ -274,11 +274,11 @@ impl Switch {
         cause
     }
 
-    /// The entries that an operation brings name an exit.
-    pub(crate) fn remember_exit(&mut self, cause: &Cause, exit: Option<u32>) {
+    /// The entries that an operation brings name these exits.
+    pub(crate) fn remember_exits(&mut self, cause: &Cause, exits: Vec<u32>) {
         let operation = cause.operation.and_then(|at| self.operations.get_mut(&at));
-        if let Some(operation) = operation {
-            operation.needs = exit.zip(cause.origin);
+        if let Some(operation) = operation.filter(|_| !exits.is_empty()) {
+            operation.needs = cause.origin.map(|origin| (exits, origin));
         }
     }
 

@@ -221,16 +221,21 @@ impl Switch {
         gone: Vec<u32>,
     ) -> Vec<u32> {
         let latest = self.next_operation;
-        let needs = |operation: &Operation| operation.needs.is_some_and(|(it, _)| it == exit);
-        let users = self.operations.iter_mut().filter(|(_, operation)| {
-            operation.tenant == tenant && operation.doomed.is_none() && needs(operation)
-        });
+        let needs = |operation: &Operation| {
+            operation.needs.as_ref().is_some_and(|(exits, _)| exits.contains(&exit))
+        };
+        let users = self.operations.iter_mut();
+        let users = users.filter(|(_, operation)| operation.tenant == tenant && needs(operation));
         let mut users: Vec<(&u32, &mut Operation)> = users.collect();
         users.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
-        users.iter_mut().for_each(|(_, operation)| operation.doomed = Some(Vec::new()));
-        match users.pop() {
-            Some((_, last)) => {
-                last.doomed = Some(gone);
+        let mut last = None;
+        // One may need several that are refused.
+        for (_, operation) in users {
+            last = Some(operation.doomed.get_or_insert_default());
+        }
+        match last {
+            Some(left) => {
+                left.extend(gone);
                 Vec::new()
             }
             None => gone,
@@ -240,7 +245,8 @@ impl Switch {
     /// A change that needs an exit which the switch has refused has got there: it is taken back. Says whether it is one.
     pub(super) fn is_doomed(&mut self, operation: u32, now: Instant) -> bool {
         let Some(state) = self.operations.get_mut(&operation) else { return false };
-        let (Some(_), Some((_, origin))) = (&state.doomed, state.needs) else { return false };
+        let (Some(_), Some((_, origin))) = (&state.doomed, &state.needs) else { return false };
+        let origin = *origin;
         state.inherits = true;
         self.operation_failed(operation, Some(&origin), NO_EXIT, now);
         true

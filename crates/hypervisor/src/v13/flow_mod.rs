@@ -56,7 +56,7 @@ impl Switch {
             direct: false,
             now: request.now,
         };
-        self.remember_exit(&cause, exit);
+        self.remember_exits(&cause, exit.into_iter().collect());
         let done = match flow_mod.command {
             FlowModCommand::ADD => self.add_v13(&cause, &flow_mod, match_, buffered),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
