@@ -3,7 +3,7 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
-use super::network::exits::is_exit;
+use super::network::exits::{self, Output, is_exit};
 use crate::ids::TenantIndex;
 use crate::network::Entered;
 use crate::pending::Awaits;
@@ -28,7 +28,11 @@ const MAX_METERS: usize = 256;
 
 /// A tenant's numbers, of groups or of meters.
 #[derive(Default)]
-pub(crate) struct Numbers(HashMap<u32, Numbered>);
+pub(crate) struct Numbers {
+    known: HashMap<u32, Numbered>,
+    /// Those of exits, by the outputs in whose place they stand.
+    exits: BTreeMap<Output, u32>,
+}
 
 /// One group or meter.
 #[derive(Clone)]
@@ -105,7 +109,26 @@ impl Numbers {
 
     /// One of the tenant's, or an exit.
     pub(crate) fn any(&self, number: u32) -> Option<&Numbered> {
-        self.0.get(&number)
+        self.known.get(&number)
+    }
+
+    /// The exit for an output.
+    pub(crate) fn exit(&self, output: Output) -> Option<u32> {
+        self.exits.get(&output).copied()
+    }
+
+    fn insert(&mut self, number: u32, numbered: Numbered) -> Option<Numbered> {
+        if is_exit(number)
+            && let Some(output) = exits::output_of(&numbered.body)
+        {
+            self.exits.insert(output, number);
+        }
+        self.known.insert(number, numbered)
+    }
+
+    fn remove(&mut self, number: u32) -> Option<Numbered> {
+        self.exits.retain(|_, exit| *exit != number);
+        self.known.remove(&number)
     }
 
     /// How many the tenant has.
@@ -114,23 +137,23 @@ impl Numbers {
     }
 
     fn own(&self) -> impl Iterator<Item = u32> {
-        self.0.keys().copied().filter(|number| !is_exit(*number))
+        self.known.keys().copied().filter(|number| !is_exit(*number))
     }
 
     /// The numbers of exits.
     pub(crate) fn exits(&self) -> Vec<u32> {
-        self.0.keys().copied().filter(|number| is_exit(*number)).collect()
+        self.known.keys().copied().filter(|number| is_exit(*number)).collect()
     }
 
     /// The tenant's number of a physical one.
     pub(crate) fn of_physical(&self, physical: u32) -> Option<u32> {
         let is_it = |known: &Numbered| known.all().any(|number| number == physical);
-        self.0.iter().find(|(_, known)| is_it(known)).map(|(number, _)| *number)
+        self.known.iter().find(|(_, known)| is_it(known)).map(|(number, _)| *number)
     }
 
     /// Also exits.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Numbered)> {
-        self.0.iter().map(|(number, known)| (*number, known))
+        self.known.iter().map(|(number, known)| (*number, known))
     }
 
     /// The tenant's numbers.
@@ -300,10 +323,10 @@ impl Switch {
                     Kind::Meter => &mut state.meters,
                     _ => &mut state.groups,
                 };
-                numbers.0.insert(number, numbered)
+                numbers.insert(number, numbered)
             }
             None => {
-                let before = numbers.0.remove(&number)?;
+                let before = numbers.remove(number)?;
                 self.journal.push(StoreOp::Delete(key));
                 Some(before)
             }
@@ -419,7 +442,7 @@ impl Switch {
                     _ => (&mut state.groups, &mut self.used.groups),
                 };
                 used.extend(numbered.all());
-                numbers.0.insert(number, numbered);
+                numbers.insert(number, numbered);
             }
             (_, numbered) => {
                 // A tenant that is gone leaves no groups behind.

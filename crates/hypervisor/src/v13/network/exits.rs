@@ -25,7 +25,6 @@ use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Operation, Request, Switch};
-use crate::v13::numbers::Numbers;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
@@ -118,14 +117,6 @@ pub(crate) fn buckets<'a>(
         buckets.push(Bucket { actions: sends.as_list(), ..Bucket::default() });
     }
     Some(buckets)
-}
-
-impl Numbers {
-    /// The exit for an output.
-    pub(crate) fn exit(&self, output: Output) -> Option<u32> {
-        let body = body(output);
-        numbers().find(|number| self.any(*number).is_some_and(|known| known.body == body))
-    }
 }
 
 impl Switch {
@@ -221,6 +212,15 @@ impl Switch {
 /// The numbers of exits.
 fn numbers() -> impl Iterator<Item = u32> {
     GROUP_MAX + 1..GROUP_ALL
+}
+
+/// The output in whose place an exit stands that is described so.
+pub(crate) fn output_of(body: &[u8]) -> Option<Output> {
+    let group = GroupMod::parse(body).ok()?;
+    match group.buckets.iter().next()?.actions.iter().next()? {
+        Action::Output { port, max_len } => Some(output(port, max_len)),
+        _ => None,
+    }
 }
 
 /// An exit, as a tenant would have described it; for FLOOD and ALL the [buckets] depend on the network.
