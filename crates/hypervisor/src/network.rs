@@ -186,6 +186,12 @@ impl Network {
         self.ports.iter().filter(move |(_, port)| here(port)).map(|(&number, _)| number)
     }
 
+    /// Whether packets bear a tag of the network's when they leave by the port.
+    pub(crate) fn is_tagged(&self, number: u32) -> bool {
+        let kind = self.ports.get(&number).map(|port| &port.kind);
+        matches!(kind, Some(PortKind::Link { .. } | PortKind::Remote { .. }))
+    }
+
     /// The switch's port that a virtual port stands on.
     pub(crate) fn physical(&self, number: u32) -> Option<u32> {
         self.ports.get(&number).and_then(physical)

@@ -134,10 +134,12 @@ impl Switch {
             false => Extent::Part,
         };
         // To a tenant that asked for a group it is the group that was refused, also if it was an entry that uses it.
-        let code = match numbers_before.is_empty() || !is_about_entries(code) {
-            _ if doomed.is_some() => NO_EXIT,
-            true => code,
-            false => openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS,
+        let code = match numbers_before.is_empty() {
+            true if doomed.is_some() => NO_EXIT,
+            false if doomed.is_some() || is_about_entries(code) => {
+                openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS
+            }
+            _ => code,
         };
         self.undo_numbers(&cause, operation, numbers_before, extent);
         match frees_again {

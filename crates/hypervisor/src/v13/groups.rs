@@ -58,7 +58,7 @@ impl Switch {
                 if groups.len() >= MAX_GROUPS {
                     return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
                 }
-                self.add_group(request, group.group_id)
+                self.add_group(request, &group)
             }
             GroupModCommand::MODIFY => {
                 let known = known.ok_or(code::GROUP_MOD_FAILED_UNKNOWN_GROUP)?;
@@ -69,9 +69,12 @@ impl Switch {
         }
     }
 
-    fn add_group(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
-        let (change, messages) = self.make_group(request.tenant, number, request.body().into())?;
-        self.submit_numbers(request, Vec::from([change]), &messages);
+    fn add_group(&mut self, request: &Request<'_>, group: &GroupMod<'_>) -> Result<(), ErrorCode> {
+        let (tenant, number) = (request.tenant, group.group_id);
+        let exits = self.ready_exits(request, group)?;
+        let (change, messages) = self.make_group(tenant, number, request.body().into())?;
+        let cause = self.submit_numbers(request, Vec::from([change]), &messages);
+        self.remember_exits(&cause, exits);
         Ok(())
     }
 
@@ -102,6 +105,7 @@ impl Switch {
         if self.reaches_group(request.tenant, group, group.group_id) {
             return Err(code::GROUP_MOD_FAILED_LOOP);
         }
+        let exits = self.ready_exits(request, group)?;
         let wanted = Numbered { body: request.body().into(), ..known };
         let (tenant, number) = (request.tenant, group.group_id);
         let change = self.change_group(tenant, number, wanted)?;
@@ -114,6 +118,7 @@ impl Switch {
             return Err(code::GROUP_MOD_FAILED_EPERM);
         };
         let cause = self.submit_numbers(request, change.before, &change.messages);
+        self.remember_exits(&cause, exits);
         self.replace_pieces(&cause, entries);
         Ok(())
     }

@@ -295,19 +295,26 @@ impl Switch {
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         self.check_network_set_v13(tenant, network, actions)?;
-        let sends =
-            |action: &Action<'_>| matches!(action, Action::Output { .. } | Action::Group(_));
-        actions.iter().filter(|action| !sends(action)).for_each(|action| action.write(out));
+        actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
         match exits::sent_by(actions) {
             Some(Action::Group(number)) => self.network_group_v13(tenant, number, entered, out),
             Some(Action::Output { port, max_len }) => {
-                let groups = self.numbers(tenant, Kind::Group);
-                let exit = groups.exit(exits::output(port, max_len));
-                let known = exit.and_then(|number| groups.any(number));
-                send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, entered, out)
+                self.network_exit_v13(tenant, exits::output(port, max_len), entered, out)
             }
             _ => Ok(()),
         }
+    }
+
+    fn network_exit_v13(
+        &self,
+        tenant: TenantIndex,
+        output: exits::Output,
+        entered: Entered,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsaid> {
+        let groups = self.numbers(tenant, Kind::Group);
+        let known = groups.exit(output).and_then(|number| groups.any(number));
+        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, entered, out)
     }
 
     /// Appends what makes a packet that is sent out look as if it came by a virtual port, and sends it to the tables.

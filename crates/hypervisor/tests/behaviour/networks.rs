@@ -489,11 +489,25 @@ fn group_mod() -> impl Strategy<Value = String> {
         2 => Just("in_port".to_owned()),
         1 => Just("controller".to_owned()),
         3 => (1..6u32).prop_map(|group| format!("group:{group}")),
+        1 => Just("flood".to_owned()),
+        1 => Just("all".to_owned()),
         1 => Just("output:1,output:10".to_owned()),
         1 => Just("output:10,output:1".to_owned()),
+        1 => Just("flood,output:11".to_owned()),
+        1 => Just("output:11,flood".to_owned()),
         1 => Just(String::new()),
     ];
-    let bucket = (prop::sample::select(vec!["", "", "mod_nw_dst:10.0.0.2,"]), output);
+    let change = prop::sample::select(vec![
+        "",
+        "",
+        "mod_nw_dst:10.0.0.2,",
+        "strip_vlan,",
+        "push_vlan:8100,mod_vlan_vid:7,",
+        "strip_vlan,mod_nw_dst:10.0.0.1,push_vlan:88a8,mod_vlan_pcp:3,mod_vlan_vid:5,",
+        "mod_vlan_vid:6,",
+        "mod_vlan_pcp:2,",
+    ]);
+    let bucket = (change, output);
     let bucket = bucket.prop_map(|(change, output)| format!("{change}{output}"));
     let bucket = bucket.prop_map(|it| if it.is_empty() { "drop".to_owned() } else { it });
     let watched = prop::sample::select(vec!["1", "2", "10", "11", "g1", "g3"]);
@@ -572,6 +586,8 @@ fn merging() -> impl Strategy<Value = Vec<String>> {
             "clear;write=output:10",
             "write=mod_nw_dst:10.0.0.1",
             "write=output:10,mod_dl_src:02.00.00.00.00.55",
+            "write=push_vlan:8100,mod_vlan_vid:6,output:10",
+            "write=strip_vlan",
         ])
     };
     ([set(), set(), set()], 60_000..65_000u16, any::<bool>()).prop_map(|(sets, priority, last)| {

@@ -216,16 +216,19 @@ impl Switch {
         command: &dyn Fn(u32) -> GroupModCommand,
         is_told: &dyn Fn(u32) -> bool,
     ) -> (Vec<Vec<u8>>, Vec<u32>) {
-        let (mut messages, mut loose) = (Vec::new(), Vec::new());
+        let mut loose = Vec::new();
         let mut regrouped = BTreeSet::new();
         let present = self.tenants[tenant.0 as usize].present;
         let exits = self.numbers(tenant, Kind::Group).exits();
-        for number in self.groups_in_order(tenant).into_iter().chain(exits) {
+        let mut messages = self.missing_exits_of_groups(tenant);
+        for number in exits.into_iter().chain(self.groups_in_order(tenant)) {
             let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else {
                 continue;
             };
-            let named = GroupMod::parse(&known.body)
-                .is_ok_and(|group| named_by(&group).any(|named| regrouped.contains(&named)));
+            let named = GroupMod::parse(&known.body).is_ok_and(|group| {
+                let exits = self.exits_of(tenant, &group);
+                named_by(&group).chain(exits).any(|named| regrouped.contains(&named))
+            });
             let formed = match present {
                 true => self.form_group(tenant, known.clone(), command).ok(),
                 false => None,

@@ -1,18 +1,30 @@
 //! Buckets of a network's groups: each is an action set, carried out on a copy of a packet.
+//!
+//! A set has one output and one PUSH_VLAN. Where that is not enough, an [exit](super::exits) stands in the output's place, so
+//! that the bucket ends in another group:
+//!
+//! ```text
+//!   bucket of the tenant's       on the switch
+//!   output:10                    tag of 10, OUTPUT 5
+//!   VLAN 7, output:10            VLAN 7, GROUP of the exit for 10
+//!   VLAN 7, output:1             VLAN 7, OUTPUT 1
+//!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port
+//! ```
 
+use super::exits::{self, Output, is_exit};
 use super::{Packets, said};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
 use crate::switch::Switch;
 use crate::v13::unreadable;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
-use openflow::v13::{Action, OxmField, PortNo};
+use openflow::v13::{Action, GroupMod, OxmField, PortNo};
 use openflow::{ErrorCode, List};
 
 impl Switch {
-    /// A bucket, of this group and for packets that came so: its actions are a set, carried out on a copy of a packet. It
-    /// has one output, so FLOOD cannot become several.
+    /// A bucket, of this group and for packets that came so.
     pub(crate) fn network_bucket_v13(
         &self,
         tenant: TenantIndex,
@@ -21,60 +33,63 @@ impl Switch {
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
-        let packets = Packets { entered, dl_dst: None };
-        let has_group = actions.iter().any(|action| matches!(action, Action::Group(_)));
-        let outputs = actions.iter().filter(|action| matches!(action, Action::Output { .. }));
-        // The last output counts, and none beside a group.
-        let mut replaced = if has_group { usize::MAX } else { outputs.count().saturating_sub(1) };
-        let mut sent = Vec::new();
-        let mut changes_vlan = false;
-        for action in actions {
-            let mut leaving = Vec::new();
-            match action {
-                Action::Output { port: PortNo::FLOOD | PortNo::ALL, .. } => {
-                    return Err(code::BAD_ACTION_BAD_OUT_PORT);
-                }
-                Action::Output { port: PortNo::CONTROLLER, .. } => action.write(&mut leaving),
-                // What comes from nowhere has nowhere to go back to.
-                Action::Output { port: PortNo::IN_PORT, .. } if entered == Entered::Nowhere => {}
-                Action::Output { port, .. } => {
-                    let done = self.network_output_v13(network, packets, port, 0, &mut leaving);
-                    done.map_err(said)?;
-                }
-                Action::Group(number) if number == group => {
-                    return Err(code::GROUP_MOD_FAILED_LOOP);
-                }
-                Action::Group(number) => {
-                    let done = self.network_group_v13(tenant, number, entered, &mut sent);
-                    done.map_err(said)?;
-                }
-                other => {
-                    self.check_action(tenant, &other)?;
-                    changes_vlan |= is_about_vlan(&other);
-                    other.write(out);
-                }
-            }
-            if matches!(action, Action::Output { .. }) {
-                match replaced {
-                    0 => sent.extend(leaving),
-                    _ => replaced -= 1,
-                }
-            }
+        if actions.iter().any(|action| action == Action::Group(group)) {
+            return Err(code::GROUP_MOD_FAILED_LOOP);
         }
-        let leaving = List::<Action<'_>>::parse(&sent).map_err(unreadable)?;
-        for action in leaving {
+        self.check_network_set_v13(tenant, network, actions)?;
+        actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
+        let done = match (exits::sent_by(actions), output_by_exit(network, actions)) {
+            (_, Some(output)) => self.network_exit_v13(tenant, output, entered, out),
+            (Some(Action::Group(number)), _) => {
+                self.network_group_v13(tenant, number, entered, out)
+            }
+            (Some(Action::Output { port, max_len }), _) => {
+                return self.send_by_bucket(network, entered, (port, max_len), out);
+            }
+            _ => Ok(()),
+        };
+        done.map_err(said)
+    }
+
+    fn send_by_bucket(
+        &self,
+        network: &Network,
+        entered: Entered,
+        (port, max_len): Output,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        if port == PortNo::IN_PORT && entered == Entered::Nowhere {
+            // What comes from nowhere has nowhere to go back to.
+            return Ok(());
+        }
+        let packets = Packets { entered, dl_dst: None };
+        let mut leaving = Vec::new();
+        self.network_output_v13(network, packets, port, max_len, &mut leaving).map_err(said)?;
+        for action in List::<Action<'_>>::parse(&leaving).map_err(unreadable)? {
             // The packet is a copy, so the tag needs not be taken from it again.
-            if action == Action::PopVlan {
-                continue;
+            if action != Action::PopVlan {
+                action.write(out);
             }
-            if changes_vlan && is_about_vlan(&action) {
-                // In a set there is one VLAN id and one PUSH_VLAN.
-                return Err(code::BAD_ACTION_UNSUPPORTED_ORDER);
-            }
-            action.write(out);
         }
         Ok(())
     }
+}
+
+/// The outputs of a group's buckets in whose place exits stand. An exit's own buckets have none.
+pub(crate) fn outputs_by_exits(network: &Network, group: &GroupMod<'_>) -> BTreeSet<Output> {
+    let buckets = group.buckets.iter().filter(|_| !is_exit(group.group_id));
+    buckets.filter_map(|bucket| output_by_exit(network, bucket.actions)).collect()
+}
+
+fn output_by_exit(network: &Network, actions: List<'_, Action<'_>>) -> Option<Output> {
+    let Some(Action::Output { port, max_len }) = exits::sent_by(actions) else { return None };
+    let has_tag = match port {
+        PortNo::FLOOD | PortNo::ALL => return Some(exits::output(port, max_len)),
+        PortNo::IN_PORT => network.entries().any(|port| network.is_tagged(port)),
+        PortNo(number) => network.is_tagged(number),
+    };
+    let is_by_exit = has_tag && actions.iter().any(|action| is_about_vlan(&action));
+    is_by_exit.then(|| exits::output(port, max_len))
 }
 
 fn is_about_vlan(action: &Action<'_>) -> bool {

@@ -19,6 +19,7 @@
 //! In a set a group counts before an output, whichever came last. An exit in a later table would take a group's place all the
 //! same, so of two entries that might bring that about the second is refused.
 
+use super::buckets::outputs_by_exits;
 use super::whole_set;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
@@ -26,6 +27,7 @@ use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Operation, Request, Switch};
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
 use openflow::v13::{
@@ -85,6 +87,11 @@ pub(super) fn output(port: PortNo, max_len: u16) -> Output {
     (port, if port == PortNo::CONTROLLER { max_len } else { 0 })
 }
 
+/// Whether packets leave by an action of a set.
+pub(super) fn sends(action: &Action<'_>) -> bool {
+    matches!(action, Action::Output { .. } | Action::Group(_))
+}
+
 /// The action of a set by which packets leave: the last group or, if there is none, the last output.
 pub(super) fn sent_by<'a>(written: List<'a, Action<'a>>) -> Option<Action<'a>> {
     let mut sent = None;
@@ -135,8 +142,28 @@ impl Switch {
         let Some(Merged { exit: Some(output), .. }) = merged(table, instructions) else {
             return Ok(None);
         };
-        let known = self.numbers(tenant, Kind::Group).exit(output);
-        if known.is_some() {
+        // What is asked for is an entry.
+        let is_full = |refused| match refused {
+            code::GROUP_MOD_FAILED_OUT_OF_GROUPS => code::FLOW_MOD_FAILED_TABLE_FULL,
+            other => other,
+        };
+        self.ready(request, output).map(Some).map_err(is_full)
+    }
+
+    /// The same of a group and its buckets, which may need several.
+    pub(crate) fn ready_exits(
+        &mut self,
+        request: &Request<'_>,
+        group: &GroupMod<'_>,
+    ) -> Result<Vec<u32>, ErrorCode> {
+        let network = self.tenants[request.tenant.0 as usize].network.as_deref();
+        let outputs = network.map(|network| outputs_by_exits(network, group)).unwrap_or_default();
+        outputs.into_iter().map(|output| self.ready(request, output)).collect()
+    }
+
+    fn ready(&mut self, request: &Request<'_>, output: Output) -> Result<u32, ErrorCode> {
+        let tenant = request.tenant;
+        if let Some(known) = self.numbers(tenant, Kind::Group).exit(output) {
             return Ok(known);
         }
         let (change, messages) = self.make_exit(tenant, output)?;
@@ -147,23 +174,46 @@ impl Switch {
             self.remember_numbers(operation, Vec::from([change]));
         }
         messages.iter().for_each(|message| self.submit_change(&cause, message));
-        Ok(Some(number))
+        Ok(number)
+    }
+
+    /// The exits that a group's buckets send to, as far as they are there.
+    pub(crate) fn exits_of(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Vec<u32> {
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let outputs = network.map(|network| outputs_by_exits(network, group)).unwrap_or_default();
+        let groups = self.numbers(tenant, Kind::Group);
+        outputs.into_iter().filter_map(|output| groups.exit(output)).collect()
     }
 
     /// The exits that entries need and that are not there: the messages that make them.
     pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<Vec<u8>> {
+        let flows = self.tenants[tenant.0 as usize].flows.iter();
+        let outputs = flows.filter_map(|(_, flow)| merged(flow.table, &flow.actions)?.exit);
+        self.make_missing(tenant, outputs.collect())
+    }
+
+    /// The same of groups.
+    pub(crate) fn missing_exits_of_groups(&mut self, tenant: TenantIndex) -> Vec<Vec<u8>> {
+        let mut outputs = BTreeSet::new();
+        if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
+            for (_, known) in self.numbers(tenant, Kind::Group).iter() {
+                let group = GroupMod::parse(&known.body);
+                outputs.extend(
+                    group.map(|group| outputs_by_exits(network, &group)).unwrap_or_default(),
+                );
+            }
+        }
+        self.make_missing(tenant, outputs)
+    }
+
+    fn make_missing(&mut self, tenant: TenantIndex, outputs: BTreeSet<Output>) -> Vec<Vec<u8>> {
         let state = &self.tenants[tenant.0 as usize];
         let mut messages = Vec::new();
         if !state.present || state.network.is_none() {
             return messages;
         }
-        let outputs = state.flows.iter();
-        let outputs = outputs.filter_map(|(_, flow)| merged(flow.table, &flow.actions)?.exit);
-        let mut outputs: Vec<Output> = outputs.collect();
-        outputs.sort_unstable();
-        outputs.dedup();
         for output in outputs {
-            // An entry without its exit is given up.
+            // An entry or a group without its exit is given up.
             if self.numbers(tenant, Kind::Group).exit(output).is_none()
                 && let Ok((_, made)) = self.make_exit(tenant, output)
             {
@@ -180,13 +230,8 @@ impl Switch {
     ) -> Result<(NumberBefore, Vec<Vec<u8>>), ErrorCode> {
         let known = self.numbers(tenant, Kind::Group);
         let number = numbers().find(|number| known.any(*number).is_none());
-        let number = number.ok_or(code::FLOW_MOD_FAILED_TABLE_FULL)?;
-        // What is asked for is an entry.
-        let is_full = |refused| match refused {
-            code::GROUP_MOD_FAILED_OUT_OF_GROUPS => code::FLOW_MOD_FAILED_TABLE_FULL,
-            other => other,
-        };
-        self.make_group(tenant, number, body(output)).map_err(is_full)
+        let number = number.ok_or(code::GROUP_MOD_FAILED_OUT_OF_GROUPS)?;
+        self.make_group(tenant, number, body(output))
     }
 
     /// Whether an entry could take the place of a group that another's set has left, or have its group's place taken.
