@@ -23,6 +23,8 @@ pub enum Fault {
         /// The n, from 1, of those of both kinds since the fault was planted.
         nth: u32,
     },
+    /// Groups that send to groups are refused, as by a switch that has no chaining and says so.
+    RefuseChaining,
     /// Messages of this type (the header's type field) are swallowed.
     NeverAnswers {
         /// Message type.
@@ -125,6 +127,11 @@ impl Faults {
             .iter()
             .any(|fault| matches!(fault, Fault::RefuseGroupMods { every } if is_nth(count, *every)))
             || self.refuses_once()
+    }
+
+    /// Whether groups cannot send to groups.
+    pub(crate) fn refuses_chaining(&self) -> bool {
+        self.planted.contains(&Fault::RefuseChaining)
     }
 
     fn refuses_once(&self) -> bool {

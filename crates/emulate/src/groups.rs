@@ -178,7 +178,8 @@ fn pick(buckets: &[Bucket], hash: u64, live: impl Fn(usize) -> bool) -> Option<u
 }
 
 impl Group {
-    fn references(&self) -> impl Iterator<Item = u32> + '_ {
+    /// The groups that its buckets send to.
+    pub(crate) fn references(&self) -> impl Iterator<Item = u32> + '_ {
         self.buckets.iter().flat_map(Bucket::references)
     }
 }

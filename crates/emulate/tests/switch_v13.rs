@@ -4,14 +4,14 @@
 mod common;
 
 use common::{Peer, SECOND, path, ports};
-use emulate::{Config, PortConfig, frame};
+use emulate::{Config, Fault, PortConfig, frame};
 use openflow::error::v13 as code;
 use openflow::v13::{
     Action, AsyncConfig, Bucket, FlowMod, FlowModCommand, FlowModFlags, FlowStatsRequest,
-    GROUP_ALL, GroupMod, GroupModCommand, GroupType, Instruction, METER_ALL, MatchBuf, Message,
-    MeterBand, MeterFlags, MeterMod, MeterModCommand, MultipartReplyBody, MultipartRequest,
-    MultipartRequestBody as Ask, Oxm, OxmField, PacketOut, PortMod, PortNo, QUEUE_ALL,
-    QueueGetConfigRequest, Role, RoleBody, TableMod,
+    GROUP_ALL, GroupCapabilities, GroupMod, GroupModCommand, GroupType, Instruction, METER_ALL,
+    MatchBuf, Message, MeterBand, MeterFlags, MeterMod, MeterModCommand, MultipartReplyBody,
+    MultipartRequest, MultipartRequestBody as Ask, Oxm, OxmField, PacketOut, PortMod, PortNo,
+    QUEUE_ALL, QueueGetConfigRequest, Role, RoleBody, TableMod,
 };
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version, VersionSet};
 
@@ -281,6 +281,30 @@ fn add_group(peer: &mut Peer, type_: GroupType, group_id: u32, buckets: &[(u16, 
     let body =
         GroupMod { buckets: list.as_list(), ..group_mod(GroupModCommand::ADD, type_, group_id) };
     tell(peer, Message::GroupMod(body));
+}
+
+#[test]
+fn a_switch_without_chaining_says_so_and_refuses_it() {
+    let mut peer = new();
+    let chaining = |peer: &mut Peer| {
+        let mut has = false;
+        statistics(peer, Ask::GroupFeatures, |reply| {
+            let MultipartReplyBody::GroupFeatures(features) = reply else { panic!("{reply:?}") };
+            has = features.capabilities.contains(GroupCapabilities::CHAINING);
+        });
+        has
+    };
+    add_group(&mut peer, GroupType::INDIRECT, 1, &[(0, PortNo::ANY.0, output(2))]);
+    assert!(chaining(&mut peer));
+    peer.switch.plant(vec![Fault::RefuseChaining]);
+    assert!(!chaining(&mut peer));
+    let mut list: ListBuf<Bucket<'_>> = ListBuf::new();
+    let actions = ListBuf::from([Action::Group(1)]);
+    list.push(Bucket { actions: actions.as_list(), ..Bucket::default() });
+    let chained = group_mod(GroupModCommand::ADD, GroupType::INDIRECT, 2);
+    let chained = Message::GroupMod(GroupMod { buckets: list.as_list(), ..chained });
+    assert_eq!(refused(&mut peer, chained), code::GROUP_MOD_FAILED_CHAINING_UNSUPPORTED);
+    add_group(&mut peer, GroupType::INDIRECT, 2, &[(0, PortNo::ANY.0, output(2))]);
 }
 
 #[test]

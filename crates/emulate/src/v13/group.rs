@@ -33,16 +33,23 @@ pub(super) fn change(
             return Err(code::GROUP_MOD_FAILED_INVALID_GROUP);
         }
         GroupModCommand::ADD => {
-            let group = group(now, body)?;
+            let group = chainable(switch, group(now, body)?)?;
             return switch.datapath.group_add(id, group);
         }
         GroupModCommand::MODIFY => {
-            let group = group(now, body)?;
+            let group = chainable(switch, group(now, body)?)?;
             return switch.datapath.group_modify(id, group);
         }
         _ => return Err(code::GROUP_MOD_FAILED_BAD_COMMAND),
     }
     Ok(())
+}
+
+fn chainable(switch: &Switch, group: Group) -> Result<Group, ErrorCode> {
+    match switch.faults.refuses_chaining() && group.references().next().is_some() {
+        true => Err(code::GROUP_MOD_FAILED_CHAINING_UNSUPPORTED),
+        false => Ok(group),
+    }
 }
 
 fn group(now: u64, body: &GroupMod<'_>) -> Result<Group, ErrorCode> {

@@ -71,7 +71,7 @@ fn write(
                 parts.entry(|out| group_desc(id, group, out));
             }
         }
-        Body::GroupFeatures => parts.entry(|out| group_features().write(out)),
+        Body::GroupFeatures => parts.entry(|out| group_features(switch).write(out)),
         Body::Meter { meter_id } => {
             for (id, meter) in wanted_meters(switch, *meter_id)? {
                 parts.entry(|out| meter_stats(switch, now, id, meter, out));
@@ -284,14 +284,16 @@ fn group_desc(group_id: u32, group: &Group, out: &mut Vec<u8>) {
     GroupDesc { type_, group_id, buckets: buckets.as_list() }.write(out);
 }
 
-fn group_features() -> GroupFeatures {
+fn group_features(switch: &Switch) -> GroupFeatures {
     let actions = features::ACTIONS.iter().fold(0, |set, type_| set | 1u32 << type_);
+    let select = GroupCapabilities::SELECT_WEIGHT | GroupCapabilities::SELECT_LIVENESS;
+    let chaining = GroupCapabilities::CHAINING | GroupCapabilities::CHAINING_CHECKS;
     GroupFeatures {
         types: 0xf,
-        capabilities: GroupCapabilities::SELECT_WEIGHT
-            | GroupCapabilities::SELECT_LIVENESS
-            | GroupCapabilities::CHAINING
-            | GroupCapabilities::CHAINING_CHECKS,
+        capabilities: match switch.faults.refuses_chaining() {
+            true => select,
+            false => select | chaining,
+        },
         max_groups: [MAX_GROUPS as u32; 4],
         actions: [actions; 4],
     }

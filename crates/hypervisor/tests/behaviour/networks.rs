@@ -497,12 +497,13 @@ fn group_mod() -> impl Strategy<Value = String> {
         1 => Just("output:11,flood".to_owned()),
         1 => Just(String::new()),
     ];
+    // A frame has one tag of its own at most: switches look through two, and one is the link's.
     let change = prop::sample::select(vec![
         "",
         "",
         "mod_nw_dst:10.0.0.2,",
         "strip_vlan,",
-        "push_vlan:8100,mod_vlan_vid:7,",
+        "strip_vlan,push_vlan:8100,mod_vlan_vid:7,",
         "strip_vlan,mod_nw_dst:10.0.0.1,push_vlan:88a8,mod_vlan_pcp:3,mod_vlan_vid:5,",
         "mod_vlan_vid:6,",
         "mod_vlan_pcp:2,",
@@ -586,7 +587,7 @@ fn merging() -> impl Strategy<Value = Vec<String>> {
             "clear;write=output:10",
             "write=mod_nw_dst:10.0.0.1",
             "write=output:10,mod_dl_src:02.00.00.00.00.55",
-            "write=push_vlan:8100,mod_vlan_vid:6,output:10",
+            "write=strip_vlan,push_vlan:8100,mod_vlan_vid:6,output:10",
             "write=strip_vlan",
         ])
     };
