@@ -142,6 +142,80 @@ fn exits_are_found_again_after_a_restart() {
     assert_eq!(world.store.len(), 0);
 }
 
+/// The same of those in which buckets end, with the groups that need them.
+#[test]
+fn exits_of_buckets_are_found_again_after_a_restart() {
+    let mut world = world();
+    let blue = world.connect("blue");
+    say(
+        &mut world,
+        blue,
+        "group add id=7 type=all buckets=strip_vlan,output:10|mod_vlan_vid:6,output:11",
+    );
+    say(&mut world, blue, "group add id=8 buckets=all");
+    say(&mut world, blue, "flow add prio=5 actions=group:7");
+    say(&mut world, blue, "flow add prio=6 match=arp actions=group:8");
+    let (groups, flows) = (world.switch_groups(), world.switch_flows());
+    assert_eq!(world.switch.switch().group_count(), 3 * 5);
+    let check = |world: &mut World| holds(world, &groups, &flows);
+    check(&mut world);
+    world.reconnect();
+    check(&mut world);
+    world.behind("group delete id=all");
+    world.reconnect();
+    check(&mut world);
+    world.restart_with(on(crowded()));
+    world.advance(1_000_000_000);
+    check(&mut world);
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group delete id=all");
+    assert_eq!(world.switch.switch().group_count(), 3 * 3);
+    assert_eq!(world.switch_flows().len(), flows.len() - 6);
+    world.set_policy(policy("red: -\nblue: -"));
+    world.advance(1_000_000_000);
+    assert_eq!(world.switch.switch().group_count(), 0);
+    assert_eq!(world.store.len(), 0);
+}
+
+/// A port at the edge needs no exit; when it becomes the end of a link, a group that tags what it sends there gets one.
+#[test]
+fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
+    let at_the_edge = || {
+        let mut map = crowded();
+        let ports = &mut map.members.get_mut(&TenantId(2)).unwrap().ports;
+        let port = fabric::PortNumber::new(6).unwrap();
+        ports.get_mut(&11).unwrap().kind = PortKind::Edge { port, hosts: Vec::new() };
+        on(map)
+    };
+    let mut world =
+        World::new(Setup { policy: at_the_edge(), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=7 buckets=mod_vlan_vid:6,output:11");
+    say(&mut world, blue, "group add id=8 buckets=group:7");
+    say(&mut world, blue, "flow add prio=5 actions=group:8");
+    assert_eq!(world.switch.switch().group_count(), 2);
+    for restarts in [false, true] {
+        match restarts {
+            false => world.set_policy(on(crowded())),
+            true => world.restart_with(on(crowded())),
+        }
+        world.advance(1_000_000_000);
+        // Each of them, and the exit, for packets by 10, by 11, and by others.
+        assert_eq!(world.switch.switch().group_count(), 9);
+        crosses(&mut world, 10, 11);
+        let groups = world.switch_groups();
+        world.reconnect();
+        assert_eq!(world.switch_groups(), groups);
+        match restarts {
+            false => world.set_policy(at_the_edge()),
+            true => world.restart_with(at_the_edge()),
+        }
+        world.advance(1_000_000_000);
+        // The exit stays for what may come, in the one form that is left of it.
+        assert_eq!(world.switch.switch().group_count(), 3);
+    }
+}
+
 /// An exit is refused while several entries are to use it: they go back as they were, though the switch tells only then that
 /// pieces of them are gone.
 #[test]
@@ -361,6 +435,8 @@ fn step() -> impl Strategy<Value = Step> {
         "output:10",
         "output:11",
         "in_port",
+        "flood",
+        "strip_vlan,output:10",
         "group:1",
         "group:2",
         "group:3",

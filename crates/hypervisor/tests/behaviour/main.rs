@@ -13,6 +13,7 @@ mod agreement;
 mod attacks;
 mod bad_input;
 mod big_switches;
+mod buckets;
 mod durability;
 mod fairness;
 mod flow_mod;

@@ -12,6 +12,7 @@ use crate::queue::Class;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
+use crate::v13::network::exits::sent_by;
 use crate::v13::numbers::{Held, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -189,7 +190,7 @@ impl Switch {
     ) -> BTreeSet<u32> {
         let mut ports = BTreeSet::new();
         let Some(network) = network else { return ports };
-        for action in group.buckets.into_iter().flat_map(|bucket| bucket.actions) {
+        for action in group.buckets.into_iter().filter_map(|bucket| sent_by(bucket.actions)) {
             match action {
                 Action::Output { port: PortNo::IN_PORT, .. } => ports.extend(network.entries()),
                 Action::Output { port: PortNo::FLOOD | PortNo::ALL, .. } => {

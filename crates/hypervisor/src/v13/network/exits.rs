@@ -93,7 +93,7 @@ pub(super) fn sends(action: &Action<'_>) -> bool {
 }
 
 /// The action of a set by which packets leave: the last group or, if there is none, the last output.
-pub(super) fn sent_by<'a>(written: List<'a, Action<'a>>) -> Option<Action<'a>> {
+pub(crate) fn sent_by<'a>(written: List<'a, Action<'a>>) -> Option<Action<'a>> {
     let mut sent = None;
     for action in written {
         match (action, sent) {

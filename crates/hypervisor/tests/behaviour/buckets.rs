@@ -1,0 +1,257 @@
+//! Buckets of tenants' own networks that one action set cannot say: VLAN actions before a link, FLOOD and ALL. They end in
+//! groups of Weir's own. That random ones forward as they would on a switch of the tenant's own is in `networks`.
+
+use crate::groups::{BLUE, all_same, stage, without_eleven};
+use crate::networks::{both_say, same};
+use crate::support::*;
+use emulate::Fault;
+
+/// Whatever comes meets group 1, in which the frame gets a tag or loses it; so do frames that have one already.
+#[test]
+fn the_tenants_tag_travels_under_the_links() {
+    for (buckets, tags) in [
+        ("push_vlan:8100,mod_vlan_vid:7,output:10", "+"),
+        ("mod_nw_dst:10.0.0.2,push_vlan:8100,mod_vlan_vid:7,mod_vlan_pcp:3,output:11", "+"),
+        ("strip_vlan,output:10", "-"),
+        ("mod_vlan_vid:7,output:10", "="),
+        ("strip_vlan,push_vlan:88a8,mod_vlan_vid:7,output:11", "="),
+    ] {
+        let mut stage = stage();
+        both_say(&mut stage, BLUE, 1, &format!("group add id=1 buckets={buckets}"));
+        both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
+        for (tag, length) in [("", 60), ("vlan5:", 64)] {
+            let frame = packet(&format!("{tag}10.0.0.1>10.0.0.9"));
+            assert_eq!(frame.len(), length);
+            for (switch, port) in [(1, 1), (2, 1), (3, 1)] {
+                same(&mut stage, BLUE, switch, port, &frame);
+            }
+            let seen = same(&mut stage, BLUE, 1, 1, &frame);
+            let [(_, _, 1, arrived)] = &seen.delivered[..] else { panic!("{buckets}: {seen:?}") };
+            let more = match tags {
+                "+" => 4,
+                "-" if !tag.is_empty() => -4,
+                _ if tag.is_empty() && buckets.contains("push") => 4,
+                _ => 0,
+            };
+            assert_eq!(arrived.len() as i32 - length as i32, more, "{buckets} {tag}");
+        }
+    }
+}
+
+/// An exit is one for all groups and sets that need it, and has the copies that they need.
+#[test]
+fn exits_are_made_once_and_only_where_they_are_needed() {
+    let mut stage = stage();
+    for (words, groups) in [
+        // An edge port needs no tag, so there is room for the tenant's.
+        ("group add id=1 buckets=push_vlan:8100,mod_vlan_vid:7,output:1", 1),
+        ("group add id=2 buckets=push_vlan:8100,mod_vlan_vid:7,controller", 2),
+        ("group add id=3 buckets=mod_nw_dst:10.0.0.2,output:10", 5),
+        // What another takes the place of is not sent.
+        ("group add id=4 buckets=push_vlan:8100,flood,output:10,output:1", 6),
+        ("group add id=5 buckets=push_vlan:8100,flood,group:1", 7),
+        // Three of its own and three of the exit's.
+        ("group add id=6 buckets=strip_vlan,output:10", 13),
+        ("group add id=7 buckets=push_vlan:8100,output:10", 16),
+        ("flow add prio=5 actions=write=output:10;goto=1", 16),
+        ("group add id=8 type=all buckets=flood|flood|output:1", 22),
+        ("group modify id=8 type=all buckets=flood|mod_vlan_vid:6,output:10", 22),
+        ("group add id=9 type=all buckets=group:8", 25),
+        ("group delete id=all", 6),
+    ] {
+        both_say(&mut stage, BLUE, 1, words);
+        assert_eq!(stage.groups(1), groups, "{words}");
+    }
+    assert_eq!(stage.say(BLUE, 1, "stats group"), ["7 STATS group"]);
+}
+
+#[test]
+fn references_to_exits_are_not_told() {
+    let mut stage = stage();
+    both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=flood|strip_vlan,output:10");
+    both_say(&mut stage, BLUE, 1, "group add id=2 buckets=flood");
+    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
+    both_say(&mut stage, BLUE, 1, "flow add prio=5 match=arp actions=write=flood;goto=1");
+    assert_eq!(stage.references(BLUE, 1), [(1, 1), (2, 0)]);
+    for words in ["group delete id=2", "group delete id=1"] {
+        both_say(&mut stage, BLUE, 1, words);
+    }
+    assert_eq!(stage.say(BLUE, 1, "stats flow"), stage.say_beside(BLUE, 1, "stats flow"));
+}
+
+/// FLOOD leaves out the port that a controller says a packet came by.
+#[test]
+fn what_controllers_send_is_flooded_but_to_where_it_is_said_to_come_from() {
+    let mut stage = stage();
+    both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=flood|mod_vlan_vid:7,in_port");
+    for (from, count) in [("1", 3), ("10", 3), ("11", 3), ("controller", 3)] {
+        let words = format!("out in_port={from} actions=group:1 data=vlan5:10.0.0.1>10.0.0.2");
+        let seen = stage.out(BLUE, 1, &words);
+        assert_eq!(seen, stage.out_beside(BLUE, 1, &words), "{from}");
+        assert_eq!(seen.delivered.len(), count, "{from}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_group_is_refused_once_with_its_exits() {
+    for (words, messages) in [
+        // Two exits, and the group itself, each in three forms.
+        ("group add id=3 type=all buckets=flood|push_vlan:8100,output:10", 3 + 3 + 3),
+        // Group 1 gets copies, and with it group 2 and the entry, which is one for each port of entry then.
+        ("group modify id=1 type=all buckets=mod_vlan_vid:7,output:11", 3 + 3 + 2 + 3),
+    ] {
+        let refused = (1..15).filter(|nth| refuse_one(words, *nth));
+        assert_eq!(refused.count(), messages, "{words}");
+    }
+}
+
+/// One of the messages that a change becomes is refused. Says whether there are so many.
+fn refuse_one(words: &str, nth: u32) -> bool {
+    let mut stage = stage();
+    for words in [
+        "group add id=1 type=all buckets=output:1",
+        "group add id=2 type=all buckets=group:1|output:1",
+        "flow add prio=5 match=ip,nw_src=10.0.0.1 actions=group:2",
+    ] {
+        both_say(&mut stage, BLUE, 1, words);
+    }
+    let entries = stage.entries(1);
+    let context = format!("{words} {nth}");
+    stage.plant(1, vec![Fault::RefuseOnce { nth }]);
+    let told = stage.say(BLUE, 1, words);
+    stage.plant(1, Vec::new());
+    let is_refused = !told.is_empty();
+    if is_refused {
+        assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{context}");
+        assert_eq!(stage.entries(1), entries, "{context}");
+        // Exits that were not refused stay.
+        assert!([2, 5, 8].contains(&stage.groups(1)), "{context}: {}", stage.groups(1));
+        all_same(&mut stage);
+        assert_eq!(stage.say(BLUE, 1, words), [""; 0], "{context}");
+    }
+    stage.say_beside(BLUE, 1, words);
+    all_same(&mut stage);
+    for question in ["stats group_desc", "stats flow"] {
+        let told = stage.say(BLUE, 1, question);
+        assert_eq!(told, stage.say_beside(BLUE, 1, question), "{context}");
+    }
+    is_refused
+}
+
+/// A group and what uses it are asked for at once, and its exit is refused.
+#[test]
+fn what_uses_a_group_goes_with_it_when_an_exit_is_refused() {
+    let mut stage = stage();
+    let entries = stage.entries(1);
+    stage.plant(1, vec![Fault::RefuseOnce { nth: 2 }]);
+    let told = stage.say(BLUE, 1, "group add id=1 buckets=flood");
+    assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"]);
+    let told = stage.say(BLUE, 1, "flow add prio=5 actions=group:1").join("");
+    assert!(told.contains("OFPBAC_BAD_OUT_GROUP"), "{told}");
+    assert_eq!((stage.groups(1), stage.entries(1)), (0, entries));
+}
+
+#[test]
+fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
+    let mut stage = stage();
+    stage.plant(1, vec![Fault::RefuseChaining]);
+    for buckets in ["flood", "output:1|all", "push_vlan:8100,mod_vlan_vid:7,output:10"] {
+        let told = stage.say(BLUE, 1, &format!("group add id=1 type=all buckets={buckets}"));
+        assert_eq!(told, ["7 ERROR OFPGMFC_CHAINING_UNSUPPORTED of type 15 xid 7"], "{buckets}");
+    }
+    assert_eq!(stage.say(BLUE, 1, "stats group_desc"), ["7 STATS group_desc"]);
+    let vlan = "push_vlan:8100,mod_vlan_vid:7,output:1";
+    for buckets in ["output:10", "mod_nw_dst:10.0.0.2,in_port", vlan] {
+        both_say(&mut stage, BLUE, 1, &format!("group add id=1 buckets={buckets}"));
+        both_say(&mut stage, BLUE, 1, "group delete id=1");
+    }
+}
+
+/// There is a number for each exit that tenants cannot use, and no more.
+#[test]
+fn exits_have_a_bound() {
+    let mut stage = stage();
+    let entry = |length: u32| {
+        format!("flow add prio={length} match=ip actions=write=controller:{length};goto=1")
+    };
+    for length in 1..=251 {
+        assert_eq!(stage.say(BLUE, 1, &entry(length)), [""; 0], "{length}");
+    }
+    assert_eq!(stage.groups(1), 251);
+    let told = stage.say(BLUE, 1, &entry(252));
+    assert_eq!(told, ["7 ERROR OFPFMFC_TABLE_FULL of type 14 xid 7"]);
+    let told = stage.say(BLUE, 1, "group add id=1 buckets=flood");
+    assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"]);
+    assert_eq!(stage.groups(1), 251);
+    assert_eq!(stage.say(BLUE, 1, "group add id=1 buckets=output:10"), [""; 0]);
+}
+
+/// Groups and their exits follow links that move, go and come back, and what is configured of ports.
+#[test]
+fn groups_with_exits_follow_the_network() {
+    let mut stage = stage();
+    for words in [
+        "group add id=1 type=all buckets=flood|push_vlan:8100,mod_vlan_vid:7,output:10",
+        "group add id=2 type=ff buckets=11@mod_vlan_vid:7,output:11|10@all",
+        "flow add prio=5 actions=group:1",
+        "flow add prio=6 match=ip,nw_src=10.0.0.2 actions=group:2",
+    ] {
+        both_say(&mut stage, BLUE, 1, words);
+    }
+    assert!(all_same(&mut stage) > 0);
+    let groups = stage.groups(1);
+    assert_eq!(groups, 6 + 4 * 3);
+    for _ in 0..2 {
+        without_eleven(&mut stage, true);
+        // Each in one form.
+        assert_eq!(stage.groups(1), 6);
+        let frame = packet("10.0.0.0>10.0.0.9");
+        assert_eq!(stage.send(BLUE, 1, 1, &frame).delivered.len(), 2);
+        without_eleven(&mut stage, false);
+        assert_eq!(stage.groups(1), groups);
+        assert_eq!(stage.send(BLUE, 1, 1, &frame).delivered.len(), 3);
+    }
+    for bits in [1, 0, 0x20, 0] {
+        for port in [1, 10, 11] {
+            let words = format!("port_mod port={port} config={bits} mask=0x21");
+            assert_eq!(stage.say(BLUE, 1, &words), stage.say_beside(BLUE, 1, &words));
+            all_same(&mut stage);
+        }
+    }
+}
+
+/// On a big switch ports may be on other members, to which the exits' buckets send by tunnels.
+#[test]
+fn buckets_send_to_ports_of_other_members() {
+    let mut stage = Stage::new(Version::V1_3, crate::networks::big());
+    let words = "group add id=1 type=all buckets=flood|push_vlan:8100,mod_vlan_vid:7,output:11|\
+                 strip_vlan,output:1|mod_vlan_vid:6,in_port";
+    both_say(&mut stage, 0, 1, words);
+    both_say(&mut stage, 0, 1, "flow add prio=5 actions=group:1");
+    for (switch, port) in [(1, 1), (1, 2), (2, 10), (3, 11)] {
+        for tag in ["", "vlan5:"] {
+            let frame = packet(&format!("{tag}10.0.0.1>10.0.0.2"));
+            let seen = same(&mut stage, 0, switch, port, &frame);
+            assert!(seen.delivered.len() >= 4, "{switch}:{port}: {seen:?}");
+        }
+    }
+    for question in ["stats group", "stats group_desc"] {
+        assert_eq!(stage.say(0, 1, question), stage.say_beside(0, 1, question), "{question}");
+    }
+}
+
+/// What leaves by a wire that is others' as well is for hosts of the tenant's, which a bucket cannot say.
+#[test]
+fn buckets_do_not_flood_to_shared_edge_ports() {
+    let plan = Plan {
+        edges: vec![(1, 1, 1)],
+        shared: vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])],
+        ..Plan::default()
+    };
+    let mut stage = Stage::new(Version::V1_3, vec![plan]);
+    for buckets in ["flood", "all", "output:7", "strip_vlan,output:7"] {
+        let told = stage.say(0, 1, &format!("group add id=1 buckets={buckets}"));
+        assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 7"], "{buckets}");
+        assert_eq!(stage.groups(1), 0, "{buckets}");
+    }
+}
