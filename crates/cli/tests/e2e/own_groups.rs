@@ -1,4 +1,5 @@
-//! A tenant's group that sends into two links which stand on one port of a real switch, from each of them into the other.
+//! A tenant's group that sends into two links which stand on one port of a real switch, from each of them into the other;
+//! action sets and buckets that do so by groups of Weir's own.
 
 use serde_json::{Value, json};
 
@@ -27,6 +28,9 @@ links = [
 ]
 ";
 
+/// OFPP_FLOOD.
+const FLOOD: u32 = 0xffff_fffb;
+
 fn output(port: u32) -> Value {
     json!([{"type": "OUTPUT", "port": port}])
 }
@@ -48,6 +52,8 @@ fn ovs_a_group_sends_from_link_to_link_on_one_port() {
         &[("s1", "h1"), ("s2", "h2"), ("s3", "h3"), ("s1", "s2"), ("s2", "s3")],
         V13,
     );
+    // Of frames in the tenant's VLANs, one is a link's.
+    network.look_through_two_tags();
     let mut red = App::flow_installer("1.3");
     let configuration = format!(
         "[topology]\ndiscovery = true\n[[tenants]]\nname = \"red\"\ncontrollers = [\"{red}\"]\n{NETWORK}"
@@ -132,6 +138,7 @@ fn ovs_a_group_sends_from_link_to_link_on_one_port() {
     assert_eq!(groups(&network).len(), 0);
     eventually("with the group went the entry", || network.is_silent("h1", "h2"));
     sets(&network, &mut red);
+    buckets(&network, &mut red, &mut weir);
     assert!(!red.has_seen("error"));
 }
 
@@ -157,6 +164,68 @@ fn sets(network: &Network, red: &mut App) {
     assert!(shown.contains("write_actions(group:"), "{shown}");
     red.order(&json!({"send": "group_stats", "dpid": 0xa1, "xid": 180}));
     assert_eq!(red.expect_reply("stats", 180)["body"], json!([]), "the tenant has no groups");
+}
+
+/// Buckets flood, and give the tenant's own tags to what they send into links; each ends in another group on the switch.
+fn buckets(network: &Network, red: &mut App, weir: &mut Weir) {
+    let flow = |app: &mut App, dpid: u64, command: &str, flow: Value| {
+        app.order(
+            &json!({"send": "flow", "dpid": dpid, "command": command, "xid": 1, "flow": flow}),
+        );
+    };
+    for table in [0, 1] {
+        flow(red, 0xa1, "delete", json!({"table_id": table}));
+    }
+    group(red, 200, "add", 3, "ALL", &[json!({"actions": output(FLOOD)})]);
+    let all = json!([{"type": "GROUP", "group_id": 3}]);
+    flow(red, 0xa1, "add", json!({"priority": 5, "actions": all}));
+    red.barrier_at(0xa1, 202);
+    let everybody = |network: &Network| {
+        [("h2", "h3"), ("h1", "h2"), ("h3", "h1")].iter().all(|(from, to)| network.pings(from, to))
+    };
+    eventually("hosts reach each other by FLOOD", || everybody(network));
+
+    // What the first switch sends the others is in VLANs 7 and 8, and they take nothing else.
+    let tagged = |vlan: u32, port: u32| {
+        json!({"actions": [
+            {"type": "PUSH_VLAN", "ethertype": 0x8100},
+            {"type": "SET_FIELD", "field": "vlan_vid", "value": 0x1000 | vlan},
+            {"type": "OUTPUT", "port": port},
+        ]})
+    };
+    let untagged = json!({"actions": [{"type": "POP_VLAN"}, {"type": "OUTPUT", "port": 1}]});
+    group(red, 210, "modify", 3, "ALL", &[tagged(7, 10), tagged(8, 11), untagged]);
+    for (dpid, port) in [(0xa2, 10), (0xa3, 11)] {
+        flow(red, dpid, "delete", json!({"match": {"in_port": port}}));
+        red.barrier_at(dpid, 212);
+    }
+    eventually("nothing comes in without a rule", || network.is_silent("h2", "h3"));
+    for (dpid, port, vlan) in [(0xa2, 10, 7), (0xa3, 11, 8)] {
+        let match_ = json!({"in_port": port, "dl_vlan": vlan});
+        let actions = json!([{"type": "POP_VLAN"}, {"type": "OUTPUT", "port": 1}]);
+        flow(red, dpid, "add", json!({"priority": 6, "match": match_, "actions": actions}));
+        red.barrier_at(dpid, 220);
+    }
+    // What Open vSwitch remembers of frames with the link's tag alone, it takes for frames with a second one as well.
+    network.forget_packets();
+    eventually("hosts reach each other in the tenant's VLANs", || everybody(network));
+
+    let shown = groups(network);
+    assert!(shown.iter().any(|it| it.contains("push_vlan") && it.contains("group:")), "{shown:?}");
+    red.order(&json!({"send": "group_stats", "dpid": 0xa1, "xid": 230}));
+    let told = red.expect_reply("stats", 230);
+    let counted = &told["body"][0];
+    assert_eq!((told["body"].as_array().map(Vec::len), &counted["group"]), (Some(1), &json!(3)));
+    assert_eq!(counted["references"], 1);
+
+    weir.crash();
+    weir.restart();
+    for _ in 0..3 {
+        red.expect("switch");
+    }
+    red.barrier_at(0xa1, 240);
+    eventually("hosts reach each other in VLANs after a restart", || everybody(network));
+    eventually("groups are as they were, exits too", || groups(network) == shown);
 }
 
 /// The groups of the first switch, which shows them in any order.

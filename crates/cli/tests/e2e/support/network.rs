@@ -152,6 +152,17 @@ impl Network {
         self.lab.open_vswitch().expect("a lab with switches")
     }
 
+    /// Has the switches look through two VLAN tags: by itself Open vSwitch takes what is behind the first for data.
+    pub fn look_through_two_tags(&self) {
+        let limit = ["set", "Open_vSwitch", ".", "other_config:vlan-limit=2"];
+        self.open_vswitch().vsctl(limit).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Has the switches look up each packet anew, as if they had forwarded none like it.
+    pub fn forget_packets(&self) {
+        self.open_vswitch().appctl(["revalidator/purge"]).unwrap_or_else(|error| panic!("{error}"));
+    }
+
     /// Points every switch there. Controllers say when it has come: Open vSwitch's own word for it is seconds old.
     pub fn connect_to(&self, address: SocketAddr) {
         self.set_controllers(&format!("tcp:{address}"));
