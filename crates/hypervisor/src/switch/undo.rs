@@ -406,7 +406,7 @@ impl Switch {
     }
 }
 
-/// What a tenant is told whose entry cannot be because the switch has no group for it.
+/// What a tenant is told whose entry cannot be because the switch has no exit for it.
 const NO_EXIT: ErrorCode = openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL;
 
 fn is_about_entries(code: ErrorCode) -> bool {

@@ -16,7 +16,7 @@
 //! has any. Entries that use a group with copies are written once per port of entry, as others that send to such ports.
 //!
 //! A group that has to do with no such port has no copies, and is one on the switch. What is said here holds for
-//! [exits], too: groups of Weir's own, by which action sets send. Which are needed is worked out in
+//! [exits], too: groups of Weir's own, by which action sets and buckets send. Which are needed is worked out in
 //! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`].
 
 pub(crate) mod copies;

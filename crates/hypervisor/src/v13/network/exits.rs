@@ -1,4 +1,4 @@
-//! Action sets that may be merged with others', and the *exits* by which they send.
+//! Action sets that may be merged with others', and the *exits* by which they and some [buckets](super::buckets) send.
 //!
 //! A set has one output and one PUSH_VLAN, so in it a tag cannot be put on for one port alone, and what another set brings
 //! in its place cannot take the tag off again. A group is one action: an exit is a group of Weir's own, whose buckets send as
@@ -12,9 +12,9 @@
 //!   flood                      GROUP 9         one bucket for each port
 //! ```
 //! An exit is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use, and has copies,
-//! is stored, and follows the network as they do. It is made when an entry first needs it, and stays until its port or the
-//! network goes; the tenant is never told of it. If the switch refuses it, the entries that need it
-//! are taken back, and each is refused.
+//! is stored, and follows the network as they do. It is made when an entry or a group first needs it, and stays until its
+//! port or the network goes; the tenant is never told of it. If the switch refuses it, the entries and groups that need it are
+//! taken back, and each is refused.
 //!
 //! In a set a group counts before an output, whichever came last. An exit in a later table would take a group's place all the
 //! same, so of two entries that might bring that about the second is refused.
