@@ -3,7 +3,7 @@
 //! The metadata says by which virtual port a packet came (bits 32 to 47, behind the tenant's number), since table 0 has
 //! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
 //! all headers are the tenant's own. Action sets that may be merged send by [exits], others are said as lists
-//! ([whole_set]).
+//! ([whole_set]); [buckets] are sets as well.
 
 mod buckets;
 pub(crate) mod exits;
