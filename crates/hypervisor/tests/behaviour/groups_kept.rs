@@ -109,72 +109,50 @@ fn they_are_found_again_after_a_restart() {
     assert_eq!(world.remembered(), 0);
 }
 
-/// The groups by which action sets send, too, which the tenant does not know.
+/// The groups by which action sets and buckets send, too, which the tenant does not know.
 #[test]
 fn exits_are_found_again_after_a_restart() {
-    let mut world = world();
-    let blue = world.connect("blue");
-    say(&mut world, blue, "flow add prio=5 actions=write=output:10;goto=1");
-    say(&mut world, blue, "flow add prio=6 match=in_port=10 actions=write=output:11;goto=1");
-    say(&mut world, blue, "flow add prio=5 table=1 actions=drop");
-    let (groups, flows) = (world.switch_groups(), world.switch_flows());
-    assert_eq!(world.switch.switch().group_count(), 6);
-    let check = |world: &mut World| holds(world, &groups, &flows);
-    check(&mut world);
-    world.reconnect();
-    check(&mut world);
-    world.behind("group delete id=all");
-    world.reconnect();
-    check(&mut world);
-    world.restart_with(on(crowded()));
-    world.advance(1_000_000_000);
-    check(&mut world);
-    let blue = world.connect("blue");
-    world.say(blue, 9, "stats group_desc");
-    assert_eq!(world.heard(blue), ["9 STATS group_desc"]);
-    // They stay for what may come, and go with the network.
-    say(&mut world, blue, "group delete id=all");
-    say(&mut world, blue, "flow delete match=");
-    assert_eq!(world.switch_groups(), groups);
-    world.set_policy(policy("red: -\nblue: -"));
-    world.advance(1_000_000_000);
-    assert_eq!(world.switch.switch().group_count(), 0);
-    assert_eq!(world.store.len(), 0);
-}
-
-/// The same of those in which buckets end, with the groups that need them.
-#[test]
-fn exits_of_buckets_are_found_again_after_a_restart() {
-    let mut world = world();
-    let blue = world.connect("blue");
-    say(
-        &mut world,
-        blue,
+    let sets: &[&str] = &[
+        "flow add prio=5 actions=write=output:10;goto=1",
+        "flow add prio=6 match=in_port=10 actions=write=output:11;goto=1",
+        "flow add prio=5 table=1 actions=drop",
+    ];
+    let buckets: &[&str] = &[
         "group add id=7 type=all buckets=strip_vlan,output:10|mod_vlan_vid:6,output:11",
-    );
-    say(&mut world, blue, "group add id=8 buckets=all");
-    say(&mut world, blue, "flow add prio=5 actions=group:7");
-    say(&mut world, blue, "flow add prio=6 match=arp actions=group:8");
-    let (groups, flows) = (world.switch_groups(), world.switch_flows());
-    assert_eq!(world.switch.switch().group_count(), 3 * 5);
-    let check = |world: &mut World| holds(world, &groups, &flows);
-    check(&mut world);
-    world.reconnect();
-    check(&mut world);
-    world.behind("group delete id=all");
-    world.reconnect();
-    check(&mut world);
-    world.restart_with(on(crowded()));
-    world.advance(1_000_000_000);
-    check(&mut world);
-    let blue = world.connect("blue");
-    say(&mut world, blue, "group delete id=all");
-    assert_eq!(world.switch.switch().group_count(), 3 * 3);
-    assert_eq!(world.switch_flows().len(), flows.len() - 6);
-    world.set_policy(policy("red: -\nblue: -"));
-    world.advance(1_000_000_000);
-    assert_eq!(world.switch.switch().group_count(), 0);
-    assert_eq!(world.store.len(), 0);
+        "group add id=8 buckets=all",
+        "flow add prio=5 actions=group:7",
+        "flow add prio=6 match=arp actions=group:8",
+    ];
+    for (all, own, exits) in [(sets, 0, 2), (buckets, 2, 3)] {
+        let mut world = world();
+        let blue = world.connect("blue");
+        all.iter().for_each(|words| say(&mut world, blue, words));
+        let (groups, flows) = (world.switch_groups(), world.switch_flows());
+        // For packets by 10, by 11, and by others.
+        assert_eq!(world.switch.switch().group_count(), 3 * (own + exits));
+        let check = |world: &mut World| holds(world, &groups, &flows);
+        check(&mut world);
+        world.reconnect();
+        check(&mut world);
+        world.behind("group delete id=all");
+        world.reconnect();
+        check(&mut world);
+        world.restart_with(on(crowded()));
+        world.advance(1_000_000_000);
+        check(&mut world);
+        let blue = world.connect("blue");
+        world.say(blue, 9, "stats group_desc");
+        let told = world.heard(blue).join("");
+        assert_eq!(told.matches(':').count() > 0, own > 0, "{told}");
+        // They stay for what may come, and go with the network.
+        say(&mut world, blue, "group delete id=all");
+        say(&mut world, blue, "flow delete match=");
+        assert_eq!(world.switch.switch().group_count(), 3 * exits);
+        world.set_policy(policy("red: -\nblue: -"));
+        world.advance(1_000_000_000);
+        assert_eq!(world.switch.switch().group_count(), 0);
+        assert_eq!(world.store.len(), 0);
+    }
 }
 
 /// A port at the edge needs no exit; when it becomes the end of a link, a group that tags what it sends there gets one.
@@ -261,6 +239,51 @@ fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
         assert_eq!(world.switch_groups(), groups, "{nth}");
         assert_eq!(world.switch_flows(), flows, "{nth}");
     }
+}
+
+/// An exit, or another message, is refused while more is asked for of what needs it: each request fails once or not at all.
+#[test]
+fn exits_that_are_refused_take_along_what_was_asked_for_meanwhile() {
+    let mut refused = 0;
+    for nth in 1..30 {
+        let mut world = World::new(Setup {
+            policy: on(crowded()),
+            ports: 6,
+            per_second: Some(1_000),
+            ..Setup::new(Version::V1_3, "")
+        });
+        let blue = world.connect("blue");
+        say(&mut world, blue, "group add id=1 buckets=output:1");
+        say(&mut world, blue, "flow add match=arp prio=6 actions=group:1");
+        world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+        for (xid, words) in [
+            (2, "group add id=2 type=all buckets=flood|strip_vlan,output:10"),
+            (3, "group modify id=1 type=all buckets=group:2|mod_vlan_vid:6,output:10"),
+            (4, "flow add match=ip prio=5 actions=group:1"),
+            (5, "flow add match=ip prio=7 actions=write=output:10;goto=1"),
+        ] {
+            world.say(blue, xid, words);
+        }
+        world.advance(60_000_000_000);
+        let heard = world.heard(blue);
+        for xid in 2..=5 {
+            let errors = heard.iter().filter(|it| it.starts_with(&format!("{xid} ERROR")));
+            assert!(errors.count() <= 1, "{nth}: {heard:?}");
+        }
+        refused += usize::from(!heard.is_empty());
+        let (groups, flows) = (world.switch_groups(), world.switch_flows());
+        world.reconnect();
+        assert_eq!(world.switch_groups(), groups, "{nth}: {heard:?}");
+        assert_eq!(world.switch_flows(), flows, "{nth}: {heard:?}");
+        let blue = world.connect("blue");
+        say(&mut world, blue, "group delete id=all");
+        say(&mut world, blue, "flow delete match=");
+        world.set_policy(policy("red: -\nblue: -"));
+        world.advance(1_000_000_000);
+        assert_eq!(world.switch.switch().group_count(), 0, "{nth}");
+        assert_eq!(world.store.len(), 0, "{nth}");
+    }
+    assert!(refused > 12, "{refused}");
 }
 
 /// As versions before this one stored them: the number on the switch, and the body of the GROUP_MOD.
