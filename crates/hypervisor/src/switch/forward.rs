@@ -281,10 +281,11 @@ impl Switch {
 }
 
 impl Switch {
-    /// Tells the end of entries whose last counts the switch has not told in time.
+    /// Tells the end of entries whose last counts the switch has not told in time, and does not wait for more.
     fn settle_removals(&mut self, now: Instant) {
         for at in 0..self.tenants.len() {
             let patience = self.settings.reply_timeout;
+            self.tenants[at].retired.settle(patience, now);
             let leaving = &mut self.tenants[at].leaving;
             let late: Vec<_> =
                 leaving.extract_if(|_, l| now - l.since >= patience).map(|(_, l)| l.flow).collect();

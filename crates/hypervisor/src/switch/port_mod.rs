@@ -229,7 +229,7 @@ impl Switch {
             let stands = after.by_match();
             let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
             for stale in before.pieces.iter().filter(is_stale) {
-                self.retire_piece(cause, *number, before, stale);
+                self.submit_piece(cause, *number, before, stale, Change::Delete, NO_BUFFER);
             }
         }
         for (number, before, after) in replaced {

@@ -370,7 +370,7 @@ impl Tenant {
             leaving: Default::default(),
             dormant: Vec::new(),
             idle: Default::default(),
-            retired: Vec::new(),
+            retired: Default::default(),
             changes: 0,
             buffers: Default::default(),
             groups: Default::default(),

@@ -4,6 +4,7 @@
 //! that the switch took all of it. What happens if it does not is told in [`super::undo`].
 
 use super::Switch;
+use super::tracking::groups_of;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
@@ -43,6 +44,8 @@ pub(crate) struct Operation {
     pub(super) revived: Option<(u32, Piece)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
     pub(crate) inherits: bool,
+    /// Whether an entry that it changes was taken off the switch behind it: then the table alone is no way back.
+    pub(super) overtaken: bool,
     /// The matches of pieces that it adds.
     pub(super) adds: Vec<Box<[u8]>>,
     /// Of those that it modifies, and so adds if it does not find them (1.0).
@@ -73,6 +76,18 @@ pub(crate) struct NumberBefore {
 }
 
 impl Operation {
+    /// Whether it changes an entry.
+    pub(super) fn changes(&self, number: u32) -> bool {
+        self.before.iter().any(|(other, _)| *other == number)
+    }
+
+    /// Whether it deletes groups, and with them entries, but no entry like this.
+    pub(super) fn spares(&self, flow: &Flow) -> bool {
+        let mut deleted = self.numbers_before.iter().filter(|one| !one.deleted.is_empty());
+        let used = groups_of(&flow.actions);
+        deleted.clone().next().is_some() && deleted.all(|one| !used.contains(&one.number))
+    }
+
     /// The changed entries that were there before.
     pub(crate) fn flows_before(&self) -> impl Iterator<Item = &Flow> {
         self.before.iter().filter_map(|(_, flow)| flow.as_ref())
@@ -131,6 +146,7 @@ impl Switch {
             again: Vec::new(),
             revived: None,
             inherits: false,
+            overtaken: false,
             adds: Vec::new(),
             adds_missing: Vec::new(),
             needs: None,
@@ -197,7 +213,6 @@ impl Switch {
         state.forget_dormant(number, flow.priority);
         state.changes += 1;
         state.idle.remove(&number);
-        state.retired.retain(|(other, _)| *other != number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
@@ -347,6 +362,10 @@ impl Switch {
             ),
         };
         if written.is_ok() {
+            if change == Change::Delete {
+                let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
+                retired.add(number, &piece.match_wire, cause.now);
+            }
             self.submit_change(cause, &message);
         }
         self.scratch = message;
@@ -368,7 +387,7 @@ impl Switch {
             let stands = flow.by_match();
             let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
             for stale in before.pieces.iter().filter(is_stale) {
-                self.retire_piece(cause, number, before, stale);
+                self.submit_piece(cause, number, before, stale, Change::Delete, NO_BUFFER);
             }
         }
         for piece in &flow.pieces {
@@ -381,19 +400,11 @@ impl Switch {
         }
     }
 
-    /// Queues what takes a piece away from an entry that lives on.
-    pub(crate) fn retire_piece(&mut self, cause: &Cause, number: u32, flow: &Flow, piece: &Piece) {
-        let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-        retired.push((number, piece.match_wire.clone()));
-        self.submit_piece(cause, number, flow, piece, Change::Delete, NO_BUFFER);
-    }
-
     /// Takes an entry that is no longer on the switch out of the tenant's table.
     pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.remove(number)?;
         state.idle.remove(&number);
-        state.retired.retain(|(other, _)| *other != number);
         state.changes += 1;
         self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
         Some(flow)

@@ -41,7 +41,7 @@ impl Switch {
             .operations
             .iter_mut()
             .filter(|(_, operation)| operation.tenant == tenant)
-            .filter(|(_, operation)| operation.before.iter().any(|(other, _)| *other == number))
+            .filter(|(_, operation)| operation.changes(number))
             .collect();
         changes.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
         let is_among = |matches: &[Box<[u8]>]| matches.iter().any(|match_| is_meant(match_));
@@ -111,6 +111,7 @@ impl Switch {
             before,
             numbers_before,
             inherits,
+            overtaken,
             own,
             revived,
             frees,
@@ -126,7 +127,7 @@ impl Switch {
         }
         self.counters.own_refused += u64::from(own);
         // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
-        let only_table = messages == 1 && !own && !inherits;
+        let only_table = messages == 1 && !own && !inherits && !overtaken;
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
         let extent = match inherits {
             true => Extent::Inherited,
@@ -159,7 +160,6 @@ impl Switch {
                 }
                 continue;
             }
-            let retired = self.tenants[tenant.0 as usize].retired.clone();
             let current = self.take_flow(&cause, number);
             if only_table {
                 if let Some(before) = before {
@@ -169,9 +169,9 @@ impl Switch {
                 }
                 continue;
             }
-            let before = before.map(|before| self.with_groups_as_they_are(tenant, before));
+            let wanted = before.as_ref().and_then(|it| self.with_groups_as_they_are(tenant, it));
             if let Some(current) = &current {
-                let stood = before.as_ref().map(Flow::by_match).unwrap_or_default();
+                let stood = wanted.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &current.pieces {
                     if !stood.contains_key(&*piece.match_wire) {
                         self.submit_piece(
@@ -185,11 +185,8 @@ impl Switch {
                     }
                 }
             }
-            if let Some(before) = before {
-                let state = &mut self.tenants[tenant.0 as usize];
-                state.leaving.remove(&number);
-                // That a piece was taken away is yet to be heard, though it is about to come again.
-                state.retired = retired;
+            if let Some(before) = wanted {
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.put_flow(&cause, number, before.clone());
                 // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
                 // that had been replaced.
@@ -201,7 +198,8 @@ impl Switch {
                     let change = if is_there { Change::Modify } else { Change::Add };
                     self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
                 }
-            } else if let Some(lost) = current.filter(|_| own) {
+            } else if let Some(lost) = before.or(current.filter(|_| own)) {
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.tell_lost(tenant, &lost);
             }
         }
@@ -252,28 +250,27 @@ impl Switch {
         flows.find(flow.table, &flow.match_, flow.priority).is_some_and(|other| other != number)
     }
 
-    /// An entry that stands again uses groups as they are now.
-    fn with_groups_as_they_are(&self, tenant: TenantIndex, flow: Flow) -> Flow {
+    /// An entry that stands again uses groups as they are now. `None`: one is gone, so nothing can stand for it.
+    fn with_groups_as_they_are(&self, tenant: TenantIndex, flow: &Flow) -> Option<Flow> {
         let has_exit = || merged(flow.table, &flow.actions).is_some_and(|it| it.exit.is_some());
         let uses_groups =
             self.version != Version::V1_0 && (!groups_of(&flow.actions).is_empty() || has_exit());
-        let planned = uses_groups.then(|| self.plan(tenant, &flow));
-        match planned {
-            Some(Ok(pieces)) => Flow { pieces, ..flow },
-            // Nothing can stand for it: a group is gone.
-            Some(Err(_)) => Flow { pieces: Vec::new(), ..flow },
-            None => flow,
-        }
+        let pieces = match uses_groups {
+            true => self.plan(tenant, flow).ok()?,
+            false => flow.pieces.clone(),
+        };
+        Some(Flow { pieces, ..flow.clone() })
     }
 
     /// The same of one that the switch holds as it was.
     fn regroup(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get(number) else { return };
-        let wanted = self.with_groups_as_they_are(cause.tenant, flow.clone());
-        if wanted.pieces.is_empty() && !flow.pieces.is_empty() {
-            self.give_up(cause, number);
-        } else if wanted.pieces != flow.pieces {
-            self.replace_pieces(cause, HashMap::from([(number, wanted.pieces)]));
+        match self.with_groups_as_they_are(cause.tenant, flow) {
+            None => self.give_up(cause, number),
+            Some(wanted) if wanted.pieces == flow.pieces => {}
+            Some(wanted) => {
+                self.replace_pieces(cause, HashMap::from([(number, wanted.pieces)]));
+            }
         }
     }
 
@@ -299,7 +296,8 @@ impl Switch {
     }
 
     /// If a later operation has changed the entry too, that one's result stands; should it fail as well, the entry goes
-    /// back to what was before both. Says whether there is one.
+    /// back to what was before both. Says whether there is one. An entry that only went with a group does not go if it is
+    /// again one that does not use it.
     fn hand_on(
         &mut self,
         tenant: TenantIndex,
@@ -322,8 +320,12 @@ impl Switch {
             }
             (Some(_), None) => false,
         };
-        let touches = |later: &Operation| later.before.iter().any(|(other, _)| *other == number);
+        let touches = |later: &Operation| later.changes(number);
         let Some(later) = self.later_operation(tenant, failed, touches) else { return false };
+        if before.as_ref().is_some_and(|before| later.spares(before)) {
+            later.before.retain(|(other, _)| *other != number);
+            return false;
+        }
         later.inherits |= in_part;
         for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
             known.clone_from(before);

@@ -163,6 +163,8 @@ impl Switch {
         let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
         for number in gone {
             if let Some(flow) = self.take_flow(cause, number) {
+                let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
+                flow.pieces.iter().for_each(|it| retired.add(number, &it.match_wire, cause.now));
                 self.await_removal(cause, number, flow);
             }
         }

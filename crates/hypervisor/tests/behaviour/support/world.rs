@@ -416,6 +416,18 @@ impl World {
         flows
     }
 
+    /// The same with all that they do, and whose they are.
+    pub fn switch_entries(&self) -> Vec<String> {
+        let flows = self.switch.switch().flows();
+        let flows = flows.map(|(table, it)| {
+            let (priority, match_, cookie) = (it.priority, it.match_, it.cookie);
+            format!("{table} prio={priority} {match_} {cookie:#x} {:?}", it.instructions)
+        });
+        let mut flows: Vec<String> = flows.collect();
+        flows.sort();
+        flows
+    }
+
     /// The groups on the switch, in words.
     pub fn switch_groups(&mut self) -> Vec<String> {
         let mut out = Vec::new();
