@@ -47,8 +47,8 @@ pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation};
 pub use topology::PortState;
-pub(crate) use tracking::groups_of;
 pub use tracking::{FlowChange, FlowEntry};
+pub(crate) use tracking::{groups_of, named_of};
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {

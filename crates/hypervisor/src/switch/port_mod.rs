@@ -233,6 +233,7 @@ impl Switch {
             }
         }
         for (number, before, after) in replaced {
+            self.overtake(cause.tenant, number);
             let state = &mut self.tenants[cause.tenant.0 as usize];
             state.flows.put(number, after.clone());
             state.changes += 1;

@@ -180,9 +180,7 @@ impl Switch {
     /// An entry cannot stand any more.
     pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.take_flow(cause, number) else { return };
-        for (_, operation) in &mut self.operations {
-            operation.overtaken |= operation.tenant == cause.tenant && operation.changes(number);
-        }
+        self.overtake(cause.tenant, number);
         for piece in &flow.pieces {
             self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
         }

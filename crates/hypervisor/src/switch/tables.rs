@@ -4,7 +4,7 @@
 //! that the switch took all of it. What happens if it does not is told in [`super::undo`].
 
 use super::Switch;
-use super::tracking::groups_of;
+use super::tracking::named_of;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
@@ -44,7 +44,7 @@ pub(crate) struct Operation {
     pub(super) revived: Option<(u32, Piece)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
     pub(crate) inherits: bool,
-    /// Whether an entry that it changes was taken off the switch behind it: then the table alone is no way back.
+    /// Whether what the switch holds for an entry that it changes was changed behind it: then the table alone is no way back.
     pub(super) overtaken: bool,
     /// The matches of pieces that it adds.
     pub(super) adds: Vec<Box<[u8]>>,
@@ -81,11 +81,11 @@ impl Operation {
         self.before.iter().any(|(other, _)| *other == number)
     }
 
-    /// Whether it deletes groups, and with them entries, but no entry like this.
+    /// Whether it deletes groups or meters, and with them entries, but no entry like this.
     pub(super) fn spares(&self, flow: &Flow) -> bool {
-        let mut deleted = self.numbers_before.iter().filter(|one| !one.deleted.is_empty());
-        let used = groups_of(&flow.actions);
-        deleted.clone().next().is_some() && deleted.all(|one| !used.contains(&one.number))
+        let deleted = self.numbers_before.iter().filter(|one| !one.deleted.is_empty());
+        let mut used = deleted.map(|one| named_of(one.kind, &flow.actions).contains(&one.number));
+        used.next().is_some_and(|first| !first && used.all(|it| !it))
     }
 
     /// The changed entries that were there before.
@@ -217,6 +217,13 @@ impl Switch {
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
         Some(flow)
+    }
+
+    /// What the switch holds for an entry is changed behind the operations that change the entry.
+    pub(super) fn overtake(&mut self, tenant: TenantIndex, number: u32) {
+        for operation in self.operations.values_mut() {
+            operation.overtaken |= operation.tenant == tenant && operation.changes(number);
+        }
     }
 
     pub(super) fn remember(&mut self, operation: Option<u32>, number: u32, before: Option<Flow>) {
@@ -448,7 +455,7 @@ impl Switch {
             self.delete_refused(&cause);
         }
         if done.replans {
-            self.replan_grouped(&cause, |_| true);
+            self.replan_users(&cause, Flow::names_numbers);
         }
     }
 

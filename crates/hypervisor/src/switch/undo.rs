@@ -10,7 +10,6 @@
 
 use super::Switch;
 use super::tables::{Cause, Change, Operation};
-use super::tracking::groups_of;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::pending::Origin;
@@ -161,15 +160,18 @@ impl Switch {
                 continue;
             }
             let current = self.take_flow(&cause, number);
+            if !own {
+                // Of its end the tenant hears by the error, or there is none.
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
+            }
             if only_table {
                 if let Some(before) = before {
-                    self.tenants[tenant.0 as usize].leaving.remove(&number);
                     self.put_flow(&cause, number, before);
                     self.regroup(&cause, number);
                 }
                 continue;
             }
-            let wanted = before.as_ref().and_then(|it| self.with_groups_as_they_are(tenant, it));
+            let wanted = before.as_ref().and_then(|it| self.with_numbers_as_they_are(tenant, it));
             if let Some(current) = &current {
                 let stood = wanted.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &current.pieces {
@@ -189,8 +191,10 @@ impl Switch {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.put_flow(&cause, number, before.clone());
                 // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
-                // that had been replaced.
-                let modified = current.filter(|current| times(current) == times(&before));
+                // that had been replaced. On 1.3 that brings nothing if it is not there.
+                let is_there = self.version == Version::V1_0 || !(own || inherits || overtaken);
+                let modified =
+                    current.filter(|current| is_there && times(current) == times(&before));
                 let cause = self.begin_own(&cause, number);
                 let there = modified.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &before.pieces {
@@ -250,12 +254,15 @@ impl Switch {
         flows.find(flow.table, &flow.match_, flow.priority).is_some_and(|other| other != number)
     }
 
-    /// An entry that stands again uses groups as they are now. `None`: one is gone, so nothing can stand for it.
-    fn with_groups_as_they_are(&self, tenant: TenantIndex, flow: &Flow) -> Option<Flow> {
+    /// Whether groups, exits or meters decide what stands on the switch for an entry.
+    pub(crate) fn uses_numbers(&self, flow: &Flow) -> bool {
         let has_exit = || merged(flow.table, &flow.actions).is_some_and(|it| it.exit.is_some());
-        let uses_groups =
-            self.version != Version::V1_0 && (!groups_of(&flow.actions).is_empty() || has_exit());
-        let pieces = match uses_groups {
+        self.version != Version::V1_0 && (flow.names_numbers() || has_exit())
+    }
+
+    /// An entry that stands again uses groups and meters as they are now. `None`: one is gone, so nothing can stand for it.
+    fn with_numbers_as_they_are(&self, tenant: TenantIndex, flow: &Flow) -> Option<Flow> {
+        let pieces = match self.uses_numbers(flow) {
             true => self.plan(tenant, flow).ok()?,
             false => flow.pieces.clone(),
         };
@@ -265,7 +272,7 @@ impl Switch {
     /// The same of one that the switch holds as it was.
     fn regroup(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get(number) else { return };
-        match self.with_groups_as_they_are(cause.tenant, flow) {
+        match self.with_numbers_as_they_are(cause.tenant, flow) {
             None => self.give_up(cause, number),
             Some(wanted) if wanted.pieces == flow.pieces => {}
             Some(wanted) => {

@@ -21,10 +21,8 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         let wanted = Space::from_v13(&removed.match_).ok();
         let is_meant = |match_: &[u8]| super::read_match(match_) == wanted;
-        let is_deleted = matches!(
-            removed.reason,
-            FlowRemovedReason::DELETE | FlowRemovedReason::GROUP_DELETE
-        );
+        let is_deleted =
+            matches!(removed.reason, FlowRemovedReason::DELETE | FlowRemovedReason::GROUP_DELETE);
         let was_told_to = is_deleted && state.retired.take(cookie.number, is_meant);
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.pieces = leaving.pieces.saturating_sub(1);

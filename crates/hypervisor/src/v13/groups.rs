@@ -26,11 +26,10 @@ pub(crate) mod undo;
 use super::network::exits::{self, is_exit};
 use super::numbers::{Numbered, write_deletion};
 use super::unreadable;
-use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Request, Switch, groups_of};
+use crate::switch::{NumberBefore, Request, Switch};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -149,25 +148,10 @@ impl Switch {
         if !before.is_empty() {
             let gone: BTreeSet<u32> = before.iter().map(|one| one.number).collect();
             let cause = self.begin_numbers(request, before);
-            self.take_grouped(&cause, |group| gone.contains(&group));
+            self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
             messages.iter().for_each(|message| self.submit_change(&cause, message));
         }
         Ok(())
-    }
-
-    /// Entries go with a group that they use. The switch removes them by itself, and says so; what comes in their place
-    /// meanwhile is not meant.
-    fn take_grouped(&mut self, cause: &Cause, is_meant: impl Fn(u32) -> bool) {
-        let flows = self.tenants[cause.tenant.0 as usize].flows.iter();
-        let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
-        let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
-        for number in gone {
-            if let Some(flow) = self.take_flow(cause, number) {
-                let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-                flow.pieces.iter().for_each(|it| retired.add(number, &it.match_wire, cause.now));
-                self.await_removal(cause, number, flow);
-            }
-        }
     }
 
     /// A group's buckets as they have to be on the switch, for packets that came so.

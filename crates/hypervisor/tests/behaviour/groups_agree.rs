@@ -82,36 +82,48 @@ proptest! {
     }
 }
 
-/// What random courses have found.
+/// What random courses have found, said by either tenant, or by the other one.
 #[test]
 fn found_courses() {
     for course in [
         // The switch says that pieces are gone of an entry that was given up and stands again meanwhile.
-        "flow add match=arp prio=7 actions=output:10; group add id=1 buckets=output:10; refuse 4;
+        "flow add match=arp prio=7 actions=output:10; group add id=1 buckets=output:10; refuse 4; \
          flow add match=arp prio=7 actions=write=group:1; wait 4",
         // The same of pieces that went with a group, when others stand for the entry.
-        "group add id=1 buckets=output:1; group modify id=1 buckets=output:10;
-         flow add match=ip prio=5 actions=group:1; group delete id=all buckets=;
+        "group add id=1 buckets=output:1; group modify id=1 buckets=output:10; \
+         flow add match=ip prio=5 actions=group:1; group delete id=all buckets=; \
          group add id=1 buckets=output:1; refuse 8; wait 8",
         // A change is refused of an entry that has been given up.
-        "group add id=2 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10;
+        "group add id=2 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10; \
          flow modify match=ip prio=5 actions=group:2; refuse 4; wait 4",
         // An entry would come back whose group has been deleted since.
-        "group add id=2 buckets=in_port; flow add match=ip prio=5 actions=group:2; wait 7; refuse 1;
+        "group add id=2 buckets=in_port; flow add match=ip prio=5 actions=group:2; wait 7; refuse 1; \
          flow add match=ip prio=5 actions=output:10; group delete id=2 buckets=; wait 5",
         // An entry has gone with its group, and the change by which it had come to use that is refused.
-        "group add id=1 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10;
-         flow add match=ip,in_port=10 prio=6 actions=group:1; wait 4; group delete id=1 buckets=;
+        "group add id=1 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10; \
+         flow add match=ip,in_port=10 prio=6 actions=group:1; wait 4; group delete id=1 buckets=; \
          refuse 2; wait 2",
+        // A group gets a form back, and what names it is written anew.
+        "group add id=3 buckets=in_port; group modify id=3 buckets=output:10; refuse 5; \
+         group add id=1 buckets=in_port|group:3; wait 5",
+        // An entry is refused that has got other pieces with its group.
+        "group add id=3 buckets=drop; flow add match=ip prio=5 actions=write=in_port;goto=1; \
+         flow add match=arp prio=7 actions=group:3; group modify id=3 buckets=in_port; refuse 9; \
+         wait 10",
+        // What has not come to the switch cannot be modified back.
+        "flow add match=ip prio=5 actions=write=output:10;goto=1; other group add id=1 buckets=output:1; \
+         flow add match=ip prio=5 actions=write=in_port;goto=1; \
+         flow add match=ip prio=5 actions=write=output:10;goto=1; refuse 3; wait 3",
     ] {
         for is_blue in [true, false] {
-        let step = |words: &str| match words.trim().split_once(' ') {
-            Some(("refuse", nth)) => Step::Refuse(nth.parse().unwrap()),
-            Some(("wait", ms)) => Step::Wait(ms.parse().unwrap()),
-            _ => Step::Say(is_blue, words.trim().to_owned()),
-        };
-        let steps: Vec<Step> = course.split(';').map(step).collect();
-        at_rest(&steps, true).unwrap_or_else(|error| panic!("{course}: {error}"));
+            let step = |words: &str| match words.trim().split_once(' ') {
+                Some(("refuse", nth)) => Step::Refuse(nth.parse().unwrap()),
+                Some(("wait", ms)) => Step::Wait(ms.parse().unwrap()),
+                Some(("other", words)) => Step::Say(!is_blue, words.to_owned()),
+                _ => Step::Say(is_blue, words.trim().to_owned()),
+            };
+            let steps: Vec<Step> = course.split("; ").map(step).collect();
+            at_rest(&steps, true).unwrap_or_else(|error| panic!("{course}: {error}"));
         }
     }
 }

@@ -370,16 +370,14 @@ impl Switch {
         groups.filter(|(_, known)| names(known)).map(|(caller, _)| caller).collect()
     }
 
-    /// Entries that use such groups get the pieces that they need. One that cannot stand any more is given up, and its tenant
-    /// told.
-    pub(crate) fn replan_grouped(&mut self, cause: &Cause, is_meant: impl Fn(u32) -> bool) {
+    /// Entries that use groups or meters get the pieces that they need. One that cannot stand any more is given up, and its
+    /// tenant told.
+    pub(crate) fn replan_users(&mut self, cause: &Cause, is_meant: impl Fn(&Flow) -> bool) {
         let at = cause.tenant.0 as usize;
-        let grouped = self.tenants[at].flows.iter();
-        let grouped =
-            grouped.filter(|(_, flow)| groups_of(&flow.actions).into_iter().any(&is_meant));
-        let grouped: Vec<u32> = grouped.map(|(number, _)| number).collect();
+        let users = self.tenants[at].flows.iter().filter(|(_, flow)| is_meant(flow));
+        let users: Vec<u32> = users.map(|(number, _)| number).collect();
         let mut planned = HashMap::new();
-        for number in grouped {
+        for number in users {
             let Some(flow) = self.tenants[at].flows.get(number) else { continue };
             let pieces = self.plan(cause.tenant, flow).ok();
             let wanted = pieces.map(|pieces| Flow { pieces, ..flow.clone() });
