@@ -107,9 +107,7 @@ impl Switch {
             Cause { tenant, origin: None, operation: None, direct: false, now: request.now };
         self.replace_own(&cause, &network, &after, number);
         self.replace_pieces(&cause, planned);
-        for group in groups {
-            self.submit_change(&cause, &group);
-        }
+        self.bring(&cause, &groups);
         self.submit_barrier(&cause);
         if let Some(wire) = after.wires.get(&number) {
             let (version, kind) = (self.version, Asynchronous::PortStatus(MODIFY));

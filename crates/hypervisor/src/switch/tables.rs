@@ -15,6 +15,7 @@ use crate::queue::{Class, Item};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Leaving;
 use crate::time::Instant;
+use crate::v13::groups::brought::Brought;
 use crate::v13::numbers::Numbered;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -38,6 +39,8 @@ pub(crate) struct Operation {
     pub(super) frees_again: bool,
     /// Whether entries that use groups are looked at again when this is done: deleted groups may have taken some along.
     pub(crate) replans: bool,
+    /// The form of a group that it brings to the switch; all that it does (1.3).
+    pub(crate) brings: Option<Brought>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
     /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
@@ -143,6 +146,7 @@ impl Switch {
             frees: Vec::new(),
             frees_again: false,
             replans: false,
+            brings: None,
             again: Vec::new(),
             revived: None,
             inherits: false,

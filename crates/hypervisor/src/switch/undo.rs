@@ -112,6 +112,7 @@ impl Switch {
             inherits,
             overtaken,
             own,
+            brings,
             revived,
             frees,
             frees_again,
@@ -139,6 +140,9 @@ impl Switch {
             true => code,
             false => openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS,
         };
+        if let Some(brought) = brings {
+            self.form_refused(&cause, brought, code);
+        }
         self.undo_numbers(&cause, operation, numbers_before, extent);
         match frees_again {
             _ if frees.is_empty() => {}

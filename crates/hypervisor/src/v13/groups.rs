@@ -19,6 +19,7 @@
 //! [exits], too: groups of Weir's own, by which action sets send. Which are needed is worked out in
 //! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`].
 
+pub(crate) mod brought;
 pub(crate) mod copies;
 pub(crate) mod statistics;
 pub(crate) mod undo;
@@ -232,9 +233,9 @@ impl Switch {
         tenant: TenantIndex,
         before: &Network,
         after: &Network,
-    ) -> Result<Vec<Vec<u8>>, ErrorCode> {
+    ) -> Result<Vec<(u32, Vec<u8>)>, ErrorCode> {
         let mut messages = Vec::new();
-        for (_, known) in self.numbers(tenant, Kind::Group).iter() {
+        for (number, known) in self.numbers(tenant, Kind::Group).iter() {
             let Ok(group) = GroupMod::parse(&known.body) else { continue };
             for form in known.forms() {
                 let written = |network| {
@@ -243,7 +244,7 @@ impl Switch {
                 };
                 let is = written(after)?;
                 if written(before).as_ref() != Ok(&is) {
-                    messages.push(is);
+                    messages.push((number, is));
                 }
             }
         }

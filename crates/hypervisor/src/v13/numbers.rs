@@ -7,9 +7,7 @@ use super::network::exits::is_exit;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::network::Entered;
-use crate::pending::Awaits;
 use crate::policy::TenantId;
-use crate::queue::Class;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Request, Switch, named_of};
 use crate::time::Instant;
@@ -392,16 +390,20 @@ impl Switch {
         held
     }
 
-    /// Deletes the groups that were to be deleted before a restart.
+    /// Deletes the groups that were to be deleted before a restart. Till that is done the store keeps that they are to be.
     pub(crate) fn reconcile_condemned(&mut self, now: Instant) {
-        for number in self.used.condemned.keys().copied().collect::<Vec<_>>() {
-            if !self.is_in_use(Kind::Group, number) {
-                let mut message = Vec::new();
-                // It fits: a deletion is a few bytes.
-                let _ = write_deletion(Kind::Group, number, &mut message);
-                self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+        let mut loose: BTreeMap<TenantIndex, Vec<(Kind, u32)>> = BTreeMap::new();
+        for (number, id) in self.used.condemned.clone() {
+            // An operation is somebody's. Where there is nobody any more the next connection does it.
+            let tenant =
+                self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
+            match tenant.filter(|_| !self.is_in_use(Kind::Group, number)) {
+                Some(tenant) => loose.entry(tenant).or_default().push((Kind::Group, number)),
+                None => self.free_number(Kind::Group, number),
             }
-            self.free_number(Kind::Group, number);
+        }
+        for (tenant, frees) in loose {
+            self.submit_freeing(&Cause::own(tenant, now), &frees, false);
         }
     }
 }

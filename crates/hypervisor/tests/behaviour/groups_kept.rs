@@ -186,6 +186,71 @@ fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
     }
 }
 
+/// Blue in a network whose ports have ceased to be crowded, with what needs copies where they are.
+fn blue_where_it_is_roomy(world: &mut World) -> Seat {
+    let blue = world.connect("blue");
+    say(world, blue, "group add id=7 buckets=output:10|output:11");
+    say(world, blue, "group add id=3 buckets=group:7");
+    say(world, blue, "flow add prio=5 actions=group:3 flags=rem");
+    say(world, blue, "flow add prio=6 match=in_port=10 actions=write=output:11;goto=1");
+    blue
+}
+
+/// One of the messages that bring groups with another map is refused: it is tried again, and whatever becomes of the entries,
+/// tables, switch and store agree.
+#[test]
+fn what_brings_copies_and_is_refused_once_is_tried_again() {
+    for nth in 1..10 {
+        let mut world =
+            World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+        let blue = blue_where_it_is_roomy(&mut world);
+        world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+        world.set_policy(on(crowded()));
+        world.advance(1_000_000_000);
+        world.switch.switch_mut().plant(Vec::new());
+        world.say(blue, 9, "stats group_desc");
+        let told = world.heard(blue);
+        let last = "9 STATS group_desc 3:group:7 7:output:10 output:11";
+        assert_eq!(told.last().map(String::as_str), Some(last), "{nth}");
+        let (groups, entries) = (world.switch_groups(), world.switch_entries());
+        let flows: Vec<usize> = world.core.tenants().map(|tenant| tenant.flows).collect();
+        world.reconnect();
+        assert_eq!((world.switch_groups(), world.switch_entries()), (groups, entries), "{nth}");
+        assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), flows, "{nth}");
+        // An entry that came to the switch before its group is lost, and told so.
+        let lost = told.iter().filter(|words| words.contains("FLOW_REMOVED")).count();
+        assert_eq!(
+            lost == 0,
+            world.switch_flows().iter().any(|it| it.contains(" prio=5 ")),
+            "{nth}"
+        );
+    }
+}
+
+/// What is refused again and again is not said to be there.
+#[test]
+fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
+    let mut world =
+        World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let blue = blue_where_it_is_roomy(&mut world);
+    say(&mut world, blue, "group add id=9 buckets=drop");
+    world.switch.switch_mut().plant(vec![Fault::RefuseGroupMods { every: 1 }]);
+    world.set_policy(on(crowded()));
+    world.advance(1_000_000_000);
+    world.switch.switch_mut().plant(Vec::new());
+    world.say(blue, 9, "stats group_desc");
+    let told = world.heard(blue);
+    assert!(told.contains(&"FLOW_REMOVED prio=5 any cookie=0x0 DELETE n=0".to_owned()), "{told:?}");
+    assert_eq!(told.last().unwrap(), "9 STATS group_desc", "{told:?}");
+    assert_eq!(world.tenant_flows(), [""; 0]);
+    assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), [0, 0]);
+    // What could not even be deleted goes with the next connection.
+    world.reconnect();
+    assert_eq!(world.switch.switch().group_count(), 0);
+    world.advance(1_000_000_000);
+    assert_eq!(world.store.len(), 0);
+}
+
 /// As versions before this one stored them: the number on the switch, and the body of the GROUP_MOD.
 #[test]
 fn groups_of_an_earlier_store_are_read() {

@@ -7,8 +7,6 @@ use super::named_by;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::network::Network;
-use crate::pending::Awaits;
-use crate::queue::Class;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
@@ -215,7 +213,7 @@ impl Switch {
         tenant: TenantIndex,
         command: &dyn Fn(u32) -> GroupModCommand,
         is_told: &dyn Fn(u32) -> bool,
-    ) -> (Vec<Vec<u8>>, Vec<u32>) {
+    ) -> (Vec<(u32, Vec<u8>)>, Vec<u32>) {
         let (mut messages, mut loose) = (Vec::new(), Vec::new());
         let mut regrouped = BTreeSet::new();
         let present = self.tenants[tenant.0 as usize].present;
@@ -241,7 +239,7 @@ impl Switch {
                 self.replace_number(tenant, Kind::Group, number, Some(formed.after));
             }
             if is_other || named || is_told(number) {
-                messages.extend(formed.messages);
+                messages.extend(formed.messages.into_iter().map(|message| (number, message)));
             }
             loose.extend(formed.dropped);
         }
@@ -280,9 +278,7 @@ impl Switch {
             let tenant = TenantIndex(at as u32);
             let (mut messages, gone) = self.settle_groups(tenant, command, &|_| true);
             messages.extend(self.missing_exits(tenant));
-            for message in messages {
-                self.send_own(Awaits::Nothing, Class::Modification, &message, now);
-            }
+            self.bring(&Cause::own(tenant, now), &messages);
             loose.push((tenant, gone));
         }
         loose

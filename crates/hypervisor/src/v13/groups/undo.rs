@@ -85,7 +85,7 @@ impl Switch {
         if has_groups {
             let (messages, gone) =
                 self.settle_groups(tenant, &|_| GroupModCommand::MODIFY, &|it| told.contains(&it));
-            messages.iter().for_each(|message| self.submit_change(cause, message));
+            self.bring(cause, &messages);
             self.add_again(cause, &absent);
             loose.push((Kind::Group, gone));
         }
@@ -135,7 +135,7 @@ impl Switch {
             let formed = self.form_group(cause.tenant, known, &|_| GroupModCommand::ADD);
             for message in formed.map(|formed| formed.messages).unwrap_or_default() {
                 let cause = self.begin_replanning(cause);
-                self.submit_change(&cause, &message);
+                self.bring_as(&cause, number, &message, false);
             }
         }
     }

@@ -160,7 +160,7 @@ impl Switch {
     }
 
     /// The exits that entries need and that are not there: the messages that make them.
-    pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<Vec<u8>> {
+    pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
         let state = &self.tenants[tenant.0 as usize];
         let mut messages = Vec::new();
         if !state.present || state.network.is_none() {
@@ -174,9 +174,9 @@ impl Switch {
         for output in outputs {
             // An entry without its exit is given up.
             if self.numbers(tenant, Kind::Group).exit(output).is_none()
-                && let Ok((_, made)) = self.make_exit(tenant, output)
+                && let Ok((exit, made)) = self.make_exit(tenant, output)
             {
-                messages.extend(made);
+                messages.extend(made.into_iter().map(|message| (exit.number, message)));
             }
         }
         messages
