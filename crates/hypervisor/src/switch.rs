@@ -1,6 +1,7 @@
 //! One switch and the controllers of all tenants that see it.
 
 mod collect;
+mod delayed;
 mod follow;
 mod forward;
 mod labels;
@@ -34,6 +35,7 @@ use alloc::vec::Vec;
 use collect::Collection;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
 use core::fmt;
+use delayed::Delayed;
 use follow::Upcoming;
 pub(crate) use forward::set_length;
 use hashbrown::HashMap;
@@ -68,6 +70,8 @@ pub struct Switch {
     pub(crate) south: Outbox,
     pub(crate) line: RoundRobin,
     pub(crate) window: Window,
+    /// Changes of the hypervisor's own that wait for the store.
+    pub(crate) delayed: Delayed,
     pub(crate) pending: Pending,
     /// Work without a reply, sent since something that has one.
     pub(crate) unacknowledged: u32,
@@ -350,6 +354,7 @@ impl Switch {
     /// Everything up to this number is safe; messages that waited for it may go.
     pub fn handle_stored(&mut self, number: u64, now: Instant) {
         self.journal.confirm(number);
+        self.send_delayed(now);
         self.follow(now);
         for at in 0..self.tenants.len() {
             if !self.tenants[at].queue.is_empty() {

@@ -28,6 +28,7 @@ impl Switch {
             && self.window.is_open()
             && self.south.len() < self.settings.switch_bytes
             && self.line.is_empty()
+            && self.delayed.is_empty()
             && state.admit(&item, now).is_ok();
         if at_once {
             state.counters.waited.record(Duration(0));
@@ -67,7 +68,8 @@ impl Switch {
     /// Sends what may be sent now.
     pub(crate) fn run(&mut self, now: Instant) {
         while let Some(index) = self.line.turn() {
-            if self.south.len() >= self.settings.switch_bytes {
+            // What goes before all this waits for the store, which brings it back here.
+            if !self.delayed.is_empty() || self.south.len() >= self.settings.switch_bytes {
                 return;
             }
             if !self.window.is_open() {

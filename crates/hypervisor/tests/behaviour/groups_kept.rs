@@ -300,6 +300,74 @@ fn a_crash_leaves_no_group_behind() {
     }
 }
 
+/// Weir is killed when another map has made copies, or a restart has, and the store has not heard of it.
+#[test]
+fn a_crash_before_copies_are_stored_leaves_none_behind() {
+    for with_restart in [false, true] {
+        let mut world =
+            World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+        blue_where_it_is_roomy(&mut world);
+        let groups = world.switch.switch().group_count();
+        world.store_at_once(false);
+        match with_restart {
+            false => world.set_policy(on(crowded())),
+            true => world.restart_with(on(crowded())),
+        }
+        world.advance(1_000_000_000);
+        assert_eq!(world.switch.switch().group_count(), groups, "nothing is sent");
+        world.store_at_once(true);
+        world.restart_with(on(roomy()));
+        world.advance(1_000_000_000);
+        assert_eq!(world.switch.switch().group_count(), groups, "{with_restart}");
+        // When the store has it they come, before the entries that use them, and what tenants ask for meanwhile.
+        world.store_at_once(false);
+        let blue = world.connect("blue");
+        world.set_policy(on(crowded()));
+        world.heard(blue);
+        world.say(blue, 1, "flow add prio=9 match=in_port=11 actions=group:7");
+        world.say(blue, 2, "barrier");
+        world.advance(1_000_000_000);
+        assert_eq!(world.heard(blue), [""; 0]);
+        world.store_at_once(true);
+        world.stored();
+        world.advance(1_000_000_000);
+        assert_eq!(world.heard(blue), ["2 BARRIER_REPLY"]);
+        assert_eq!(world.switch.switch().group_count(), groups + 6);
+        crosses(&mut world, 11, 10);
+        let (groups, entries) = (world.switch_groups(), world.switch_entries());
+        world.reconnect();
+        assert_eq!((world.switch_groups(), world.switch_entries()), (groups, entries));
+        let blue = world.connect("blue");
+        world.say(blue, 3, "flow delete match=");
+        world.say(blue, 4, "group delete id=all");
+        world.advance(1_000_000_000);
+        world.set_policy(policy("red: -\nblue: -"));
+        world.advance(1_000_000_000);
+        assert_eq!((world.switch.switch().group_count(), world.store.len()), (0, 0));
+    }
+}
+
+/// What was to be deleted before a crash is to be deleted until the switch has done it: there may be another.
+#[test]
+fn what_is_to_be_deleted_is_stored_until_it_is_done() {
+    let mut world = World::new(Setup {
+        policy: on(crowded()),
+        ports: 6,
+        per_second: Some(1_000),
+        ..Setup::new(Version::V1_3, "")
+    });
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=7 buckets=output:10");
+    say(&mut world, blue, "group add id=8 buckets=group:7");
+    world.lose_south(true);
+    world.say(blue, 1, "group delete id=all");
+    world.lose_south(false);
+    world.restart_with(on(crowded()));
+    assert_eq!((world.switch.switch().group_count(), world.store.len()), (6, 6));
+    world.advance(1_000_000_000);
+    assert_eq!((world.switch.switch().group_count(), world.store.len()), (0, 0));
+}
+
 /// A number is given to another only when it is known to be gone from the switch.
 #[test]
 fn numbers_are_not_given_out_while_they_may_be_on_the_switch() {

@@ -163,7 +163,14 @@ impl World {
         }
     }
 
+    /// Whether changes count as stored at once from now on.
+    pub fn store_at_once(&mut self, at_once: bool) {
+        self.store_at_once = at_once;
+    }
+
     fn begin_anew(&mut self) {
+        // What was on its way to the store is lost.
+        self.unstored.clear();
         let features = shake_hands(self.switch.switch_mut(), self.version);
         let restored = self.store.iter().map(|(key, bytes)| (*key, bytes.clone())).collect();
         self.core = Switch::new(
