@@ -230,6 +230,21 @@ impl Switch {
         }
     }
 
+    /// Whether a change that is on its way adds a piece of an entry.
+    pub(crate) fn is_coming(
+        &self,
+        tenant: TenantIndex,
+        number: u32,
+        is_meant: impl Fn(&[u8]) -> bool,
+    ) -> bool {
+        self.operations.values().any(|operation| {
+            // With a group come pieces of entries that it does not change otherwise.
+            let changes = operation.changes(number) || !operation.numbers_before.is_empty();
+            let adds = || operation.adds.iter().any(|match_| is_meant(match_));
+            operation.tenant == tenant && changes && adds()
+        })
+    }
+
     pub(super) fn remember(&mut self, operation: Option<u32>, number: u32, before: Option<Flow>) {
         if let Some(operation) = operation.and_then(|at| self.operations.get_mut(&at))
             // A request touches an entry once, or twice in a row.

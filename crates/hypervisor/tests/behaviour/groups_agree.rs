@@ -114,6 +114,12 @@ fn found_courses() {
         "flow add match=ip prio=5 actions=write=output:10;goto=1; other group add id=1 buckets=output:1; \
          flow add match=ip prio=5 actions=write=in_port;goto=1; \
          flow add match=ip prio=5 actions=write=output:10;goto=1; refuse 3; wait 3",
+        // A piece goes with a group that it no longer uses, when it is about to come again.
+        "other flow modify match=ip prio=5 actions=write=output:10;goto=1; \
+         flow add match=arp prio=7 actions=write=in_port;goto=1; group add id=1 buckets=output:10; \
+         other group add id=1 buckets=in_port; group add id=2 buckets=output:10; refuse 4; \
+         flow add match=arp prio=7 actions=write=group:1; wait 17; refuse 3; \
+         flow add match=arp prio=7 actions=group:1; wait 9; flow add match=arp prio=7 actions=output:1",
     ] {
         for is_blue in [true, false] {
             let step = |words: &str| match words.trim().split_once(' ') {
