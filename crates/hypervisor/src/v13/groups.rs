@@ -17,7 +17,8 @@
 //!
 //! A group that has to do with no such port has no copies, and is one on the switch. What is said here holds for
 //! [exits], too: groups of Weir's own, by which action sets send. Which are needed is worked out in
-//! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`].
+//! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`], and what
+//! becomes of a group that Weir cannot bring to the switch for itself in [`brought`].
 
 pub(crate) mod brought;
 pub(crate) mod copies;
