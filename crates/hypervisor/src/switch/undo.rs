@@ -369,6 +369,12 @@ impl Switch {
         changes.filter(|one| one.kind == kind).any(|one| one.before.as_ref().is_some_and(has))
     }
 
+    /// Whether a change that is on its way deletes what is nobody's under this number on the switch.
+    pub(crate) fn is_being_deleted(&self, kind: Kind, physical: u32) -> bool {
+        let mut frees = self.operations.values().flat_map(|operation| &operation.frees);
+        frees.any(|free| *free == (kind, physical))
+    }
+
     /// Brings entries to the switch once more, as an operation of their own.
     pub(super) fn submit_again(
         &mut self,

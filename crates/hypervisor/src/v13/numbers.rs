@@ -265,9 +265,10 @@ impl Switch {
         is_held || self.may_return(kind, physical)
     }
 
-    /// A number on the switch may be given out again, unless somebody has it or may get it back.
+    /// A number on the switch may be given out again, unless somebody has it or may get it back, or it is being deleted once
+    /// more: that would be tried again if it is refused.
     pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
-        if !self.is_in_use(kind, physical) {
+        if !self.is_in_use(kind, physical) && !self.is_being_deleted(kind, physical) {
             match kind {
                 Kind::Meter => self.used.meters.remove(&physical),
                 _ => {
