@@ -387,6 +387,14 @@ impl Switch {
                 continue;
             };
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+            if self.uses_numbers(&flow) && self.plan(tenant, &flow).is_err() {
+                // What it uses is gone. A change that is on its way is taken back for that, or nothing can stand for it.
+                let is_changing = |it: &Operation| it.tenant == tenant && it.changes(number);
+                if !self.operations.values().any(is_changing) {
+                    self.give_up(&cause, number);
+                }
+                continue;
+            }
             let cause = match before {
                 None => self.begin_own(&cause, number),
                 // Should that fail, too, then what was modified stands, as far as it could be.

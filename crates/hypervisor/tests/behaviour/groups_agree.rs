@@ -130,6 +130,10 @@ fn found_courses() {
         "refuse 1; other group add id=2 buckets=in_port; group add id=1 buckets=output:10; \
          other group add id=3 buckets=group:2; wait 19; other group add id=1 buckets=output:1; \
          refuse 3; wait 5",
+        // An entry is to be brought once more whose group is refused meanwhile.
+        "flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; \
+         flow modify match=ip prio=5 actions=output:10; refuse 3; \
+         flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; wait 3",
     ] {
         for is_blue in [true, false] {
             let step = |words: &str| match words.trim().split_once(' ') {
