@@ -4,6 +4,8 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
+use crate::store::Kind;
+use crate::switch::named_of;
 use crate::v13::network::exits::{Standing, merged};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -39,6 +41,13 @@ pub struct Flow {
     pub past_packets: u64,
     /// Bytes counted by pieces that are gone.
     pub past_bytes: u64,
+}
+
+impl Flow {
+    /// Whether it names groups or meters (1.3).
+    pub(crate) fn names_numbers(&self) -> bool {
+        [Kind::Group, Kind::Meter].iter().any(|kind| !named_of(*kind, &self.actions).is_empty())
+    }
 }
 
 /// An entry on the switch.

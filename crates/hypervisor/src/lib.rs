@@ -34,6 +34,7 @@ pub mod outbox;
 pub mod pending;
 pub mod policy;
 pub mod queue;
+mod retired;
 pub mod scheduler;
 pub mod store;
 mod switch;

@@ -2,6 +2,7 @@
 
 mod collect;
 mod counts;
+mod delayed;
 mod follow;
 mod forward;
 mod labels;
@@ -37,6 +38,7 @@ pub(crate) use collect::{Share, Waiter, write_part, write_parts};
 use core::fmt;
 pub use counts::Counts;
 pub(crate) use counts::{Asking, Elsewhere, Traffic};
+use delayed::Delayed;
 use follow::Upcoming;
 pub(crate) use forward::set_length;
 use hashbrown::HashMap;
@@ -50,8 +52,8 @@ pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation};
 pub use topology::PortState;
-pub(crate) use tracking::groups_of;
 pub use tracking::{FlowChange, FlowEntry};
+pub(crate) use tracking::{groups_of, named_of};
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
@@ -71,6 +73,8 @@ pub struct Switch {
     pub(crate) south: Outbox,
     pub(crate) line: RoundRobin,
     pub(crate) window: Window,
+    /// Changes of the hypervisor's own that wait for the store.
+    pub(crate) delayed: Delayed,
     pub(crate) pending: Pending,
     /// Work without a reply, sent since something that has one.
     pub(crate) unacknowledged: u32,
@@ -367,6 +371,7 @@ impl Switch {
     /// Everything up to this number is safe; messages that waited for it may go.
     pub fn handle_stored(&mut self, number: u64, now: Instant) {
         self.journal.confirm(number);
+        self.send_delayed(now);
         self.follow(now);
         for at in 0..self.tenants.len() {
             if !self.tenants[at].queue.is_empty() {

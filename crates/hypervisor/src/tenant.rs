@@ -8,6 +8,7 @@ use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
 use crate::queue::{Class, Item, Queue};
+use crate::retired::Retired;
 use crate::switch::{Asking, Elsewhere, Label};
 use crate::tally::Tally;
 use crate::time::{Duration, Instant};
@@ -56,8 +57,8 @@ pub(crate) struct Tenant {
     pub leaving: HashMap<u32, Leaving>,
     /// Pieces of entries that timed out on the switch while others of the same entry live (1.0).
     pub dormant: Vec<(u32, Piece)>,
-    /// Pieces that were taken away from entries that live on, of which the switch will say that they are gone.
-    pub retired: Vec<(u32, Box<[u8]>)>,
+    /// Pieces that the switch was told to delete, and has not said to be gone.
+    pub retired: Retired,
     /// Entries with several pieces, of which some have been idle (1.3).
     pub idle: HashMap<u32, Idle>,
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
@@ -188,16 +189,6 @@ impl Tenant {
         for (_, piece) in self.dormant.extract_if(.., |(known, _)| *known == number) {
             self.flows.forget_piece(0, priority, &piece);
         }
-    }
-
-    /// Whether the switch says that a piece is gone which was taken away while its entry lives on.
-    pub(crate) fn is_retired(&mut self, number: u32, is_meant: impl Fn(&[u8]) -> bool) -> bool {
-        let known = |(other, match_): &(u32, Box<[u8]>)| *other == number && is_meant(match_);
-        let found = self.retired.iter().position(known);
-        found.is_some_and(|at| {
-            self.retired.swap_remove(at);
-            true
-        })
     }
 
     /// Messages accepted and not finished.

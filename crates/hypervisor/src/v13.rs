@@ -9,6 +9,7 @@ mod features;
 pub(crate) mod flow_mod;
 mod flow_removed;
 pub(crate) mod groups;
+mod meters;
 pub(crate) mod network;
 pub(crate) mod numbers;
 pub(crate) mod own;

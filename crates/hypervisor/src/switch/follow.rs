@@ -73,7 +73,7 @@ impl Switch {
             return;
         }
         let mut gates = self.tenants.iter().filter_map(|tenant| tenant.queue.gate());
-        if gates.any(|gate| !self.journal.is_safe(gate)) {
+        if !self.delayed.is_empty() || gates.any(|gate| !self.journal.is_safe(gate)) {
             return;
         }
         self.flush(now);

@@ -28,6 +28,7 @@ impl Switch {
             && self.window.is_open()
             && self.south.len() < self.settings.switch_bytes
             && self.line.is_empty()
+            && self.delayed.is_empty()
             && state.admit(&item, now).is_ok();
         if at_once {
             state.counters.waited.record(Duration(0));
@@ -67,7 +68,8 @@ impl Switch {
     /// Sends what may be sent now.
     pub(crate) fn run(&mut self, now: Instant) {
         while let Some(index) = self.line.turn() {
-            if self.south.len() >= self.settings.switch_bytes {
+            // What goes before all this waits for the store, which brings it back here.
+            if !self.delayed.is_empty() || self.south.len() >= self.settings.switch_bytes {
                 return;
             }
             if !self.window.is_open() {
@@ -281,10 +283,11 @@ impl Switch {
 }
 
 impl Switch {
-    /// Tells the end of entries whose last counts the switch has not told in time.
+    /// Tells the end of entries whose last counts the switch has not told in time, and does not wait for more.
     fn settle_removals(&mut self, now: Instant) {
         for at in 0..self.tenants.len() {
             let patience = self.settings.reply_timeout;
+            self.tenants[at].retired.settle(patience, now);
             let leaving = &mut self.tenants[at].leaving;
             let late: Vec<_> =
                 leaving.extract_if(|_, l| now - l.since >= patience).map(|(_, l)| l.flow).collect();

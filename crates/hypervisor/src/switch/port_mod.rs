@@ -107,9 +107,7 @@ impl Switch {
             Cause { tenant, origin: None, operation: None, direct: false, now: request.now };
         self.replace_own(&cause, &network, &after, number);
         self.replace_pieces(&cause, planned);
-        for group in groups {
-            self.submit_change(&cause, &group);
-        }
+        self.bring(&cause, &groups);
         self.submit_barrier(&cause);
         if let Some(wire) = after.wires.get(&number) {
             let (version, kind) = (self.version, Asynchronous::PortStatus(MODIFY));
@@ -227,10 +225,11 @@ impl Switch {
             let stands = after.by_match();
             let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
             for stale in before.pieces.iter().filter(is_stale) {
-                self.retire_piece(cause, *number, before, stale);
+                self.submit_piece(cause, *number, before, stale, Change::Delete, NO_BUFFER);
             }
         }
         for (number, before, after) in replaced {
+            self.overtake(cause.tenant, number);
             let state = &mut self.tenants[cause.tenant.0 as usize];
             state.flows.put(number, after.clone());
             state.changes += 1;

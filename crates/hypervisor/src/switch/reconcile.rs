@@ -153,7 +153,7 @@ impl Switch {
                     let stands = wanted.by_match();
                     let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
                     for stale in flow.pieces.iter().filter(is_stale) {
-                        self.retire_piece(&cause, number, &flow, stale);
+                        self.submit_piece(&cause, number, &flow, stale, Change::Delete, NO_BUFFER);
                     }
                 }
                 let stood = flow.by_match();
@@ -182,6 +182,7 @@ impl Switch {
     /// An entry cannot stand any more.
     pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.take_flow(cause, number) else { return };
+        self.overtake(cause.tenant, number);
         for piece in &flow.pieces {
             self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
         }
@@ -286,10 +287,7 @@ impl Switch {
     /// switch's word that this one is gone says nothing of that entry.
     fn remove_held(&mut self, entry: &Held, cookie: Cookie, now: Instant) {
         if let Some(tenant) = self.tenant_of(cookie.tenant) {
-            let state = &mut self.tenants[tenant.0 as usize];
-            if state.flows.get(cookie.number).is_some() {
-                state.retired.push((cookie.number, entry.match_wire.clone().into_boxed_slice()));
-            }
+            self.tenants[tenant.0 as usize].retired.add(cookie.number, &entry.match_wire, now);
         }
         let mut message = Vec::new();
         let written = match self.version {

@@ -2,11 +2,10 @@
 
 use super::follow::Upcoming;
 use super::{Event, Features, Settings, StartError, Switch};
-use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
 use crate::network::Network;
-use crate::pending::{Awaits, Entry, Pending, Purpose};
+use crate::pending::{Awaits, Pending, Purpose};
 use crate::policy::{self, Limits, Policy};
 use crate::queue::Class;
 use crate::scheduler::RoundRobin;
@@ -115,6 +114,7 @@ impl Switch {
             south: Default::default(),
             line: RoundRobin::default(),
             window: Window::new(now),
+            delayed: Default::default(),
             pending: Pending::default(),
             unacknowledged: 0,
             unbarriered: false,
@@ -197,42 +197,6 @@ impl Switch {
     /// The switch's ports that a tenant with a slice sees.
     pub(crate) fn visible_ports(&self, tenant: TenantIndex) -> BTreeSet<u32> {
         self.ports.keys().copied().filter(|port| self.view.sees_port(tenant, *port)).collect()
-    }
-
-    /// Sends a question or a change of the hypervisor's own, past all queues.
-    pub(crate) fn send_own(&mut self, awaits: Awaits, class: Class, message: &[u8], now: Instant) {
-        self.send_own_part(awaits, None, class, message, now);
-    }
-
-    /// The same as a part of an operation.
-    pub(super) fn send_own_part(
-        &mut self,
-        awaits: Awaits,
-        operation: Option<u32>,
-        class: Class,
-        message: &[u8],
-        now: Instant,
-    ) {
-        let sent = self.window.on_send(class.number(), 1, now);
-        let entry = Entry { origin: None, awaits, operation, sent, released: false };
-        let xid = self.pending.add(entry).unwrap_or(0);
-        if let Some(operation) = operation {
-            self.unconfirmed.push_back((xid, operation));
-            self.unbarriered = true;
-        }
-        let start = self.south.len();
-        self.south.end().extend_from_slice(message);
-        frame::set_xid(self.south.tail(start), xid);
-        if let Some(type_) = frame::type_(message) {
-            count(&mut self.counters.to_switch, type_);
-        }
-        self.last_sent = now;
-        if awaits == Awaits::Nothing {
-            self.unacknowledged += 1;
-        } else {
-            self.unacknowledged = 0;
-            self.answers_due += 1;
-        }
     }
 
     /// One of the hypervisor's own questions is answered in full.
@@ -376,7 +340,7 @@ impl Tenant {
             leaving: Default::default(),
             dormant: Vec::new(),
             idle: Default::default(),
-            retired: Vec::new(),
+            retired: Default::default(),
             changes: 0,
             buffers: Default::default(),
             groups: Default::default(),

@@ -4,6 +4,7 @@
 //! that the switch took all of it. What happens if it does not is told in [`super::undo`].
 
 use super::Switch;
+use super::tracking::named_of;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
@@ -14,6 +15,7 @@ use crate::queue::{Class, Item};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Leaving;
 use crate::time::Instant;
+use crate::v13::groups::brought::Brought;
 use crate::v13::numbers::Numbered;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -37,12 +39,16 @@ pub(crate) struct Operation {
     pub(super) frees_again: bool,
     /// Whether entries that use groups are looked at again when this is done: deleted groups may have taken some along.
     pub(crate) replans: bool,
+    /// The form of a group that it brings to the switch; all that it does (1.3).
+    pub(crate) brings: Option<Brought>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
     /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
     pub(super) revived: Option<(u32, Piece)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
     pub(crate) inherits: bool,
+    /// Whether what the switch holds for an entry that it changes was changed behind it: then the table alone is no way back.
+    pub(super) overtaken: bool,
     /// The matches of pieces that it adds.
     pub(super) adds: Vec<Box<[u8]>>,
     /// Of those that it modifies, and so adds if it does not find them (1.0).
@@ -73,6 +79,18 @@ pub(crate) struct NumberBefore {
 }
 
 impl Operation {
+    /// Whether it changes an entry.
+    pub(super) fn changes(&self, number: u32) -> bool {
+        self.before.iter().any(|(other, _)| *other == number)
+    }
+
+    /// Whether it deletes groups or meters, and with them entries, but no entry like this.
+    pub(super) fn spares(&self, flow: &Flow) -> bool {
+        let deleted = self.numbers_before.iter().filter(|one| !one.deleted.is_empty());
+        let mut used = deleted.map(|one| named_of(one.kind, &flow.actions).contains(&one.number));
+        used.next().is_some_and(|first| !first && used.all(|it| !it))
+    }
+
     /// The changed entries that were there before.
     pub(crate) fn flows_before(&self) -> impl Iterator<Item = &Flow> {
         self.before.iter().filter_map(|(_, flow)| flow.as_ref())
@@ -128,9 +146,11 @@ impl Switch {
             frees: Vec::new(),
             frees_again: false,
             replans: false,
+            brings: None,
             again: Vec::new(),
             revived: None,
             inherits: false,
+            overtaken: false,
             adds: Vec::new(),
             adds_missing: Vec::new(),
             needs: None,
@@ -197,11 +217,32 @@ impl Switch {
         state.forget_dormant(number, flow.priority);
         state.changes += 1;
         state.idle.remove(&number);
-        state.retired.retain(|(other, _)| *other != number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
         Some(flow)
+    }
+
+    /// What the switch holds for an entry is changed behind the operations that change the entry.
+    pub(super) fn overtake(&mut self, tenant: TenantIndex, number: u32) {
+        for operation in self.operations.values_mut() {
+            operation.overtaken |= operation.tenant == tenant && operation.changes(number);
+        }
+    }
+
+    /// Whether a change that is on its way adds a piece of an entry.
+    pub(crate) fn is_coming(
+        &self,
+        tenant: TenantIndex,
+        number: u32,
+        is_meant: impl Fn(&[u8]) -> bool,
+    ) -> bool {
+        self.operations.values().any(|operation| {
+            // With a group come pieces of entries that it does not change otherwise.
+            let changes = operation.changes(number) || !operation.numbers_before.is_empty();
+            let adds = || operation.adds.iter().any(|match_| is_meant(match_));
+            operation.tenant == tenant && changes && adds()
+        })
     }
 
     pub(super) fn remember(&mut self, operation: Option<u32>, number: u32, before: Option<Flow>) {
@@ -347,6 +388,10 @@ impl Switch {
             ),
         };
         if written.is_ok() {
+            if change == Change::Delete {
+                let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
+                retired.add(number, &piece.match_wire, cause.now);
+            }
             self.submit_change(cause, &message);
         }
         self.scratch = message;
@@ -368,7 +413,7 @@ impl Switch {
             let stands = flow.by_match();
             let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
             for stale in before.pieces.iter().filter(is_stale) {
-                self.retire_piece(cause, number, before, stale);
+                self.submit_piece(cause, number, before, stale, Change::Delete, NO_BUFFER);
             }
         }
         for piece in &flow.pieces {
@@ -381,19 +426,11 @@ impl Switch {
         }
     }
 
-    /// Queues what takes a piece away from an entry that lives on.
-    pub(crate) fn retire_piece(&mut self, cause: &Cause, number: u32, flow: &Flow, piece: &Piece) {
-        let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-        retired.push((number, piece.match_wire.clone()));
-        self.submit_piece(cause, number, flow, piece, Change::Delete, NO_BUFFER);
-    }
-
     /// Takes an entry that is no longer on the switch out of the tenant's table.
     pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.remove(number)?;
         state.idle.remove(&number);
-        state.retired.retain(|(other, _)| *other != number);
         state.changes += 1;
         self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
         Some(flow)
@@ -437,7 +474,7 @@ impl Switch {
             self.delete_refused(&cause);
         }
         if done.replans {
-            self.replan_grouped(&cause, |_| true);
+            self.replan_users(&cause, Flow::names_numbers);
         }
     }
 

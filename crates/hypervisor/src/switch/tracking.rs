@@ -92,6 +92,21 @@ impl Switch {
     }
 }
 
+/// The groups or meters that instructions name.
+pub(crate) fn named_of(kind: Kind, instructions: &[u8]) -> Vec<u32> {
+    match kind {
+        Kind::Meter => {
+            let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
+            let meters = instructions.iter().filter_map(|instruction| match instruction {
+                Instruction::Meter(number) => Some(number),
+                _ => None,
+            });
+            meters.collect()
+        }
+        _ => groups_of(instructions),
+    }
+}
+
 /// The groups that instructions send packets to. A group's own groups are not followed.
 pub(crate) fn groups_of(instructions: &[u8]) -> Vec<u32> {
     let mut groups = Vec::new();

@@ -6,11 +6,10 @@
 //! the way back, too, the entry is given up and its tenant told.
 //!
 //! That table, switch and store agree afterwards, whatever was refused and whatever timed out, is a property in
-//! `tests/behaviour/agreement.rs`.
+//! `tests/behaviour/agreement.rs`, and with groups in `tests/behaviour/groups_agree.rs`.
 
 use super::Switch;
 use super::tables::{Cause, Change, Operation};
-use super::tracking::groups_of;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::pending::Origin;
@@ -41,7 +40,7 @@ impl Switch {
             .operations
             .iter_mut()
             .filter(|(_, operation)| operation.tenant == tenant)
-            .filter(|(_, operation)| operation.before.iter().any(|(other, _)| *other == number))
+            .filter(|(_, operation)| operation.changes(number))
             .collect();
         changes.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
         let is_among = |matches: &[Box<[u8]>]| matches.iter().any(|match_| is_meant(match_));
@@ -111,7 +110,9 @@ impl Switch {
             before,
             numbers_before,
             inherits,
+            overtaken,
             own,
+            brings,
             revived,
             frees,
             frees_again,
@@ -126,7 +127,7 @@ impl Switch {
         }
         self.counters.own_refused += u64::from(own);
         // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
-        let only_table = messages == 1 && !own && !inherits;
+        let only_table = messages == 1 && !own && !inherits && !overtaken;
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
         let extent = match inherits {
             true => Extent::Inherited,
@@ -141,6 +142,9 @@ impl Switch {
             }
             _ => code,
         };
+        if let Some(brought) = brings {
+            self.form_refused(&cause, brought, code);
+        }
         self.undo_numbers(&cause, operation, numbers_before, extent);
         match frees_again {
             _ if frees.is_empty() => {}
@@ -161,19 +165,21 @@ impl Switch {
                 }
                 continue;
             }
-            let retired = self.tenants[tenant.0 as usize].retired.clone();
             let current = self.take_flow(&cause, number);
+            if !own {
+                // Of its end the tenant hears by the error, or there is none.
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
+            }
             if only_table {
                 if let Some(before) = before {
-                    self.tenants[tenant.0 as usize].leaving.remove(&number);
                     self.put_flow(&cause, number, before);
                     self.regroup(&cause, number);
                 }
                 continue;
             }
-            let before = before.map(|before| self.with_groups_as_they_are(tenant, before));
+            let wanted = before.as_ref().and_then(|it| self.with_numbers_as_they_are(tenant, it));
             if let Some(current) = &current {
-                let stood = before.as_ref().map(Flow::by_match).unwrap_or_default();
+                let stood = wanted.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &current.pieces {
                     if !stood.contains_key(&*piece.match_wire) {
                         self.submit_piece(
@@ -187,15 +193,14 @@ impl Switch {
                     }
                 }
             }
-            if let Some(before) = before {
-                let state = &mut self.tenants[tenant.0 as usize];
-                state.leaving.remove(&number);
-                // That a piece was taken away is yet to be heard, though it is about to come again.
-                state.retired = retired;
+            if let Some(before) = wanted {
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.put_flow(&cause, number, before.clone());
                 // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
-                // that had been replaced.
-                let modified = current.filter(|current| times(current) == times(&before));
+                // that had been replaced. On 1.3 that brings nothing if it is not there.
+                let is_there = self.version == Version::V1_0 || !(own || inherits || overtaken);
+                let modified =
+                    current.filter(|current| is_there && times(current) == times(&before));
                 let cause = self.begin_own(&cause, number);
                 let there = modified.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &before.pieces {
@@ -203,7 +208,8 @@ impl Switch {
                     let change = if is_there { Change::Modify } else { Change::Add };
                     self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
                 }
-            } else if let Some(lost) = current.filter(|_| own) {
+            } else if let Some(lost) = before.or(current.filter(|_| own)) {
+                self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.tell_lost(tenant, &lost);
             }
         }
@@ -260,28 +266,30 @@ impl Switch {
         flows.find(flow.table, &flow.match_, flow.priority).is_some_and(|other| other != number)
     }
 
-    /// An entry that stands again uses groups as they are now.
-    fn with_groups_as_they_are(&self, tenant: TenantIndex, flow: Flow) -> Flow {
+    /// Whether groups, exits or meters decide what stands on the switch for an entry.
+    pub(crate) fn uses_numbers(&self, flow: &Flow) -> bool {
         let has_exit = || merged(flow.table, &flow.actions).is_some_and(|it| it.exit.is_some());
-        let uses_groups =
-            self.version != Version::V1_0 && (!groups_of(&flow.actions).is_empty() || has_exit());
-        let planned = uses_groups.then(|| self.plan(tenant, &flow));
-        match planned {
-            Some(Ok(pieces)) => Flow { pieces, ..flow },
-            // Nothing can stand for it: a group is gone.
-            Some(Err(_)) => Flow { pieces: Vec::new(), ..flow },
-            None => flow,
-        }
+        self.version != Version::V1_0 && (flow.names_numbers() || has_exit())
+    }
+
+    /// An entry that stands again uses groups and meters as they are now. `None`: one is gone, so nothing can stand for it.
+    fn with_numbers_as_they_are(&self, tenant: TenantIndex, flow: &Flow) -> Option<Flow> {
+        let pieces = match self.uses_numbers(flow) {
+            true => self.plan(tenant, flow).ok()?,
+            false => flow.pieces.clone(),
+        };
+        Some(Flow { pieces, ..flow.clone() })
     }
 
     /// The same of one that the switch holds as it was.
     fn regroup(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get(number) else { return };
-        let wanted = self.with_groups_as_they_are(cause.tenant, flow.clone());
-        if wanted.pieces.is_empty() && !flow.pieces.is_empty() {
-            self.give_up(cause, number);
-        } else if wanted.pieces != flow.pieces {
-            self.replace_pieces(cause, HashMap::from([(number, wanted.pieces)]));
+        match self.with_numbers_as_they_are(cause.tenant, flow) {
+            None => self.give_up(cause, number),
+            Some(wanted) if wanted.pieces == flow.pieces => {}
+            Some(wanted) => {
+                self.replace_pieces(cause, HashMap::from([(number, wanted.pieces)]));
+            }
         }
     }
 
@@ -307,7 +315,8 @@ impl Switch {
     }
 
     /// If a later operation has changed the entry too, that one's result stands; should it fail as well, the entry goes
-    /// back to what was before both. Says whether there is one.
+    /// back to what was before both. Says whether there is one. An entry that only went with a group does not go if it is
+    /// again one that does not use it.
     fn hand_on(
         &mut self,
         tenant: TenantIndex,
@@ -330,8 +339,12 @@ impl Switch {
             }
             (Some(_), None) => false,
         };
-        let touches = |later: &Operation| later.before.iter().any(|(other, _)| *other == number);
+        let touches = |later: &Operation| later.changes(number);
         let Some(later) = self.later_operation(tenant, failed, touches) else { return false };
+        if before.as_ref().is_some_and(|before| later.spares(before)) {
+            later.before.retain(|(other, _)| *other != number);
+            return false;
+        }
         later.inherits |= in_part;
         for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
             known.clone_from(before);
@@ -364,6 +377,12 @@ impl Switch {
         changes.filter(|one| one.kind == kind).any(|one| one.before.as_ref().is_some_and(has))
     }
 
+    /// Whether a change that is on its way deletes what is nobody's under this number on the switch.
+    pub(crate) fn is_being_deleted(&self, kind: Kind, physical: u32) -> bool {
+        let mut frees = self.operations.values().flat_map(|operation| &operation.frees);
+        frees.any(|free| *free == (kind, physical))
+    }
+
     /// Brings entries to the switch once more, as an operation of their own.
     pub(super) fn submit_again(
         &mut self,
@@ -376,6 +395,14 @@ impl Switch {
                 continue;
             };
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+            if self.uses_numbers(&flow) && self.plan(tenant, &flow).is_err() {
+                // What it uses is gone. A change that is on its way is taken back for that, or nothing can stand for it.
+                let is_changing = |it: &Operation| it.tenant == tenant && it.changes(number);
+                if !self.operations.values().any(is_changing) {
+                    self.give_up(&cause, number);
+                }
+                continue;
+            }
             let cause = match before {
                 None => self.begin_own(&cause, number),
                 // Should that fail, too, then what was modified stands, as far as it could be.

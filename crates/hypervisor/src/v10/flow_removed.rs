@@ -20,6 +20,10 @@ impl Switch {
         let Some(cookie) = Cookie::from_wire(removed.cookie) else { return Ok(()) };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
+        let wanted = Match::from_v10(&removed.match_);
+        let is_it = |match_: &[u8]| super::read_match(match_) == Some(wanted);
+        let is_deleted = removed.reason == FlowRemovedReason::DELETE;
+        let was_told_to = is_deleted && state.retired.take(cookie.number, is_it);
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.flow.past_packets += removed.packet_count;
             leaving.flow.past_bytes += removed.byte_count;
@@ -31,21 +35,17 @@ impl Switch {
             }
             return Ok(());
         }
-        let wanted = Match::from_v10(&removed.match_);
-        let is_meant = |piece: &Piece| super::read_match(&piece.match_wire) == Some(wanted);
+        let is_meant = |piece: &Piece| is_it(&piece.match_wire);
         let counted = (removed.packet_count, removed.byte_count);
-        let is_retired = |match_: &[u8]| super::read_match(match_) == Some(wanted);
-        if removed.reason == FlowRemovedReason::DELETE
-            && state.is_retired(cookie.number, is_retired)
-        {
+        if was_told_to {
             if let Some(flow) = state.flows.get_mut(cookie.number) {
                 flow.past_packets += counted.0;
                 flow.past_bytes += counted.1;
             }
             return Ok(());
         }
-        if removed.reason != FlowRemovedReason::DELETE
-            && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_retired, counted)
+        if !is_deleted
+            && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_it, counted)
         {
             if let Some(flow) = gone {
                 self.tell_removed_v10(tenant, &flow, &removed);

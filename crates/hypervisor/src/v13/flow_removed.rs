@@ -22,6 +22,11 @@ impl Switch {
         };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
+        let wanted = Space::from_v13(&removed.match_).ok();
+        let is_meant = |match_: &[u8]| super::read_match(match_) == wanted;
+        let is_deleted =
+            matches!(removed.reason, FlowRemovedReason::DELETE | FlowRemovedReason::GROUP_DELETE);
+        let was_told_to = is_deleted && state.retired.take(cookie.number, is_meant);
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.pieces = leaving.pieces.saturating_sub(1);
             if leaving.pieces > 0 {
@@ -31,10 +36,7 @@ impl Switch {
             }
             return Ok(());
         }
-        let wanted = Space::from_v13(&removed.match_).ok();
-        let is_meant = |match_: &[u8]| super::read_match(match_) == wanted;
-        let is_deleted = removed.reason == FlowRemovedReason::DELETE;
-        if is_deleted && state.is_retired(cookie.number, is_meant) {
+        if was_told_to {
             if let Some(flow) = state.flows.get_mut(cookie.number) {
                 count_past(flow, &removed);
             }
@@ -50,6 +52,13 @@ impl Switch {
         {
             if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
                 flow.pieces.retain(|piece| !is_meant(&piece.match_wire));
+                count_past(flow, &removed);
+            }
+            return Ok(());
+        }
+        if is_deleted && self.is_coming(tenant, cookie.number, is_meant) {
+            // With a group that an earlier form of it has used.
+            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
                 count_past(flow, &removed);
             }
             return Ok(());

@@ -17,8 +17,10 @@
 //!
 //! A group that has to do with no such port has no copies, and is one on the switch. What is said here holds for
 //! [exits], too: groups of Weir's own, by which action sets and buckets send. Which are needed is worked out in
-//! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`].
+//! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`], and what
+//! becomes of a group that Weir cannot bring to the switch for itself in [`brought`].
 
+pub(crate) mod brought;
 pub(crate) mod copies;
 pub(crate) mod statistics;
 pub(crate) mod undo;
@@ -26,11 +28,10 @@ pub(crate) mod undo;
 use super::network::exits::{self, is_exit};
 use super::numbers::{Numbered, write_deletion};
 use super::unreadable;
-use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Request, Switch, groups_of};
+use crate::switch::{NumberBefore, Request, Switch};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -154,23 +155,10 @@ impl Switch {
         if !before.is_empty() {
             let gone: BTreeSet<u32> = before.iter().map(|one| one.number).collect();
             let cause = self.begin_numbers(request, before);
-            self.take_grouped(&cause, |group| gone.contains(&group));
+            self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
             messages.iter().for_each(|message| self.submit_change(&cause, message));
         }
         Ok(())
-    }
-
-    /// Entries go with a group that they use. The switch removes them by itself, and says so; what comes in their place
-    /// meanwhile is not meant.
-    fn take_grouped(&mut self, cause: &Cause, is_meant: impl Fn(u32) -> bool) {
-        let flows = self.tenants[cause.tenant.0 as usize].flows.iter();
-        let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
-        let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
-        for number in gone {
-            if let Some(flow) = self.take_flow(cause, number) {
-                self.await_removal(cause, number, flow);
-            }
-        }
     }
 
     /// A group's buckets as they have to be on the switch, for packets that came so.
@@ -251,9 +239,9 @@ impl Switch {
         tenant: TenantIndex,
         before: &Network,
         after: &Network,
-    ) -> Result<Vec<Vec<u8>>, ErrorCode> {
+    ) -> Result<Vec<(u32, Vec<u8>)>, ErrorCode> {
         let mut messages = Vec::new();
-        for (_, known) in self.numbers(tenant, Kind::Group).iter() {
+        for (number, known) in self.numbers(tenant, Kind::Group).iter() {
             let Ok(group) = GroupMod::parse(&known.body) else { continue };
             for form in known.forms() {
                 let written = |network| {
@@ -262,7 +250,7 @@ impl Switch {
                 };
                 let is = written(after)?;
                 if written(before).as_ref() != Ok(&is) {
-                    messages.push(is);
+                    messages.push((number, is));
                 }
             }
         }

@@ -4,13 +4,12 @@
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
 use super::network::exits::{self, Output, is_exit};
+use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::network::Entered;
-use crate::pending::Awaits;
 use crate::policy::TenantId;
-use crate::queue::Class;
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::switch::{Cause, NumberBefore, Request, Switch};
+use crate::switch::{Cause, NumberBefore, Request, Switch, named_of};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -18,13 +17,10 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, METER_ALL, METER_MAX, MeterBand,
-    MeterConfig, MeterMod, MeterModCommand,
+    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MeterConfig, MeterMod,
+    MeterModCommand,
 };
 use openflow::{ErrorCode, List, TooLong};
-
-/// Meters of one tenant on one switch.
-const MAX_METERS: usize = 256;
 
 /// A tenant's numbers, of groups or of meters.
 #[derive(Default)]
@@ -176,7 +172,7 @@ pub(crate) struct Used {
 }
 
 /// The lowest number that is free: some switches number few.
-fn lowest_free(used: &BTreeSet<u32>) -> u32 {
+pub(super) fn lowest_free(used: &BTreeSet<u32>) -> u32 {
     let mut free = 1;
     for &number in used {
         if number > free {
@@ -188,82 +184,6 @@ fn lowest_free(used: &BTreeSet<u32>) -> u32 {
 }
 
 impl Switch {
-    /// A tenant changes its meters.
-    pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
-        let meter = MeterMod::parse(request.body()).map_err(super::unreadable)?;
-        let tenant = request.tenant;
-        let known = self.numbers(tenant, Kind::Meter).get(meter.meter_id).cloned();
-        if meter
-            .bands
-            .iter()
-            .any(|band| !matches!(band, MeterBand::Drop { .. } | MeterBand::DscpRemark { .. }))
-        {
-            return Err(code::METER_MOD_FAILED_BAD_BAND);
-        }
-        match meter.command {
-            MeterModCommand::ADD if known.is_some() => Err(code::METER_MOD_FAILED_METER_EXISTS),
-            MeterModCommand::ADD => {
-                if meter.meter_id == 0 || meter.meter_id > METER_MAX {
-                    return Err(code::METER_MOD_FAILED_INVALID_METER);
-                }
-                if self.numbers(tenant, Kind::Meter).len() >= MAX_METERS {
-                    return Err(code::METER_MOD_FAILED_OUT_OF_METERS);
-                }
-                let physical = lowest_free(&self.used.meters);
-                self.put_meter(request, &meter, physical)
-            }
-            MeterModCommand::MODIFY => {
-                let known = known.ok_or(code::METER_MOD_FAILED_UNKNOWN_METER)?;
-                self.put_meter(request, &meter, known.physical)
-            }
-            MeterModCommand::DELETE => {
-                let gone = match meter.meter_id {
-                    METER_ALL => self.numbers(tenant, Kind::Meter).all(),
-                    number => Vec::from([number]),
-                };
-                for number in gone {
-                    self.delete_meter(request, number)?;
-                }
-                Ok(())
-            }
-            _ => Err(code::METER_MOD_FAILED_BAD_COMMAND),
-        }
-    }
-
-    fn put_meter(
-        &mut self,
-        request: &Request<'_>,
-        meter: &MeterMod<'_>,
-        physical: u32,
-    ) -> Result<(), ErrorCode> {
-        let mut message = Vec::new();
-        MeterMod { meter_id: physical, ..*meter }
-            .write_message(0, &mut message)
-            .map_err(|_| code::METER_MOD_FAILED_OUT_OF_BANDS)?;
-        let wanted = Numbered { physical, copies: BTreeMap::new(), body: request.body().into() };
-        let number = meter.meter_id;
-        let before = self.replace_number(request.tenant, Kind::Meter, number, Some(wanted));
-        let made = if before.is_none() { Vec::from([physical]) } else { Vec::new() };
-        let change = NumberBefore { made, ..NumberBefore::new(Kind::Meter, number, before) };
-        self.submit_numbers(request, Vec::from([change]), &[message]);
-        Ok(())
-    }
-
-    fn delete_meter(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
-        // Deleting what is not there is not an error (specification section 6.6).
-        let Some(before) = self.replace_number(request.tenant, Kind::Meter, number, None) else {
-            return Ok(());
-        };
-        let mut message = Vec::new();
-        write_deletion(Kind::Meter, before.physical, &mut message)
-            .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        let deleted = Vec::from([before.physical]);
-        let change =
-            NumberBefore { deleted, ..NumberBefore::new(Kind::Meter, number, Some(before)) };
-        self.submit_numbers(request, Vec::from([change]), &[message]);
-        Ok(())
-    }
-
     /// Starts a change of groups or meters, as one operation that can be undone.
     pub(crate) fn begin_numbers(
         &mut self,
@@ -291,6 +211,21 @@ impl Switch {
         let cause = self.begin_numbers(request, before);
         messages.iter().for_each(|message| self.submit_change(&cause, message));
         cause
+    }
+
+    /// Entries go with a group or meter that they use. The switch removes them by itself, and says so; what comes in their
+    /// place meanwhile is not meant.
+    pub(crate) fn take_users(&mut self, cause: &Cause, kind: Kind, is_meant: impl Fn(u32) -> bool) {
+        let flows = self.tenants[cause.tenant.0 as usize].flows.iter();
+        let uses = |flow: &Flow| named_of(kind, &flow.actions).into_iter().any(&is_meant);
+        let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
+        for number in gone {
+            if let Some(flow) = self.take_flow(cause, number) {
+                let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
+                flow.pieces.iter().for_each(|it| retired.add(number, &it.match_wire, cause.now));
+                self.await_removal(cause, number, flow);
+            }
+        }
     }
 
     /// Sets or removes a group or meter of a tenant, in memory and in the store; gives what was there. The number on the
@@ -353,9 +288,10 @@ impl Switch {
         is_held || self.may_return(kind, physical)
     }
 
-    /// A number on the switch may be given out again, unless somebody has it or may get it back.
+    /// A number on the switch may be given out again, unless somebody has it or may get it back, or it is being deleted once
+    /// more: that would be tried again if it is refused.
     pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
-        if !self.is_in_use(kind, physical) {
+        if !self.is_in_use(kind, physical) && !self.is_being_deleted(kind, physical) {
             match kind {
                 Kind::Meter => self.used.meters.remove(&physical),
                 _ => {
@@ -478,51 +414,20 @@ impl Switch {
         held
     }
 
-    /// Installs the meters that are missing.
-    pub(crate) fn reconcile_meters(&mut self, held: &Held, now: Instant) {
-        let mut messages = Vec::new();
-        for tenant in &self.tenants {
-            for (_, known) in tenant.meters.iter() {
-                let Ok(meter) = MeterMod::parse(&known.body) else { continue };
-                if !held.meters.contains(&known.physical) {
-                    let command = MeterModCommand::ADD;
-                    let mut message = Vec::new();
-                    let wanted = MeterMod { meter_id: known.physical, command, ..meter };
-                    if wanted.write_message(0, &mut message).is_ok() {
-                        messages.push(message);
-                    }
-                }
-            }
-        }
-        for message in messages {
-            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
-        }
-    }
-
-    /// Deletes the groups that were to be deleted before a restart.
+    /// Deletes the groups that were to be deleted before a restart. Till that is done the store keeps that they are to be.
     pub(crate) fn reconcile_condemned(&mut self, now: Instant) {
-        for number in self.used.condemned.keys().copied().collect::<Vec<_>>() {
-            if !self.is_in_use(Kind::Group, number) {
-                let mut message = Vec::new();
-                // It fits: a deletion is a few bytes.
-                let _ = write_deletion(Kind::Group, number, &mut message);
-                self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+        let mut loose: BTreeMap<TenantIndex, Vec<(Kind, u32)>> = BTreeMap::new();
+        for (number, id) in self.used.condemned.clone() {
+            // An operation is somebody's. Where there is nobody any more the next connection does it.
+            let tenant =
+                self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
+            match tenant.filter(|_| !self.is_in_use(Kind::Group, number)) {
+                Some(tenant) => loose.entry(tenant).or_default().push((Kind::Group, number)),
+                None => self.free_number(Kind::Group, number),
             }
-            self.free_number(Kind::Group, number);
         }
-    }
-
-    /// A tenant that is gone leaves no meters behind.
-    pub(crate) fn resync_meters(&mut self, now: Instant) {
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            let present = self.tenants[at].present;
-            let gone = if present { Vec::new() } else { self.numbers(tenant, Kind::Meter).all() };
-            let gone = gone.into_iter().filter_map(|number| {
-                Some(self.replace_number(tenant, Kind::Meter, number, None)?.physical)
-            });
-            let gone = gone.collect();
-            self.delete_loose(&Cause::own(tenant, now), Kind::Meter, gone);
+        for (tenant, frees) in loose {
+            self.submit_freeing(&Cause::own(tenant, now), &frees, false);
         }
     }
 }
@@ -530,7 +435,7 @@ impl Switch {
 /// Numbers of what the switch holds.
 pub(crate) struct Held {
     pub groups: BTreeSet<u32>,
-    meters: BTreeSet<u32>,
+    pub meters: BTreeSet<u32>,
 }
 
 pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {

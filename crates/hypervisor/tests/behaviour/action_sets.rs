@@ -1,5 +1,5 @@
 //! Action sets of tenants' own networks, also such that are merged with others' and send into links. That random ones forward
-//! as they would on a switch of the tenant's own is in `networks`; that exits outlive refusals is in `groups_kept`, too.
+//! as they would on a switch of the tenant's own is in `networks`; that exits outlive refusals is in `groups_agree`, too.
 
 use crate::groups::{BLUE, all_same, stage, without_eleven};
 use crate::networks::{both_say, same, two};

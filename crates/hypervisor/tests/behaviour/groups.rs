@@ -1,5 +1,6 @@
 //! Groups of tenants' own networks that send to ports of which several stand on one physical port. That random ones forward
-//! as they would on a switch of the tenant's own is in `networks`; that they outlive restarts and refusals in `groups_kept`.
+//! as they would on a switch of the tenant's own is in `networks`; that they outlive restarts in `groups_kept`, and
+//! refusals in `groups_agree`.
 
 use crate::networks::{both_say, same, two};
 use crate::support::*;

@@ -18,6 +18,7 @@ mod durability;
 mod fairness;
 mod flow_mod;
 mod groups;
+mod groups_agree;
 mod groups_kept;
 mod labels;
 mod mapped;

@@ -134,6 +134,49 @@ fn groups_are_each_tenants_own() {
     );
 }
 
+/// The switch says that an entry has gone with its meter when another has come in its place.
+#[test]
+fn what_comes_in_the_place_of_an_entry_that_went_with_its_meter_stays() {
+    for again in ["actions=output:2", "actions=meter=1;output:2"] {
+        let mut world =
+            World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) });
+        let red = world.connect("red");
+        world.say(red, 1, "meter add id=1");
+        world.say(red, 2, "flow add match=in_port=1 prio=7 actions=meter=1;output:2 flags=rem");
+        world.advance(1_000_000_000);
+        world.say(red, 3, "meter delete id=1");
+        world.say(red, 4, "meter add id=1");
+        world.say(red, 5, &format!("flow add match=in_port=1 prio=7 {again}"));
+        world.advance(1_000_000_000);
+        let told = ["FLOW_REMOVED prio=7 in_port=1 cookie=0x0 DELETE n=0"];
+        assert_eq!(world.heard(red), told, "{again}");
+        world.say(red, 6, "stats flow");
+        world.advance(1_000_000_000);
+        let words = format!("6 STATS flow prio=7 in_port=1 n=0 {}", &again["actions=".len()..]);
+        assert_eq!(world.heard(red), [words]);
+        let flows = world.tenant_flows();
+        assert_eq!((flows.len(), world.core.tenants().next().unwrap().flows), (1, 1));
+        world.reconnect();
+        assert_eq!(world.tenant_flows(), flows);
+    }
+}
+
+/// A stranger has the meter's number on the switch, so that it is refused.
+#[test]
+fn an_entry_goes_when_its_meter_is_refused() {
+    let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) });
+    world.behind("meter add id=1");
+    let red = world.connect("red");
+    world.say(red, 1, "meter add id=1");
+    world.say(red, 2, "flow add match=in_port=1 prio=7 actions=meter=1;output:2 flags=rem");
+    world.advance(1_000_000_000);
+    let heard = world.heard(red);
+    assert!(heard[0].starts_with("1 ERROR OFPMMFC_METER_EXISTS"), "{heard:?}");
+    assert_eq!(heard[1..], ["FLOW_REMOVED prio=7 in_port=1 cookie=0x0 DELETE n=0"]);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+    assert_eq!(world.core.tenants().next().unwrap().flows, 0);
+}
+
 #[test]
 fn meters_are_each_tenants_own() {
     check(

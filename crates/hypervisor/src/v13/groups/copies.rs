@@ -7,8 +7,6 @@ use super::named_by;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::network::Network;
-use crate::pending::Awaits;
-use crate::queue::Class;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
@@ -216,7 +214,7 @@ impl Switch {
         tenant: TenantIndex,
         command: &dyn Fn(u32) -> GroupModCommand,
         is_told: &dyn Fn(u32) -> bool,
-    ) -> (Vec<Vec<u8>>, Vec<u32>) {
+    ) -> (Vec<(u32, Vec<u8>)>, Vec<u32>) {
         let mut loose = Vec::new();
         let mut regrouped = BTreeSet::new();
         let present = self.tenants[tenant.0 as usize].present;
@@ -245,7 +243,7 @@ impl Switch {
                 self.replace_number(tenant, Kind::Group, number, Some(formed.after));
             }
             if is_other || named || is_told(number) {
-                messages.extend(formed.messages);
+                messages.extend(formed.messages.into_iter().map(|message| (number, message)));
             }
             loose.extend(formed.dropped);
         }
@@ -284,9 +282,7 @@ impl Switch {
             let tenant = TenantIndex(at as u32);
             let (mut messages, gone) = self.settle_groups(tenant, command, &|_| true);
             messages.extend(self.missing_exits(tenant));
-            for message in messages {
-                self.send_own(Awaits::Nothing, Class::Modification, &message, now);
-            }
+            self.bring(&Cause::own(tenant, now), &messages);
             loose.push((tenant, gone));
         }
         loose
@@ -374,16 +370,14 @@ impl Switch {
         groups.filter(|(_, known)| names(known)).map(|(caller, _)| caller).collect()
     }
 
-    /// Entries that use such groups get the pieces that they need. One that cannot stand any more is given up, and its tenant
-    /// told.
-    pub(crate) fn replan_grouped(&mut self, cause: &Cause, is_meant: impl Fn(u32) -> bool) {
+    /// Entries that use groups or meters get the pieces that they need. One that cannot stand any more is given up, and its
+    /// tenant told.
+    pub(crate) fn replan_users(&mut self, cause: &Cause, is_meant: impl Fn(&Flow) -> bool) {
         let at = cause.tenant.0 as usize;
-        let grouped = self.tenants[at].flows.iter();
-        let grouped =
-            grouped.filter(|(_, flow)| groups_of(&flow.actions).into_iter().any(&is_meant));
-        let grouped: Vec<u32> = grouped.map(|(number, _)| number).collect();
+        let users = self.tenants[at].flows.iter().filter(|(_, flow)| is_meant(flow));
+        let users: Vec<u32> = users.map(|(number, _)| number).collect();
         let mut planned = HashMap::new();
-        for number in grouped {
+        for number in users {
             let Some(flow) = self.tenants[at].flows.get(number) else { continue };
             let pieces = self.plan(cause.tenant, flow).ok();
             let wanted = pieces.map(|pieces| Flow { pieces, ..flow.clone() });

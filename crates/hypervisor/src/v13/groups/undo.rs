@@ -4,6 +4,7 @@
 //! and what was added is deleted, in this order, with the entries that use groups in between. A number stays in use until
 //! it is known to be gone. A change that was one message has changed nothing.
 
+use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Operation, Switch, groups_of};
@@ -58,6 +59,13 @@ impl Switch {
                 }
             }
             let current = self.replace_number(tenant, kind, number, before);
+            // What names it names others of its forms.
+            let forms = |known: Option<&Numbered>| known.map(|known| known.copies.clone());
+            if kind == Kind::Group
+                && forms(current.as_ref()) != forms(self.numbers(tenant, kind).any(number))
+            {
+                told.extend(self.callers_of(tenant, number));
+            }
             // Also those that it has got meanwhile with another.
             let mut gone: Vec<u32> = current.iter().flat_map(Numbered::all).collect();
             match extent {
@@ -77,10 +85,12 @@ impl Switch {
         if has_groups {
             let (messages, gone) =
                 self.settle_groups(tenant, &|_| GroupModCommand::MODIFY, &|it| told.contains(&it));
-            messages.iter().for_each(|message| self.submit_change(cause, message));
+            self.bring(cause, &messages);
             self.add_again(cause, &absent);
-            self.replan_grouped(cause, |_| true);
             loose.push((Kind::Group, gone));
+        }
+        if !loose.is_empty() {
+            self.replan_users(cause, Flow::names_numbers);
         }
         // What names others goes before them.
         for (kind, numbers) in loose.into_iter().rev() {
@@ -125,7 +135,7 @@ impl Switch {
             let formed = self.form_group(cause.tenant, known, &|_| GroupModCommand::ADD);
             for message in formed.map(|formed| formed.messages).unwrap_or_default() {
                 let cause = self.begin_replanning(cause);
-                self.submit_change(&cause, &message);
+                self.bring_as(&cause, number, &message, false);
             }
         }
     }

@@ -186,14 +186,14 @@ impl Switch {
     }
 
     /// The exits that entries need and that are not there: the messages that make them.
-    pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<Vec<u8>> {
+    pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
         let flows = self.tenants[tenant.0 as usize].flows.iter();
         let outputs = flows.filter_map(|(_, flow)| merged(flow.table, &flow.actions)?.exit);
         self.make_missing(tenant, outputs.collect())
     }
 
     /// The same of groups.
-    pub(crate) fn missing_exits_of_groups(&mut self, tenant: TenantIndex) -> Vec<Vec<u8>> {
+    pub(crate) fn missing_exits_of_groups(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
         let mut outputs = BTreeSet::new();
         if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
             for (_, known) in self.numbers(tenant, Kind::Group).iter() {
@@ -206,7 +206,11 @@ impl Switch {
         self.make_missing(tenant, outputs)
     }
 
-    fn make_missing(&mut self, tenant: TenantIndex, outputs: BTreeSet<Output>) -> Vec<Vec<u8>> {
+    fn make_missing(
+        &mut self,
+        tenant: TenantIndex,
+        outputs: BTreeSet<Output>,
+    ) -> Vec<(u32, Vec<u8>)> {
         let state = &self.tenants[tenant.0 as usize];
         let mut messages = Vec::new();
         if !state.present || state.network.is_none() {
@@ -215,9 +219,9 @@ impl Switch {
         for output in outputs {
             // An entry or a group without its exit is given up.
             if self.numbers(tenant, Kind::Group).exit(output).is_none()
-                && let Ok((_, made)) = self.make_exit(tenant, output)
+                && let Ok((exit, made)) = self.make_exit(tenant, output)
             {
-                messages.extend(made);
+                messages.extend(made.into_iter().map(|message| (exit.number, message)));
             }
         }
         messages

@@ -163,7 +163,14 @@ impl World {
         }
     }
 
+    /// Whether changes count as stored at once from now on.
+    pub fn store_at_once(&mut self, at_once: bool) {
+        self.store_at_once = at_once;
+    }
+
     fn begin_anew(&mut self) {
+        // What was on its way to the store is lost.
+        self.unstored.clear();
         let features = shake_hands(self.switch.switch_mut(), self.version);
         let restored = self.store.iter().map(|(key, bytes)| (*key, bytes.clone())).collect();
         self.core = Switch::new(
@@ -421,6 +428,18 @@ impl World {
         use hypervisor::store::Kind;
         let counted = |key: &StoreKey| matches!(key.parts(), Some((Kind::Counted, _)));
         self.store.keys().filter(|key| !counted(key)).count()
+    }
+
+    /// The same with all that they do, and whose they are.
+    pub fn switch_entries(&self) -> Vec<String> {
+        let flows = self.switch.switch().flows();
+        let flows = flows.map(|(table, it)| {
+            let (priority, match_, cookie) = (it.priority, it.match_, it.cookie);
+            format!("{table} prio={priority} {match_} {cookie:#x} {:?}", it.instructions)
+        });
+        let mut flows: Vec<String> = flows.collect();
+        flows.sort();
+        flows
     }
 
     /// The groups on the switch, in words.

@@ -1,0 +1,132 @@
+//! Meters: one of a tenant's is one on the switch, under another number.
+
+use super::numbers::{Held, Numbered, lowest_free, write_deletion};
+use crate::ids::TenantIndex;
+use crate::pending::Awaits;
+use crate::queue::Class;
+use crate::store::Kind;
+use crate::switch::{Cause, NumberBefore, Request, Switch};
+use crate::time::Instant;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use openflow::ErrorCode;
+use openflow::error::v13 as code;
+use openflow::v13::{METER_ALL, METER_MAX, MeterBand, MeterMod, MeterModCommand};
+
+/// Meters of one tenant on one switch.
+const MAX_METERS: usize = 256;
+
+impl Switch {
+    /// A tenant changes its meters.
+    pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        let meter = MeterMod::parse(request.body()).map_err(super::unreadable)?;
+        let tenant = request.tenant;
+        let known = self.numbers(tenant, Kind::Meter).get(meter.meter_id).cloned();
+        if meter
+            .bands
+            .iter()
+            .any(|band| !matches!(band, MeterBand::Drop { .. } | MeterBand::DscpRemark { .. }))
+        {
+            return Err(code::METER_MOD_FAILED_BAD_BAND);
+        }
+        match meter.command {
+            MeterModCommand::ADD if known.is_some() => Err(code::METER_MOD_FAILED_METER_EXISTS),
+            MeterModCommand::ADD => {
+                if meter.meter_id == 0 || meter.meter_id > METER_MAX {
+                    return Err(code::METER_MOD_FAILED_INVALID_METER);
+                }
+                if self.numbers(tenant, Kind::Meter).len() >= MAX_METERS {
+                    return Err(code::METER_MOD_FAILED_OUT_OF_METERS);
+                }
+                let physical = lowest_free(&self.used.meters);
+                self.put_meter(request, &meter, physical)
+            }
+            MeterModCommand::MODIFY => {
+                let known = known.ok_or(code::METER_MOD_FAILED_UNKNOWN_METER)?;
+                self.put_meter(request, &meter, known.physical)
+            }
+            MeterModCommand::DELETE => {
+                let gone = match meter.meter_id {
+                    METER_ALL => self.numbers(tenant, Kind::Meter).all(),
+                    number => Vec::from([number]),
+                };
+                for number in gone {
+                    self.delete_meter(request, number)?;
+                }
+                Ok(())
+            }
+            _ => Err(code::METER_MOD_FAILED_BAD_COMMAND),
+        }
+    }
+
+    fn put_meter(
+        &mut self,
+        request: &Request<'_>,
+        meter: &MeterMod<'_>,
+        physical: u32,
+    ) -> Result<(), ErrorCode> {
+        let mut message = Vec::new();
+        MeterMod { meter_id: physical, ..*meter }
+            .write_message(0, &mut message)
+            .map_err(|_| code::METER_MOD_FAILED_OUT_OF_BANDS)?;
+        let wanted = Numbered { physical, copies: BTreeMap::new(), body: request.body().into() };
+        let number = meter.meter_id;
+        let before = self.replace_number(request.tenant, Kind::Meter, number, Some(wanted));
+        let made = if before.is_none() { Vec::from([physical]) } else { Vec::new() };
+        let change = NumberBefore { made, ..NumberBefore::new(Kind::Meter, number, before) };
+        self.submit_numbers(request, Vec::from([change]), &[message]);
+        Ok(())
+    }
+
+    fn delete_meter(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
+        // Deleting what is not there is not an error (specification section 6.6).
+        let Some(before) = self.replace_number(request.tenant, Kind::Meter, number, None) else {
+            return Ok(());
+        };
+        let mut message = Vec::new();
+        write_deletion(Kind::Meter, before.physical, &mut message)
+            .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
+        let deleted = Vec::from([before.physical]);
+        let change =
+            NumberBefore { deleted, ..NumberBefore::new(Kind::Meter, number, Some(before)) };
+        let cause = self.begin_numbers(request, Vec::from([change]));
+        self.take_users(&cause, Kind::Meter, |meter| meter == number);
+        self.submit_change(&cause, &message);
+        Ok(())
+    }
+
+    /// Installs the meters that are missing.
+    pub(crate) fn reconcile_meters(&mut self, held: &Held, now: Instant) {
+        let mut messages = Vec::new();
+        for tenant in &self.tenants {
+            for (_, known) in tenant.meters.iter() {
+                let Ok(meter) = MeterMod::parse(&known.body) else { continue };
+                if !held.meters.contains(&known.physical) {
+                    let command = MeterModCommand::ADD;
+                    let mut message = Vec::new();
+                    let wanted = MeterMod { meter_id: known.physical, command, ..meter };
+                    if wanted.write_message(0, &mut message).is_ok() {
+                        messages.push(message);
+                    }
+                }
+            }
+        }
+        for message in messages {
+            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+        }
+    }
+
+    /// A tenant that is gone leaves no meters behind.
+    pub(crate) fn resync_meters(&mut self, now: Instant) {
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            let present = self.tenants[at].present;
+            let gone = if present { Vec::new() } else { self.numbers(tenant, Kind::Meter).all() };
+            let gone = gone.into_iter().filter_map(|number| {
+                Some(self.replace_number(tenant, Kind::Meter, number, None)?.physical)
+            });
+            let gone = gone.collect();
+            self.delete_loose(&Cause::own(tenant, now), Kind::Meter, gone);
+        }
+    }
+}

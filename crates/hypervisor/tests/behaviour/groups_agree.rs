@@ -1,0 +1,210 @@
+//! Tables, switch and store agree at rest, whatever became of groups, of the entries that use them and of ports. What a random
+//! course of the property finds is kept here by name.
+
+use crate::groups_kept::{crowded, on, roomy};
+use crate::support::*;
+use emulate::Fault;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestRunner};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Say(bool, String),
+    Refuse(u32),
+    Wait(u64),
+    Crowded(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let output = prop::sample::select(vec![
+        "output:1",
+        "output:10",
+        "output:11",
+        "in_port",
+        "flood",
+        "strip_vlan,output:10",
+        "group:1",
+        "group:2",
+        "group:3",
+        "drop",
+    ]);
+    let what = prop::sample::select(vec!["add", "add", "modify", "modify", "delete"]);
+    let buckets = vec(output, 1..3);
+    let group = (any::<bool>(), what, 1..5u32, buckets).prop_map(|(blue, what, id, buckets)| {
+        let id = if id == 4 { "all".to_owned() } else { id.to_string() };
+        let id = if id == "all" && what != "delete" { "3".to_owned() } else { id };
+        let buckets = if what == "delete" { String::new() } else { buckets.join("|") };
+        Step::Say(blue, format!("group {what} id={id} buckets={buckets}"))
+    });
+    let what = prop::sample::select(vec!["add", "add", "modify", "delete"]);
+    let actions = prop::sample::select(vec![
+        "group:1",
+        "group:2",
+        "group:3",
+        "output:10",
+        "output:1",
+        "write=group:1",
+        "write=output:10;goto=1",
+        "write=in_port;goto=1",
+    ]);
+    let match_ = prop::sample::select(vec!["ip prio=5", "ip,in_port=10 prio=6", "arp prio=7"]);
+    let flow = (any::<bool>(), what, match_, actions).prop_map(|(blue, what, match_, actions)| {
+        Step::Say(blue, format!("flow {what} match={match_} actions={actions}"))
+    });
+    prop_oneof![
+        6 => group,
+        4 => flow,
+        2 => (1..12u32).prop_map(Step::Refuse),
+        1 => (0..100u64).prop_map(Step::Wait),
+        1 => any::<bool>().prop_map(Step::Crowded),
+    ]
+}
+
+/// The same courses each time, unless others are asked for: `PROPTEST_CASES=20000 PROPTEST_RNG_SEED=7`.
+fn configs() -> Vec<ProptestConfig> {
+    let default = || ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let seeded =
+        |seed| ProptestConfig { rng_seed: RngSeed::Fixed(seed), cases: 1_000, ..default() };
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => vec![default()],
+        None => [5, 11, 22].map(seeded).into(),
+    }
+}
+
+/// Whatever is changed and refused, and whatever becomes of ports meanwhile: at rest the switch holds what the tables say, in
+/// each form, and each number is one group's. A new connection finds nothing else.
+#[test]
+fn at_rest_everybody_agrees_on_groups() {
+    for config in configs() {
+        let courses = (vec(step(), 1..30), any::<bool>());
+        let checked = TestRunner::new(config).run(&courses, |(steps, slow)| at_rest(&steps, slow));
+        checked.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// What random courses have found, said by either tenant, or by the other one.
+#[test]
+fn found_courses() {
+    for course in [
+        // The switch says that pieces are gone of an entry that was given up and stands again meanwhile.
+        "flow add match=arp prio=7 actions=output:10; group add id=1 buckets=output:10; refuse 4; \
+         flow add match=arp prio=7 actions=write=group:1; wait 4",
+        // The same of pieces that went with a group, when others stand for the entry.
+        "group add id=1 buckets=output:1; group modify id=1 buckets=output:10; \
+         flow add match=ip prio=5 actions=group:1; group delete id=all buckets=; \
+         group add id=1 buckets=output:1; refuse 8; wait 8",
+        // A change is refused of an entry that has been given up.
+        "group add id=2 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10; \
+         flow modify match=ip prio=5 actions=group:2; refuse 4; wait 4",
+        // An entry would come back whose group has been deleted since.
+        "group add id=2 buckets=in_port; flow add match=ip prio=5 actions=group:2; wait 7; refuse 1; \
+         flow add match=ip prio=5 actions=output:10; group delete id=2 buckets=; wait 5",
+        // An entry has gone with its group, and the change by which it had come to use that is refused.
+        "group add id=1 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10; \
+         flow add match=ip,in_port=10 prio=6 actions=group:1; wait 4; group delete id=1 buckets=; \
+         refuse 2; wait 2",
+        // A group gets a form back, and what names it is written anew.
+        "group add id=3 buckets=in_port; group modify id=3 buckets=output:10; refuse 5; \
+         group add id=1 buckets=in_port|group:3; wait 5",
+        // An entry is refused that has got other pieces with its group.
+        "group add id=3 buckets=drop; flow add match=ip prio=5 actions=write=in_port;goto=1; \
+         flow add match=arp prio=7 actions=group:3; group modify id=3 buckets=in_port; refuse 9; \
+         wait 10",
+        // What has not come to the switch cannot be modified back.
+        "flow add match=ip prio=5 actions=write=output:10;goto=1; other group add id=1 buckets=output:1; \
+         flow add match=ip prio=5 actions=write=in_port;goto=1; \
+         flow add match=ip prio=5 actions=write=output:10;goto=1; refuse 3; wait 3",
+        // A piece goes with a group that it no longer uses, when it is about to come again.
+        "other flow modify match=ip prio=5 actions=write=output:10;goto=1; \
+         flow add match=arp prio=7 actions=write=in_port;goto=1; group add id=1 buckets=output:10; \
+         other group add id=1 buckets=in_port; group add id=2 buckets=output:10; refuse 4; \
+         flow add match=arp prio=7 actions=write=group:1; wait 17; refuse 3; \
+         flow add match=arp prio=7 actions=group:1; wait 9; flow add match=arp prio=7 actions=output:1",
+        // The same of a group of Weir's own that is refused, and with it the change that used it.
+        "refuse 3; flow add match=ip,in_port=10 prio=6 actions=output:10; \
+         flow add match=ip,in_port=10 prio=6 actions=write=in_port;goto=1; \
+         flow add match=arp prio=7 actions=write=in_port;goto=1; wait 3",
+        "flow add match=ip,in_port=10 prio=6 actions=output:10; wait 1; \
+         flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; refuse 1; \
+         flow add match=ip prio=5 actions=write=output:10;goto=1; wait 1",
+        // A number that is being deleted twice is free only after the second time.
+        "refuse 1; other group add id=2 buckets=in_port; group add id=1 buckets=output:10; \
+         other group add id=3 buckets=group:2; wait 19; other group add id=1 buckets=output:1; \
+         refuse 3; wait 5",
+        // An entry is to be brought once more whose group is refused meanwhile.
+        "flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; \
+         flow modify match=ip prio=5 actions=output:10; refuse 3; \
+         flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; wait 3",
+    ] {
+        for is_blue in [true, false] {
+            let step = |words: &str| match words.trim().split_once(' ') {
+                Some(("refuse", nth)) => Step::Refuse(nth.parse().unwrap()),
+                Some(("wait", ms)) => Step::Wait(ms.parse().unwrap()),
+                Some(("other", words)) => Step::Say(!is_blue, words.to_owned()),
+                _ => Step::Say(is_blue, words.trim().to_owned()),
+            };
+            let steps: Vec<Step> = course.split("; ").map(step).collect();
+            at_rest(&steps, true).unwrap_or_else(|error| panic!("{course}: {error}"));
+        }
+    }
+}
+
+/// Goes a course, then checks.
+fn at_rest(steps: &[Step], slow: bool) -> Result<(), TestCaseError> {
+    let per_second = slow.then_some(1_000);
+    let mut world = World::new(Setup {
+        policy: on(crowded()),
+        ports: 6,
+        per_second,
+        ..Setup::new(Version::V1_3, "")
+    });
+    let seats = [world.connect("red"), world.connect("blue")];
+    let mut has_moved = false;
+    for step in steps {
+        match step {
+            Step::Say(blue, words) => world.say(seats[usize::from(*blue)], 1, words),
+            // One refusal, so that there is a way back: what is refused twice is lost, and told so.
+            Step::Refuse(nth) => {
+                // What Weir does for itself is refused to nobody.
+                if std::mem::take(&mut has_moved) {
+                    world.advance(1_000_000_000);
+                }
+                world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: *nth }]);
+            }
+            Step::Wait(ms) => world.advance(ms * 1_000_000),
+            Step::Crowded(is) => {
+                has_moved = true;
+                world.switch.switch_mut().plant(Vec::new());
+                world.set_policy(on(if *is { crowded() } else { roomy() }));
+            }
+        }
+    }
+    world.switch.switch_mut().plant(Vec::new());
+    world.advance(60_000_000_000);
+    let flows: Vec<usize> = world.core.tenants().map(|tenant| tenant.flows).collect();
+    let (groups, entries) = (world.switch_groups(), world.switch_entries());
+    let mut told: Vec<String> = Vec::new();
+    for seat in seats {
+        world.heard(seat);
+        world.say(seat, 9, "stats group_desc");
+        told.extend(world.heard(seat));
+    }
+    world.reconnect();
+    prop_assert_eq!(world.switch_groups(), groups, "{:?}", told);
+    prop_assert_eq!(world.switch_entries(), entries);
+    prop_assert_eq!(world.core.tenants().map(|it| it.flows).collect::<Vec<_>>(), flows);
+    // And all of it can go.
+    for name in ["red", "blue"] {
+        let seat = world.connect(name);
+        world.say(seat, 1, "group delete id=all");
+        world.say(seat, 2, "flow delete match=");
+    }
+    world.advance(1_000_000_000);
+    // Exits go with the network.
+    world.set_policy(policy("red: -\nblue: -"));
+    world.advance(1_000_000_000);
+    prop_assert_eq!(world.switch.switch().group_count(), 0);
+    prop_assert_eq!(world.store.len(), 0);
+    Ok(())
+}
