@@ -215,6 +215,26 @@ fn ports_of_one_tenant_are_not_anothers() {
     }
 }
 
+/// Neither a port into a host's own network stack nor forwarding of the switch's own: a controller is told so.
+#[test]
+fn a_virtual_switch_has_neither_local_nor_normal() {
+    for (version, plans) in VERSIONS.into_iter().flat_map(|it| [(it, two()), (it, big())]) {
+        let mut stage = Stage::new(version, plans);
+        for port in ["local", "normal"] {
+            for words in [
+                format!("flow add match=in_port=1 prio=5 actions={port}"),
+                format!("flow add match= prio=5 actions=output:2,{port}"),
+                format!("out in_port=1 actions={port} data=10.0.0.1>10.0.0.2"),
+            ] {
+                let refused = stage.say(0, 1, &words);
+                let is_one = matches!(&refused[..], [it] if it.contains("BAD_OUT_PORT"));
+                assert!(is_one, "{version:?} {words}: {refused:?}");
+            }
+        }
+        assert_eq!(stage.say(0, 1, "stats flow").concat().matches("prio=5").count(), 0);
+    }
+}
+
 #[test]
 fn the_switch_is_described_as_the_tenants_own() {
     for version in VERSIONS {
