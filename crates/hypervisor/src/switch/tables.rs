@@ -462,8 +462,8 @@ impl Switch {
         // What names others goes before them.
         for one in done.numbers_before.iter().rev() {
             one.deleted.iter().for_each(|number| self.free_number(one.kind, *number));
-            // Also numbers that only a change which has failed meanwhile would have kept.
-            let was = one.before.iter().flat_map(Numbered::all);
+            // Also numbers that only a change which has failed meanwhile would have kept, or had taken.
+            let was = one.before.iter().flat_map(Numbered::all).chain(one.made.iter().copied());
             let was = was.filter(|number| !one.deleted.contains(number));
             self.delete_loose(&cause, one.kind, was.chain(one.dropped.iter().copied()).collect());
         }

@@ -132,6 +132,10 @@ fn found_courses() {
         "refuse 1; other group add id=2 buckets=in_port; group add id=1 buckets=output:10; \
          other group add id=3 buckets=group:2; wait 19; other group add id=1 buckets=output:1; \
          refuse 3; wait 5",
+        // Copies that only a refused change had taken are nobody's when a deletion has stood for it.
+        "refuse 1; flow add match=ip prio=5 actions=write=output:10;goto=1; \
+         other group add id=1 buckets=in_port; group add id=3 buckets=strip_vlan,output:10; wait 1; \
+         group modify id=3 buckets=output:10; roomy; group delete id=3 buckets=",
         // An entry is to be brought once more whose group is refused meanwhile.
         "flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; \
          flow modify match=ip prio=5 actions=output:10; refuse 3; \
@@ -141,6 +145,7 @@ fn found_courses() {
             let step = |words: &str| match words.trim().split_once(' ') {
                 Some(("refuse", nth)) => Step::Refuse(nth.parse().unwrap()),
                 Some(("wait", ms)) => Step::Wait(ms.parse().unwrap()),
+                None => Step::Crowded(words.trim() != "roomy"),
                 Some(("other", words)) => Step::Say(!is_blue, words.to_owned()),
                 _ => Step::Say(is_blue, words.trim().to_owned()),
             };
