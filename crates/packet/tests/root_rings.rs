@@ -188,10 +188,13 @@ fn root_a_full_ring_counts_what_it_drops() {
     assert_eq!(statistics.packets, 1_000);
     assert!(statistics.drops > 0 && statistics.freezes > 0, "{statistics:?}");
     assert_eq!(u64::try_from(seen).unwrap() + statistics.drops, 1_000);
-    // Counters add up over calls, and a ring that was full goes on.
+    // Counters add up over calls, and a ring that was full goes on; on a machine that is slow between ten frames its two
+    // blocks may be handed over before the last of them.
     send(&mut pair.transmitter(), &mut template, 1e6, 10);
-    assert_eq!(observe(&mut capture, 10).len(), 10);
-    assert_eq!(capture.statistics().unwrap().packets, 1_010);
+    let later = observe(&mut capture, 10).len();
+    let statistics = capture.statistics().unwrap();
+    assert!(later > 0 && statistics.packets == 1_010, "{later} {statistics:?}");
+    assert_eq!(u64::try_from(seen + later).unwrap() + statistics.drops, 1_010);
 }
 
 #[test]
