@@ -20,7 +20,7 @@ use crate::v13::network::exits::merged;
 use crate::v13::numbers::Numbered;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use openflow::{ErrorCode, Version};
 
 impl Switch {
@@ -109,6 +109,7 @@ impl Switch {
             messages,
             before,
             numbers_before,
+            adds,
             inherits,
             overtaken,
             own,
@@ -144,6 +145,9 @@ impl Switch {
         };
         if let Some(brought) = brings {
             self.form_refused(&cause, brought, code);
+        }
+        if extent != Extent::Nothing && self.version != Version::V1_0 {
+            self.bring_overtaken(tenant, operation, &adds, &before);
         }
         self.undo_numbers(&cause, operation, numbers_before, extent);
         match frees_again {
@@ -353,6 +357,31 @@ impl Switch {
             later.again.push((number, before.clone()));
         }
         true
+    }
+
+    /// Pieces that came with a group's forms may be missing when that change fails. Entries that use the group are written anew
+    /// then; a later change by which an entry ceased to use it may only have modified them, which brings nothing (1.3).
+    fn bring_overtaken(
+        &mut self,
+        tenant: TenantIndex,
+        failed: u32,
+        adds: &[Box<[u8]>],
+        before: &[(u32, Option<Flow>)],
+    ) {
+        let adds: HashSet<&[u8]> = adds.iter().map(|match_| &**match_).collect();
+        let is_among = |piece: &Piece| adds.contains(&*piece.match_wire);
+        let flows = self.tenants[tenant.0 as usize].flows.iter();
+        let added = flows.filter(|(_, flow)| flow.pieces.iter().any(is_among));
+        let added = added.map(|(number, _)| number);
+        let overtaken: Vec<u32> =
+            added.filter(|number| before.iter().all(|(other, _)| other != number)).collect();
+        for number in overtaken {
+            if let Some(later) = self.later_operation(tenant, failed, |it| it.changes(number))
+                && later.again.iter().all(|(other, _)| *other != number)
+            {
+                later.again.push((number, None));
+            }
+        }
     }
 
     /// The first operation of a tenant after one that failed that touches something.

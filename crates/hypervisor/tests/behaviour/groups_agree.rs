@@ -136,6 +136,9 @@ fn found_courses() {
         "refuse 1; flow add match=ip prio=5 actions=write=output:10;goto=1; \
          other group add id=1 buckets=in_port; group add id=3 buckets=strip_vlan,output:10; wait 1; \
          group modify id=3 buckets=output:10; roomy; group delete id=3 buckets=",
+        // A piece that came with a group's new form is refused, and only modified by what comes later.
+        "group add id=1 buckets=output:1; flow add match=arp prio=7 actions=write=group:1; \
+         group modify id=1 buckets=flood; flow modify match=arp prio=7 actions=output:10; refuse 4; wait 4",
         // An entry is to be brought once more whose group is refused meanwhile.
         "flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; \
          flow modify match=ip prio=5 actions=output:10; refuse 3; \
