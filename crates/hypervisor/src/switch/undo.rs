@@ -146,7 +146,7 @@ impl Switch {
         if let Some(brought) = brings {
             self.form_refused(&cause, brought, code);
         }
-        if extent != Extent::Nothing && self.version != Version::V1_0 {
+        if extent != Extent::Nothing && !numbers_before.is_empty() {
             self.bring_overtaken(tenant, operation, &adds, &before);
         }
         self.undo_numbers(&cause, operation, numbers_before, extent);

@@ -28,7 +28,21 @@ pub(crate) fn on(map: SwitchMap) -> Policy {
 }
 
 fn world() -> World {
-    World::new(Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") })
+    world_on(crowded())
+}
+
+fn world_on(map: SwitchMap) -> World {
+    World::new(Setup { policy: on(map), ports: 6, ..Setup::new(Version::V1_3, "") })
+}
+
+/// Whose switch takes a thousand messages a second.
+fn slow_world() -> World {
+    World::new(Setup {
+        policy: on(crowded()),
+        ports: 6,
+        per_second: Some(1_000),
+        ..Setup::new(Version::V1_3, "")
+    })
 }
 
 /// The ends of blue's link at a port: how it sends, and how it receives.
@@ -216,12 +230,7 @@ fn entries_are_what_they_were_when_an_exit_is_refused() {
 #[test]
 fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
     for nth in 1..12 {
-        let mut world = World::new(Setup {
-            policy: on(crowded()),
-            ports: 6,
-            per_second: Some(1_000),
-            ..Setup::new(Version::V1_3, "")
-        });
+        let mut world = slow_world();
         let (red, blue) = (world.connect("red"), world.connect("blue"));
         world.say(blue, 1, "flow add match=ip prio=5 actions=output:1");
         world.say(red, 1, "flow add match=ip prio=5 actions=write=output:10;goto=1");
@@ -243,12 +252,7 @@ fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
 fn exits_that_are_refused_take_along_what_was_asked_for_meanwhile() {
     let mut refused = 0;
     for nth in 1..30 {
-        let mut world = World::new(Setup {
-            policy: on(crowded()),
-            ports: 6,
-            per_second: Some(1_000),
-            ..Setup::new(Version::V1_3, "")
-        });
+        let mut world = slow_world();
         let blue = world.connect("blue");
         say(&mut world, blue, "group add id=1 buckets=output:1");
         say(&mut world, blue, "flow add match=arp prio=6 actions=group:1");
@@ -298,8 +302,7 @@ fn blue_where_it_is_roomy(world: &mut World) -> Seat {
 #[test]
 fn what_brings_copies_and_is_refused_once_is_tried_again() {
     for nth in 1..10 {
-        let mut world =
-            World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+        let mut world = world_on(roomy());
         let blue = blue_where_it_is_roomy(&mut world);
         world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
         world.set_policy(on(crowded()));
@@ -327,8 +330,7 @@ fn what_brings_copies_and_is_refused_once_is_tried_again() {
 /// What is refused again and again is not said to be there.
 #[test]
 fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
-    let mut world =
-        World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let mut world = world_on(roomy());
     let blue = blue_where_it_is_roomy(&mut world);
     say(&mut world, blue, "group add id=9 buckets=drop");
     world.switch.switch_mut().plant(vec![Fault::RefuseGroupMods { every: 1 }]);
@@ -351,8 +353,7 @@ fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
 /// As versions before this one stored them: the number on the switch, and the body of the GROUP_MOD.
 #[test]
 fn groups_of_an_earlier_store_are_read() {
-    let mut world =
-        World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let mut world = world_on(roomy());
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=7 buckets=output:10");
     say(&mut world, blue, "flow add prio=5 actions=group:7");
@@ -401,8 +402,7 @@ fn a_crash_leaves_no_group_behind() {
 #[test]
 fn a_crash_before_copies_are_stored_leaves_none_behind() {
     for with_restart in [false, true] {
-        let mut world =
-            World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+        let mut world = world_on(roomy());
         blue_where_it_is_roomy(&mut world);
         let groups = world.switch.switch().group_count();
         world.store_at_once(false);
@@ -447,12 +447,7 @@ fn a_crash_before_copies_are_stored_leaves_none_behind() {
 /// What was to be deleted before a crash is to be deleted until the switch has done it: there may be another.
 #[test]
 fn what_is_to_be_deleted_is_stored_until_it_is_done() {
-    let mut world = World::new(Setup {
-        policy: on(crowded()),
-        ports: 6,
-        per_second: Some(1_000),
-        ..Setup::new(Version::V1_3, "")
-    });
+    let mut world = slow_world();
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=7 buckets=output:10");
     say(&mut world, blue, "group add id=8 buckets=group:7");
@@ -493,12 +488,7 @@ fn numbers_are_not_given_out_while_they_may_be_on_the_switch() {
 #[test]
 fn an_entry_in_the_place_of_one_that_went_with_its_group_stays() {
     for nth in 1..4 {
-        let mut world = World::new(Setup {
-            policy: on(crowded()),
-            ports: 6,
-            per_second: Some(1_000),
-            ..Setup::new(Version::V1_3, "")
-        });
+        let mut world = slow_world();
         let blue = world.connect("blue");
         say(&mut world, blue, "group add id=1 buckets=in_port");
         say(&mut world, blue, "flow add match=arp prio=7 actions=group:1");
