@@ -3,7 +3,7 @@
 //! Errors are 1.3's codes here; [`refusal`](crate::refusal) says what 1.0 calls them. How packets
 //! go through this state is in `pipeline.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use flowspace::Match;
@@ -29,6 +29,8 @@ pub(crate) struct Datapath {
     pub(crate) groups: Groups,
     pub(crate) meters: Meters,
     pub(crate) buffers: Buffers,
+    /// The ports by which NORMAL sends what comes by another, if it is a repeater; else it learns.
+    pub(crate) repeats: Option<BTreeSet<u32>>,
     /// Where NORMAL saw stations: by VLAN and address.
     pub(crate) stations: HashMap<(u16, u64), u32>,
     /// How fragments are handled (`OFPC_FRAG_*`), for all controllers alike.

@@ -266,8 +266,14 @@ impl Datapath {
         }
     }
 
-    /// What a learning switch would do: learn the source, send to where the destination was seen.
+    /// What a learning switch would do: learn the source, send to where the destination was seen. Or a repeater.
     fn normal(&mut self, packet: &Packet, effects: &mut Effects) {
+        if let Some(ports) = self.repeats.clone() {
+            for number in ports.into_iter().filter(|number| *number != packet.in_port) {
+                self.send(number, packet, effects);
+            }
+            return;
+        }
         let key = packet.key();
         let vlan = key.get(Field::VlanVid) as u16;
         let (source, destination) = (key.get(Field::DlSrc) as u64, key.get(Field::DlDst) as u64);

@@ -1,6 +1,6 @@
 //! The emulated switch: sans-I/O, and with the caller's time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hashbrown::HashMap;
 use openflow::{Header, Version, VersionSet};
@@ -82,6 +82,7 @@ impl Switch {
             groups: Groups::default(),
             meters: Meters::new(),
             buffers: Buffers::new(config.n_buffers),
+            repeats: None,
             stations: HashMap::new(),
             fragments: 0,
             drops_changed_packets: faults.drops_changed_packets(),
@@ -285,6 +286,11 @@ impl Switch {
             self.sessions.iter().flatten().filter_map(|s| s.later.front()).map(|(at, _)| *at);
         let unapplied = self.unapplied.front().map(|(at, ..)| *at);
         expiries.chain(delayed).chain(unapplied).min()
+    }
+
+    /// From now on NORMAL is a repeater: it learns nothing, and sends by all of these ports but the one that a packet came by.
+    pub fn repeat_by(&mut self, ports: BTreeSet<u32>) {
+        self.datapath.repeats = Some(ports);
     }
 
     /// As [`Switch::set_port_up`], for all sessions.
