@@ -15,6 +15,9 @@
 //! (OpenFlow 1.0), the tag says which of the tenant's VLANs it stands for. Of a network that has physical addresses a
 //! link has one more, for packets that bear these ([`AddressMap`]).
 //!
+//! **Repeating.** A virtual switch's own forwarding knows no loops: it sends by edge ports and by those links only that are
+//! in a spanning tree of the tenant's network ([`spanning_tree`]), which is found anew whenever a link gets or loses its way.
+//!
 //! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
 //! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
 //! what is waiting, or lost its way, is no reason to refuse anything else.
@@ -32,6 +35,7 @@ mod place;
 mod saved;
 mod spec;
 mod tags;
+mod tree;
 mod trunk;
 
 use crate::network::Network;
@@ -55,6 +59,7 @@ pub use spec::{
     Block, HostSpec, LinkSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec,
     VirtualPortId,
 };
+pub use tree::spanning_tree;
 pub use trunk::{Carries, Lane, Routed, Trouble, TrunkId, Wire};
 
 /// All virtual networks and where they are.

@@ -19,6 +19,7 @@ impl fmt::Display for TextError {
 impl core::error::Error for TextError {}
 
 const PORT: TextError = TextError("a dpid and a port, such as \"00:00:00:00:00:00:00:01 port 2\"");
+const NUMBER: TextError = TextError("a port's number, or LOCAL");
 const BANDWIDTH: TextError =
     TextError("a bandwidth with a unit: Gbit, Mbit, kbit or bit, such as \"10Mbit\"");
 const HOST: TextError = TextError("a host's MAC address, such as \"02:00:00:00:00:01\"");
@@ -26,13 +27,27 @@ const BLOCK: TextError = TextError(
     "addresses with the length of their common prefix and no bit set behind it, such as \"10.0.0.0/24\"",
 );
 
+impl FromStr for PortNumber {
+    type Err = TextError;
+
+    /// A number, or `LOCAL` in letters of either case, as ovs-ofctl takes it; not that port's number, of which there is
+    /// one in each version.
+    fn from_str(text: &str) -> Result<PortNumber, TextError> {
+        if text.eq_ignore_ascii_case("LOCAL") {
+            return Ok(PortNumber::LOCAL);
+        }
+        let number = PortNumber::new(decimal(text).ok_or(NUMBER)?).map_err(|_| NUMBER)?;
+        if number == PortNumber::LOCAL { Err(NUMBER) } else { Ok(number) }
+    }
+}
+
 impl FromStr for PortId {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<PortId, TextError> {
         let (dpid, number) = text.split_once(" port ").ok_or(PORT)?;
         let dpid: Dpid = dpid.trim().parse().map_err(|_| PORT)?;
-        let port = PortNumber::new(decimal(number.trim()).ok_or(PORT)?).map_err(|_| PORT)?;
+        let port = number.trim().parse().map_err(|_| PORT)?;
         Ok(PortId::new(dpid, port))
     }
 }
@@ -158,11 +173,19 @@ mod tests {
     fn ports_and_hosts_read_back() {
         let port: PortId = "0x1f port 7".parse().unwrap();
         assert_eq!(port.to_string().parse(), Ok(port));
+        for text in ["1 port LOCAL", "1 port local", "1 port Local "] {
+            let port: PortId = text.parse().unwrap();
+            assert_eq!(port.port, PortNumber::LOCAL, "{text:?}");
+            assert_eq!(port.to_string(), "00:00:00:00:00:00:00:01 port LOCAL");
+            assert_eq!(port.to_string().parse::<VirtualPortId>().unwrap().number, 0xffff_fffe);
+        }
         for text in [
             "",
             "1",
             "1 port",
             "1 port 0",
+            "1 port LOCALE",
+            "1 port 4294967294",
             "1 port 4294967295",
             "1 port -1",
             "port 1",

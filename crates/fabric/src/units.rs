@@ -10,15 +10,20 @@ pub use crate::dpid::Dpid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(pub u16);
 
-/// The number of a port that a wire can be put into: 1 to 0xffffff00 (`OFPP_MAX`, OpenFlow 1.3.5 section A.2.1).
+/// The number of a port that packets can come in by: 1 to 0xffffff00 (`OFPP_MAX`, OpenFlow 1.3.5 section A.2.1), or that
+/// into the switch's own network stack, [`PortNumber::LOCAL`]; prints as `2`, or as `LOCAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortNumber(u32);
 
 impl PortNumber {
+    /// OFPP_LOCAL: behind it is the switch's own network stack, so no wire can be put into it.
+    pub const LOCAL: PortNumber = PortNumber(0xffff_fffe);
+
     /// Checks the range; OpenFlow 1.0's numbers are to be widened first, so that its reserved ones fall out.
     pub const fn new(number: u32) -> Result<PortNumber, Error> {
         match number {
             1..=0xffff_ff00 => Ok(PortNumber(number)),
+            number if number == PortNumber::LOCAL.0 => Ok(PortNumber::LOCAL),
             _ => Err(Error::ReservedPort { number }),
         }
     }
@@ -31,7 +36,10 @@ impl PortNumber {
 
 impl fmt::Display for PortNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match *self {
+            PortNumber::LOCAL => f.write_str("LOCAL"),
+            PortNumber(number) => number.fmt(f),
+        }
     }
 }
 
@@ -154,6 +162,8 @@ mod tests {
     fn names_print_as_people_write_them() {
         let port = PortId::new(Dpid(0x1_02), PortNumber::new(7).unwrap());
         assert_eq!(port.to_string(), "00:00:00:00:00:00:01:02 port 7");
+        let port = PortId::new(Dpid(1), PortNumber::new(0xffff_fffe).unwrap());
+        assert_eq!(port.to_string(), "00:00:00:00:00:00:00:01 port LOCAL");
         assert_eq!(
             MacAddress::new([2, 0, 0, 0, 0, 0xab]).unwrap().to_string(),
             "02:00:00:00:00:ab"

@@ -5,6 +5,7 @@
 
 mod common;
 
+use common::spec::*;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{builtin, megabits};
 use fabric::embedding::{
@@ -13,109 +14,8 @@ use fabric::embedding::{
     VirtualPortId,
 };
 use fabric::paths::Disjoint;
-use fabric::{Bandwidth, Dpid, Error, MacAddress, Network, PortId, TenantId};
-use std::collections::BTreeMap;
-
-const RED: TenantId = TenantId(1);
-const BLUE: TenantId = TenantId(2);
-
-fn embedding() -> Embedding {
-    tags(2000, 2999)
-}
-
-fn tags(least: u16, most: u16) -> Embedding {
-    Embedding::new(Tag::new(least).unwrap(), Tag::new(most).unwrap())
-}
-
-fn virtual_port(switch: u64, number: u32) -> VirtualPortId {
-    VirtualPortId { switch: Dpid(switch), number }
-}
-
-fn mac(last: u8) -> MacAddress {
-    MacAddress::new([2, 0, 0, 0, 0, last]).unwrap()
-}
-
-fn switch(dpid: u64, members: &[u64]) -> SwitchSpec {
-    let members = members.iter().map(|&dpid| Dpid(dpid)).collect();
-    SwitchSpec { dpid: Dpid(dpid), name: String::new(), members, routes: Vec::new(), started: true }
-}
-
-fn edge(switch: u64, number: u32, at: PortId) -> PortSpec {
-    let (name, port) = (String::new(), virtual_port(switch, number));
-    PortSpec { port, name, at, shared: false, started: true }
-}
-
-fn link(a: (u64, u32), b: (u64, u32)) -> LinkSpec {
-    LinkSpec {
-        ends: [virtual_port(a.0, a.1), virtual_port(b.0, b.1)],
-        bandwidth: Bandwidth::ZERO,
-        route: Route::Shortest,
-        protection: None,
-        reverts: false,
-        started: true,
-    }
-}
-
-fn host(last: u8, at: (u64, u32)) -> HostSpec {
-    HostSpec { mac: mac(last), addresses: Vec::new(), at: virtual_port(at.0, at.1) }
-}
-
-fn blocks(own: &str, physical: &str) -> (Option<Block>, Option<Block>) {
-    (own.parse().ok(), physical.parse().ok())
-}
-
-/// The ring 1 - 2 - 3 - 4 - 1 with hosts at port 1 of each; port 2 leads on, port 3 back.
-fn ring() -> Network {
-    let mut network = Network::default();
-    for dpid in 1..=4 {
-        network.add_switch(Dpid(dpid)).unwrap();
-        (1..=3).for_each(|number| network.add_port(port(dpid, number)).unwrap());
-        network.add_edge(port(dpid, 1), megabits(10), fabric::Duration(0)).unwrap();
-    }
-    for dpid in 1..=4 {
-        let (a, b) = (port(dpid, 2), port(dpid % 4 + 1, 3));
-        network.connect(a, b, megabits(10), fabric::Duration(0)).unwrap();
-    }
-    network
-}
-
-/// Two virtual switches, at 1 and at 3, each with a host's port 1 and joined by their ports 2.
-fn two() -> Spec {
-    Spec {
-        block: Block::new("10.0.0.0".parse().unwrap(), 24),
-        switches: vec![switch(0xa1, &[1]), switch(0xa3, &[3])],
-        ports: vec![edge(0xa1, 1, port(1, 1)), edge(0xa3, 1, port(3, 1))],
-        links: vec![link((0xa1, 2), (0xa3, 2))],
-        hosts: vec![host(1, (0xa1, 1)), host(3, (0xa3, 1))],
-        ..Spec::default()
-    }
-}
-
-fn wanted(specs: &[(TenantId, &Spec)]) -> BTreeMap<TenantId, Spec> {
-    specs.iter().map(|&(tenant, spec)| (tenant, spec.clone())).collect()
-}
-
-/// Where packets get to that leave by a virtual port.
-fn reach(
-    network: &Network,
-    embedding: &Embedding,
-    tenant: TenantId,
-    from: VirtualPortId,
-) -> Vec<Arrived> {
-    let walker = Walker { network, maps: embedding.switch_maps() };
-    let mut reached = Vec::new();
-    for (here, whose, _, id, port) in ports(embedding) {
-        if whose == tenant && id == from {
-            reached.push(match &port.kind {
-                PortKind::Link { sends: Some(hop), .. }
-                | PortKind::Remote { sends: Some(hop), .. } => walker.follow(here, *hop),
-                PortKind::Edge { port, .. } => Arrived::Edge(PortId::new(here, *port)),
-                _ => Arrived::Lost,
-            });
-        }
-    }
-    reached
-}
+use fabric::{Bandwidth, Dpid, Error, MacAddress, Network, PortId, PortNumber, TenantId};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
 fn a_link_leads_from_port_to_port_both_ways() {

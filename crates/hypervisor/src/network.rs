@@ -19,14 +19,16 @@
 //! only then is it known whether the switch has to be told IN_PORT. Groups have copies for that: see
 //! [`crate::v13::groups`].
 //!
+//! A port whose number is LOCAL is one like any: it is at an edge, or the end of a link.
+//!
 //! What the tenant configures of its ports (PORT_MOD) is held here too, and never told to the switch, whose ports may be
 //! others' as well: see [`crate::switch::port_mod`].
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use fabric::MacAddress;
 use fabric::embedding::{AddressMap, Frames, Hop, Member, PortKind, Tag, VirtualPort, VlanWay};
+use fabric::{MacAddress, PortNumber};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
 use hashbrown::HashMap;
@@ -243,6 +245,11 @@ impl Network {
         self.ports.keys().copied().filter(flooded)
     }
 
+    /// Ports that the switch's own forwarding sends by (NORMAL), which is a repeater that knows no loops.
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ports.iter().filter(|(_, port)| port.repeats).map(|(&number, _)| number)
+    }
+
     /// Which packets are let in by a port.
     pub(crate) fn admits(&self, number: u32) -> Admits {
         let config = self.config(number);
@@ -347,6 +354,19 @@ const CLOSED: PortConfig = PortConfig(
         | PortConfig::NO_FWD.0
         | PortConfig::NO_FLOOD.0,
 );
+
+/// A network's port in 16 bits: LOCAL is what it is on 1.0, above all others that a network can have.
+pub(crate) fn in_16_bits(port: u32) -> Option<u16> {
+    if port == PortNumber::LOCAL.get() {
+        return Some(v10::PortNo::LOCAL.0);
+    }
+    u16::try_from(port).ok().filter(|port| *port != v10::PortNo::LOCAL.0)
+}
+
+/// The port that is so in 16 bits.
+pub(crate) fn from_16_bits(port: u16) -> u32 {
+    if port == v10::PortNo::LOCAL.0 { PortNumber::LOCAL.get() } else { port.into() }
+}
 
 /// The spanning-tree frames among packets, if they are any.
 pub(crate) fn spanning_tree(packets: &Match) -> Option<Match> {

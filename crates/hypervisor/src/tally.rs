@@ -7,6 +7,7 @@
 //!
 //! Counts are the tenant's: of a packet that bears a link's tag, the tag's four bytes are left out.
 
+use crate::network::{from_16_bits, in_16_bits};
 use crate::policy::TenantId;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -90,23 +91,23 @@ impl Rising {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Counted {
     pub tenant: TenantId,
-    pub port: u16,
+    pub port: u32,
 }
 
 impl Counted {
     /// The port of a network; `None` for one by which table 0 cannot tell packets apart either.
     pub(crate) fn new(tenant: TenantId, port: u32) -> Option<Counted> {
-        let port = u16::try_from(port).ok().filter(|port| *port != 0)?;
+        in_16_bits(port).filter(|port| *port != 0)?;
         Some(Counted { tenant, port })
     }
 
     /// The number of an entry's cookie.
     pub(crate) fn to_number(self) -> u32 {
-        u32::from(self.tenant.0) << 16 | u32::from(self.port)
+        u32::from(self.tenant.0) << 16 | in_16_bits(self.port).map_or(0, u32::from)
     }
 
     pub(crate) fn from_number(number: u32) -> Option<Counted> {
-        Counted::new(TenantId((number >> 16) as u16), number & 0xffff)
+        Counted::new(TenantId((number >> 16) as u16), from_16_bits(number as u16))
     }
 
     /// The bits of the number that name the tenant.
@@ -383,12 +384,14 @@ mod tests {
 
     #[test]
     fn whom_an_entry_counts_for_is_in_its_number() {
-        let counted = Counted::new(TenantId(7), 0xff00).unwrap();
-        assert_eq!(Counted::from_number(counted.to_number()), Some(counted));
+        for port in [1, 0xff00, 0xffff_fffe] {
+            let counted = Counted::new(TenantId(7), port).unwrap();
+            assert_eq!(Counted::from_number(counted.to_number()), Some(counted));
+        }
         for number in [0, 7 << 16] {
             assert_eq!(Counted::from_number(number), None, "{number:#x}");
         }
-        for port in [0, 0x1_0000] {
+        for port in [0, 0x1_0000, u32::MAX] {
             assert_eq!(Counted::new(TenantId(7), port), None, "{port:#x}");
         }
     }

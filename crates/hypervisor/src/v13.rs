@@ -18,6 +18,7 @@ pub(crate) mod statistics;
 mod switch;
 
 use crate::ids::TenantIndex;
+use crate::network::{from_16_bits, in_16_bits};
 use crate::pending::{Awaits, Purpose};
 use crate::policy::TenantId;
 use crate::queue::Class;
@@ -42,7 +43,12 @@ pub(crate) const METADATA_NETWORK: u64 = 0xffff_ffff << 32;
 
 /// A tenant's number and its virtual port in the metadata.
 pub(crate) fn metadata_at(tenant: TenantId, port: u32) -> u64 {
-    metadata_of(tenant) | u64::from(port & 0xffff) << 32
+    metadata_of(tenant) | in_16_bits(port).map_or(0, u64::from) << 32
+}
+
+/// The virtual port in the metadata.
+pub(crate) fn port_in(metadata: u64) -> u32 {
+    from_16_bits((metadata >> 32) as u16)
 }
 
 /// A tenant's number in the metadata.

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use client::{Answer, Client};
 use daemon::api::networks::Networks;
 use daemon::networks::{
-    Backup, Choice, Document, HostDocument, LinkDocument, NetworkView, Operation, Outcome,
-    PortDocument, RouteDocument, SwitchDocument, Target,
+    Backup, Choice, Document, HostDocument, LinkDocument, NetworkView, NumberDocument, Operation,
+    Outcome, PortDocument, RouteDocument, SwitchDocument, Target,
 };
 use serde::de::DeserializeOwned;
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// See and change the tenants' own networks while `weir serve` runs
 ///
 /// Each command is one transaction: all of it is done, or nothing and the reasons are said. A port is written as
-/// "DPID port NUMBER". Exit status 0: done; 1: refused, nothing was changed; 2: wrong arguments; 3: no answer.
+/// "DPID port NUMBER", or "DPID port LOCAL". Exit status 0: done; 1: refused, nothing was changed; 2: wrong arguments; 3: no answer.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -295,7 +295,10 @@ impl New {
             New::Port { port, at, name, shared, how } => {
                 // What is no port is told so by the other side, in its words.
                 let (switch, number) = port.rsplit_once(" port ").unwrap_or((port.as_str(), ""));
-                let number = number.trim().parse().unwrap_or(0);
+                let number = match number.trim() {
+                    name if name.eq_ignore_ascii_case("LOCAL") => NumberDocument::Name(name.into()),
+                    number => NumberDocument::Number(number.parse().unwrap_or(0)),
+                };
                 let switch = switch.to_owned();
                 let port = PortDocument { switch, number, name, at, shared, started };
                 (Operation::PutPort(port), how)

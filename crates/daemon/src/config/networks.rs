@@ -9,7 +9,7 @@ use fabric::embedding::{
     VirtualPortId,
 };
 use fabric::paths::Disjoint;
-use fabric::{Bandwidth, Dpid, MacAddress, PortId, TenantId};
+use fabric::{Bandwidth, Dpid, MacAddress, PortId, PortNumber, TenantId};
 
 use super::diagnostic::Position;
 use super::reader::{Reader, Table, Value};
@@ -144,13 +144,21 @@ fn switch(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<SwitchSpec> {
 
 fn port(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<PortSpec> {
     let switch = table.require("switch", "\"00:00:00:00:00:00:0a:01\"", Value::parsed::<Dpid>);
-    let number = table.require("number", "1", |value| value.integer(1..=0xff00));
+    let number = table.require("number", "1", port_number);
     let at = table.require("at", "\"00:00:00:00:00:00:00:01 port 3\"", Value::parsed::<PortId>);
     let shared = table.get("shared", Value::boolean).unwrap_or(false);
     let (name, started) = (text(table), started(table));
-    let port = VirtualPortId { switch: switch?, number: number? as u32 };
+    let port = VirtualPortId { switch: switch?, number: number? };
     parts.note(Part::Port(port), table);
     Some(PortSpec { port, name, at: at?, shared, started })
+}
+
+/// 1.0 reserves the numbers above 0xff00; the one of them that can be a port has a name, since it is another on 1.3.
+fn port_number(value: &Value<'_, '_>) -> Option<u32> {
+    match value.maybe_string().map(str::parse) {
+        Some(Ok(PortNumber::LOCAL)) => Some(PortNumber::LOCAL.get()),
+        _ => value.integer(1..=0xff00).map(|number| number as u32),
+    }
 }
 
 fn link(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<LinkSpec> {
@@ -249,6 +257,46 @@ mod tests {
         );
         assert_eq!(spec.hosts[0].addresses, ["10.0.0.9".parse::<IpAddr>().unwrap()]);
         assert!(spec.started && spec.ports[0].started && !spec.ports[0].shared);
+    }
+
+    #[test]
+    fn local_is_a_port_by_its_name() {
+        for number in ["\"LOCAL\"", "\"local\""] {
+            let spec = spec(&format!(
+                "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = {number}\nat = \"1 port LOCAL\"\n\
+                 [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port Local\"]\n\
+                 [[tenants.network.hosts]]\nmac = \"02:00:00:00:00:01\"\nat = \"0xa1 port LOCAL\"\n",
+            ));
+            let local = PortNumber::LOCAL;
+            assert_eq!((spec.ports[1].port.number, spec.ports[1].at.port), (local.get(), local));
+            assert_eq!(spec.links[0].ends[1].number, local.get());
+            assert_eq!(spec.hosts[0].at, spec.ports[1].port);
+        }
+        for (number, message) in [
+            ("\"NORMAL\"", "expected an integer"),
+            ("\"1\"", "expected an integer"),
+            ("65534", "65534 is out of range"),
+            ("4294967294", "4294967294 is out of range"),
+        ] {
+            let port = format!(
+                "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = {number}\nat = \"1 port 2\"\n"
+            );
+            let errors = Config::parse("weir.toml", &format!("{TWO}{port}")).unwrap_err();
+            let errors: Vec<_> = errors.iter().collect();
+            let [error] = errors.as_slice() else { panic!("{number}: {errors:?}") };
+            assert!(error.message.contains(message), "{number}: {}", error.message);
+            assert_eq!(error.at.line, 18, "{number}");
+        }
+        // There is one of it on a switch.
+        let port =
+            "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = \"LOCAL\"\nat = \"1 port 2\"\n";
+        let link = "[[tenants.network.links]]\nbetween = [\"0xa1 port local\", \"0xa2 port 2\"]\n";
+        let errors = Config::parse("weir.toml", &format!("{TWO}{port}{link}")).unwrap_err();
+        let messages: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
+        assert!(
+            matches!(&messages[..], [it] if it.contains("another port of that number")),
+            "{messages:?}"
+        );
     }
 
     #[test]

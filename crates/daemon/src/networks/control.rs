@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fabric::embedding::{Carries, Changes, Frames, Routed, Spec, TrunkStatus, Wire};
+use fabric::embedding::{Carries, Changes, Frames, Routed, Spec, TrunkStatus, VirtualPortId, Wire};
 use fabric::{Dpid, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -284,7 +284,8 @@ impl Inner {
         });
         // Each member of a big switch has all its ports.
         let ports: BTreeSet<(Dpid, u32, bool)> = ports.collect();
-        let view = |(dpid, number, up)| PortView { port: format!("{dpid} port {number}"), up };
+        let port = |switch, number| VirtualPortId { switch, number }.to_string();
+        let view = |(dpid, number, up)| PortView { port: port(dpid, number), up };
         ports.into_iter().map(view).collect()
     }
 }

@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use fabric::Bandwidth;
 use fabric::embedding::{
     Block, HostSpec, LinkSpec, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
 };
 use fabric::paths::Disjoint;
+use fabric::{Bandwidth, PortNumber};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -67,8 +67,8 @@ pub struct SwitchDocument {
 pub struct PortDocument {
     /// The virtual switch.
     pub switch: String,
-    /// The port's number there, 1 to 65280.
-    pub number: u32,
+    /// The port's number there, 1 to 65280, or `LOCAL`.
+    pub number: NumberDocument,
     /// Its name, at most 15 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -80,6 +80,16 @@ pub struct PortDocument {
     /// Whether it works.
     #[serde(default = "yes")]
     pub started: bool,
+}
+
+/// A port's number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum NumberDocument {
+    /// By itself.
+    Number(u32),
+    /// `LOCAL`: the port into the switch's own network stack, or what stands for it. Its number depends on the version.
+    Name(String),
 }
 
 /// A virtual link.
@@ -241,7 +251,7 @@ impl PortDocument {
     pub fn new(port: &PortSpec) -> PortDocument {
         PortDocument {
             switch: port.port.switch.to_string(),
-            number: port.port.number,
+            number: NumberDocument::new(port.port.number),
             name: port.name.clone(),
             at: port.at.to_string(),
             shared: port.shared,
@@ -251,9 +261,40 @@ impl PortDocument {
 
     /// The port that the document wants.
     pub fn spec(&self) -> Result<PortSpec, DocumentError> {
-        let port = VirtualPortId { switch: read("switch", &self.switch)?, number: self.number };
+        let (switch, number) = (read("switch", &self.switch)?, self.number.number()?);
+        let port = VirtualPortId { switch, number };
         let (name, at) = (self.name.clone(), read("at", &self.at)?);
         Ok(PortSpec { port, name, at, shared: self.shared, started: self.started })
+    }
+}
+
+impl NumberDocument {
+    /// A port's number as a document.
+    pub fn new(number: u32) -> NumberDocument {
+        match PortNumber::new(number) {
+            Ok(PortNumber::LOCAL) => NumberDocument::Name(PortNumber::LOCAL.to_string()),
+            _ => NumberDocument::Number(number),
+        }
+    }
+
+    /// The number that the document wants.
+    fn number(&self) -> Result<u32, DocumentError> {
+        match self {
+            NumberDocument::Number(number) => Ok(*number),
+            NumberDocument::Name(text) => match text.parse() {
+                Ok(PortNumber::LOCAL) => Ok(PortNumber::LOCAL.get()),
+                _ => Err(DocumentError(format!("number: \"{text}\": expected a number, or LOCAL"))),
+            },
+        }
+    }
+}
+
+impl Display for NumberDocument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NumberDocument::Number(number) => number.fmt(f),
+            NumberDocument::Name(name) => name.fmt(f),
+        }
     }
 }
 

@@ -44,8 +44,8 @@ pub use control::{
     VlanTags,
 };
 pub use document::{
-    Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, PortDocument,
-    RouteDocument, SwitchDocument,
+    Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, NumberDocument,
+    PortDocument, RouteDocument, SwitchDocument,
 };
 pub use operation::{Operation, Target};
 

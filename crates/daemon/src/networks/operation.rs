@@ -236,6 +236,28 @@ mod tests {
         assert!(network.as_ref().unwrap().hosts.is_empty() && network.as_ref().unwrap().started);
         make(r#"[{"remove": "network"}]"#, &mut network).unwrap();
         assert_eq!(network, None);
+        // LOCAL goes by its name.
+        make(
+            r#"[{"put-switch": {"dpid": "0xa1", "on": ["1"]}},
+                {"put-port": {"switch": "0xa1", "number": "local", "at": "1 port 1"}},
+                {"put-port": {"switch": "0xa1", "number": "LOCAL", "at": "1 port Local"}}]"#,
+            &mut network,
+        )
+        .unwrap();
+        let spec = network.clone().unwrap();
+        assert_eq!(spec.ports.len(), 1);
+        let document = Document::new(&spec);
+        let written = serde_json::to_value(&document).unwrap();
+        assert_eq!(written["ports"][0]["number"], "LOCAL");
+        assert_eq!(written["ports"][0]["at"], "00:00:00:00:00:00:00:01 port LOCAL");
+        let read: Document = serde_json::from_value(written).unwrap();
+        assert_eq!(read.spec().unwrap(), spec);
+        make(r#"[{"remove": {"port": "0xa1 port LOCAL"}}]"#, &mut network).unwrap();
+        assert!(network.as_ref().unwrap().ports.is_empty());
+        let ports = r#"[{"put-port": {"switch": "0xa1", "number": "NORMAL", "at": "1 port 1"}}]"#;
+        let error = make(ports, &mut network).unwrap_err().to_string();
+        assert!(error.contains("expected a number, or LOCAL"), "{error}");
+        network = None;
         for (operation, message) in [
             (r#"[{"remove": "network"}]"#, "the tenant has no network"),
             (r#"[{"stop": {"switch": "1"}}]"#, "the tenant has no network"),

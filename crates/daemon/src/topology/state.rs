@@ -248,9 +248,10 @@ impl State {
         self.handle_timeout(now);
     }
 
-    /// A port that is declared, as an edge or as a link's end, is none of discovery's.
+    /// A port that is declared, as an edge or as a link's end, is none of discovery's. Nor is LOCAL, which no wire can
+    /// be put into.
     fn tell_discovery(&mut self, port: PortId, state: Option<PortState>, now: Instant) {
-        let is_declared = self.is_declared(port);
+        let is_declared = self.is_declared(port) || port.port == PortNumber::LOCAL;
         let Some(discovery) = &mut self.discovery else { return };
         let events = match state {
             Some(state) => [

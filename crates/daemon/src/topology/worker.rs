@@ -170,7 +170,7 @@ impl Worker {
         }
         let is_new = self.state.network().switch_index(dpid).is_err() && !news.ports.is_empty();
         for (number, port) in news.ports {
-            // The others are none that a wire can be put into, such as LOCAL.
+            // No switch has others.
             if let Ok(number) = PortNumber::new(number) {
                 self.state.handle_port(PortId::new(dpid, number), port, now);
             }

@@ -7,12 +7,12 @@ use super::spec::{
     Block, HostSpec, Part, PortSpec, Reason, Refusal, Spec, Step, SwitchSpec, VirtualPortId,
 };
 use crate::network::{End, Network};
-use crate::units::{Dpid, MacAddress, PortId, TenantId};
+use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-/// Most ports that a virtual switch can have: OpenFlow 1.0 reserves the numbers above (section 5.2.1).
+/// Most ports that a virtual switch can have beside LOCAL: OpenFlow 1.0 reserves the numbers above (section 5.2.1).
 const HIGHEST_PORT: u32 = 0xff00;
 
 /// Longest name of a port in both versions, without the zero byte that ends it.
@@ -132,7 +132,7 @@ impl Check<'_> {
     }
 
     fn number(&mut self, part: Part, port: VirtualPortId, seen: &mut BTreeSet<VirtualPortId>) {
-        if !(1..=HIGHEST_PORT).contains(&port.number) {
+        if !(1..=HIGHEST_PORT).contains(&port.number) && port.number != PortNumber::LOCAL.get() {
             self.refuse(part, Reason::PortNumber);
         }
         if self.switch(port.switch).is_none() {

@@ -6,9 +6,10 @@ use super::map::{
     Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay, Way,
 };
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
+use super::tree::spanning_tree;
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
 use crate::network::{End, Network};
-use crate::units::{Bandwidth, Dpid, PortId, TenantId};
+use crate::units::{Bandwidth, Dpid, PortId, PortNumber, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -21,7 +22,10 @@ use siphasher::sip::SipHasher13;
 pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, SwitchMap> {
     let mut maps: BTreeMap<Dpid, SwitchMap> = BTreeMap::new();
     for (&tenant, spec) in embedding.wanted.iter().filter(|(_, spec)| spec.started) {
-        let draw = Draw { embedding, network, tenant, spec, stopped: stopped(spec) };
+        let (stopped, tree) = (stopped(spec), BTreeSet::new());
+        let mut draw = Draw { embedding, network, tenant, spec, stopped, tree };
+        let links = spec.links.iter().filter(|link| draw.link_up(link));
+        draw.tree = spanning_tree(links.map(|link| link.ends));
         for switch in spec.switches.iter().filter(|switch| switch.started) {
             let (ports, addresses) = (draw.ports_of(switch.dpid), draw.addresses());
             for &here in &switch.members {
@@ -59,6 +63,8 @@ struct Draw<'a> {
     tenant: TenantId,
     spec: &'a Spec,
     stopped: BTreeSet<Dpid>,
+    /// The ends of the links by which switches repeat.
+    tree: BTreeSet<VirtualPortId>,
 }
 
 /// What a port of a virtual switch is, before it is said where.
@@ -110,8 +116,14 @@ impl<'a> Draw<'a> {
             }
             Port::Link(spec, first) => self.link(spec, *first),
         };
-        let name = if name.is_empty() { format!("p{number}") } else { String::from(name) };
-        VirtualPort { mac: mac(self.tenant, switch.dpid, number), name, up, speed, kind }
+        let name = match (name, number) {
+            ("", number) if number == PortNumber::LOCAL.get() => String::from("local"),
+            ("", number) => format!("p{number}"),
+            (name, _) => String::from(name),
+        };
+        let id = VirtualPortId { switch: switch.dpid, number };
+        let repeats = matches!(port, Port::Edge(_)) || self.tree.contains(&id);
+        VirtualPort { mac: mac(self.tenant, switch.dpid, number), name, up, speed, repeats, kind }
     }
 
     fn edge_up(&self, port: &PortSpec) -> bool {
@@ -265,7 +277,7 @@ pub(super) fn link_trunk(tenant: TenantId, link: &LinkSpec) -> TrunkId {
     TrunkId { tenant, carries: Carries::Link(sorted(link.ends)) }
 }
 
-/// A port's own hardware address: the switch by a hash of 30 bits, then the port's number.
+/// A port's own hardware address: the switch by a hash of 30 bits, then the port's number, as 1.0 has it.
 fn mac(tenant: TenantId, switch: Dpid, number: u32) -> [u8; 6] {
     // The key is of no secrecy; it only has to be the same for good.
     let mut hash = SipHasher13::new_with_keys(0x7765_6972, 0x706f_7274);

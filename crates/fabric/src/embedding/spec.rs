@@ -3,7 +3,7 @@
 use super::map::Tag;
 use super::trunk::Trouble;
 use crate::paths::Disjoint;
-use crate::units::{Bandwidth, Dpid, MacAddress, PortId, TenantId};
+use crate::units::{Bandwidth, Dpid, MacAddress, PortId, PortNumber, TenantId};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -61,13 +61,16 @@ pub struct SwitchSpec {
 pub struct VirtualPortId {
     /// The virtual switch.
     pub switch: Dpid,
-    /// Its port: 1 to 0xff00, which OpenFlow 1.0 can say as well.
+    /// Its port: 1 to 0xff00, which OpenFlow 1.0 can say as well, or [`PortNumber::LOCAL`].
     pub number: u32,
 }
 
 impl fmt::Display for VirtualPortId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} port {}", self.switch, self.number)
+        match PortNumber::new(self.number) {
+            Ok(number) => write!(f, "{} port {number}", self.switch),
+            Err(_) => write!(f, "{} port {}", self.switch, self.number),
+        }
     }
 }
 
@@ -256,7 +259,7 @@ pub enum Reason {
     RouteElsewhere,
     /// The tenant has no such switch.
     NoSuchSwitch(Dpid),
-    /// The number is not one of 1 to 0xff00.
+    /// The number is neither one of 1 to 0xff00 nor LOCAL.
     PortNumber,
     /// Another port or link end of the switch has that number.
     DuplicatePort,
@@ -340,7 +343,9 @@ impl fmt::Display for Reason {
                 f.write_str("a given way has to lead from one of its physical switches to another")
             }
             Reason::NoSuchSwitch(dpid) => write!(f, "the tenant has no switch {dpid}"),
-            Reason::PortNumber => f.write_str("a port's number is one of 1 to 65280 (0xff00)"),
+            Reason::PortNumber => {
+                f.write_str("a port's number is one of 1 to 65280 (0xff00), or LOCAL")
+            }
             Reason::DuplicatePort => f.write_str("the switch has another port of that number"),
             Reason::LongName => f.write_str("a port's name has at most 15 bytes"),
             Reason::NotAMember(port) => {

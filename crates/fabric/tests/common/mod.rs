@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+pub mod spec;
 pub mod walk;
 
 use fabric::{Bandwidth, Dpid, Duration, LinkId, Network, PortId, PortNumber, SwitchIndex};

@@ -251,7 +251,7 @@ impl Switch {
                     continue;
                 };
                 let count = Count::by_entry(&match_, entry.packet_count, entry.byte_count);
-                state.tally.see(&match_, counted.port.into(), count);
+                state.tally.see(&match_, counted.port, count);
             }
         }
         if more {
@@ -302,8 +302,8 @@ impl Switch {
         };
         let count = Count::by_entry(&match_, removed.packet_count, removed.byte_count);
         let tally = &mut self.tenants[at.0 as usize].tally;
-        tally.removed(&match_, counted.port.into(), count);
-        self.store_counted(at, counted.port.into());
+        tally.removed(&match_, counted.port, count);
+        self.store_counted(at, counted.port);
     }
 
     /// What the switch held when it connected has counted this: what was told of it before is told again, whatever
@@ -311,8 +311,8 @@ impl Switch {
     pub(super) fn tally_held(&mut self, match_: &Match, counted: Counted, count: Count) {
         let Some(at) = self.tenant_of(counted.tenant) else { return };
         let tally = &mut self.tenants[at.0 as usize].tally;
-        tally.enter(*match_, counted.port.into());
-        tally.see(match_, counted.port.into(), count);
+        tally.enter(*match_, counted.port);
+        tally.see(match_, counted.port, count);
     }
 
     /// Follows what an entry of the hypervisor's own counts.
@@ -320,12 +320,12 @@ impl Switch {
         let Some(Counted { tenant: id, port }) = own.counted else { return };
         let Some(at) = self.tenant_of(id) else { return };
         let state = &mut self.tenants[at.0 as usize];
-        let has_port = |network: &Network| network.ports.contains_key(&port.into());
+        let has_port = |network: &Network| network.ports.contains_key(&port);
         match change {
-            OwnChange::Add | OwnChange::Replace => state.tally.enter(own.match_, port.into()),
+            OwnChange::Add | OwnChange::Replace => state.tally.enter(own.match_, port),
             OwnChange::Remove if state.network.as_deref().is_some_and(has_port) => {
-                state.tally.leave(own.match_, port.into());
-                self.store_counted(at, port.into());
+                state.tally.leave(own.match_, port);
+                self.store_counted(at, port);
             }
             OwnChange::Remove => state.tally.forget(&own.match_),
         }

@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 use fabric::MacAddress;
 use fabric::embedding::{AddressMap, Frames};
 use flowspace::field::VLAN_PRESENT;
-use flowspace::{Field, Match, port_to_v10};
+use flowspace::{Field, Match, port_from_v10, port_to_v10};
 use hashbrown::HashSet;
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PortNo};
@@ -292,9 +292,10 @@ impl Writer<'_> {
             },
             PortNo::FLOOD => self.leave_by_all(self.network.flooded()),
             PortNo::ALL => self.leave_by_all(self.network.ports.keys().copied()),
+            PortNo::NORMAL => self.leave_by_all(self.network.repeated()),
             PortNo(number) => {
                 let network = self.network;
-                let way = network.way_out(u32::from(number), entered);
+                let way = network.way_out(port_from_v10(number), entered);
                 match way.ok_or(code::BAD_ACTION_BAD_OUT_PORT)? {
                     Some(way) => self.leave(way),
                     None => Ok(()),

@@ -242,9 +242,8 @@ impl Switch {
                     None => Ok(()),
                 },
             },
-            PortNo::FLOOD | PortNo::ALL => {
-                // 1.3 has no bit that tells them apart.
-                for &number in network.ports.keys() {
+            port if exits::is_for_several(port) => {
+                for number in exits::several(network, port) {
                     if let Some(Some(way)) = network.way_out(number, packets.entered) {
                         leave(network, packets, way, out)?;
                     }
@@ -268,9 +267,9 @@ impl Switch {
         for action in actions {
             match action {
                 Action::Output { port, .. } => {
-                    let reserved =
-                        [PortNo::CONTROLLER, PortNo::IN_PORT, PortNo::FLOOD, PortNo::ALL];
-                    if !reserved.contains(&port) && !network.ports.contains_key(&port.0) {
+                    let reserved = [PortNo::CONTROLLER, PortNo::IN_PORT].contains(&port)
+                        || exits::is_for_several(port);
+                    if !reserved && !network.ports.contains_key(&port.0) {
                         return Err(code::BAD_ACTION_BAD_OUT_PORT);
                     }
                 }

@@ -28,6 +28,7 @@ mod packets;
 mod port_counts;
 mod port_mod;
 mod properties;
+mod repeating;
 mod sessions;
 mod statistics;
 mod v13;

@@ -10,7 +10,7 @@ use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
-use crate::v13::network::exits::sent_by;
+use crate::v13::network::exits::{is_for_several, sent_by, several};
 use crate::v13::numbers::{Held, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -191,9 +191,9 @@ impl Switch {
         for action in group.buckets.into_iter().filter_map(|bucket| sent_by(bucket.actions)) {
             match action {
                 Action::Output { port: PortNo::IN_PORT, .. } => ports.extend(network.entries()),
-                Action::Output { port: PortNo::FLOOD | PortNo::ALL, .. } => {
-                    let beside = network.ports.keys().map(|port| network.entries_beside(*port));
-                    ports.extend(beside.flatten());
+                Action::Output { port, .. } if is_for_several(port) => {
+                    let meant = several(network, port);
+                    ports.extend(meant.flat_map(|port| network.entries_beside(port)));
                 }
                 Action::Output { port, .. } => ports.extend(network.entries_beside(port.0)),
                 Action::Group(number) => {

@@ -8,7 +8,7 @@
 //!   output:10                    tag of 10, OUTPUT 5
 //!   VLAN 7, output:10            VLAN 7, GROUP of the exit for 10
 //!   VLAN 7, output:1             VLAN 7, OUTPUT 1
-//!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port
+//!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port; so NORMAL and ALL
 //! ```
 
 use super::exits::{self, Output, is_exit};
@@ -84,7 +84,7 @@ pub(crate) fn outputs_by_exits(network: &Network, group: &GroupMod<'_>) -> BTree
 fn output_by_exit(network: &Network, actions: List<'_, Action<'_>>) -> Option<Output> {
     let Some(Action::Output { port, max_len }) = exits::sent_by(actions) else { return None };
     let has_tag = match port {
-        PortNo::FLOOD | PortNo::ALL => return Some(exits::output(port, max_len)),
+        port if exits::is_for_several(port) => return Some(exits::output(port, max_len)),
         PortNo::IN_PORT => network.entries().any(|port| network.is_tagged(port)),
         PortNo(number) => network.is_tagged(number),
     };

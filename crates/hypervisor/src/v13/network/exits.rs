@@ -6,10 +6,11 @@
 //! clears all of it.
 //!
 //! ```text
-//!   the tenant writes          in the set      the exit, of type INDIRECT or, for FLOOD and ALL, ALL
+//!   the tenant writes          in the set      the exit, of type INDIRECT or, for FLOOD, ALL and NORMAL, ALL
 //!   output:10                  GROUP 7         tag of 10, OUTPUT 5
 //!   controller                 GROUP 8         OUTPUT CONTROLLER
 //!   flood                      GROUP 9         one bucket for each port
+//!   normal                     GROUP 10        one bucket for each port by which the switch repeats
 //! ```
 //! An exit is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use, and has copies,
 //! is stored, and follows the network as they do. It is made when an entry or a group first needs it, and stays until its
@@ -29,6 +30,7 @@ use crate::switch::{Cause, NumberBefore, Operation, Request, Switch};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use fabric::embedding::VirtualPort;
 use openflow::error::v13 as code;
 use openflow::v13::{
     Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType,
@@ -87,6 +89,17 @@ pub(super) fn output(port: PortNo, max_len: u16) -> Output {
     (port, if port == PortNo::CONTROLLER { max_len } else { 0 })
 }
 
+/// Whether an output stands for several ports.
+pub(crate) fn is_for_several(port: PortNo) -> bool {
+    matches!(port, PortNo::FLOOD | PortNo::ALL | PortNo::NORMAL)
+}
+
+/// The ports for which it stands. 1.3 has no bit that tells FLOOD and ALL apart.
+pub(crate) fn several(network: &Network, port: PortNo) -> impl Iterator<Item = u32> {
+    let is_meant = move |it: &VirtualPort| port != PortNo::NORMAL || it.repeats;
+    network.ports.iter().filter(move |(_, it)| is_meant(it)).map(|(&number, _)| number)
+}
+
 /// Whether packets leave by an action of a set.
 pub(super) fn sends(action: &Action<'_>) -> bool {
     matches!(action, Action::Output { .. } | Action::Group(_))
@@ -115,11 +128,15 @@ pub(crate) fn buckets<'a>(
     network: &Network,
     group: &GroupMod<'a>,
 ) -> Option<ListBuf<Bucket<'static>>> {
-    if !is_exit(group.group_id) || group.type_ != GroupType::ALL {
+    let output = group.buckets.iter().next().and_then(|bucket| sent_by(bucket.actions));
+    let Some(Action::Output { port, .. }) = output.filter(|_| is_exit(group.group_id)) else {
+        return None;
+    };
+    if !is_for_several(port) {
         return None;
     }
     let mut buckets = ListBuf::<Bucket<'static>>::new();
-    for &number in network.ports.keys() {
+    for number in several(network, port) {
         let sends = ListBuf::from([Action::Output { port: PortNo(number), max_len: 0 }]);
         buckets.push(Bucket { actions: sends.as_list(), ..Bucket::default() });
     }
@@ -272,15 +289,12 @@ pub(crate) fn output_of(body: &[u8]) -> Option<Output> {
     }
 }
 
-/// An exit, as a tenant would have described it; for FLOOD and ALL the [buckets] depend on the network.
+/// An exit, as a tenant would have described it; for FLOOD, ALL and NORMAL the [buckets] depend on the network.
 fn body((port, max_len): Output) -> Box<[u8]> {
     let actions = ListBuf::from([Action::Output { port, max_len }]);
     let mut buckets = ListBuf::<Bucket<'static>>::new();
     buckets.push(Bucket { actions: actions.as_list(), ..Bucket::default() });
-    let type_ = match port {
-        PortNo::FLOOD | PortNo::ALL => GroupType::ALL,
-        _ => GroupType::INDIRECT,
-    };
+    let type_ = if is_for_several(port) { GroupType::ALL } else { GroupType::INDIRECT };
     let command = GroupModCommand::ADD;
     let mut message = Vec::new();
     // It fits: it is one bucket with one action.

@@ -4,6 +4,7 @@ use super::{Packets, said};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
 use crate::switch::{Request, Switch, set_length};
+use crate::v13::port_in;
 use alloc::vec::Vec;
 use fabric::MacAddress;
 use fabric::embedding::PortKind;
@@ -24,7 +25,7 @@ impl Switch {
         key: &Key,
     ) -> Option<u32> {
         let network = self.tenants[tenant.0 as usize].network.as_deref()?;
-        let written = (metadata >> 32) as u32 & 0xffff;
+        let written = port_in(metadata);
         if network.ports.contains_key(&written) {
             Some(written)
         } else {

@@ -10,6 +10,7 @@ mod describe;
 mod packets;
 mod places;
 mod policy;
+mod repeater;
 mod request;
 mod request_v13;
 mod script;
@@ -23,7 +24,7 @@ pub use places::cut;
 pub use policy::policy;
 pub use request::request;
 pub use script::{both, happen, play, play_on, play_with};
-pub use stage::{Big, Counted, Plan, Seen, Stage, datapath};
+pub use stage::{Big, Counted, LOCAL, Plan, Seen, Stage, datapath};
 pub use warm::{Mode, WarmCore};
 pub use world::{LLDP_KEY, Left, Seat, Setup, World, frames};
 

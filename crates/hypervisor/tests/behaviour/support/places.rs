@@ -3,11 +3,11 @@
 use super::stage::{Plan, datapath, head};
 use fabric::embedding::{
     AddressMap, Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort,
-    VlanWay, Way,
+    VirtualPortId, VlanWay, Way, spanning_tree,
 };
 use fabric::{Dpid, MacAddress, PortNumber};
 use hypervisor::TenantId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The tenants' own addresses.
 const OWN: &str = "10.0.0.0/30";
@@ -18,6 +18,14 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
     let mut next = first;
     for (at, plan) in plans.iter().enumerate() {
         let id = TenantId(at as u16 + 1);
+        for &[a, b] in plan.links.iter().filter(|link| plan.cut.contains(link)) {
+            for (end, far) in [(a, b), (b, a)] {
+                // Nowhere, it is on all members alike.
+                for member in far_end(plan, end).on {
+                    put_port(&mut maps, at, plan, member.0, end.1, no_way(far_end(plan, far)));
+                }
+            }
+        }
         let mut put = |switch, number, kind| put_port(&mut maps, at, plan, switch, number, kind);
         for &(switch, port, number) in &plan.edges {
             put(switch, number, PortKind::Edge { port: port_number(port), hosts: Vec::new() });
@@ -27,7 +35,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             put(switch, number, PortKind::Edge { port: port_number(port), hosts });
         }
         let mut transits = Vec::new();
-        for &[a, b] in &plan.links {
+        for &[a, b] in plan.links.iter().filter(|link| !plan.cut.contains(link)) {
             let mut both = |frames| {
                 let there = way(a.0, b.0, frames, &mut next, &mut transits);
                 (there, way(b.0, a.0, frames, &mut next, &mut transits))
@@ -102,13 +110,12 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
 pub fn cut(map: &mut SwitchMap, tenant: TenantId, port: u32) {
     let port = map.members.get_mut(&tenant).unwrap().ports.get_mut(&port).unwrap();
     port.up = false;
-    port.kind = PortKind::Link {
-        sends: None,
-        receives: Vec::new(),
-        vlans: Vec::new(),
-        mapped: Way::default(),
-        far: FarEnd::default(),
-    };
+    port.kind = no_way(FarEnd::default());
+}
+
+fn no_way(far: FarEnd) -> PortKind {
+    let (sends, receives, vlans, mapped) = Default::default();
+    PortKind::Link { sends, receives, vlans, mapped, far }
 }
 
 fn far_end(plan: &Plan, (switch, port): (u64, u32)) -> FarEnd {
@@ -134,8 +141,24 @@ fn put_port(
     });
     let mac = hw_addr(plan, at, switch, number);
     let name = format!("v{number}");
-    let port = VirtualPort { mac, name, up: true, speed: None, kind };
+    let link = plan.links.iter().find(|link| {
+        link.iter().any(|end| (head(plan, end.0), end.1) == (head(plan, switch), number))
+    });
+    let up = link.is_none_or(|link| !plan.cut.contains(link));
+    let repeats =
+        link.is_none() || tree(plan, at).contains(&virtual_port(plan, at, (switch, number)));
+    let port = VirtualPort { mac, name, up, speed: None, repeats, kind };
     member.ports.insert(number, port);
+}
+
+fn virtual_port(plan: &Plan, tenant: usize, (switch, number): (u64, u32)) -> VirtualPortId {
+    VirtualPortId { switch: Dpid(datapath(tenant, head(plan, switch))), number }
+}
+
+/// The ends of links by which the tenant's switches repeat.
+fn tree(plan: &Plan, tenant: usize) -> BTreeSet<VirtualPortId> {
+    let links = plan.links.iter().filter(|link| !plan.cut.contains(link));
+    spanning_tree(links.map(|link| link.map(|end| virtual_port(plan, tenant, end))))
 }
 
 /// The addresses of the first three hosts, which are what `packet` calls 10.0.0.0 to 10.0.0.2.

@@ -60,8 +60,8 @@ impl<'a> Words<'a> {
                 text.split(':').map(|octet| u8::from_str_radix(octet, 16).unwrap()).collect();
             return octets.try_into().unwrap();
         }
-        let config = emulate::Config::new(1, 64);
-        config.ports.iter().find(|it| it.number == port).map_or([0; 6], |it| it.hw_addr)
+        let is_there = (1..=64).contains(&port) || port == emulate::port::LOCAL;
+        if is_there { emulate::PortConfig::new(port).hw_addr } else { [0; 6] }
     }
 
     pub fn data(&self) -> Vec<u8> {
@@ -162,10 +162,10 @@ fn packet_out(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
 }
 
 fn port_mod(words: &Words<'_>) -> PortMod {
-    let number = words.number("port", 1) as u16;
+    let port_no = port_v10(words.get("port").unwrap_or("1")).unwrap();
     PortMod {
-        port_no: openflow::v10::PortNo(number),
-        hw_addr: words.hw_addr(number.into()),
+        port_no,
+        hw_addr: words.hw_addr(flowspace::port_from_v10(port_no.0)),
         config: PortConfig(words.number("config", 0) as u32),
         mask: PortConfig(words.number("mask", 0) as u32),
         advertise: PortFeatures(words.number("advertise", 0) as u32),

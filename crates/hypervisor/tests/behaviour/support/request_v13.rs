@@ -135,7 +135,7 @@ fn group_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
         match watched.strip_prefix('g') {
             Some(group) => bucket.watch_group = group.parse().unwrap(),
             None if watched.is_empty() => {}
-            None => bucket.watch_port = PortNo(watched.parse().unwrap()),
+            None => bucket.watch_port = port_v13(watched).unwrap(),
         }
         buckets.push(Bucket { actions: actions.as_list(), ..bucket });
     }
@@ -188,10 +188,10 @@ fn meter_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
 }
 
 fn port_mod(words: &Words<'_>) -> PortMod {
-    let number = words.number("port", 1) as u32;
+    let port_no = port_v13(words.get("port").unwrap_or("1")).unwrap();
     PortMod {
-        port_no: PortNo(number),
-        hw_addr: words.hw_addr(number),
+        port_no,
+        hw_addr: words.hw_addr(port_no.0),
         config: PortConfig(words.number("config", 0) as u32),
         mask: PortConfig(words.number("mask", 0) as u32),
         advertise: PortFeatures(words.number("advertise", 0) as u32),

@@ -7,7 +7,9 @@
 
 mod counting;
 
+use super::actions::port_v13;
 use super::places::{hw_addr, maps};
+use super::repeater::repeat;
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
 use fabric::MacAddress;
@@ -24,6 +26,8 @@ pub use counting::Counted;
 
 /// The physical switches are numbered from 1.
 pub const SWITCHES: u64 = 3;
+/// The port into a switch's own network stack, in the numbering of 1.3.
+pub const LOCAL: u32 = 0xffff_fffe;
 /// The first VLAN id of those reserved for links.
 const FIRST_TAG: u16 = 2000;
 
@@ -42,6 +46,8 @@ pub struct Plan {
     pub vlans: Vec<u16>,
     /// The addresses that stand for the tenant's 10.0.0.0/30 on links.
     pub physical: Option<&'static str>,
+    /// Those of the links that have no way.
+    pub cut: Vec<[(u64, u32); 2]>,
 }
 
 /// What has been seen: who got which frame, and which PACKET_IN came from which switch.
@@ -299,8 +305,8 @@ impl Stage {
 
     /// A PORT_MOD with the address of the tenant's virtual port, unless it has one.
     fn addressed(&self, tenant: usize, switch: u64, words: &str) -> String {
-        let port = words.split(' ').find_map(|word| word.strip_prefix("port=")?.parse().ok());
-        match port {
+        let port = words.split(' ').find_map(|word| port_v13(word.strip_prefix("port=")?));
+        match port.map(|port| port.0) {
             Some(port) if words.starts_with("port_mod") && !words.contains("mac=") => {
                 let mac = hw_addr(&self.plans[tenant], tenant, switch, port);
                 format!("{words} mac={}", MacAddress::new(mac).unwrap())
@@ -386,6 +392,24 @@ impl Stage {
             }
         }
         self.pump();
+    }
+
+    /// Only these of a tenant's links have no way from now on, on both networks.
+    pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) {
+        self.plans[tenant].cut = links;
+        let (maps, tags) = maps(&self.plans, first);
+        self.set_maps(&maps, FIRST_TAG..=tags);
+        let plan = &self.plans[tenant];
+        for link in &plan.links {
+            for &(switch, port) in link {
+                let index = reference_index(plan, switch);
+                let switch = self.references[tenant].switch_mut(index).unwrap();
+                switch.set_link(port, !plan.cut.contains(link));
+                self.references[tenant].take_output(index, SessionId::MAIN);
+            }
+        }
+        repeat(&mut self.references[tenant], plan);
+        self.seen = Seen::default();
     }
 
     /// What tenants were told since it was asked last.
@@ -643,7 +667,7 @@ fn tenant(at: usize) -> Tenant {
     }
 }
 
-fn switches_of(plan: &Plan) -> Vec<u64> {
+pub fn switches_of(plan: &Plan) -> Vec<u64> {
     let edges = plan.edges.iter().map(|edge| edge.0).chain(plan.shared.iter().map(|s| s.0));
     let ends = plan.links.iter().flatten().map(|end| end.0);
     let mut all: Vec<u64> = edges.chain(ends).map(|switch| head(plan, switch)).collect();
@@ -657,7 +681,7 @@ pub fn head(plan: &Plan, switch: u64) -> u64 {
     if plan.big.contains(&switch) { plan.big[0] } else { switch }
 }
 
-fn reference_index(plan: &Plan, switch: u64) -> SwitchIndex {
+pub fn reference_index(plan: &Plan, switch: u64) -> SwitchIndex {
     let switch = head(plan, switch);
     SwitchIndex(switches_of(plan).iter().position(|s| *s == switch).unwrap())
 }
@@ -684,7 +708,8 @@ type Standing = (Network, Vec<Vec<(usize, u32)>>, Vec<Point>);
 fn physical(version: Version, plans: &[Plan], buffers: u32) -> Standing {
     let mut network = Network::new();
     for dpid in 1..=SWITCHES {
-        let config = Config { n_buffers: buffers, ..config(version, dpid, 6) };
+        let mut config = Config { n_buffers: buffers, ..config(version, dpid, 6) };
+        config.ports.push(emulate::PortConfig::new(LOCAL));
         network.add_switch(emulate::Switch::new(config));
     }
     let point = |switch: u64, port| Point { switch: SwitchIndex(switch as usize - 1), port };
@@ -735,6 +760,7 @@ fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64
         network.add_host(silent(), point((switch, port)));
         hosts.push((switch, port));
     }
+    repeat(&mut network, plan);
     for at in 0..switches_of(plan).len() {
         shake_hands(&mut network, SwitchIndex(at), version);
     }
