@@ -24,6 +24,7 @@ mod own_vlans;
 mod physical_addresses;
 mod reconnect;
 mod reload;
+mod repeaters;
 mod restart;
 mod riggio2013;
 mod shared_edges;
