@@ -9,13 +9,12 @@ use common::spec::*;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{builtin, megabits};
 use fabric::embedding::{
-    Block, Carries, Changes, Embedding, Exit, Frames, HostSpec, LinkSpec, Part, PortChange,
-    PortKind, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec, Tag, Trouble,
-    VirtualPortId,
+    Block, Carries, Changes, Embedding, Exit, Frames, LinkSpec, Part, PortChange, PortKind, Reason,
+    Refusal, Route, Spec, Step, Trouble,
 };
 use fabric::paths::Disjoint;
-use fabric::{Bandwidth, Dpid, Error, MacAddress, Network, PortId, PortNumber, TenantId};
-use std::collections::{BTreeMap, BTreeSet};
+use fabric::{Dpid, Error, Network};
+use std::collections::BTreeMap;
 
 #[test]
 fn a_link_leads_from_port_to_port_both_ways() {

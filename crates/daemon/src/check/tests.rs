@@ -127,6 +127,28 @@ fn agents_that_cannot_be_heard_and_interfaces_that_nobody_measures_are_named() {
 }
 
 #[test]
+fn local_ports_of_networks_are_placed() {
+    let check = |at: &str, end: &str| {
+        let text = format!(
+            "[topology]\nlinks = [{{ between = [\"1 port 2\", \"2 port 2\"] }}]\n\
+             [[tenants]]\nname = \"red\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n[tenants.network]\n\
+             [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+             [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"2\"\n\
+             [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = \"LOCAL\"\nat = \"{at}\"\n\
+             [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port {end}\"]\n"
+        );
+        check(&Config::parse("weir.toml", &text).unwrap_or_else(|errors| panic!("{errors}")))
+    };
+    for at in ["1 port LOCAL", "1 port 7"] {
+        let report = check(at, "local");
+        assert!(report.remarks.iter().all(|it| it.severity == Severity::Note), "{report}");
+        let link =
+            "link 00:00:00:00:00:00:00:a1 port 2 - 00:00:00:00:00:00:00:a2 port LOCAL goes by";
+        assert!(report.to_string().contains(link), "{report}");
+    }
+}
+
+#[test]
 fn the_report_reads_well() {
     let report =
         check(&config(&[("red", &["ip,nw_src=10.1.0.0/16"]), ("blue", &["ip @ 100", "arp read"])]));
