@@ -1,6 +1,6 @@
 //! `GET /api/v1/topology` as JSON. Names and units are part of the interface: add, do not change.
 
-use fabric::{End, PortId};
+use fabric::{End, PortId, PortNumber};
 use serde::Serialize;
 
 use crate::topology::{Origin, Snapshot, Watch};
@@ -67,9 +67,11 @@ impl Topology {
     pub fn new(watch: &Watch) -> Topology {
         let snapshot: &Snapshot = &watch.current();
         let network = &snapshot.network;
-        let switches = network.switches().map(|(_, switch)| Switch {
-            dpid: switch.dpid().to_string(),
-            ports: switch.ports().map(|(id, up)| Port { port: id.port.get(), up }).collect(),
+        let switches = network.switches().map(|(_, switch)| {
+            // LOCAL leads to nobody but the switch itself.
+            let wired = switch.ports().filter(|(id, _)| id.port != PortNumber::LOCAL);
+            let ports = wired.map(|(id, up)| Port { port: id.port.get(), up }).collect();
+            Switch { dpid: switch.dpid().to_string(), ports }
         });
         let mut switches: Vec<Switch> = switches.collect();
         switches.sort_by(|a, b| a.dpid.cmp(&b.dpid));

@@ -292,7 +292,10 @@ impl Writer<'_> {
             },
             PortNo::FLOOD => self.leave_by_all(self.network.flooded()),
             PortNo::ALL => self.leave_by_all(self.network.ports.keys().copied()),
-            PortNo::NORMAL => self.leave_by_all(self.network.repeated()),
+            PortNo::NORMAL => {
+                self.check_all()?;
+                self.leave_by_all(self.network.repeated())
+            }
             PortNo(number) => {
                 let network = self.network;
                 let way = network.way_out(port_from_v10(number), entered);
@@ -312,6 +315,17 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether packets may leave by any port: the repeated ones become others when a link fails, and what stands has to be
+    /// sayable still.
+    fn check_all(&self) -> Result<(), ErrorCode> {
+        let (network, packets) = (self.network, self.packets);
+        let mut all = Writer { network, packets, out: &mut Vec::new() };
+        match all.leave_by_all(network.ports.keys().copied()) {
+            Err(Unsaid::Code(code)) => Err(code),
+            _ => Ok(()),
+        }
     }
 
     fn leave(&mut self, way: WayOut<'_>) -> Result<(), Unsaid> {

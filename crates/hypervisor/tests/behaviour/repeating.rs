@@ -211,6 +211,25 @@ fn normal_at_a_shared_edge_needs_to_know_for_whom_packets_are() {
     }
 }
 
+/// On 1.0 frames of a VLAN that the network has not declared stay off links. A rule that makes frames such ones is refused also
+/// where NORMAL means no link at the moment, but would when another fails.
+#[test]
+fn what_cannot_leave_by_a_link_cannot_be_repeated() {
+    let mut stage = Stage::new(Version::V1_0, local(two()));
+    let words = "flow add match=in_port=10,ip prio=1 actions=mod_vlan_vid:9,normal";
+    let refused = stage.say(BLUE, 2, words);
+    assert!(matches!(&refused[..], [it] if it.contains("BAD_ARGUMENT")), "{refused:?}");
+    let words = "flow add match=in_port=10,ip prio=1 actions=mod_vlan_vid:6,normal";
+    both_say(&mut stage, BLUE, 2, words);
+    both_say(&mut stage, BLUE, 1, "flow add match=in_port=1 prio=1 actions=output:10");
+    both_say(&mut stage, BLUE, 3, "flow add match=ip prio=1 actions=output:1");
+    for (cut, reached) in [(None, 1), (Some([(1, 11), (3, 11)]), 2)] {
+        stage.cut(BLUE, cut.into_iter().collect(), 2500);
+        let seen = same(&mut stage, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.2"));
+        assert_eq!(seen.delivered.len(), reached, "{seen:?}");
+    }
+}
+
 #[test]
 fn rules_with_normal_and_local_are_found_again() {
     for version in VERSIONS {
