@@ -684,7 +684,10 @@ pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<()
             }
         }
     }
-    for (tenant, switch, words) in &case.commands {
+    // Entries of this one may overlap and be of equal priority: then the first to come counts, and a cut brings some anew.
+    let is_left_out =
+        |words: &str| case.cut.contains(&true) && words.starts_with("flow modify_strict");
+    for (tenant, switch, words) in case.commands.iter().filter(|it| !is_left_out(&it.2)) {
         let head = stage.head(*tenant, *switch);
         let switch = &head;
         let mut told = stage.say(*tenant, *switch, words);
