@@ -143,6 +143,8 @@ fn found_courses() {
         "flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; \
          flow modify match=ip prio=5 actions=output:10; refuse 3; \
          flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; wait 3",
+        // A group that was refused is brought by Weir, and a change of it finds it there.
+        "refuse 1; group add id=3 buckets=flood; wait 1; roomy; group modify id=3 buckets=output:1",
     ] {
         for is_blue in [true, false] {
             let step = |words: &str| match words.trim().split_once(' ') {

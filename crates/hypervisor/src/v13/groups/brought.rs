@@ -7,7 +7,7 @@
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Cause, Switch};
+use crate::switch::{Cause, NumberBefore, Switch};
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, GroupModCommand};
@@ -71,6 +71,8 @@ impl Switch {
         });
         match message {
             Some(message) => {
+                // A change that is on its way finds what this brings.
+                self.unsettle(cause.tenant, &[number]);
                 let cause = self.begin_replanning(cause);
                 self.bring_as(&cause, number, &message, true);
             }
@@ -89,12 +91,7 @@ impl Switch {
                 gone.extend(known.all());
             }
         }
-        let is_lost = |kind, number| kind == Kind::Group && lost.contains(&number);
-        for operation in self.operations.values_mut().filter(|it| it.tenant == tenant) {
-            // What it goes back to, should it fail, is not there any more.
-            let mut numbers = operation.numbers_before.iter();
-            operation.inherits |= numbers.any(|one| is_lost(one.kind, one.number));
-        }
+        self.unsettle(tenant, &lost);
         gone.iter().for_each(|number| self.condemn(tenant, *number));
         let users = self.tenants[tenant.0 as usize].flows.iter();
         let users =
@@ -102,6 +99,15 @@ impl Switch {
         let users: Vec<u32> = users.map(|(number, _)| number).collect();
         users.into_iter().for_each(|number| self.give_up(cause, number));
         self.delete_loose(cause, Kind::Group, gone);
+    }
+
+    /// What the switch holds of these groups is changed behind the changes of them that are on their way: should one of those
+    /// fail, it is not as it was before, though all of the change was refused.
+    fn unsettle(&mut self, tenant: TenantIndex, numbers: &[u32]) {
+        let is_one = |one: &NumberBefore| one.kind == Kind::Group && numbers.contains(&one.number);
+        for operation in self.operations.values_mut().filter(|it| it.tenant == tenant) {
+            operation.inherits |= operation.numbers_before.iter().any(is_one);
+        }
     }
 
     /// A group and those whose buckets send to it, by whichever others, each behind one that it names.
