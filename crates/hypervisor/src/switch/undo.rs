@@ -197,20 +197,22 @@ impl Switch {
                     }
                 }
             }
-            if let Some(before) = wanted {
+            if let Some(wanted) = wanted {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
-                self.put_flow(&cause, number, before.clone());
+                self.put_flow(&cause, number, wanted.clone());
                 // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
-                // that had been replaced. On 1.3 that brings nothing if it is not there.
+                // that had been replaced. On 1.3 that brings nothing if it is not there, as a new piece that was refused.
                 let is_there = self.version == Version::V1_0 || !(own || inherits || overtaken);
                 let modified =
-                    current.filter(|current| is_there && times(current) == times(&before));
+                    current.filter(|current| is_there && times(current) == times(&wanted));
                 let cause = self.begin_own(&cause, number);
                 let there = modified.as_ref().map(Flow::by_match).unwrap_or_default();
-                for piece in &before.pieces {
-                    let is_there = there.contains_key(&*piece.match_wire);
+                let stood = before.as_ref().map(Flow::by_match).unwrap_or_default();
+                for piece in &wanted.pieces {
+                    let match_ = &*piece.match_wire;
+                    let is_there = there.contains_key(match_) && stood.contains_key(match_);
                     let change = if is_there { Change::Modify } else { Change::Add };
-                    self.submit_piece(&cause, number, &before, piece, change, openflow::NO_BUFFER);
+                    self.submit_piece(&cause, number, &wanted, piece, change, openflow::NO_BUFFER);
                 }
             } else if let Some(lost) = before.or(current.filter(|_| own)) {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);

@@ -145,6 +145,10 @@ fn found_courses() {
          flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; wait 3",
         // A group that was refused is brought by Weir, and a change of it finds it there.
         "refuse 1; group add id=3 buckets=flood; wait 1; roomy; group modify id=3 buckets=output:1",
+        // An entry comes back in pieces of which a refused change has brought some, by another way.
+        "group add id=1 buckets=flood; wait 2; flow add match=ip prio=5 actions=write=group:1; \
+         flow add match=ip prio=5 actions=write=in_port;goto=1; refuse 3; \
+         group modify id=1 buckets=in_port; wait 3",
     ] {
         for is_blue in [true, false] {
             let step = |words: &str| match words.trim().split_once(' ') {
