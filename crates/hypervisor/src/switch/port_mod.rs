@@ -105,6 +105,7 @@ impl Switch {
         state.network = Some(after.clone());
         let cause =
             Cause { tenant, origin: None, operation: None, direct: false, now: request.now };
+        self.move_operations(Some(tenant));
         self.replace_own(&cause, &network, &after, number);
         self.replace_pieces(&cause, planned);
         self.bring(&cause, &groups);

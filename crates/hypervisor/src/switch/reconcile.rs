@@ -124,6 +124,7 @@ impl Switch {
 
     /// The policy or the ports have changed: each entry's pieces follow.
     pub(crate) fn resync(&mut self, now: Instant) {
+        self.move_operations(None);
         // Groups come before the entries that use them, and go after those.
         let loose = self.resync_groups(now);
         self.resync_meters(now);

@@ -49,6 +49,8 @@ pub(crate) struct Operation {
     pub(crate) inherits: bool,
     /// Whether what the switch holds for an entry that it changes was changed behind it: then the table alone is no way back.
     pub(super) overtaken: bool,
+    /// Whether the map or the ports have changed behind it: what it goes back to is worked out anew.
+    pub(super) moved: bool,
     /// The matches of pieces that it adds.
     pub(super) adds: Vec<Box<[u8]>>,
     /// Of those that it modifies, and so adds if it does not find them (1.0).
@@ -151,6 +153,7 @@ impl Switch {
             revived: None,
             inherits: false,
             overtaken: false,
+            moved: false,
             adds: Vec::new(),
             adds_missing: Vec::new(),
             needs: None,
@@ -227,6 +230,15 @@ impl Switch {
     pub(super) fn overtake(&mut self, tenant: TenantIndex, number: u32) {
         for operation in self.operations.values_mut() {
             operation.overtaken |= operation.tenant == tenant && operation.changes(number);
+        }
+    }
+
+    /// The map or the ports have changed, for this tenant or for all: of what changes on their way began with, the switch
+    /// holds something else.
+    pub(super) fn move_operations(&mut self, tenant: Option<TenantIndex>) {
+        let is_meant = |operation: &&mut Operation| tenant.is_none_or(|it| operation.tenant == it);
+        for operation in self.operations.values_mut().filter(is_meant) {
+            (operation.inherits, operation.moved) = (true, true);
         }
     }
 

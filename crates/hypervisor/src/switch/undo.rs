@@ -112,6 +112,7 @@ impl Switch {
             adds,
             inherits,
             overtaken,
+            moved,
             own,
             brings,
             revived,
@@ -156,7 +157,7 @@ impl Switch {
             false => self.submit_freeing(&cause, &frees, true),
         }
         for (number, before) in before.into_iter().rev() {
-            if self.hand_on(tenant, operation, number, &before, !only_table) {
+            if self.hand_on(tenant, operation, number, &before, (!only_table, moved)) {
                 continue;
             }
             if let Some(replaced) =
@@ -181,7 +182,7 @@ impl Switch {
                 }
                 continue;
             }
-            let wanted = before.as_ref().and_then(|it| self.with_numbers_as_they_are(tenant, it));
+            let wanted = before.as_ref().and_then(|it| self.as_it_is(tenant, number, it, moved));
             if let Some(current) = &current {
                 let stood = wanted.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &current.pieces {
@@ -278,19 +279,22 @@ impl Switch {
         self.version != Version::V1_0 && (flow.names_numbers() || has_exit())
     }
 
-    /// An entry that stands again uses groups and meters as they are now. `None`: one is gone, so nothing can stand for it.
-    fn with_numbers_as_they_are(&self, tenant: TenantIndex, flow: &Flow) -> Option<Flow> {
-        let pieces = match self.uses_numbers(flow) {
+    /// An entry that stands again uses groups and meters as they are now, or the map and the ports. `None`: one is gone, so
+    /// nothing can stand for it.
+    fn as_it_is(&self, tenant: TenantIndex, number: u32, flow: &Flow, moved: bool) -> Option<Flow> {
+        let pieces = match moved || self.uses_numbers(flow) {
             true => self.plan(tenant, flow).ok()?,
             false => flow.pieces.clone(),
         };
-        Some(Flow { pieces, ..flow.clone() })
+        let flow = Flow { pieces, ..flow.clone() };
+        let collides = moved && self.tenants[tenant.0 as usize].flows.collides(number, &flow);
+        (!collides).then_some(flow)
     }
 
     /// The same of one that the switch holds as it was.
     fn regroup(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get(number) else { return };
-        match self.with_numbers_as_they_are(cause.tenant, flow) {
+        match self.as_it_is(cause.tenant, number, flow, false) {
             None => self.give_up(cause, number),
             Some(wanted) if wanted.pieces == flow.pieces => {}
             Some(wanted) => {
@@ -329,7 +333,7 @@ impl Switch {
         failed: u32,
         number: u32,
         before: &Option<Flow>,
-        in_part: bool,
+        (in_part, moved): (bool, bool),
     ) -> bool {
         // The later one may be a modification. On 1.3 that adds nothing if the entry that was refused is missing, and in
         // both versions it leaves the timeouts of the entry that was to be replaced.
@@ -352,6 +356,7 @@ impl Switch {
             return false;
         }
         later.inherits |= in_part;
+        later.moved |= moved;
         for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
             known.clone_from(before);
         }

@@ -145,6 +145,12 @@ fn found_courses() {
          flow add match=ip,in_port=10 prio=6 actions=write=output:10;goto=1; wait 3",
         // A group that was refused is brought by Weir, and a change of it finds it there.
         "refuse 1; group add id=3 buckets=flood; wait 1; roomy; group modify id=3 buckets=output:1",
+        // An entry would come back as it was on another map.
+        "group add id=1 buckets=flood; other group add id=2 buckets=in_port; \
+         other group add id=1 buckets=in_port; other flow add match=arp prio=7 actions=group:1; \
+         group add id=2 buckets=group:1; refuse 2; flow add match=ip prio=5 actions=group:1; \
+         flow add match=arp prio=7 actions=output:10; flow add match=arp prio=7 actions=group:1; \
+         other flow add match=arp prio=7 actions=output:10; wait 5; roomy",
         // An entry comes back in pieces of which a refused change has brought some, by another way.
         "group add id=1 buckets=flood; wait 2; flow add match=ip prio=5 actions=write=group:1; \
          flow add match=ip prio=5 actions=write=in_port;goto=1; refuse 3; \
