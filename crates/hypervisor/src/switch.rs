@@ -9,6 +9,7 @@ mod labels;
 mod north;
 mod own;
 pub(crate) mod port_mod;
+mod postponed;
 mod reconcile;
 mod start;
 mod tables;
@@ -48,6 +49,7 @@ use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
 pub(crate) use own::{Own, OwnChange};
 pub(crate) use port_mod::collide;
+use postponed::Postponed;
 pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation};
@@ -100,6 +102,8 @@ pub struct Switch {
     pub(crate) phase: Phase,
     /// Changes that wait for the store.
     pub(crate) upcoming: Upcoming,
+    /// Requests that wait for others.
+    pub(crate) postponed: Vec<Postponed>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) lldp: LldpKey,
     pub(crate) settings: Settings,
@@ -308,6 +312,7 @@ impl Switch {
         if handled.is_err() {
             self.counters.unexpected += 1;
         }
+        self.take_up_postponed(now);
         self.run(now);
     }
 
@@ -325,6 +330,14 @@ impl Switch {
         let Ok(header) = Header::parse(frame) else { return };
         count(&mut self.tenants[tenant.0 as usize].counters.from_controller, header.type_);
         let request = Request { tenant, controller, header, frame, now };
+        match self.is_postponed(controller) {
+            true => self.postpone_behind(&request),
+            false => self.handle_request(request),
+        }
+    }
+
+    fn handle_request(&mut self, request: Request<'_>) {
+        let header = request.header;
         let handled = if header.version != self.version {
             Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION)
         } else if self.version == Version::V1_0 {
@@ -344,7 +357,9 @@ impl Switch {
         if state.closing {
             return false;
         }
-        let full = state.outbox.len() >= self.settings.controller_bytes || self.upcoming.is_due();
+        let full = state.outbox.len() >= self.settings.controller_bytes
+            || self.upcoming.is_due()
+            || self.is_postponed(controller);
         let tenant = &mut self.tenants[state.tenant.0 as usize];
         if full || tenant.backlog() >= self.settings.tenant_backlog {
             tenant.paused = true;
@@ -423,7 +438,7 @@ impl Switch {
         let quiet = self.has_open_work().then(|| self.last_sent + forward::QUIET);
         let tokens = self.waiting.iter().map(|(at, _)| *at).min();
         let silent = (self.answers_due > 0).then_some(self.next_settle);
-        [quiet, tokens, silent, self.next_due()].into_iter().flatten().min()
+        [quiet, tokens, silent, self.next_due(), self.next_postponed()].into_iter().flatten().min()
     }
 
     /// Time has passed.
@@ -443,6 +458,7 @@ impl Switch {
             self.send_own_barrier(now);
         }
         self.finish_due(now);
+        self.take_up_postponed(now);
         self.run(now);
     }
 

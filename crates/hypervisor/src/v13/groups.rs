@@ -132,6 +132,10 @@ impl Switch {
             number if is_exit(number) => Vec::new(),
             _ => Vec::from([number]),
         };
+        if self.has_open_callers(tenant, &gone) {
+            self.postpone(request);
+            return Ok(());
+        }
         if number != GROUP_ALL && !self.callers_of(tenant, number).is_empty() {
             return Err(code::GROUP_MOD_FAILED_CHAINED_GROUP);
         }
@@ -159,6 +163,22 @@ impl Switch {
             messages.iter().for_each(|message| self.submit_change(&cause, message));
         }
         Ok(())
+    }
+
+    /// Whether a change is on its way of a group that names some of these, or did before: with it stands or falls whether they
+    /// may go, and till it is done the switch may have forms of that group which name them.
+    fn has_open_callers(&self, tenant: TenantIndex, gone: &[u32]) -> bool {
+        let groups = self.numbers(tenant, Kind::Group);
+        let names = |known: &Numbered| {
+            GroupMod::parse(&known.body)
+                .is_ok_and(|group| named_by(&group).any(|named| gone.contains(&named)))
+        };
+        let changes = self.operations.values().filter(|operation| operation.tenant == tenant);
+        let mut changes = changes.flat_map(|operation| &operation.numbers_before);
+        changes.any(|one| {
+            let stays = groups.get(one.number).filter(|_| !gone.contains(&one.number));
+            one.kind == Kind::Group && one.before.as_ref().into_iter().chain(stays).any(names)
+        })
     }
 
     /// A group's buckets as they have to be on the switch, for packets that came so.

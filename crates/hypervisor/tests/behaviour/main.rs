@@ -19,6 +19,7 @@ mod fairness;
 mod flow_mod;
 mod groups;
 mod groups_agree;
+mod groups_in_order;
 mod groups_kept;
 mod labels;
 mod mapped;

@@ -1,0 +1,103 @@
+//! Deleting a group that others name, right behind changes of those: as on a switch that does one after the other.
+
+use crate::groups_kept::{crowded, on, say};
+use crate::support::*;
+use emulate::Fault;
+
+/// Blue's groups have copies here, since its ports 10 and 11 stand on one port of the switch.
+fn world() -> (World, Seat) {
+    let mut world = World::new(Setup {
+        policy: on(crowded()),
+        ports: 6,
+        per_second: Some(1_000),
+        ..Setup::new(Version::V1_3, "")
+    });
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=1 buckets=in_port");
+    say(&mut world, blue, "group add id=2 buckets=group:1");
+    say(&mut world, blue, "flow add prio=5 actions=group:1");
+    say(&mut world, blue, "flow add prio=6 actions=group:2");
+    (world, blue)
+}
+
+/// What the tenant is told, by the transaction ids from 1 on.
+fn at_once(world: &mut World, seat: Seat, all: &[&str]) -> Vec<String> {
+    for (xid, words) in (1..).zip(all) {
+        world.say(seat, xid, words);
+    }
+    world.advance(1_000_000_000);
+    world.heard(seat)
+}
+
+#[test]
+fn a_group_goes_right_behind_the_change_by_which_another_ceases_to_name_it() {
+    for (all, left) in [
+        (["group modify id=2 buckets=drop", "group delete id=1", "barrier"], 1),
+        (["group modify id=2 buckets=output:1", "group delete id=1", "barrier"], 1),
+        (["group modify id=2 buckets=drop", "group delete id=all", "barrier"], 0),
+        (["group delete id=2", "group delete id=1", "barrier"], 0),
+    ] {
+        let (mut world, blue) = world();
+        let before = world.switch.switch().group_count();
+        assert_eq!(at_once(&mut world, blue, &all), ["3 BARRIER_REPLY"], "{all:?}");
+        assert_eq!(world.switch.switch().group_count(), left, "{all:?} of {before}");
+        assert_eq!(world.tenant_flows().len(), left, "{all:?}");
+    }
+}
+
+/// The group that is named again stays, and what is refused is refused for that.
+#[test]
+fn it_stays_if_that_change_is_refused() {
+    for change in [
+        "group modify id=2 buckets=drop",
+        "group modify id=2 buckets=output:10",
+        "group modify id=2 buckets=output:1",
+        "group delete id=2",
+    ] {
+        // Whichever of its messages it is.
+        for nth in 1.. {
+            let (mut world, blue) = world();
+            let (groups, flows) = (world.switch_groups(), world.switch_flows());
+            world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+            let heard = at_once(&mut world, blue, &[change, "group delete id=1", "barrier"]);
+            world.switch.switch_mut().plant(Vec::new());
+            if !heard.iter().any(|it| it.starts_with("1 ERROR")) {
+                assert!(nth > 1, "{change}");
+                break;
+            }
+            let chained = "2 ERROR OFPGMFC_CHAINED_GROUP of type 15 xid 2";
+            assert_eq!(heard[1..], [chained, "3 BARRIER_REPLY"], "{change} {nth}: {heard:?}");
+            assert_eq!(world.switch_groups(), groups, "{change} {nth}");
+            assert_eq!(world.switch_flows(), flows, "{change} {nth}");
+        }
+    }
+}
+
+/// A group that is refused names nothing.
+#[test]
+fn it_goes_right_behind_a_group_that_is_refused() {
+    let (mut world, blue) = world();
+    let all = ["group delete id=2", "group add id=3 buckets=group:1", "group delete id=1"];
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 5 }]);
+    let heard = at_once(&mut world, blue, &all);
+    assert_eq!(heard, ["2 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 2"]);
+    assert_eq!(world.switch.switch().group_count(), 0);
+    assert_eq!(world.remembered(), 0);
+}
+
+/// A switch that says nothing is not waited for: the tenant is told that it is not done.
+#[test]
+fn it_is_not_waited_for_for_good() {
+    let (mut world, blue) = world();
+    world.lose_south(true);
+    for (xid, words) in
+        (1..).zip(["group modify id=2 buckets=drop", "group delete id=1", "echo data=01"])
+    {
+        world.say(blue, xid, words);
+    }
+    assert_eq!(world.heard(blue), [""; 0]);
+    world.advance(11_000_000_000);
+    let heard = world.heard(blue);
+    assert!(heard[0].starts_with("2 ERROR OFPBRC_EPERM"), "{heard:?}");
+    assert!(heard[1].starts_with("3 ECHO_REPLY"), "{heard:?}");
+}
