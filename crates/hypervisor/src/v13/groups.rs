@@ -18,12 +18,14 @@
 //! A group that has to do with no such port has no copies, and is one on the switch. What is said here holds for
 //! [exits], too: groups of Weir's own, by which action sets and buckets send. Which are needed is worked out in
 //! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`], and what
-//! becomes of a group that Weir cannot bring to the switch for itself in [`brought`].
+//! becomes of a group that Weir cannot bring to the switch for itself in [`brought`]. Buckets that watch groups are in
+//! [`watched`].
 
 pub(crate) mod brought;
 pub(crate) mod copies;
 pub(crate) mod statistics;
 pub(crate) mod undo;
+mod watched;
 
 use super::network::exits::{self, is_exit};
 use super::numbers::{Numbered, write_deletion};
@@ -35,9 +37,10 @@ use crate::switch::{NumberBefore, Request, Switch};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use copies::Change;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType, PortNo,
+    Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, PortNo,
 };
 use openflow::{ErrorCode, List, ListBuf};
 
@@ -72,9 +75,13 @@ impl Switch {
 
     fn add_group(&mut self, request: &Request<'_>, group: &GroupMod<'_>) -> Result<(), ErrorCode> {
         let (tenant, number) = (request.tenant, group.group_id);
+        self.check_watched(tenant, group)?;
         let exits = self.ready_exits(request, group)?;
-        let (change, messages) = self.make_group(tenant, number, request.body().into())?;
-        let cause = self.submit_numbers(request, Vec::from([change]), &messages);
+        let (change, mut messages) = self.make_group(tenant, number, request.body().into())?;
+        let mut change = Change { before: Vec::from([change]), ..Change::default() };
+        let rewatched = self.rewatch(tenant, |group| group == number, &mut change);
+        messages.extend(rewatched.into_iter().map(|(_, message)| message));
+        let cause = self.submit_numbers(request, change.before, &messages);
         self.remember_exits(&cause, exits);
         Ok(())
     }
@@ -106,6 +113,7 @@ impl Switch {
         if self.reaches_group(request.tenant, group, group.group_id) {
             return Err(code::GROUP_MOD_FAILED_LOOP);
         }
+        self.check_watched(request.tenant, group)?;
         let exits = self.ready_exits(request, group)?;
         let wanted = Numbered { body: request.body().into(), ..known };
         let (tenant, number) = (request.tenant, group.group_id);
@@ -141,7 +149,7 @@ impl Switch {
         }
         // Those that name others first.
         gone.reverse();
-        let (mut before, mut messages) = (Vec::new(), Vec::new());
+        let (mut change, mut messages) = (Change::default(), Vec::new());
         for number in gone {
             let Some(known) = self.replace_number(tenant, Kind::Group, number, None) else {
                 continue;
@@ -153,14 +161,17 @@ impl Switch {
                 let _ = write_deletion(Kind::Group, *physical, &mut message);
                 messages.push(message);
             }
-            let change = NumberBefore::new(Kind::Group, number, Some(known));
-            before.push(NumberBefore { deleted, ..change });
+            let before = NumberBefore::new(Kind::Group, number, Some(known));
+            change.before.push(NumberBefore { deleted, ..before });
         }
-        if !before.is_empty() {
-            let gone: BTreeSet<u32> = before.iter().map(|one| one.number).collect();
-            let cause = self.begin_numbers(request, before);
+        if !change.before.is_empty() {
+            let gone: BTreeSet<u32> = change.before.iter().map(|one| one.number).collect();
+            // They cease to watch what is about to go.
+            let rewatched = self.rewatch(tenant, |group| gone.contains(&group), &mut change);
+            let cause = self.begin_numbers(request, change.before);
             self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
-            messages.iter().for_each(|message| self.submit_change(&cause, message));
+            let rewatched = rewatched.iter().map(|(_, message)| message);
+            rewatched.chain(&messages).for_each(|message| self.submit_change(&cause, message));
         }
         Ok(())
     }
@@ -195,25 +206,17 @@ impl Switch {
         for bucket in buckets {
             let watch_port = match (bucket.watch_port, network) {
                 (PortNo::ANY, _) => PortNo::ANY,
-                (watched, Some(network)) if !network.ports.contains_key(&watched.0) => {
-                    return Err(code::GROUP_MOD_FAILED_BAD_WATCH);
+                (watched, Some(network)) if network.ports.contains_key(&watched.0) => {
+                    let physical = network.physical(watched.0).map(PortNo);
+                    physical.filter(|_| network.is_live(watched.0)).unwrap_or(PortNo::ANY)
                 }
-                (_, Some(network)) if is_left_out(network, group.type_, &bucket) => continue,
-                (watched, Some(network)) => match network.physical(watched.0) {
-                    Some(physical) if network.is_live(watched.0) => PortNo(physical),
-                    _ => PortNo::ANY,
-                },
                 (watched, None) if self.view.sees_port(tenant, watched.0) => watched,
                 _ => return Err(code::GROUP_MOD_FAILED_BAD_WATCH),
             };
-            let watch_group = match bucket.watch_group {
-                GROUP_ANY => GROUP_ANY,
-                number => {
-                    let known = self.numbers(tenant, Kind::Group).get(number);
-                    // All its forms watch the same.
-                    known.ok_or(code::GROUP_MOD_FAILED_BAD_WATCH)?.physical
-                }
-            };
+            if self.is_left_out(tenant, network, group.type_, &bucket) {
+                continue;
+            }
+            let watch_group = self.watched(tenant, bucket.watch_group).unwrap_or(GROUP_ANY);
             let (number, list) = (group.group_id, bucket.actions);
             let mut actions = Vec::new();
             match network {
@@ -276,15 +279,6 @@ impl Switch {
         }
         Ok(messages)
     }
-}
-
-/// Whether a bucket is not written: its group is for failing over, and it watches nothing but a port that is not live,
-/// though what that stands on may be.
-fn is_left_out(network: &Network, type_: GroupType, bucket: &Bucket<'_>) -> bool {
-    type_ == GroupType::FF
-        && bucket.watch_group == GROUP_ANY
-        && bucket.watch_port != PortNo::ANY
-        && !network.is_live(bucket.watch_port.0)
 }
 
 /// The groups that a group's buckets send to.

@@ -30,11 +30,16 @@ fn step() -> impl Strategy<Value = Step> {
         "drop",
     ]);
     let what = prop::sample::select(vec!["add", "add", "modify", "modify", "delete"]);
-    let buckets = vec(output, 1..3);
+    let watched = prop::sample::select(vec!["g1@", "g2@", "10@"]);
+    let watching = (watched, output.clone()).prop_map(|(watched, it)| format!("{watched}{it}"));
+    let buckets = prop_oneof![
+        4 => vec(output, 1..3).prop_map(|buckets| buckets.join("|")),
+        1 => vec(watching, 1..3).prop_map(|buckets| format!("{} type=ff", buckets.join("|"))),
+    ];
     let group = (any::<bool>(), what, 1..5u32, buckets).prop_map(|(blue, what, id, buckets)| {
         let id = if id == 4 { "all".to_owned() } else { id.to_string() };
         let id = if id == "all" && what != "delete" { "3".to_owned() } else { id };
-        let buckets = if what == "delete" { String::new() } else { buckets.join("|") };
+        let buckets = if what == "delete" { String::new() } else { buckets };
         Step::Say(blue, format!("group {what} id={id} buckets={buckets}"))
     });
     let what = prop::sample::select(vec!["add", "add", "modify", "delete"]);

@@ -21,6 +21,7 @@ mod groups;
 mod groups_agree;
 mod groups_in_order;
 mod groups_kept;
+mod groups_watched;
 mod labels;
 mod mapped;
 mod message_policy;

@@ -748,8 +748,15 @@ pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<()
     Ok(())
 }
 
+/// A few cases, or as many as are asked for: `PROPTEST_CASES=20000`.
+fn config() -> ProptestConfig {
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: if asked { default.cases } else { 300 }, ..default }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// For random rules and packets the network forwards exactly what the tenant's own rules would on a network of its
     /// own, and nothing of one tenant's reaches another.

@@ -5,6 +5,7 @@
 //! cannot be what its tenant was told. Then it is lost: it is taken off the switch, and with it go the groups that name it and
 //! the entries that use it, of which the tenant is told as of others that are lost.
 
+use super::copies::Change;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch};
@@ -21,8 +22,8 @@ pub(crate) struct Brought {
     /// The form, by its number on the switch.
     physical: u32,
     command: GroupModCommand,
-    /// Whether the switch has refused it before.
-    again: bool,
+    /// How often the switch has refused it before.
+    refused: u8,
 }
 
 impl Brought {
@@ -37,36 +38,37 @@ impl Switch {
     pub(crate) fn bring(&mut self, cause: &Cause, messages: &[(u32, Vec<u8>)]) {
         for (number, message) in messages {
             let cause = self.begin_unasked(cause);
-            self.bring_as(&cause, *number, message, false);
+            self.bring_as(&cause, *number, message, 0);
         }
     }
 
     /// The same of one message that is an operation already.
-    pub(super) fn bring_as(&mut self, cause: &Cause, number: u32, message: &[u8], again: bool) {
+    pub(super) fn bring_as(&mut self, cause: &Cause, number: u32, message: &[u8], refused: u8) {
         let group = GroupMod::parse(message.get(Header::LEN..).unwrap_or_default());
         let operation = cause.operation.and_then(|at| self.operations.get_mut(&at));
         if let (Some(operation), Ok(group)) = (operation, group) {
             let (physical, command) = (group.group_id, group.command);
-            operation.brings = Some(Brought { number, physical, command, again });
+            operation.brings = Some(Brought { number, physical, command, refused });
         }
         self.submit_change(cause, message);
     }
 
     /// The switch has refused a form.
-    pub(crate) fn form_refused(&mut self, cause: &Cause, brought: Brought, refused: ErrorCode) {
-        let Brought { number, physical, command, again } = brought;
+    pub(crate) fn form_refused(&mut self, cause: &Cause, brought: Brought, code: ErrorCode) {
+        let Brought { number, physical, command, refused } = brought;
         let known = self.numbers(cause.tenant, Kind::Group).any(number).cloned();
         let form = known.as_ref().and_then(|it| it.forms().find(|(_, at)| *at == physical));
         // If it is not needed any more, then by a change that sees to it.
         let Some((known, form)) = known.zip(form) else { return };
-        let command = match refused {
-            code::GROUP_MOD_FAILED_GROUP_EXISTS => GroupModCommand::MODIFY,
-            code::GROUP_MOD_FAILED_UNKNOWN_GROUP => GroupModCommand::ADD,
-            _ => command,
+        // Which of the two it has to be depends on what else is on its way, and is known by now.
+        let (command, patience) = match code {
+            code::GROUP_MOD_FAILED_GROUP_EXISTS => (GroupModCommand::MODIFY, 3),
+            code::GROUP_MOD_FAILED_UNKNOWN_GROUP => (GroupModCommand::ADD, 3),
+            _ => (command, 1),
         };
         let network = self.tenants[cause.tenant.0 as usize].network.clone();
         let group = GroupMod::parse(&known.body).ok();
-        let message = group.filter(|_| !again).and_then(|group| {
+        let message = group.filter(|_| refused < patience).and_then(|group| {
             self.write_form(cause.tenant, network.as_deref(), &group, form, command).ok()
         });
         match message {
@@ -74,7 +76,7 @@ impl Switch {
                 // A change that is on its way finds what this brings.
                 self.unsettle(cause.tenant, &[number]);
                 let cause = self.begin_replanning(cause);
-                self.bring_as(&cause, number, &message, true);
+                self.bring_as(&cause, number, &message, refused.saturating_add(1));
             }
             None => self.lose_group(cause, number),
         }
@@ -92,6 +94,9 @@ impl Switch {
             }
         }
         self.unsettle(tenant, &lost);
+        let is_lost = |group| lost.contains(&group);
+        let rewatched = self.rewatch(tenant, is_lost, &mut Change::default());
+        self.bring(cause, &rewatched);
         gone.iter().for_each(|number| self.condemn(tenant, *number));
         let users = self.tenants[tenant.0 as usize].flows.iter();
         let users =

@@ -152,7 +152,7 @@ impl Switch {
         });
     }
 
-    fn adopt_formed(
+    pub(super) fn adopt_formed(
         &mut self,
         tenant: TenantIndex,
         number: u32,
@@ -216,7 +216,7 @@ impl Switch {
         is_told: &dyn Fn(u32) -> bool,
     ) -> (Vec<(u32, Vec<u8>)>, Vec<u32>) {
         let mut loose = Vec::new();
-        let mut regrouped = BTreeSet::new();
+        let (mut regrouped, mut gone) = (BTreeSet::new(), BTreeSet::new());
         let present = self.tenants[tenant.0 as usize].present;
         let exits = self.numbers(tenant, Kind::Group).exits();
         let mut messages = self.missing_exits_of_groups(tenant);
@@ -235,6 +235,7 @@ impl Switch {
             let Some(formed) = formed else {
                 self.replace_number(tenant, Kind::Group, number, None);
                 loose.extend(known.all());
+                gone.insert(number);
                 continue;
             };
             let is_other = !formed.made.is_empty() || !formed.dropped.is_empty();
@@ -246,6 +247,10 @@ impl Switch {
                 messages.extend(formed.messages.into_iter().map(|message| (number, message)));
             }
             loose.extend(formed.dropped);
+        }
+        if !gone.is_empty() {
+            let is_gone = |group| gone.contains(&group);
+            messages.extend(self.rewatch(tenant, is_gone, &mut Change::default()));
         }
         // What names others goes before them.
         loose.reverse();

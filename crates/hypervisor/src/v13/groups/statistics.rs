@@ -1,6 +1,5 @@
 //! Statistics of groups: what a group and its copies have counted, as one.
 
-use super::is_left_out;
 use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::store::Kind;
@@ -91,12 +90,11 @@ impl Switch {
         for counted in List::<GroupStats<'_>>::parse(answers).unwrap_or_default() {
             let Some(&group_id) = own.get(&counted.group_id) else { continue };
             let mut counted = GroupStats { group_id, ..counted };
-            let Some(network) = state.network.as_deref() else {
-                sums.add(counted, counted.bucket_stats);
-                continue;
-            };
-            // On the switch copies refer to copies, and one entry may be several.
-            counted.ref_count = self.references_to(tenant, group_id);
+            let network = state.network.as_deref();
+            if network.is_some() {
+                // On the switch copies refer to copies, and one entry may be several.
+                counted.ref_count = self.references_to(tenant, group_id);
+            }
             sums.add(counted, self.bucket_counters(tenant, network, &counted));
         }
         sums.written()
@@ -106,7 +104,7 @@ impl Switch {
     fn bucket_counters(
         &self,
         tenant: TenantIndex,
-        network: &Network,
+        network: Option<&Network>,
         counted: &GroupStats<'_>,
     ) -> Vec<BucketCounter> {
         let known = self.numbers(tenant, Kind::Group).get(counted.group_id);
@@ -115,7 +113,7 @@ impl Switch {
         let mut counters = Vec::new();
         if let Some(known) = known {
             for bucket in known.buckets {
-                match is_left_out(network, known.type_, &bucket) {
+                match self.is_left_out(tenant, network, known.type_, &bucket) {
                     true => counters.push(BucketCounter::default()),
                     false => counters.extend(counted.next()),
                 }

@@ -59,6 +59,10 @@ impl Switch {
                 }
             }
             let current = self.replace_number(tenant, kind, number, before);
+            let is_there = self.numbers(tenant, kind).any(number).is_some();
+            if kind == Kind::Group && current.is_some() != is_there {
+                told.extend(self.watchers_of(tenant, |group| group == number));
+            }
             // What names it names others of its forms.
             let forms = |known: Option<&Numbered>| known.map(|known| known.copies.clone());
             if kind == Kind::Group
@@ -135,7 +139,7 @@ impl Switch {
             let formed = self.form_group(cause.tenant, known, &|_| GroupModCommand::ADD);
             for message in formed.map(|formed| formed.messages).unwrap_or_default() {
                 let cause = self.begin_replanning(cause);
-                self.bring_as(&cause, number, &message, false);
+                self.bring_as(&cause, number, &message, 0);
             }
         }
     }

@@ -258,8 +258,11 @@ fn statistics_v13(body: &MultipartReplyBody<'_>) -> String {
             )
         }
         MultipartReplyBody::GroupDesc(groups) => {
-            let buckets =
-                |g: v13::GroupDesc<'_>| list(g.buckets.iter(), |b| actions_text_v13(b.actions));
+            let bucket = |b: v13::Bucket<'_>| match b.watch_group {
+                v13::GROUP_ANY => actions_text_v13(b.actions),
+                watched => format!("g{watched}@{}", actions_text_v13(b.actions)),
+            };
+            let buckets = |g: v13::GroupDesc<'_>| list(g.buckets.iter(), bucket);
             format!(
                 "STATS group_desc {}",
                 list(groups.iter(), |g| format!("{}:{}", g.group_id, buckets(g)))

@@ -1,0 +1,121 @@
+//! Groups whose buckets watch other groups, when those go and come.
+
+use crate::groups_kept::{crowded, on, say};
+use crate::networks::{big, both_say, same, two};
+use crate::support::*;
+use emulate::Fault;
+
+/// The same is told and forwarded as by a switch of the tenant's own.
+fn is_the_same(stage: &mut Stage, tenant: usize, plans: &[Plan]) {
+    let questions = ["stats group", "stats group_desc", "stats flow"];
+    let ask = |stage: &mut Stage| {
+        for question in questions {
+            let told = stage.say(tenant, 1, question);
+            assert_eq!(told, stage.say_beside(tenant, 1, question));
+        }
+    };
+    ask(stage);
+    for (switch, _, port) in plans[tenant].edges.clone() {
+        for last in 0..2 {
+            same(stage, tenant, switch, port, &packet(&format!("10.0.0.{last}>10.0.0.9")));
+        }
+    }
+    ask(stage);
+}
+
+fn watching(plans: &[Plan], tenant: usize, more: &[&str]) -> Stage {
+    let mut stage = Stage::new(Version::V1_3, plans.to_vec());
+    for words in [
+        "group add id=1 buckets=output:1",
+        "group add id=2 buckets=output:1",
+        "group add id=4 type=ff buckets=g1@group:2|1@output:11|g1@output:1|g2@output:10",
+        "flow add prio=5 actions=group:4",
+    ] {
+        both_say(&mut stage, tenant, 1, words);
+    }
+    more.iter().for_each(|words| both_say(&mut stage, tenant, 1, words));
+    stage
+}
+
+/// What watches it is not live, and the group can still follow others that change.
+#[test]
+fn a_group_stays_when_one_that_it_watches_goes() {
+    for (plans, tenant) in [(two(), 1), (big(), 0)] {
+        let gone = ["group delete id=1", "group modify id=2 buckets=in_port"];
+        let back = [gone[0], gone[1], "group add id=1 buckets=drop"];
+        let other = ["group add id=5 buckets=drop", gone[0], "group add id=3 buckets=output:1"];
+        for more in [&gone[..1], &gone, &back, &other] {
+            is_the_same(&mut watching(&plans, tenant, more), tenant, &plans);
+        }
+        // It can be written anew, but not so that it watches what is not there.
+        let mut stage = watching(&plans, tenant, &gone);
+        let told = stage.say(tenant, 1, "group modify id=4 type=ff buckets=g1@output:1").join("");
+        assert!(told.contains("OFPGMFC_BAD_WATCH"), "{told}");
+        both_say(&mut stage, tenant, 1, "group modify id=4 type=ff buckets=g2@output:1");
+        is_the_same(&mut stage, tenant, &plans);
+    }
+}
+
+fn world() -> (World, [Seat; 2]) {
+    let mut world =
+        World::new(Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let seats = [world.connect("red"), world.connect("blue")];
+    (world, seats)
+}
+
+/// The number that it had on the switch is another tenant's afterwards, who has no say in what is live.
+#[test]
+fn what_is_watched_is_nobody_elses() {
+    let (mut world, [red, blue]) = world();
+    say(&mut world, blue, "group add id=1 buckets=drop");
+    say(&mut world, blue, "group add id=4 type=ff buckets=g1@output:1");
+    say(&mut world, blue, "group delete id=1");
+    say(&mut world, red, "group add id=9 buckets=output:2");
+    let watches = |world: &mut World| world.switch_groups()[0].contains("g1@");
+    assert!(world.switch_groups()[0].contains(" 1:output:2"), "{:?}", world.switch_groups());
+    assert!(!watches(&mut world), "{:?}", world.switch_groups());
+    world.reconnect();
+    assert!(!watches(&mut world), "{:?}", world.switch_groups());
+    // And comes again under another.
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=1 buckets=drop");
+    assert!(world.switch_groups()[0].contains("g3@"), "{:?}", world.switch_groups());
+}
+
+/// Whatever is refused, it is what it was.
+#[test]
+fn a_refused_change_takes_no_watching_group_along() {
+    for change in [
+        "group delete id=1",
+        "group add id=3 buckets=output:10",
+        "group modify id=2 buckets=in_port",
+        "group delete id=all",
+    ] {
+        for nth in 1.. {
+            let (mut world, [_, blue]) = world();
+            for words in [
+                "group add id=1 buckets=output:10",
+                "group add id=3 buckets=in_port",
+                "group add id=2 buckets=output:1",
+                "group add id=4 type=ff buckets=g1@group:2|g3@output:10|1@output:1",
+                "flow add prio=5 actions=group:4",
+                "group delete id=3",
+            ] {
+                say(&mut world, blue, words);
+            }
+            let (groups, flows) = (world.switch_groups(), world.switch_flows());
+            world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+            world.say(blue, 1, change);
+            world.advance(1_000_000_000);
+            world.switch.switch_mut().plant(Vec::new());
+            if world.heard(blue).is_empty() {
+                assert!(nth > 1, "{change}");
+                break;
+            }
+            assert_eq!(world.switch_groups(), groups, "{change} {nth}");
+            assert_eq!(world.switch_flows(), flows, "{change} {nth}");
+            world.reconnect();
+            assert_eq!(world.switch_groups(), groups, "{change} {nth}");
+        }
+    }
+}
