@@ -6,7 +6,7 @@
 
 use crate::store::Kind;
 use crate::switch::named_of;
-use crate::v13::network::exits::{Standing, merged};
+use crate::v13::network::exits::{Merged, Output, Standing, merged};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -72,6 +72,8 @@ pub struct FlowTable {
     touched: Option<HashSet<u32>>,
     /// How many entries have sets that do this in a table (1.3).
     standing: BTreeMap<(u8, Standing), usize>,
+    /// How many entries have sets that send this by an exit (1.3).
+    exits: BTreeMap<Output, usize>,
 }
 
 impl FlowTable {
@@ -122,8 +124,13 @@ impl FlowTable {
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
-        if let Some(standing) = standing(&flow) {
-            *self.standing.entry(standing).or_default() += 1;
+        if let Some(Merged { exit, standing }) = merged(flow.table, &flow.actions) {
+            if let Some(standing) = standing {
+                *self.standing.entry((flow.table, standing)).or_default() += 1;
+            }
+            if let Some(output) = exit {
+                *self.exits.entry(output).or_default() += 1;
+            }
         }
         for piece in &flow.pieces {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
@@ -140,10 +147,12 @@ impl FlowTable {
     pub fn remove(&mut self, id: u32) -> Option<Flow> {
         let flow = self.flows.remove(&id)?;
         self.touch(id);
-        if let Some(standing) = standing(&flow)
-            && let Some(count) = self.standing.get_mut(&standing)
-        {
-            *count = count.saturating_sub(1);
+        if let Some(Merged { exit, standing }) = merged(flow.table, &flow.actions) {
+            let standing = standing.and_then(|it| self.standing.get_mut(&(flow.table, it)));
+            let exit = exit.and_then(|output| self.exits.get_mut(&output));
+            for count in standing.into_iter().chain(exit) {
+                *count = count.saturating_sub(1);
+            }
         }
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
@@ -158,6 +167,11 @@ impl FlowTable {
     /// What sets in which tables do to others'.
     pub(crate) fn standing(&self) -> impl Iterator<Item = (u8, Standing)> + '_ {
         self.standing.iter().filter(|(_, count)| **count > 0).map(|(standing, _)| *standing)
+    }
+
+    /// What sets send by exits.
+    pub(crate) fn exits(&self) -> impl Iterator<Item = Output> + '_ {
+        self.exits.iter().filter(|(_, count)| **count > 0).map(|(output, _)| *output)
     }
 
     /// Whether it is kept which entries came, changed or went. Turned on, all count as changed.
@@ -290,10 +304,6 @@ impl Flow {
             past_bytes: 0,
         })
     }
-}
-
-fn standing(flow: &Flow) -> Option<(u8, Standing)> {
-    Some((flow.table, merged(flow.table, &flow.actions)?.standing?))
 }
 
 /// First byte of a stored flow.

@@ -28,6 +28,7 @@ use crate::scheduler::RoundRobin;
 use crate::store::{Journal, StoreKey, StoreOp};
 use crate::tenant::{Controller, Tenant};
 use crate::time::{Duration, Instant};
+use crate::v13::network::unused::Unused;
 use crate::v13::numbers::Used;
 use crate::view::View;
 use crate::window::Window;
@@ -102,6 +103,8 @@ pub struct Switch {
     pub(crate) phase: Phase,
     /// Changes that wait for the store.
     pub(crate) upcoming: Upcoming,
+    /// Exits that nothing needs (1.3).
+    pub(crate) unused: Unused,
     /// Requests that wait for others.
     pub(crate) postponed: Vec<Postponed>,
     pub(crate) events: VecDeque<Event>,
@@ -313,6 +316,7 @@ impl Switch {
             self.counters.unexpected += 1;
         }
         self.take_up_postponed(now);
+        self.settle_unused(now);
         self.run(now);
     }
 
@@ -438,7 +442,8 @@ impl Switch {
         let quiet = self.has_open_work().then(|| self.last_sent + forward::QUIET);
         let tokens = self.waiting.iter().map(|(at, _)| *at).min();
         let silent = (self.answers_due > 0).then_some(self.next_settle);
-        [quiet, tokens, silent, self.next_due(), self.next_postponed()].into_iter().flatten().min()
+        let later = [self.next_due(), self.next_postponed(), self.next_unused()];
+        [quiet, tokens, silent].into_iter().chain(later).flatten().min()
     }
 
     /// Time has passed.
@@ -459,6 +464,7 @@ impl Switch {
         }
         self.finish_due(now);
         self.take_up_postponed(now);
+        self.settle_unused(now);
         self.run(now);
     }
 

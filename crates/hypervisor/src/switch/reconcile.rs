@@ -119,6 +119,7 @@ impl Switch {
         }
         self.delete_all_loose(loose, now);
         self.reconcile_condemned(now);
+        self.unused.maybe = true;
         self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
     }
 

@@ -132,6 +132,7 @@ impl Switch {
             restored,
             phase: Phase::Learning(0),
             upcoming: Upcoming::default(),
+            unused: Default::default(),
             postponed: Vec::new(),
             events: VecDeque::new(),
             lldp,

@@ -93,6 +93,12 @@ impl Operation {
         used.next().is_some_and(|first| !first && used.all(|it| !it))
     }
 
+    /// Whether it makes an exit, or what it changes needs it.
+    pub(crate) fn concerns_exit(&self, exit: u32) -> bool {
+        self.needs.as_ref().is_some_and(|(exits, _)| exits.contains(&exit))
+            || self.numbers_before.iter().any(|one| one.kind == Kind::Group && one.number == exit)
+    }
+
     /// The changed entries that were there before.
     pub(crate) fn flows_before(&self) -> impl Iterator<Item = &Flow> {
         self.before.iter().filter_map(|(_, flow)| flow.as_ref())
@@ -209,6 +215,7 @@ impl Switch {
         state.forget_dormant(number, flow.priority);
         state.flows.put(number, flow);
         state.changes += 1;
+        self.unused.maybe |= state.network.is_some();
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
     }
@@ -217,6 +224,7 @@ impl Switch {
     pub(crate) fn take_flow(&mut self, cause: &Cause, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let flow = state.flows.remove(number)?;
+        self.unused.maybe |= state.network.is_some();
         state.forget_dormant(number, flow.priority);
         state.changes += 1;
         state.idle.remove(&number);
@@ -442,6 +450,7 @@ impl Switch {
     pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.remove(number)?;
+        self.unused.maybe |= state.network.is_some();
         state.idle.remove(&number);
         state.changes += 1;
         self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));

@@ -128,6 +128,9 @@ impl Switch {
             self.revival_failed(tenant, operation, number, &piece);
         }
         self.counters.own_refused += u64::from(own);
+        if code == openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS {
+            self.hurry_unused(now);
+        }
         // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
         let only_table = messages == 1 && !own && !inherits && !overtaken;
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };

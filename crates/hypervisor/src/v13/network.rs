@@ -9,6 +9,7 @@ mod buckets;
 pub(crate) mod exits;
 pub(super) mod packet;
 pub(super) mod statistics;
+pub(crate) mod unused;
 mod whole_set;
 
 use super::numbers::Numbered;

@@ -141,6 +141,11 @@ impl Numbers {
         self.known.keys().copied().filter(|number| is_exit(*number)).collect()
     }
 
+    /// The exits, each with the output in whose place it stands.
+    pub(crate) fn exits_by_output(&self) -> Vec<(Output, u32)> {
+        self.exits.iter().map(|(output, exit)| (*output, *exit)).collect()
+    }
+
     /// The tenant's number of a physical one.
     pub(crate) fn of_physical(&self, physical: u32) -> Option<u32> {
         let is_it = |known: &Numbered| known.all().any(|number| number == physical);
@@ -245,6 +250,7 @@ impl Switch {
         };
         if kind == Kind::Group {
             state.flows.touch_all();
+            self.unused.maybe = true;
         }
         match numbered {
             Some(numbered) => {

@@ -15,6 +15,7 @@ mod bad_input;
 mod big_switches;
 mod buckets;
 mod durability;
+mod exits_unused;
 mod fairness;
 mod flow_mod;
 mod groups;

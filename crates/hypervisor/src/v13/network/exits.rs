@@ -13,9 +13,9 @@
 //!   normal                     GROUP 10        one bucket for each port by which the switch repeats
 //! ```
 //! An exit is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use, and has copies,
-//! is stored, and follows the network as they do. It is made when an entry or a group first needs it, and stays until its
-//! port or the network goes; the tenant is never told of it. If the switch refuses it, the entries and groups that need it are
-//! taken back, and each is refused.
+//! is stored, and follows the network as they do. It is made when an entry or a group first needs it, and goes with its port
+//! or the network, or a while after the last that [needs](super::unused) it; the tenant is never told of it. If the switch
+//! refuses it, the entries and groups that need it are taken back, and each is refused.
 //!
 //! In a set a group counts before an output, whichever came last. An exit in a later table would take a group's place all the
 //! same, so of two entries that might bring that about the second is refused.
@@ -164,7 +164,7 @@ impl Switch {
             code::GROUP_MOD_FAILED_OUT_OF_GROUPS => code::FLOW_MOD_FAILED_TABLE_FULL,
             other => other,
         };
-        self.ready(request, output).map(Some).map_err(is_full)
+        self.ready(request, output, &BTreeSet::from([output])).map(Some).map_err(is_full)
     }
 
     /// The same of a group and its buckets, which may need several.
@@ -175,15 +175,27 @@ impl Switch {
     ) -> Result<Vec<u32>, ErrorCode> {
         let network = self.tenants[request.tenant.0 as usize].network.as_deref();
         let outputs = network.map(|network| outputs_by_exits(network, group)).unwrap_or_default();
-        outputs.into_iter().map(|output| self.ready(request, output)).collect()
+        outputs.iter().map(|output| self.ready(request, *output, &outputs)).collect()
     }
 
-    fn ready(&mut self, request: &Request<'_>, output: Output) -> Result<u32, ErrorCode> {
+    /// There is an exit for one of the outputs that are wanted.
+    fn ready(
+        &mut self,
+        request: &Request<'_>,
+        output: Output,
+        wanted: &BTreeSet<Output>,
+    ) -> Result<u32, ErrorCode> {
         let tenant = request.tenant;
         if let Some(known) = self.numbers(tenant, Kind::Group).exit(output) {
             return Ok(known);
         }
-        let (change, messages) = self.make_exit(tenant, output)?;
+        let (change, messages) = match self.make_exit(tenant, output) {
+            Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS) => {
+                self.collect_exits(tenant, wanted, request.now);
+                self.make_exit(tenant, output)?
+            }
+            made => made?,
+        };
         let cause = Cause { direct: false, ..Cause::own(tenant, request.now) };
         let cause = self.begin_unasked(&cause);
         let number = change.number;

@@ -1,0 +1,104 @@
+//! Exits that nothing needs any more: after a while they are deleted.
+//!
+//! An entry that comes and goes would bring its exit and take it along each time; so what is not needed stays for some
+//! seconds, unless room is short. Needed is what an entry or a group of the tenant's sends by, and what a change on its way
+//! sends by or would bring back.
+
+use super::buckets::outputs_by_exits;
+use super::exits::{Output, merged};
+use crate::ids::TenantIndex;
+use crate::store::Kind;
+use crate::switch::{Cause, Operation, Switch};
+use crate::time::{Duration, Instant};
+use alloc::collections::BTreeSet;
+use openflow::v13::GroupMod;
+
+/// How long what is not needed stays, at most twice.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// When to look for exits that are not needed.
+#[derive(Debug, Default)]
+pub(crate) struct Unused {
+    /// Whether something has gone that may have needed one.
+    pub maybe: bool,
+    due: Option<Instant>,
+}
+
+impl Switch {
+    /// When exits are looked for next that are not needed.
+    pub(crate) fn next_unused(&self) -> Option<Instant> {
+        self.unused.due
+    }
+
+    /// The switch has no room: what is not needed goes now.
+    pub(crate) fn hurry_unused(&mut self, now: Instant) {
+        self.unused.due = Some(now);
+    }
+
+    /// Time has passed, or something has gone.
+    pub(crate) fn settle_unused(&mut self, now: Instant) {
+        if self.unused.due.is_some_and(|due| due <= now) {
+            self.unused = Unused::default();
+            for at in 0..self.tenants.len() {
+                self.collect_exits(TenantIndex(at as u32), &BTreeSet::new(), now);
+            }
+        }
+        if core::mem::take(&mut self.unused.maybe) && self.unused.due.is_none() {
+            self.unused.due = Some(now + PATIENCE);
+        }
+    }
+
+    /// Deletes a tenant's exits that are not needed, nor among those that are about to be.
+    pub(super) fn collect_exits(
+        &mut self,
+        tenant: TenantIndex,
+        wanted: &BTreeSet<Output>,
+        now: Instant,
+    ) {
+        let exits = self.numbers(tenant, Kind::Group).exits_by_output();
+        if exits.is_empty() {
+            return;
+        }
+        if self.operations.values().any(|it| it.tenant == tenant && it.brings.is_some()) {
+            // What names an exit on the switch may be another than in the tables.
+            self.unused.maybe = true;
+            return;
+        }
+        let needed = self.needed_exits(tenant);
+        let is_changing = |exit| {
+            let mut changes = self.operations.values().filter(|it| it.tenant == tenant);
+            changes.any(|it| it.concerns_exit(exit))
+        };
+        let mut unused = exits;
+        unused.retain(|(output, exit)| {
+            !needed.contains(output) && !wanted.contains(output) && !is_changing(*exit)
+        });
+        for (_, exit) in unused {
+            if let Some(gone) = self.replace_number(tenant, Kind::Group, exit, None) {
+                let cause = Cause::own(tenant, now);
+                self.delete_loose(&cause, Kind::Group, gone.all().collect());
+            }
+        }
+    }
+
+    /// The outputs that entries and groups send by exits, as they are or as a change on its way would bring them back.
+    fn needed_exits(&self, tenant: TenantIndex) -> BTreeSet<Output> {
+        let state = &self.tenants[tenant.0 as usize];
+        let changes = || self.operations.values().filter(|it| it.tenant == tenant);
+        let before = changes().flat_map(Operation::flows_before);
+        let before = before.filter_map(|flow| merged(flow.table, &flow.actions)?.exit);
+        let mut needed: BTreeSet<Output> = state.flows.exits().chain(before).collect();
+        if let Some(network) = state.network.as_deref() {
+            let before = changes().flat_map(|operation| &operation.numbers_before);
+            let before = before.filter(|one| one.kind == Kind::Group);
+            let before = before.filter_map(|one| one.before.as_ref());
+            let groups = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| known);
+            for known in groups.chain(before) {
+                if let Ok(group) = GroupMod::parse(&known.body) {
+                    needed.extend(outputs_by_exits(network, &group));
+                }
+            }
+        }
+        needed
+    }
+}
