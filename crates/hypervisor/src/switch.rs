@@ -11,6 +11,7 @@ mod own;
 pub(crate) mod port_mod;
 mod postponed;
 mod reconcile;
+mod refused;
 mod start;
 mod tables;
 mod topology;
@@ -103,6 +104,8 @@ pub struct Switch {
     pub(crate) phase: Phase,
     /// Changes that wait for the store.
     pub(crate) upcoming: Upcoming,
+    /// Whether ports are to be down because the switch refuses what brings packets in by them.
+    pub(crate) has_refused_ports: bool,
     /// Exits that nothing needs (1.3).
     pub(crate) unused: Unused,
     /// Requests that wait for others.
@@ -315,6 +318,7 @@ impl Switch {
         if handled.is_err() {
             self.counters.unexpected += 1;
         }
+        self.close_refused_ports(now);
         self.take_up_postponed(now);
         self.settle_unused(now);
         self.run(now);

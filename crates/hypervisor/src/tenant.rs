@@ -14,7 +14,7 @@ use crate::tally::Tally;
 use crate::time::{Duration, Instant};
 use crate::v13::numbers::Numbers;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -40,6 +40,8 @@ pub(crate) struct Tenant {
     pub network: Option<Arc<Network>>,
     /// What it has configured of its network's ports, where that is anything.
     pub port_config: BTreeMap<u32, PortConfig>,
+    /// Its network's ports that are down because the switch refuses what brings packets in by them (1.3).
+    pub refused_ports: BTreeSet<u32>,
     /// What has come in by its network's ports (1.3).
     pub tally: Tally,
     /// Questions for that, to the switch.

@@ -37,6 +37,11 @@ impl Upcoming {
     pub(crate) fn is_due(&self) -> bool {
         self.ports || self.policy.is_some()
     }
+
+    /// The policy that is in force comes into force again, unless a newer one does.
+    pub(super) fn follow_again(&mut self, policy: Arc<Policy>) {
+        self.policy.get_or_insert(policy);
+    }
 }
 
 impl Switch {

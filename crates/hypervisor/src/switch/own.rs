@@ -3,8 +3,10 @@
 //! They are kept in step with the policy like the tenants', but belong to nobody: nothing is stored of them, and what
 //! the switch holds is compared with what it should hold.
 
-use super::{Held, Switch};
+use super::refused::Tried;
+use super::{Cause, Held, Switch};
 use crate::cookie::Cookie;
+use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::queue::Class;
 use crate::tally::{Count, Counted};
@@ -107,17 +109,25 @@ impl Switch {
 
     fn send_own_entry(&mut self, own: &Own, change: OwnChange, now: Instant) {
         let mut message = Vec::new();
-        if self.write_own(own, change, &mut message) {
-            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
-        } else {
+        if !self.write_own(own, change, &mut message) {
             // An entry that the version cannot say selects nothing here; `weir check` tells.
             self.counters.unexpected += 1;
+        } else if change == OwnChange::Remove || self.tenants.is_empty() {
+            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+        } else {
+            // Whose operation it is matters to nobody.
+            let cause = Cause::own(TenantIndex(0), now);
+            self.submit_own(&cause, Tried::new(own, change), &message);
         }
     }
 
     /// Appends the message that does this to an entry, and follows what it counts. False if the version cannot say it.
     pub(super) fn write_own(&mut self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
         self.tally_own(own, change);
+        self.write_own_entry(own, change, out)
+    }
+
+    pub(super) fn write_own_entry(&self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
         match self.version {
             Version::V1_0 => crate::v10::own::write_entry(own, change, out),
             _ => crate::v13::own::write_entry(own, change, out),

@@ -19,6 +19,7 @@
 //! A change is all or nothing: if one of the tenant's entries or groups could not stand afterwards, it is refused. It
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
+use super::refused::{Tried, without};
 use super::start::write_port_status;
 use super::{Asynchronous, Cause, Change, Own, OwnChange, Request, Switch};
 use crate::flows::{Flow, FlowTable, Piece};
@@ -90,7 +91,8 @@ impl Switch {
         let member = map.and_then(|map| map.members.get(&state.id)).ok_or(codes.bad_port)?;
         // Whoever did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
         let doer = (!member.shared_with).then_some(request.controller);
-        let after = Arc::new(Network::new(member, self.version, port_config.clone()));
+        let part = without(member, &state.refused_ports);
+        let after = Arc::new(Network::new(&part, self.version, port_config.clone()));
         let refused = |_| codes.not_permitted;
         let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
         let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
@@ -206,7 +208,10 @@ impl Switch {
     fn submit_own_entry(&mut self, cause: &Cause, own: &Own, change: OwnChange) {
         let mut message = Vec::new();
         if self.write_own(own, change, &mut message) {
-            self.submit_change(cause, &message);
+            match change {
+                OwnChange::Remove => self.submit_change(cause, &message),
+                _ => self.submit_own(cause, Tried::new(own, change), &message),
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Beginnings: a switch connects and is asked what it holds.
 
 use super::follow::Upcoming;
+use super::refused::without;
 use super::{Event, Features, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
@@ -133,6 +134,7 @@ impl Switch {
             phase: Phase::Learning(0),
             upcoming: Upcoming::default(),
             unused: Default::default(),
+            has_refused_ports: false,
             postponed: Vec::new(),
             events: VecDeque::new(),
             lldp,
@@ -271,7 +273,11 @@ impl Switch {
             self.line.set_weight(at as u32, tenant.weight);
         }
         let map = policy.maps.get(&self.dpid);
+        let is_same = self.policy.maps.get(&self.dpid) == map;
         for tenant in &mut self.tenants {
+            if !is_same {
+                tenant.refused_ports.clear();
+            }
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let member = member.filter(|_| tenant.present);
             // With a port goes what was said of it.
@@ -282,7 +288,9 @@ impl Switch {
             }
             tenant.port_config.retain(|number, _| has_port(number));
             let config = || tenant.port_config.clone();
-            let network = member.map(|member| Network::new(member, self.version, config()));
+            let network = member.map(|member| {
+                Network::new(&without(member, &tenant.refused_ports), self.version, config())
+            });
             tenant.network = network.map(Arc::new);
             if member.is_some_and(|member| member.shared_with) {
                 // What limits it, and what is cached for it, is where the members are joined.
@@ -331,6 +339,7 @@ impl Tenant {
             weight: tenant.weight,
             network: None,
             port_config: BTreeMap::new(),
+            refused_ports: Default::default(),
             tally: Default::default(),
             asking: Default::default(),
             elsewhere: BTreeMap::new(),

@@ -4,6 +4,7 @@
 //! that the switch took all of it. What happens if it does not is told in [`super::undo`].
 
 use super::Switch;
+use super::refused::Tried;
 use super::tracking::named_of;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
@@ -41,6 +42,8 @@ pub(crate) struct Operation {
     pub(crate) replans: bool,
     /// The form of a group that it brings to the switch; all that it does (1.3).
     pub(crate) brings: Option<Brought>,
+    /// The entry of the hypervisor's own that it brings; all that it does.
+    pub(super) tries: Option<Tried>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
     /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
@@ -155,6 +158,7 @@ impl Switch {
             frees_again: false,
             replans: false,
             brings: None,
+            tries: None,
             again: Vec::new(),
             revived: None,
             inherits: false,

@@ -115,6 +115,7 @@ impl Switch {
             moved,
             own,
             brings,
+            tries,
             revived,
             frees,
             frees_again,
@@ -147,6 +148,9 @@ impl Switch {
             }
             _ => code,
         };
+        if let Some(tried) = tries {
+            self.own_entry_refused(&cause, tried);
+        }
         if let Some(brought) = brings {
             self.form_refused(&cause, brought, code);
         }

@@ -1,6 +1,6 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
-use super::{METADATA_NETWORK, METADATA_TENANT, metadata_at, metadata_of};
+use super::{METADATA_NETWORK, METADATA_TENANT, metadata_at, metadata_of, port_in};
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
 use crate::policy::TenantId;
@@ -78,7 +78,9 @@ impl Switch {
         for (id, member) in &map.members {
             let tenant = self.tenant_of(*id).and_then(|at| self.tenants.get(at.0 as usize));
             let network = tenant.and_then(|tenant| tenant.network.as_deref());
-            for (&number, port) in &member.ports {
+            let is_refused =
+                |number: &u32| tenant.is_some_and(|it| it.refused_ports.contains(number));
+            for (&number, port) in member.ports.iter().filter(|(number, _)| !is_refused(number)) {
                 let admits = network.map_or(Admits::Everything, |it| it.admits(number));
                 add_port(*id, number, port, admits, member.addresses.as_ref(), wanted);
             }
@@ -188,6 +190,18 @@ fn add_mapped(
         let counted = Counted::new(id, number);
         wanted.push(Own { match_, priority: TAGGED, actions: instructions, counted });
     }
+}
+
+/// Whose port an entry is about, if it is about one.
+pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
+    let instructions = List::<Instruction<'_>>::parse(&own.actions).ok()?;
+    let written = instructions.iter().find_map(|instruction| match instruction {
+        Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK } => {
+            Some((TenantId((metadata >> 48) as u16), port_in(metadata)))
+        }
+        _ => None,
+    });
+    written.or(own.counted.map(|it| (it.tenant, it.port)))
 }
 
 fn apply(actions: &[Action<'static>], out: &mut Vec<u8>) {

@@ -31,6 +31,7 @@ mod packets;
 mod port_counts;
 mod port_mod;
 mod properties;
+mod refused_ports;
 mod repeating;
 mod sessions;
 mod statistics;

@@ -1,0 +1,132 @@
+//! Entries of Weir's own in table 0 that the switch refuses: the ports by which packets would come in by them are down.
+
+use crate::groups_kept::{crowded, on, roomy, say};
+use crate::support::*;
+use emulate::Fault;
+use openflow::v13::{MultipartReply, MultipartReplyBody, PortState};
+
+fn empty() -> (World, [Seat; 2]) {
+    let mut world =
+        World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let seats = [world.connect("red"), world.connect("blue")];
+    (world, seats)
+}
+
+fn world() -> (World, Seat) {
+    let (mut world, [_, blue]) = empty();
+    say(&mut world, blue, "flow add prio=5 actions=flood");
+    (world, blue)
+}
+
+/// A tenant's ports that are not down, as it is told.
+fn up(world: &mut World, seat: Seat) -> Vec<u32> {
+    world.heard(seat);
+    world.say(seat, 9, "stats port_desc");
+    world.advance(1_000_000);
+    let told = world.received(seat).concat();
+    let reply = MultipartReply::parse(&told[8..]).unwrap();
+    let MultipartReplyBody::PortDesc(ports) = reply.body else { panic!("{told:?}") };
+    let up = ports.iter().filter(|port| !port.state.contains(PortState::LINK_DOWN));
+    up.map(|port| port.port_no.0).collect()
+}
+
+/// Another map, of which the switch refuses what these say.
+fn set(world: &mut World, faults: Vec<Fault>, map: fabric::embedding::SwitchMap) {
+    world.switch.switch_mut().plant(faults);
+    world.set_policy(on(map));
+    world.advance(1_000_000_000);
+    world.switch.switch_mut().plant(Vec::new());
+}
+
+/// What is refused once is there all the same.
+#[test]
+fn an_entry_of_table_0_is_tried_once_more() {
+    let (mut world, blue) = world();
+    assert_eq!(up(&mut world, blue), [1, 10]);
+    // Behind what the tenant's entry has to be.
+    for nth in 1..5 {
+        set(&mut world, vec![Fault::RefuseOnce { nth }], crowded());
+        assert_eq!(up(&mut world, blue), [1, 10, 11], "{nth}");
+        let there = world.switch_entries();
+        let own = |it: &&String| it.starts_with("0 ") && it.contains("dl_vlan=2027");
+        assert_eq!(there.iter().filter(own).count(), 1, "{nth}: {there:?}");
+        set(&mut world, Vec::new(), roomy());
+    }
+}
+
+/// The port is down until there is another map, or the switch connects again.
+#[test]
+fn a_port_by_which_nothing_can_come_is_down() {
+    let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
+    let (mut world, [red, blue]) = empty();
+    set(&mut world, refuse(), crowded());
+    // It came up with the map, and is down as one whose link has no way.
+    assert_eq!(world.heard(blue), ["PORT_STATUS MODIFY 11", "PORT_STATUS MODIFY 11"]);
+    assert_eq!(world.heard(red), [""; 0]);
+    assert_eq!(up(&mut world, blue), [1, 10]);
+    assert_eq!(up(&mut world, red), [1, 2, 10]);
+    assert!(!world.switch_flows().iter().any(|it| it.contains("2027")));
+    assert_eq!(world.core.counters().own_refused, 2);
+    // Nothing leaves by it, and what is to leave by it stands.
+    say(&mut world, blue, "flow add prio=5 actions=output:11");
+    world.packet(3, &packet("10.0.0.1>10.0.0.2"));
+    assert!(world.left.is_empty(), "{:?}", world.left);
+
+    // The same map once more is none that it could help, nor is it tried.
+    world.set_policy(on(crowded()));
+    world.advance(1_000_000_000);
+    assert_eq!(up(&mut world, blue), [1, 10]);
+    assert_eq!(world.core.counters().own_refused, 2);
+    // Another map is.
+    set(&mut world, Vec::new(), roomy());
+    set(&mut world, Vec::new(), crowded());
+    assert_eq!(up(&mut world, blue), [1, 10, 11]);
+    world.packet(3, &packet("10.0.0.1>10.0.0.2"));
+    assert_eq!(world.left.len(), 1);
+    // And a new connection.
+    set(&mut world, Vec::new(), roomy());
+    set(&mut world, refuse(), crowded());
+    assert_eq!(up(&mut world, blue), [1, 10]);
+    world.reconnect();
+    let blue = world.connect("blue");
+    assert_eq!(up(&mut world, blue), [1, 10, 11]);
+    assert!(world.switch_flows().iter().any(|it| it.contains("2027")));
+}
+
+/// So is LOCAL, whose number is another in the metadata.
+#[test]
+fn local_is_down_as_others_are() {
+    let with_local = || {
+        let mut map = crowded();
+        for member in map.members.values_mut() {
+            if let Some(port) = member.ports.remove(&11) {
+                member.ports.insert(0xffff_fffe, port);
+            }
+        }
+        map
+    };
+    let (mut world, [_, blue]) = empty();
+    set(&mut world, vec![Fault::RefuseFlowMods { every: 1 }], with_local());
+    assert_eq!(up(&mut world, blue), [1, 10]);
+    set(&mut world, Vec::new(), roomy());
+    set(&mut world, Vec::new(), with_local());
+    assert_eq!(up(&mut world, blue), [1, 10, 0xffff_fffe]);
+}
+
+/// A switch without room at all: whoever comes to it has ports, and they are down.
+#[test]
+fn all_ports_are_down_where_all_is_refused() {
+    let mut world = World::new(Setup {
+        policy: policy("red: -\nblue: -"),
+        ports: 6,
+        ..Setup::new(Version::V1_3, "")
+    });
+    set(&mut world, vec![Fault::RefuseFlowMods { every: 1 }], crowded());
+    for name in ["red", "blue"] {
+        let seat = world.connect(name);
+        assert_eq!(up(&mut world, seat), [0; 0], "{name}");
+    }
+    world.reconnect();
+    let blue = world.connect("blue");
+    assert_eq!(up(&mut world, blue), [1, 10, 11]);
+}
