@@ -139,6 +139,8 @@ fn ovs_calibration_runs_and_leaves_nothing() {
         "1",
         "--course",
         "2",
+        "--header",
+        "256",
         "--mechanism",
         "ovs-sflow,mirror,user-space-read,weir",
         "--out",
@@ -148,8 +150,12 @@ fn ovs_calibration_runs_and_leaves_nothing() {
     let samples = fs::read_to_string(folder.0.join("out/samples.csv")).expect("samples.csv");
     // Three rates each, none chosen, and not there.
     assert_eq!(samples.lines().count(), 1 + 4 * (3 + 2), "{samples}");
+    let result = fs::read_to_string(folder.0.join("out/result.json")).expect("result.json");
+    assert!(result.contains("\"header\": 256"), "{result}");
     let (code, _, stderr) = weir(&["calibrate", "--one-in", "1", "--mechanism", "ovs-sflow"]);
     assert!(code == Some(2) && stderr.contains("too few rates"), "{stderr}");
+    let (code, _, stderr) = weir(&["calibrate", "--header", "63"]);
+    assert!(code == Some(2) && stderr.contains("64..=1024"), "{stderr}");
     for figure in ["2a", "2b", "2b-by-cpu"] {
         let path = folder.0.join(format!("out/figures/{figure}.svg"));
         assert!(fs::read_to_string(path).expect("a figure").contains("ovs-sflow"));

@@ -75,6 +75,9 @@ pub struct Effort {
     /// Sampling rates as "one of N packets"
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "20,10,5,3,2,1", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     one_in: Vec<u32>,
+    /// Bytes of each sample where sFlow is sent, 64 to 1024: by `ovs-sflow` and `weir`
+    #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(64..=1024))]
+    header: u32,
     /// How often each case is measured, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repetitions: u16,
@@ -189,8 +192,8 @@ impl Effort {
                 interrupt.check()?;
                 let running = match work {
                     Work::Off => None,
-                    Work::Standing => Some(mechanism.start(bridge, NEVER)?),
-                    Work::OneIn(number) => Some(mechanism.start(bridge, number)?),
+                    Work::Standing => Some(mechanism.start(bridge, NEVER, self.header)?),
+                    Work::OneIn(number) => Some(mechanism.start(bridge, number, self.header)?),
                 };
                 let samplers = running.as_ref().map(Running::samplers).transpose()?;
                 let samplers = samplers.unwrap_or_default();
@@ -205,7 +208,7 @@ impl Effort {
         for mechanism in &self.mechanism {
             interrupt.check()?;
             talk(&format!("over time: {}", mechanism.name()));
-            let running = mechanism.start(bridge, 1)?;
+            let running = mechanism.start(bridge, 1, self.header)?;
             courses.push((mechanism.name().to_owned(), bridge.course(self.course)?));
             running.stop()?;
         }

@@ -252,6 +252,7 @@ impl Calibration {
         let mut results =
             Results::new("sampling calibrate", effort.seed, Environment::capture(peers));
         results.settings.insert("repetitions".to_owned(), u32::from(effort.repetitions).into());
+        results.settings.insert("header".to_owned(), effort.header.into());
         results.settings.insert("seconds".to_owned(), effort.seconds.into());
         results.settings.insert("course_seconds".to_owned(), u32::from(effort.course).into());
         results.settings.insert("lost_frames".to_owned(), lost.frames.into());

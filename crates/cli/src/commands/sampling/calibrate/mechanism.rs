@@ -26,7 +26,7 @@ pub enum Mechanism {
     UserSpace,
     /// A program receives whole frames, and reads every byte
     UserSpaceRead,
-    /// Weir's sampler: the first 128 bytes go to a program, which sends sFlow
+    /// Weir's sampler: the first bytes go to a program, which sends sFlow
     Weir,
 }
 
@@ -66,13 +66,14 @@ impl Mechanism {
         Duration::from_millis(if self == Mechanism::OvsSflow { 300 } else { 50 })
     }
 
-    /// Takes one of so many frames from now on until the answer is stopped or dropped.
-    pub fn start(self, bridge: &Bridge, one_in: u32) -> anyhow::Result<Running<'_>> {
+    /// Takes one of so many frames from now on until the answer is stopped or dropped; so many bytes of each where it sends
+    /// sFlow.
+    pub fn start(self, bridge: &Bridge, one_in: u32, header: u32) -> anyhow::Result<Running<'_>> {
         let running = Running { bridge, mechanism: self, workers: Vec::new(), is_on: true };
         let mut running = running;
         match self {
             Mechanism::OvsSflow => {
-                let sampling = OvsSampling { collector: bridge.collector(), one_in, header: 128 };
+                let sampling = OvsSampling { collector: bridge.collector(), one_in, header };
                 bridge.database()?.set_sampling(&bridge.place.bridge, &sampling)?;
             }
             Mechanism::Mirror => {
@@ -85,7 +86,7 @@ impl Mechanism {
             }
             Mechanism::UserSpace | Mechanism::UserSpaceRead | Mechanism::Weir => {
                 for port in &bridge.place.ports {
-                    running.workers.push(Worker::start(self, bridge, port, one_in)?);
+                    running.workers.push(Worker::start(self, bridge, port, (one_in, header))?);
                 }
             }
         }
@@ -167,7 +168,7 @@ impl Worker {
         mechanism: Mechanism,
         bridge: &Bridge,
         port: &str,
-        one_in: u32,
+        (one_in, header): (u32, u32),
     ) -> anyhow::Result<Worker> {
         let ending = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ending);
@@ -175,7 +176,7 @@ impl Worker {
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let name = std::thread::Builder::new().name(format!("sample {port}"));
         let thread = if mechanism == Mechanism::Weir {
-            let (sampler, exporter) = ours(bridge, port, one_in)?;
+            let (sampler, exporter) = ours(bridge, port, one_in, header)?;
             name.spawn(move || {
                 let _ = tell.send(nix::unistd::gettid().as_raw());
                 report(sampler, exporter, is_on)
@@ -201,9 +202,14 @@ impl Worker {
     }
 }
 
-fn ours(bridge: &Bridge, port: &str, one_in: u32) -> anyhow::Result<(Sampler, Exporter)> {
+fn ours(
+    bridge: &Bridge,
+    port: &str,
+    one_in: u32,
+    header: u32,
+) -> anyhow::Result<(Sampler, Exporter)> {
     let rate = share(one_in);
-    let options = SamplerOptions { rate, ..SamplerOptions::default() };
+    let options = SamplerOptions { rate, header, ..SamplerOptions::default() };
     let collector = bridge.collector();
     let agent = match collector.ip() {
         IpAddr::V4(address) => address,
