@@ -13,10 +13,11 @@ use super::wire::{self, Command, Terms};
 use super::{BigSwitch, LEAVING, Progress, Sent};
 use crate::cookie::Cookie;
 use crate::time::{Duration, Instant};
+use crate::v13::groups::{named_by, named_first};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use openflow::v13::{GroupDesc, GroupMod, GroupModCommand, MeterConfig, MeterMod, MeterModCommand};
-use openflow::{List, Version};
+use openflow::{Header, List, Version};
 
 /// An entry of the big switch.
 #[derive(Clone)]
@@ -367,21 +368,23 @@ impl BigSwitch {
             }
         }
         let table = table.clone();
-        for (number, add) in &table {
-            let message = match held.get(number) {
-                None => add.clone(),
-                Some(known) if known != add => modify_numbered(which, add),
-                Some(_) => continue,
+        // Groups come after those that they name, and go before them.
+        for number in in_order(&table) {
+            let message = match (table.get(&number), held.get(&number)) {
+                (Some(add), None) => add.clone(),
+                (Some(add), Some(known)) if known != add => modify_numbered(which, add),
+                _ => continue,
             };
             self.send(dpid, Sent::Own(None), &message);
         }
-        for number in held.keys().filter(|number| !table.contains_key(number)) {
+        let in_order_there = in_order(&held);
+        for number in in_order_there.iter().rev().filter(|number| !table.contains_key(number)) {
             self.send(dpid, Sent::Own(None), &delete_numbered(which, *number));
         }
         if !self.is_settled {
             // Those that came before it may lack what it has.
             let others: Vec<u64> = self.live().into_iter().filter(|other| *other != dpid).collect();
-            for (_, add) in held.iter().filter(|_| !others.is_empty()) {
+            for add in in_order_there.iter().filter_map(|number| held.get(number)) {
                 for &other in &others {
                     // One that has it refuses, and nothing has changed.
                     self.send(other, Sent::Own(None), add);
@@ -389,6 +392,17 @@ impl BigSwitch {
             }
         }
     }
+}
+
+/// The numbers of what is added by these messages, each behind those that it sends to or watches.
+fn in_order(adds: &BTreeMap<u32, Vec<u8>>) -> Vec<u32> {
+    let numbers: Vec<u32> = adds.keys().copied().collect();
+    named_first(&numbers, |number| {
+        let body = adds.get(&number).and_then(|add| add.get(Header::LEN..)).unwrap_or_default();
+        // A meter names none.
+        let Ok(group) = GroupMod::parse(body) else { return Vec::new() };
+        named_by(&group).chain(group.buckets.iter().map(|bucket| bucket.watch_group)).collect()
+    })
 }
 
 fn groups(answers: &[u8]) -> BTreeMap<u32, Vec<u8>> {

@@ -158,6 +158,41 @@ fn a_lost_members_ports_are_down_and_it_is_filled_when_it_comes_back() {
     }
 }
 
+/// Groups come to it after those that they send to or watch, whatever their numbers are, and go before them.
+#[test]
+fn a_member_that_was_away_is_given_groups_in_order() {
+    let two = ["group add id=1 type=ff buckets=1@drop", "group add id=2 buckets=output:4"];
+    let sends = "group modify id=1 type=ff buckets=1@group:2";
+    let watches = "group modify id=1 type=ff buckets=g2@output:4";
+    let gone = ["group delete id=1", "group delete id=2"];
+    for (before, away, groups) in [
+        (Vec::new(), [&two[..], &[sends]].concat(), 2),
+        (Vec::new(), [&two[..], &[watches]].concat(), 2),
+        (two.to_vec(), vec![sends], 2),
+        ([&two[..], &[sends]].concat(), gone.to_vec(), 0),
+        (
+            [&two[..], &[sends]].concat(),
+            vec!["group delete id=all", "group add id=9 buckets=drop"],
+            1,
+        ),
+    ] {
+        let mut stage = stage(Version::V1_3);
+        before.iter().for_each(|words| say(&mut stage, words));
+        stage.lose(0, 1, 2);
+        away.iter().for_each(|words| say(&mut stage, words));
+        if groups == 2 {
+            say(&mut stage, "flow add match= prio=6 actions=group:1");
+        }
+        stage.find(0, 1, 2);
+        stage.take_told();
+        assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [groups; 3], "{away:?}");
+        let frame = packet("10.0.0.1>10.0.0.2");
+        let seen = stage.send(0, 2, 3, &frame).delivered;
+        let expected = if groups == 2 { vec![(0, 3, 4, frame)] } else { Vec::new() };
+        assert_eq!(seen, expected, "{away:?}");
+    }
+}
+
 #[test]
 fn a_packet_out_leaves_by_any_members_port() {
     for version in VERSIONS {

@@ -3,7 +3,7 @@
 //! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
 //! use them. What is deleted goes last.
 
-use super::named_by;
+use super::{named_by, named_first};
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::network::Network;
@@ -322,26 +322,7 @@ impl Switch {
             let known = numbers.get(number).and_then(|known| GroupMod::parse(&known.body).ok());
             known.map(|group| named_by(&group).collect()).unwrap_or_default()
         };
-        let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
-        for start in numbers.all() {
-            let mut path = Vec::new();
-            if seen.insert(start) {
-                path.push((start, named(start)));
-            }
-            while let Some((number, rest)) = path.last_mut() {
-                match rest.pop() {
-                    Some(next) if numbers.get(next).is_some() && seen.insert(next) => {
-                        path.push((next, named(next)));
-                    }
-                    Some(_) => {}
-                    None => {
-                        order.push(*number);
-                        path.pop();
-                    }
-                }
-            }
-        }
-        order
+        named_first(&numbers.all(), named)
     }
 
     /// Whether a group's buckets send to one, by whichever others.
