@@ -160,6 +160,9 @@ fn found_courses() {
         "group add id=1 buckets=flood; wait 2; flow add match=ip prio=5 actions=write=group:1; \
          flow add match=ip prio=5 actions=write=in_port;goto=1; refuse 3; \
          group modify id=1 buckets=in_port; wait 3",
+        // A group goes back to watching one that has gone meanwhile.
+        "group add id=1 buckets=strip_vlan,output:10; group add id=3 buckets=g1@in_port type=ff; \
+         group modify id=3 buckets=strip_vlan,output:10; refuse 1; wait 1",
     ] {
         for is_blue in [true, false] {
             let step = |words: &str| match words.trim().split_once(' ') {

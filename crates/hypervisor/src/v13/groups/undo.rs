@@ -59,6 +59,10 @@ impl Switch {
                 }
             }
             let current = self.replace_number(tenant, kind, number, before);
+            // What it watches may have gone meanwhile, or come.
+            if kind == Kind::Group && self.watches_groups(tenant, number) {
+                told.insert(number);
+            }
             let is_there = self.numbers(tenant, kind).any(number).is_some();
             if kind == Kind::Group && current.is_some() != is_there {
                 told.extend(self.watchers_of(tenant, |group| group == number));

@@ -68,6 +68,13 @@ impl Switch {
         messages
     }
 
+    /// Whether one of the tenant's groups watches others.
+    pub(super) fn watches_groups(&self, tenant: TenantIndex, number: u32) -> bool {
+        let known = self.numbers(tenant, Kind::Group).get(number);
+        let group = known.and_then(|known| GroupMod::parse(&known.body).ok());
+        group.is_some_and(|it| it.buckets.iter().any(|bucket| bucket.watch_group != GROUP_ANY))
+    }
+
     /// The tenant's groups that watch some.
     pub(super) fn watchers_of(
         &self,
