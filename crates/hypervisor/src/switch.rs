@@ -318,9 +318,12 @@ impl Switch {
         if handled.is_err() {
             self.counters.unexpected += 1;
         }
-        self.close_refused_ports(now);
-        self.take_up_postponed(now);
-        self.settle_unused(now);
+        // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
+        if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {
+            self.close_refused_ports(now);
+            self.take_up_postponed(now);
+            self.settle_unused(now);
+        }
         self.run(now);
     }
 

@@ -36,8 +36,9 @@ impl Switch {
 
     /// Puts a message behind those that wait. A driver that asks whether to read brings none.
     pub(super) fn postpone_behind(&mut self, request: &Request<'_>) {
-        if self.postponed.len() < self.settings.tenant_backlog {
-            let Request { controller, frame, .. } = *request;
+        let Request { controller, frame, .. } = *request;
+        let waiting = self.postponed.iter().filter(|it| it.controller == controller).count();
+        if waiting < self.settings.tenant_backlog {
             self.postponed.push(Postponed { controller, frame: frame.into(), since: None });
         } else {
             self.refuse(&request.origin(), self.codes().unanswered);

@@ -180,10 +180,7 @@ impl Switch {
     /// may go, and till it is done the switch may have forms of that group which name them.
     fn has_open_callers(&self, tenant: TenantIndex, gone: &[u32]) -> bool {
         let groups = self.numbers(tenant, Kind::Group);
-        let names = |known: &Numbered| {
-            GroupMod::parse(&known.body)
-                .is_ok_and(|group| named_by(&group).any(|named| gone.contains(&named)))
-        };
+        let names = |known: &Numbered| names(known, |named| gone.contains(&named));
         let changes = self.operations.values().filter(|operation| operation.tenant == tenant);
         let mut changes = changes.flat_map(|operation| &operation.numbers_before);
         changes.any(|one| {
@@ -303,6 +300,11 @@ pub(crate) fn named_first(groups: &[u32], named: impl Fn(u32) -> Vec<u32>) -> Ve
         }
     }
     order
+}
+
+/// Whether a group's buckets send to one that is meant.
+fn names(known: &Numbered, is_meant: impl Fn(u32) -> bool) -> bool {
+    GroupMod::parse(&known.body).is_ok_and(|group| named_by(&group).any(is_meant))
 }
 
 /// The groups that a group's buckets send to.

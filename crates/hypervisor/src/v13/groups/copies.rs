@@ -3,7 +3,7 @@
 //! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
 //! use them. What is deleted goes last.
 
-use super::{named_by, named_first};
+use super::{named_by, named_first, names};
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::network::Network;
@@ -348,12 +348,9 @@ impl Switch {
 
     /// The tenant's groups whose buckets send to one.
     pub(super) fn callers_of(&self, tenant: TenantIndex, number: u32) -> Vec<u32> {
-        let names = |known: &Numbered| {
-            GroupMod::parse(&known.body)
-                .is_ok_and(|group| named_by(&group).any(|named| named == number))
-        };
         let groups = self.numbers(tenant, Kind::Group).iter();
-        groups.filter(|(_, known)| names(known)).map(|(caller, _)| caller).collect()
+        let callers = groups.filter(|(_, known)| names(known, |named| named == number));
+        callers.map(|(caller, _)| caller).collect()
     }
 
     /// Entries that use groups or meters get the pieces that they need. One that cannot stand any more is given up, and its
