@@ -179,6 +179,22 @@ fn a_termination_while_it_measures_leaves_nothing() {
     check_interrupted("terminate-measuring", Signal::SIGTERM, "message     rate/s");
 }
 
+/// Nobody is left to clear up, but nothing goes on: the kernel ends what it had started.
+#[test]
+fn killed_it_leaves_nothing_running() {
+    let mut demo = Demo::start("killed", &["--emulated"]);
+    demo.read_until("message     rate/s");
+    let mark = format!("{MARK}={}", demo.mark);
+    assert!(processes_with(&mark).len() > 1, "it has not started anything");
+    demo.signal(Signal::SIGKILL);
+    demo.wait();
+    let deadline = Instant::now() + PATIENCE;
+    while !processes_with(&mark).is_empty() {
+        assert!(Instant::now() < deadline, "still running: {:?}", processes_with(&mark));
+        sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_reader_who_goes_away_is_no_failure() {
     let mut demo = Demo::start("reader-away", &[]);

@@ -104,7 +104,7 @@ pub fn os_ken_python() -> Option<(PathBuf, String)> {
 /// Where administrators' programs live when `PATH` does not say.
 const SYSTEM_FOLDERS: [&str; 4] = ["/usr/local/bin", "/usr/sbin", "/usr/bin", "/bin"];
 
-fn find_program(name: &str) -> Option<PathBuf> {
+pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(SYSTEM_FOLDERS.map(PathBuf::from))

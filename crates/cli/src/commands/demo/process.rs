@@ -1,5 +1,6 @@
-//! Child processes that end with their owner, `weir serve` among them.
+//! Child processes that end with their owner, `weir serve` among them, also if that is killed.
 
+use super::peers::find_program;
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -23,8 +24,12 @@ pub struct Process {
 
 impl Process {
     /// Starts it with both outputs in `log`. A terminal's Ctrl-C does not reach it: its owner ends it, in its turn.
+    ///
+    /// It is the calling thread's: should that end first, so does the process.
     pub fn start(command: &mut Command, log: PathBuf) -> anyhow::Result<Process> {
         let program = command.get_program().to_string_lossy().into_owned();
+        let mut guarded = guarded(command);
+        let command = guarded.as_mut().unwrap_or(command);
         let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let child = command
             .stdin(Stdio::null())
@@ -64,6 +69,21 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The same command, of which the kernel is told to end it when its parent is gone, whose Drop does not run if that is
+/// killed. Where util-linux is missing, there is none.
+fn guarded(command: &Command) -> Option<Command> {
+    let mut guarded = Command::new(find_program("setpriv")?);
+    guarded.args(["--pdeathsig", "TERM", "--"]).arg(command.get_program());
+    guarded.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => guarded.env(name, value),
+            None => guarded.env_remove(name),
+        };
+    }
+    Some(guarded)
 }
 
 /// `weir serve`, measured and killed as the process that an operator would run.
