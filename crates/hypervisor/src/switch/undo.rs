@@ -164,7 +164,7 @@ impl Switch {
             false => self.submit_freeing(&cause, &frees, true),
         }
         for (number, before) in before.into_iter().rev() {
-            if self.hand_on(tenant, operation, number, &before, (!only_table, moved)) {
+            if self.hand_on((tenant, operation), number, &before, (!only_table, inherits, moved)) {
                 continue;
             }
             if let Some(replaced) =
@@ -208,9 +208,10 @@ impl Switch {
             if let Some(wanted) = wanted {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.put_flow(&cause, number, wanted.clone());
-                // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry
-                // that had been replaced. On 1.3 that brings nothing if it is not there, as a new piece that was refused.
-                let is_there = self.version == Version::V1_0 || !(own || inherits || overtaken);
+                // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry that
+                // had been replaced, now or by an earlier change that was refused. On 1.3 that brings nothing if it is not
+                // there, as a new piece that was refused.
+                let is_there = !inherits && (self.version == Version::V1_0 || !(own || overtaken));
                 let modified =
                     current.filter(|current| is_there && times(current) == times(&wanted));
                 let cause = self.begin_own(&cause, number);
@@ -336,16 +337,17 @@ impl Switch {
     /// again one that does not use it.
     fn hand_on(
         &mut self,
-        tenant: TenantIndex,
-        failed: u32,
+        (tenant, failed): (TenantIndex, u32),
         number: u32,
         before: &Option<Flow>,
-        (in_part, moved): (bool, bool),
+        (in_part, inherits, moved): (bool, bool, bool),
     ) -> bool {
         // The later one may be a modification. On 1.3 that adds nothing if the entry that was refused is missing, and in
-        // both versions it leaves the timeouts of the entry that was to be replaced.
+        // both versions it leaves the timeouts of the entry that was to be replaced; of which one, is not known if an
+        // earlier change was refused, too.
         let current = self.tenants[tenant.0 as usize].flows.get(number);
         let falls_short = match (before, current) {
+            _ if inherits => true,
             (None, _) => self.version != Version::V1_0,
             (Some(before), Some(current)) => {
                 // The same of pieces that were refused, though not of all.

@@ -77,6 +77,39 @@ fn an_entry_half_of_which_has_expired_can_be_changed() {
     agrees(&mut world).unwrap();
 }
 
+/// What a refused change left on the switch has other timeouts than what came later.
+#[test]
+fn timeouts_of_a_refused_entry_do_not_stay() {
+    const SHORT: &str = "flow add match=ip prio=11 actions=output:1 idle=1 flags=rem";
+    const LONG: &str = "flow add match=ip prio=11 actions=output:1";
+    const MODIFY: &str = "flow modify match=ip prio=11 actions=output:2";
+    let courses: [&[&str]; 4] = [
+        &[SHORT, LONG],
+        &[SHORT, LONG, MODIFY],
+        &[LONG, SHORT, LONG],
+        &[LONG, SHORT, LONG, MODIFY],
+    ];
+    for (version, course) in VERSIONS.into_iter().flat_map(|it| courses.map(|course| (it, course)))
+    {
+        // Which of them are refused, and whether the switch has got to them yet.
+        for (first, every) in (0..8).flat_map(|first| [2, 3].map(|every| (first, every))) {
+            let setup = Setup { per_second: Some(1_000), ..Setup::new(version, PIECES) };
+            let mut world = World::new(setup);
+            let red = world.connect("red");
+            for prio in 20..20 + first {
+                world.say(red, 1, &format!("flow add match=ip prio={prio} actions=output:1"));
+            }
+            world.switch.switch_mut().plant(vec![Fault::RefuseFlowMods { every }]);
+            course.iter().for_each(|words| world.say(red, 1, words));
+            world.advance(100_000_000);
+            world.switch.switch_mut().plant(Vec::new());
+            world.advance(5_000_000_000);
+            let case = format!("{version:?}, every {every} after {first}: {course:?}");
+            agrees(&mut world).unwrap_or_else(|error| panic!("{case}: {error}"));
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Say(bool, String),
