@@ -15,7 +15,7 @@ pub(crate) mod numbers;
 pub(crate) mod own;
 mod packet;
 pub(crate) mod statistics;
-mod switch;
+pub(crate) mod switch;
 
 use crate::ids::TenantIndex;
 use crate::network::{from_16_bits, in_16_bits};

@@ -5,6 +5,7 @@
 
 use super::Switch;
 use super::refused::Tried;
+use super::slice_ports::Configures;
 use super::tracking::named_of;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
@@ -44,6 +45,8 @@ pub(crate) struct Operation {
     pub(crate) brings: Option<Brought>,
     /// The entry of the hypervisor's own that it brings; all that it does.
     pub(super) tries: Option<Tried>,
+    /// What it makes of a port of a slice; all that it does.
+    pub(super) configures: Option<Configures>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
     /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
@@ -159,6 +162,7 @@ impl Switch {
             replans: false,
             brings: None,
             tries: None,
+            configures: None,
             again: Vec::new(),
             revived: None,
             inherits: false,
@@ -475,6 +479,9 @@ impl Switch {
                     && let Some(done) = self.operations.remove(&operation)
                 {
                     self.numbers_done(&done, now);
+                    if let Some(configures) = &done.configures {
+                        self.port_configured(done.tenant, configures, now);
+                    }
                     self.submit_again(done.tenant, done.again, now);
                 }
             }

@@ -1,9 +1,6 @@
 //! PORT_STATUS, PORT_MOD, and what is known of a port.
 
 use super::unreadable;
-use crate::ids::TenantIndex;
-use crate::pending::Awaits;
-use crate::queue::Class;
 use crate::switch::port_mod::PortChange;
 use crate::switch::{Port, Request, Switch};
 use crate::time::Instant;
@@ -25,16 +22,9 @@ impl Switch {
     pub(crate) fn port_status_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let status = PortStatus::parse(body).map_err(unreadable)?;
         let (number, port) = known(&status.desc);
-        let described = port.clone();
+        let wire = port.wire.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            let is_slice = self.tenants[at].network.is_none();
-            if is_slice && self.view.sees_port(tenant, number) {
-                let wire = self.with_label(tenant, number, described.wire.clone());
-                self.tell_port(tenant, &wire, status.reason.0);
-            }
-        }
+        self.tell_slices(number, &wire, status.reason.0, None);
         Ok(())
     }
 
@@ -42,14 +32,14 @@ impl Switch {
     pub(crate) fn port_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
         let number = port_from_v10(port_mod.port_no.0);
+        let change = PortChange {
+            number,
+            hw_addr: port_mod.hw_addr,
+            config: port_mod.config,
+            mask: port_mod.mask,
+            advertises: port_mod.advertise.0 != 0,
+        };
         if self.tenants[request.tenant.0 as usize].network.is_some() {
-            let change = PortChange {
-                number,
-                hw_addr: port_mod.hw_addr,
-                config: port_mod.config,
-                mask: port_mod.mask,
-                advertises: port_mod.advertise.0 != 0,
-            };
             return self.configure_port(request, &change);
         }
         if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
@@ -58,7 +48,7 @@ impl Switch {
         if !self.view.owns_port_whole(request.tenant, number) {
             return Err(code::BAD_REQUEST_EPERM);
         }
-        self.forward_request(request, Awaits::Nothing, Class::Modification, request.frame);
+        self.forward_port_mod(request, &change);
         Ok(())
     }
 }

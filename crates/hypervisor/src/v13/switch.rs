@@ -67,16 +67,9 @@ impl Switch {
     pub(crate) fn port_status_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let status = PortStatus::parse(body).map_err(unreadable)?;
         let (number, port) = known(&status.desc);
-        let described = port.clone();
+        let wire = port.wire.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            let is_slice = self.tenants[at].network.is_none();
-            if is_slice && self.view.sees_port(tenant, number) {
-                let wire = self.with_label(tenant, number, described.wire.clone());
-                self.tell_port(tenant, &wire, status.reason.0);
-            }
-        }
+        self.tell_slices(number, &wire, status.reason.0, None);
         Ok(())
     }
 
@@ -92,14 +85,14 @@ impl Switch {
     pub(crate) fn port_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
         let number = port_mod.port_no.0;
+        let change = PortChange {
+            number,
+            hw_addr: port_mod.hw_addr,
+            config: PortConfig(port_mod.config.0),
+            mask: PortConfig(port_mod.mask.0),
+            advertises: port_mod.advertise.0 != 0,
+        };
         if self.tenants[request.tenant.0 as usize].network.is_some() {
-            let change = PortChange {
-                number,
-                hw_addr: port_mod.hw_addr,
-                config: PortConfig(port_mod.config.0),
-                mask: PortConfig(port_mod.mask.0),
-                advertises: port_mod.advertise.0 != 0,
-            };
             return self.configure_port(request, &change);
         }
         if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
@@ -108,7 +101,7 @@ impl Switch {
         if !self.view.owns_port_whole(request.tenant, number) {
             return Err(code::PORT_MOD_FAILED_EPERM);
         }
-        self.forward_request(request, Awaits::Nothing, Class::Modification, request.frame);
+        self.forward_port_mod(request, &change);
         Ok(())
     }
 

@@ -34,5 +34,6 @@ mod properties;
 mod refused_ports;
 mod repeating;
 mod sessions;
+mod slice_ports;
 mod statistics;
 mod v13;

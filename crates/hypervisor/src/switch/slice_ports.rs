@@ -1,0 +1,89 @@
+//! PORT_MOD on a port of a slice, which is its tenant's as a whole: the switch does it.
+//!
+//! Open vSwitch does not tell the one who asked, before OpenFlow 1.5, and towards it that is the hypervisor, whoever it was.
+//! So once a barrier has shown that a change is done, it is taken for known here: FLOOD leaves out what is not to be
+//! flooded (1.0), and the controllers hear of it, but for the one that asked.
+
+use super::{Asynchronous, Cause, Request, Switch};
+use crate::ids::{ControllerIndex, TenantIndex};
+use crate::switch::port_mod::PortChange;
+use crate::switch::start::write_port_status;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use openflow::v10::PortConfig;
+use openflow::{Version, v10, v13};
+
+/// OFPPR_MODIFY, in both versions.
+const MODIFY: u8 = 2;
+
+/// What an operation makes of a port.
+pub(crate) struct Configures {
+    doer: ControllerIndex,
+    number: u32,
+    config: PortConfig,
+    mask: PortConfig,
+}
+
+impl Switch {
+    /// Sends a PORT_MOD on to the switch.
+    pub(crate) fn forward_port_mod(&mut self, request: &Request<'_>, change: &PortChange) {
+        let &PortChange { number, config, mask, .. } = change;
+        let operation = self.begin(request.tenant);
+        if let Some(state) = self.operations.get_mut(&operation) {
+            state.configures = Some(Configures { doer: request.controller, number, config, mask });
+        }
+        let cause = Cause {
+            tenant: request.tenant,
+            origin: Some(request.origin()),
+            operation: Some(operation),
+            direct: false,
+            now: request.now,
+        };
+        self.submit_change(&cause, request.frame);
+    }
+
+    /// The switch has done it, and may have told of it.
+    pub(super) fn port_configured(&mut self, tenant: TenantIndex, done: &Configures, now: Instant) {
+        let bits = |before: u32| before & !done.mask.0 | done.config.0 & done.mask.0;
+        let Some(known) = self.ports.get(&done.number) else { return };
+        let (_, port) = match self.version {
+            Version::V1_0 => {
+                let Ok(mut port) = v10::PhyPort::parse(&known.wire) else { return };
+                port.config.0 = bits(port.config.0);
+                crate::v10::ports::known(&port)
+            }
+            _ => {
+                let Ok(mut port) = v13::Port::parse(&known.wire) else { return };
+                port.config.0 = bits(port.config.0);
+                crate::v13::switch::known(&port)
+            }
+        };
+        if port.wire == known.wire {
+            return;
+        }
+        let wire = port.wire.clone();
+        self.port_changed(done.number, Some(port), now);
+        self.tell_slices(done.number, &wire, MODIFY, Some((tenant, done.doer)));
+    }
+
+    /// Tells the tenants with slices that see a port of it, but for the controller that knows.
+    pub(crate) fn tell_slices(
+        &mut self,
+        number: u32,
+        wire: &[u8],
+        reason: u8,
+        doer: Option<(TenantIndex, ControllerIndex)>,
+    ) {
+        let version = self.version;
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            if self.tenants[at].network.is_none() && self.view.sees_port(tenant, number) {
+                let wire: Vec<u8> = self.with_label(tenant, number, wire.to_vec());
+                let doer = doer.filter(|(whose, _)| *whose == tenant).map(|(_, doer)| doer);
+                self.notify_others(tenant, doer, Asynchronous::PortStatus(reason), |out| {
+                    write_port_status(version, reason, &wire, out)
+                });
+            }
+        }
+    }
+}

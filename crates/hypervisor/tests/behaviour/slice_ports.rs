@@ -1,0 +1,89 @@
+//! PORT_MOD on ports of slices: the switch does it, and does not say so to the hypervisor, as Open vSwitch does not.
+
+use crate::support::*;
+
+const PORTS: &str = "
+    red: in_port=1
+    red: in_port=2
+    red: in_port=4
+    blue: in_port=3
+";
+
+#[test]
+fn what_is_not_to_be_flooded_is_not() {
+    play_on(
+        Version::V1_0,
+        PORTS,
+        "
+        red> 1 flow add match=in_port=1 actions=flood
+        red> 2 port_mod port=2 config=0x10 mask=0x10
+        red> 3 barrier
+        red< 3 BARRIER_REPLY
+        wait 100ms
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 4
+        red> 4 port_mod port=2 config=0 mask=0x10
+        wait 100ms
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2 4
+    ",
+    );
+}
+
+#[test]
+fn the_tenants_other_controllers_are_told() {
+    both(
+        PORTS,
+        "
+        blue>
+        red2>
+        red> 1 port_mod port=2 config=0x20 mask=0x21
+        wait 100ms
+        red2< PORT_STATUS MODIFY 2:0x20
+        [1.0] red> 2 features
+        [1.0] red< 2 FEATURES 2a tables=1 ports=1 2:0x20 4
+        [1.3] red> 2 stats port_desc
+        [1.3] red< 2 STATS port_desc 1 2:0x20 4
+        red> 3 port_mod port=2 config=0x20 mask=0x20
+        wait 100ms
+        red2> 4 port_mod port=2 config=0 mask=0x20
+        wait 100ms
+        red< PORT_STATUS MODIFY 2
+    ",
+    );
+}
+
+#[test]
+fn what_the_switch_refuses_changes_nothing() {
+    both(
+        PORTS,
+        "
+        red2>
+        red> 1 port_mod port=2 config=1 mask=1 mac=02:00:00:00:00:99
+        [1.0] red< 1 ERROR OFPPMFC_BAD_HW_ADDR of type 15 xid 1
+        [1.3] red< 1 ERROR OFPPMFC_BAD_HW_ADDR of type 16 xid 1
+        wait 100ms
+        [1.0] red> 2 features
+        [1.0] red< 2 FEATURES 2a tables=1 ports=1 2 4
+        [1.3] red> 2 stats port_desc
+        [1.3] red< 2 STATS port_desc 1 2 4
+    ",
+    );
+}
+
+/// Only what the switch has done is taken for known: the connection may break before.
+#[test]
+fn after_a_new_connection_it_is_what_the_switch_says() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, PORTS));
+        let red = world.connect("red");
+        world.lose_south(true);
+        world.say(red, 1, "port_mod port=2 config=0x20 mask=0x20");
+        world.lose_south(false);
+        world.reconnect();
+        let red = world.connect("red");
+        world.say(red, 2, if version == Version::V1_0 { "features" } else { "stats port_desc" });
+        let heard = world.heard(red);
+        assert!(heard.len() == 1 && heard[0].ends_with("1 2 4"), "{heard:?}");
+    }
+}
