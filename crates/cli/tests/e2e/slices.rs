@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::app::App;
+use crate::support::eventually;
 use crate::support::network::{Network, V10, V13, Version};
 use crate::support::puppet::{
     Controller, ERROR, FLOW_MOD, Message, PACKET_IN, PACKET_OUT, Switch, add_flow, frame,
@@ -160,6 +161,32 @@ fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut Ap
     assert_eq!((red.flows(0x0bb2).len(), blue.flows(0x0b21).len()), (0, 2));
     assert!(network.pings("h4", "h3"));
     assert!(!blue.has_seen("error"), "blue heard of nothing");
+}
+
+/// FLOOD is the hypervisor's to say, so it has to know what its tenant has told the switch of a port, which does not tell it.
+#[test]
+fn ovs_flood_leaves_out_what_its_tenant_says_on_openflow_10() {
+    needs!(ovs_flood_leaves_out_what_its_tenant_says_on_openflow_10: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::single(&ADDRESSES, V10);
+    let mut red = App::flow_installer("1.0");
+    let tenant =
+        by_port("red", &red.to_string(), [1, 2]) + "[[tenants.flowspace]]\nmatch = \"in_port=3\"\n";
+    let weir = Weir::serve_on(network.controller_host(), &tenant);
+    network.connect_to(weir.openflow);
+    red.expect("switch");
+    let flood = json!({"match": {}, "actions": [{"type": "OUTPUT", "port": 0xfffb}]});
+    red.flow("add", 1, &flood);
+    red.barrier(2);
+    assert!(network.pings("h1", "h2") && network.pings("h1", "h3"));
+    let mut port_mod =
+        json!({"send": "port_mod", "xid": 3, "port": 2, "set": ["NO_FLOOD"], "clear": []});
+    red.order(&port_mod);
+    eventually("what is flooded does not come to the port", || network.is_silent("h1", "h2"));
+    assert!(network.pings("h1", "h3"));
+    (port_mod["set"], port_mod["clear"]) = (json!([]), json!(["NO_FLOOD"]));
+    red.order(&port_mod);
+    eventually("it comes again", || !network.is_silent("h1", "h2"));
+    assert!(!red.has_seen("error"));
 }
 
 /// A rule that forwards all that comes in at one port to another.
