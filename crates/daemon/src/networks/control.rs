@@ -1,13 +1,17 @@
 //! Networks as REST shows and changes them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use fabric::embedding::{Carries, Changes, Frames, Routed, Spec, TrunkStatus, VirtualPortId, Wire};
-use fabric::{Dpid, TenantId};
+use fabric::embedding::{
+    Carries, Changes, Embedding, Frames, Routed, Spec, TrunkStatus, VirtualPortId, Wire,
+};
+use fabric::{Dpid, MacAddress, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::parts::{self, PartOutcome, Parts};
 use super::{ChangeError, Document, Inner, Operation, Shared, refused, wanted};
 use crate::topology::Watch;
 
@@ -98,6 +102,9 @@ pub struct VlanTags {
 pub struct Outcome {
     /// Whether nothing was really done.
     pub dry_run: bool,
+    /// Parts of the network as it is wanted that come, go, or become others.
+    #[serde(default)]
+    pub parts: Vec<PartOutcome>,
     /// Physical switches that have something else to do.
     pub switches: Vec<String>,
     /// Virtual ports that come, go, or go up or down.
@@ -216,14 +223,15 @@ impl Inner {
         let wanted = wanted(&self.names, &self.file, &edits);
         let snapshot = self.watch.as_ref().map(Watch::current).unwrap_or_default();
         let network = &snapshot.network;
-        if dry_run {
-            let changes = self.embedding.dry_run(network, &wanted);
-            let changes = changes.map_err(|all| refused(&self.names, &all))?;
-            return Ok(self.outcome(&changes, true));
-        }
         // Tried first, stored then, made last: what is not stored would be lost, and what is refused must not be stored.
         let mut next = self.embedding.clone();
         let changes = next.apply(network, &wanted).map_err(|all| refused(&self.names, &all))?;
+        let (before, after) = (parts_of(&self.embedding, id), parts_of(&next, id));
+        let parts = parts::differences(tenant, &before, &after);
+        let outcome = Outcome { dry_run, parts, ..self.outcome(&changes) };
+        if dry_run {
+            return Ok(outcome);
+        }
         edits.save(&self.documents).map_err(ChangeError::Store)?;
         self.edits = edits;
         self.follow(|embedding| {
@@ -232,14 +240,14 @@ impl Inner {
         });
         self.tell_topology();
         self.save();
-        Ok(self.outcome(&changes, false))
+        Ok(outcome)
     }
 
     fn name(&self, id: TenantId) -> String {
         self.names.get(&id).cloned().unwrap_or_default()
     }
 
-    fn outcome(&self, changes: &Changes, dry_run: bool) -> Outcome {
+    fn outcome(&self, changes: &Changes) -> Outcome {
         let ports = changes.ports.iter().map(|change| PortOutcome {
             tenant: self.name(change.tenant),
             port: change.port.to_string(),
@@ -253,24 +261,20 @@ impl Inner {
             PathOutcome { tenant: self.name(it.trunk.tenant), carries, between, was, is }
         });
         Outcome {
-            dry_run,
             switches: changes.switches.iter().map(Dpid::to_string).collect(),
             ports: ports.collect(),
             paths: paths.collect(),
+            ..Outcome::default()
         }
     }
 
     fn view(&self, id: TenantId, spec: &Spec) -> NetworkView {
         let tenant = self.name(id);
-        let assigned = self
-            .embedding
-            .assigned(id)
-            .map(|(mac, address)| Assigned { mac: mac.to_string(), address: address.to_string() });
         let paths = self.embedding.trunks(id).map(|(trunk, status)| path(&trunk.carries, &status));
         NetworkView {
             as_configured: self.edits.get(&tenant).is_none(),
             network: Document::new(spec),
-            assigned: assigned.collect(),
+            assigned: assigned(&self.embedding, id),
             ports: self.ports(id),
             paths: paths.collect(),
             tenant,
@@ -288,6 +292,20 @@ impl Inner {
         let view = |(dpid, number, up)| PortView { port: port(dpid, number), up };
         ports.into_iter().map(view).collect()
     }
+}
+
+fn assigned(embedding: &Embedding, id: TenantId) -> Vec<Assigned> {
+    let text = |(mac, address): (MacAddress, IpAddr)| Assigned {
+        mac: mac.to_string(),
+        address: address.to_string(),
+    };
+    embedding.assigned(id).map(text).collect()
+}
+
+fn parts_of(embedding: &Embedding, id: TenantId) -> Parts {
+    let network = embedding.wanted().get(&id).map(Document::new);
+    let parts = |network| parts::parts(&network, &assigned(embedding, id));
+    network.map(parts).unwrap_or_default()
 }
 
 fn carried(carries: &Carries) -> (String, [String; 2]) {

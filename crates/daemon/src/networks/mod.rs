@@ -19,6 +19,7 @@ mod control;
 mod document;
 mod edits;
 mod operation;
+mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -48,6 +49,7 @@ pub use document::{
     PortDocument, RouteDocument, SwitchDocument,
 };
 pub use operation::{Operation, Target};
+pub use parts::PartOutcome;
 
 /// Between two looks at the clock when nothing happens.
 const TICK: Duration = Duration::from_millis(100);

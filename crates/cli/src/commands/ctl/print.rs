@@ -119,8 +119,8 @@ fn listed(numbers: &[u16]) -> String {
 }
 
 pub fn outcome(out: &mut dyn Write, outcome: &Outcome) -> Result<()> {
-    let Outcome { dry_run, switches, ports, paths } = outcome;
-    if switches.is_empty() && ports.is_empty() && paths.is_empty() {
+    let Outcome { dry_run, parts, switches, ports, paths } = outcome;
+    if parts.is_empty() && switches.is_empty() && ports.is_empty() && paths.is_empty() {
         return writeln!(
             out,
             "{}",
@@ -132,6 +132,10 @@ pub fn outcome(out: &mut dyn Write, outcome: &Outcome) -> Result<()> {
         Some(true) => "up",
         Some(false) => "down",
     };
+    for part in parts {
+        let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "-".to_owned());
+        writeln!(out, "{} {}: {} -> {}", part.tenant, part.part, side(&part.was), side(&part.is))?;
+    }
     for port in ports {
         writeln!(
             out,
@@ -155,5 +159,6 @@ pub fn outcome(out: &mut dyn Write, outcome: &Outcome) -> Result<()> {
         )?;
     }
     let verb = if *dry_run { "would get" } else { "get" };
-    writeln!(out, "physical switches that {verb} other rules: {}", switches.join(", "))
+    let switches = if switches.is_empty() { "none".to_owned() } else { switches.join(", ") };
+    writeln!(out, "physical switches that {verb} other rules: {switches}")
 }

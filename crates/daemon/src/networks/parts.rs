@@ -1,0 +1,179 @@
+//! What a change makes of a network as it is wanted, part by part: also where nothing on the switches becomes another.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::control::Assigned;
+use super::{
+    Backup, Choice, Document, HostDocument, LinkDocument, NumberDocument, PortDocument,
+    RouteDocument, SwitchDocument,
+};
+
+/// A part of a tenant's network that comes, goes, or becomes another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PartOutcome {
+    /// Whose.
+    pub tenant: String,
+    /// Which, such as `host 02:00:00:00:00:01`.
+    pub part: String,
+    /// What it was; absent if it was not there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub was: Option<String>,
+    /// What it is; absent if it is no more.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub is: Option<String>,
+}
+
+/// The parts of a network in their order, by what they are called.
+pub(super) type Parts = BTreeMap<(u8, String), String>;
+
+/// A network's parts; `assigned` are the addresses of hosts that asked for none.
+pub(super) fn parts(network: &Document, assigned: &[Assigned]) -> Parts {
+    let Document { started, addresses, physical_addresses, vlans, .. } = network;
+    let state = if *started { "started" } else { "stopped" };
+    let whole = [
+        ("network", Some(state.to_owned())),
+        ("addresses", addresses.clone()),
+        ("physical addresses", physical_addresses.clone()),
+        ("VLANs", (!vlans.is_empty()).then(|| joined(vlans))),
+    ];
+    let whole = whole.into_iter().filter_map(|(part, is)| Some((part.to_owned(), is?)));
+    let address = |host: &HostDocument| {
+        let given = assigned.iter().filter(|given| given.mac == host.mac);
+        let all = host.address.iter().chain(given.map(|given| &given.address));
+        joined(&all.collect::<Vec<_>>())
+    };
+    let each = [
+        whole.collect::<Vec<_>>(),
+        network.switches.iter().map(switch).collect(),
+        network.ports.iter().map(port).collect(),
+        network.links.iter().map(link).collect(),
+        network.hosts.iter().map(|it| host(it, &address(it))).collect(),
+    ];
+    let numbered = (0..).zip(each);
+    let all = numbered.flat_map(|(at, parts)| {
+        parts.into_iter().map(move |(part, is): (String, String)| ((at, part), is))
+    });
+    all.collect()
+}
+
+/// What differs.
+pub(super) fn differences(tenant: &str, before: &Parts, after: &Parts) -> Vec<PartOutcome> {
+    let known = before.keys().chain(after.keys().filter(|part| !before.contains_key(*part)));
+    let mut known: Vec<_> = known.collect();
+    known.sort_unstable();
+    let changed = known.into_iter().filter(|part| before.get(*part) != after.get(*part));
+    let outcome = |part: &(u8, String)| PartOutcome {
+        tenant: tenant.to_owned(),
+        part: part.1.clone(),
+        was: before.get(part).cloned(),
+        is: after.get(part).cloned(),
+    };
+    changed.map(outcome).collect()
+}
+
+fn switch(it: &SwitchDocument) -> (String, String) {
+    let given = it.routes.iter().map(|route| format!("route {}", route.join(", ")));
+    let about = named(&it.name).into_iter().chain(given).chain(stopped(it.started));
+    (format!("switch {}", it.dpid), described(format!("on {}", it.on.join(", ")), about))
+}
+
+fn port(it: &PortDocument) -> (String, String) {
+    let number = match &it.number {
+        NumberDocument::Number(number) => number.to_string(),
+        NumberDocument::Name(name) => name.clone(),
+    };
+    let shared = it.shared.then(|| "shared".to_owned());
+    let about = named(&it.name).into_iter().chain(shared).chain(stopped(it.started));
+    (format!("port {} port {number}", it.switch), described(format!("at {}", it.at), about))
+}
+
+fn link(it: &LinkDocument) -> (String, String) {
+    let way = match &it.route {
+        RouteDocument::Found(Choice::Shortest) => "shortest".to_owned(),
+        RouteDocument::Found(Choice::Widest) => "widest".to_owned(),
+        RouteDocument::Given(steps) => format!("by {}", steps.join(", ")),
+    };
+    let backup = it.backup.map(|backup| match backup {
+        Backup::Links => "a backup by other links".to_owned(),
+        Backup::Switches => "a backup by other switches".to_owned(),
+    });
+    let reverts = it.revert.then(|| "reverts".to_owned());
+    let about = it.bandwidth.clone().into_iter().chain(backup).chain(reverts);
+    let [a, b] = &it.between;
+    (format!("link {a} - {b}"), described(way, about.chain(stopped(it.started))))
+}
+
+fn host(it: &HostDocument, addresses: &str) -> (String, String) {
+    (format!("host {}", it.mac), format!("{addresses} at {}", it.at).trim_start().to_owned())
+}
+
+fn named(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| format!("named \"{name}\""))
+}
+
+fn stopped(started: bool) -> Option<String> {
+    (!started).then(|| "stopped".to_owned())
+}
+
+fn described(first: String, about: impl IntoIterator<Item = String>) -> String {
+    std::iter::once(first).chain(about).collect::<Vec<_>>().join(", ")
+}
+
+fn joined(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(json: &str) -> Document {
+        serde_json::from_str(json).expect("a network")
+    }
+
+    fn told(before: &Parts, after: &Parts) -> Vec<String> {
+        let text = |it: PartOutcome| {
+            let side = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());
+            format!("{}: {} -> {}", it.part, side(it.was), side(it.is))
+        };
+        differences("red", before, after).into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_no_switch_is_told_is_a_change_as_well() {
+        let before = network(
+            r#"{"addresses": "10.0.0.0/24", "vlans": [10],
+                "switches": [{"dpid": "a1", "on": ["1"]}, {"dpid": "a2", "on": ["2"], "name": "old"}],
+                "ports": [{"switch": "a1", "number": 1, "at": "1 port 1"}],
+                "links": [{"between": ["a1 port 2", "a2 port 2"]}],
+                "hosts": [{"mac": "01", "at": "a1 port 1"}, {"mac": "02", "at": "a1 port 1"}]}"#,
+        );
+        let after = network(
+            r#"{"started": false, "addresses": "10.0.0.0/25",
+                "switches": [{"dpid": "a1", "on": ["1"]}, {"dpid": "a2", "on": ["2"], "name": "new"}],
+                "ports": [{"switch": "a1", "number": 1, "at": "1 port 1", "shared": true},
+                          {"switch": "a1", "number": "LOCAL", "at": "1 port 3", "started": false}],
+                "links": [{"between": ["a1 port 2", "a2 port 2"], "bandwidth": "5Mbit", "route": ["3"],
+                           "backup": "links", "revert": true}],
+                "hosts": [{"mac": "01", "at": "a1 port 1", "address": ["10.0.0.9", "fd00::9"]}]}"#,
+        );
+        let assigned = [Assigned { mac: "02".to_owned(), address: "10.0.0.1".to_owned() }];
+        let (before, after) = (parts(&before, &assigned), parts(&after, &[]));
+        let expected = [
+            "VLANs: 10 -> -",
+            "addresses: 10.0.0.0/24 -> 10.0.0.0/25",
+            "network: started -> stopped",
+            "switch a2: on 2, named \"old\" -> on 2, named \"new\"",
+            "port a1 port 1: at 1 port 1 -> at 1 port 1, shared",
+            "port a1 port LOCAL: - -> at 1 port 3, stopped",
+            "link a1 port 2 - a2 port 2: shortest -> by 3, 5Mbit, a backup by other links, reverts",
+            "host 01: at a1 port 1 -> 10.0.0.9, fd00::9 at a1 port 1",
+            "host 02: 10.0.0.1 at a1 port 1 -> -",
+        ];
+        assert_eq!(told(&before, &after), expected);
+        assert_eq!(told(&after, &after), [""; 0]);
+    }
+}
