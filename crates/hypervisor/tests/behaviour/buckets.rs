@@ -5,6 +5,7 @@ use crate::groups::{BLUE, all_same, stage, without_eleven};
 use crate::networks::{both_say, same};
 use crate::support::*;
 use emulate::Fault;
+use std::collections::BTreeSet;
 
 /// Whatever comes meets group 1, in which the frame gets a tag or loses it; so do frames that have one already.
 #[test]
@@ -254,4 +255,37 @@ fn buckets_do_not_flood_to_shared_edge_ports() {
         assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 7"], "{buckets}");
         assert_eq!(stage.groups(1), 0, "{buckets}");
     }
+}
+
+/// A bucket that writes the address of a host says for whom its packets are; nobody else's are reached by it.
+#[test]
+fn buckets_send_to_the_tenants_hosts_at_a_shared_edge_port() {
+    let host = |n: u8| [2, 0, 0, 0, 0x10, n];
+    let plan = |n: u8| Plan {
+        edges: vec![(1, u32::from(n) + 1, 1)],
+        shared: vec![(1, 4, 7, host(n))],
+        ..Plan::default()
+    };
+    let mut stage = Stage::new(Version::V1_3, vec![plan(0), plan(1)]);
+    let bucket = |n: u8| format!("mod_dl_dst:02.00.00.00.10.{n:02x},output:7");
+    // In a set what is written counts, wherever it stands.
+    let behind = "output:7,mod_dl_dst:02.00.00.00.10.00".to_owned();
+    let own = [bucket(0), behind, bucket(0).replace("output:7", "in_port")];
+    for buckets in own.iter().cloned().chain([bucket(1), bucket(9)]) {
+        assert_eq!(stage.say(0, 1, &format!("group add id=1 buckets={buckets}")), [""; 0]);
+        assert_eq!(stage.say(0, 1, "flow add prio=5 actions=group:1"), [""; 0]);
+        let entry = if buckets.contains("in_port") { 7 } else { 1 };
+        let mut frame = packet("10.0.0.1>10.0.0.2");
+        frame[6..12].copy_from_slice(&host(0));
+        let seen = stage.send(0, 1, entry, &frame);
+        // The wire is at both tenants' ports.
+        let to: BTreeSet<_> =
+            seen.delivered.iter().map(|(_, _, port, f)| (*port, &f[..6])).collect();
+        let own_host = host(0);
+        let expected = own.contains(&buckets).then_some((7, &own_host[..]));
+        assert_eq!(to, expected.into_iter().collect(), "{buckets}");
+        stage.say(0, 1, "group delete id=1");
+    }
+    let all = "group add id=1 buckets=mod_dl_dst:ff.ff.ff.ff.ff.ff,output:7";
+    assert_eq!(stage.say(0, 1, all), ["7 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 7"]);
 }

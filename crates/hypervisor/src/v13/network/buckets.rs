@@ -44,7 +44,8 @@ impl Switch {
                 self.network_group_v13(tenant, number, entered, out)
             }
             (Some(Action::Output { port, max_len }), _) => {
-                return self.send_by_bucket(network, entered, (port, max_len), out);
+                let packets = Packets { entered, dl_dst: host_written(actions) };
+                return self.send_by_bucket(network, packets, (port, max_len), out);
             }
             _ => Ok(()),
         };
@@ -54,15 +55,14 @@ impl Switch {
     fn send_by_bucket(
         &self,
         network: &Network,
-        entered: Entered,
+        packets: Packets,
         (port, max_len): Output,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
-        if port == PortNo::IN_PORT && entered == Entered::Nowhere {
+        if port == PortNo::IN_PORT && packets.entered == Entered::Nowhere {
             // What comes from nowhere has nowhere to go back to.
             return Ok(());
         }
-        let packets = Packets { entered, dl_dst: None };
         let mut leaving = Vec::new();
         self.network_output_v13(network, packets, port, max_len, &mut leaving).map_err(said)?;
         for action in List::<Action<'_>>::parse(&leaving).map_err(unreadable)? {
@@ -73,6 +73,16 @@ impl Switch {
         }
         Ok(())
     }
+}
+
+/// The one host for which a bucket makes its packets, whatever they were. In a set that is so before they leave, in whatever
+/// order it is written.
+fn host_written(actions: List<'_, Action<'_>>) -> Option<u128> {
+    let written = actions.iter().filter_map(|action| match action {
+        Action::SetField(oxm) if oxm.basic() == Some(OxmField::ETH_DST) => oxm.number(),
+        _ => None,
+    });
+    written.last().filter(|address| address >> 40 & 1 == 0)
 }
 
 /// The outputs of a group's buckets in whose place exits stand. An exit's own buckets have none.
