@@ -255,3 +255,19 @@ fn merged_sets_do_not_send_to_shared_edge_ports() {
         assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{actions}");
     }
 }
+
+/// A list would come before the metadata are written.
+#[test]
+fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
+    for (set, told) in [
+        ("write=controller", "PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9 metadata=0x5"),
+        ("write=group:1", "PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9 metadata=0x5"),
+        ("controller", "PACKET_IN 1 ACTION 10.0.0.1>10.0.0.9"),
+    ] {
+        let mut stage = stage();
+        both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=controller|output:10");
+        both_say(&mut stage, BLUE, 1, &format!("flow add prio=5 actions={set};meta=5/ff"));
+        let seen = same(&mut stage, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
+        assert_eq!(seen.told, [(BLUE, 1, told.to_owned())], "{set}");
+    }
+}

@@ -5,17 +5,18 @@
 //! such a set is carried out at once, one of each kind and in the order of the specification (1.3.5, section 5.10), just as a
 //! list is; so it is said as one, behind what the entry applies anyway.
 
+use super::exits::sent_by;
 use crate::v13::actions::order_in_set;
 use alloc::vec::Vec;
 use core::mem::discriminant;
 use openflow::List;
-use openflow::v13::{Action, Instruction};
+use openflow::v13::{Action, Instruction, PortNo};
 
 /// What an entry of `table` applies and writes, as one list in the order in which it is carried out; `None` if the set is not
 /// known in full, or there is none.
 pub(super) fn as_list(table: u8, instructions: List<'_, Instruction<'_>>) -> Option<Vec<u8>> {
     let (mut applied, mut written) = (None, None);
-    let (mut cleared, mut goes_on) = (false, false);
+    let (mut cleared, mut goes_on, mut writes_metadata) = (false, false, false);
     for instruction in instructions {
         match instruction {
             // An entry has one of each kind at most; what has more is the switch's to refuse.
@@ -25,6 +26,7 @@ pub(super) fn as_list(table: u8, instructions: List<'_, Instruction<'_>>) -> Opt
             Instruction::WriteActions(list) => written = Some(list),
             Instruction::ClearActions => cleared = true,
             Instruction::GotoTable(_) => goes_on = true,
+            Instruction::WriteMetadata { .. } => writes_metadata = true,
             _ => {}
         }
     }
@@ -32,6 +34,10 @@ pub(super) fn as_list(table: u8, instructions: List<'_, Instruction<'_>>) -> Opt
         return None;
     }
     let written = written?;
+    if writes_metadata && sent_by(written).is_some_and(may_tell) {
+        // A list comes before the metadata are written, with which a set tells the controller of a packet.
+        return None;
+    }
     let place_is_unknown =
         |action: Action<'_>| matches!(action, Action::Experimenter { .. } | Action::Unknown { .. });
     if written.iter().any(place_is_unknown) {
@@ -41,6 +47,11 @@ pub(super) fn as_list(table: u8, instructions: List<'_, Instruction<'_>>) -> Opt
     let written = in_order(written);
     applied.into_iter().flatten().chain(written).for_each(|action| action.write(&mut list));
     Some(list)
+}
+
+/// Whether the controller may be told of a packet that is sent by this.
+fn may_tell(sent: Action<'_>) -> bool {
+    matches!(sent, Action::Group(_) | Action::Output { port: PortNo::CONTROLLER, .. })
 }
 
 /// The set, in the order in which it is carried out: the last of each kind counts, and a group takes an output's place.

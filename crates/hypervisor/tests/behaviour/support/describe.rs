@@ -7,7 +7,7 @@ use super::actions::{actions_text_v13, text_v10, text_v13};
 use super::packets::name_of;
 use openflow::error::Error;
 use openflow::v10::{Message as M10, StatsFlags, StatsReplyBody};
-use openflow::v13::{self, Message as M13, MultipartFlags, MultipartReplyBody};
+use openflow::v13::{self, Message as M13, MultipartFlags, MultipartReplyBody, OxmField};
 use openflow::{Header, NO_BUFFER, Version, frame};
 
 /// One whole message in words.
@@ -176,7 +176,11 @@ fn describe_v13(bytes: &[u8]) -> String {
         M13::GetConfigReply(c) => format!("CONFIG len={}", c.miss_send_len),
         M13::PacketIn(p) => {
             let port = p.match_.in_port().map_or(0, |port| port.0);
-            packet_in(port, &format!("{:?}", p.reason), p.buffer_id, p.data, p.total_len)
+            let metadata = p.match_.get(OxmField::METADATA).and_then(|oxm| oxm.number());
+            let metadata = metadata.map(|it| format!(" metadata={it:#x}")).unwrap_or_default();
+            let told =
+                packet_in(port, &format!("{:?}", p.reason), p.buffer_id, p.data, p.total_len);
+            format!("{told}{metadata}")
         }
         M13::FlowRemoved(r) => removed(
             &flowspace::Match::from_v13(&r.match_).unwrap(),
