@@ -6,7 +6,7 @@
 
 use crate::store::Kind;
 use crate::switch::named_of;
-use crate::v13::network::exits::{Merged, Output, Standing, merged};
+use crate::v13::network::exits::{Output, exit_for};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -70,8 +70,6 @@ pub struct FlowTable {
     owners: HashMap<(u8, u16, Box<[u8]>), u32>,
     /// Entries that came, changed or went, while that is kept.
     touched: Option<HashSet<u32>>,
-    /// How many entries have sets that do this in a table (1.3).
-    standing: BTreeMap<(u8, Standing), usize>,
     /// How many entries have sets that send this by an exit (1.3).
     exits: BTreeMap<Output, usize>,
 }
@@ -124,13 +122,8 @@ impl FlowTable {
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
-        if let Some(Merged { exit, standing }) = merged(flow.table, &flow.actions) {
-            if let Some(standing) = standing {
-                *self.standing.entry((flow.table, standing)).or_default() += 1;
-            }
-            if let Some(output) = exit {
-                *self.exits.entry(output).or_default() += 1;
-            }
+        if let Some(output) = exit_for(flow.table, &flow.actions) {
+            *self.exits.entry(output).or_default() += 1;
         }
         for piece in &flow.pieces {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
@@ -147,12 +140,9 @@ impl FlowTable {
     pub fn remove(&mut self, id: u32) -> Option<Flow> {
         let flow = self.flows.remove(&id)?;
         self.touch(id);
-        if let Some(Merged { exit, standing }) = merged(flow.table, &flow.actions) {
-            let standing = standing.and_then(|it| self.standing.get_mut(&(flow.table, it)));
-            let exit = exit.and_then(|output| self.exits.get_mut(&output));
-            for count in standing.into_iter().chain(exit) {
-                *count = count.saturating_sub(1);
-            }
+        let exit = exit_for(flow.table, &flow.actions);
+        if let Some(count) = exit.and_then(|output| self.exits.get_mut(&output)) {
+            *count = count.saturating_sub(1);
         }
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
@@ -162,11 +152,6 @@ impl FlowTable {
             self.forget_piece(flow.table, flow.priority, piece);
         }
         Some(flow)
-    }
-
-    /// What sets in which tables do to others'.
-    pub(crate) fn standing(&self) -> impl Iterator<Item = (u8, Standing)> + '_ {
-        self.standing.iter().filter(|(_, count)| **count > 0).map(|(standing, _)| *standing)
     }
 
     /// What sets send by exits.

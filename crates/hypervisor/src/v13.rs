@@ -38,8 +38,14 @@ use openflow::{ErrorCode, Header, Version, frame};
 /// The bits of the metadata that name the tenant; the rest is the tenant's own.
 pub(crate) const METADATA_TENANT: u64 = 0xffff << 48;
 
-/// The bits of the metadata that are not a network's own: the tenant's number and the virtual port.
-pub(crate) const METADATA_NETWORK: u64 = 0xffff_ffff << 32;
+/// The bits of the metadata that name the tenant and its virtual port, in a network.
+pub(crate) const METADATA_PORT: u64 = 0xffff_ffff << 32;
+
+/// The bit of the metadata that says whether the action set [holds a group](network) of the tenant's, in a network.
+pub(crate) const METADATA_GROUP: u64 = 1 << 31;
+
+/// The bits of the metadata that are not the tenant's own in a network; table 0 writes them all.
+pub(crate) const METADATA_NETWORK: u64 = METADATA_PORT | METADATA_GROUP;
 
 /// A tenant's number and its virtual port in the metadata.
 pub(crate) fn metadata_at(tenant: TenantId, port: u32) -> u64 {

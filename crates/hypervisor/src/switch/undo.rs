@@ -16,7 +16,7 @@ use crate::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
 use crate::v13::groups::undo::Extent;
-use crate::v13::network::exits::merged;
+use crate::v13::network::exits::exit_for;
 use crate::v13::numbers::Numbered;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -283,7 +283,7 @@ impl Switch {
 
     /// Whether groups, exits or meters decide what stands on the switch for an entry.
     pub(crate) fn uses_numbers(&self, flow: &Flow) -> bool {
-        let has_exit = || merged(flow.table, &flow.actions).is_some_and(|it| it.exit.is_some());
+        let has_exit = || exit_for(flow.table, &flow.actions).is_some();
         self.version != Version::V1_0 && (flow.names_numbers() || has_exit())
     }
 

@@ -3,17 +3,22 @@
 //! The metadata says by which virtual port a packet came (bits 32 to 47, behind the tenant's number), since table 0 has
 //! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
 //! all headers are the tenant's own. Action sets that may be merged send by [exits], others are said as lists
-//! ([whole_set]); [buckets] are sets as well.
+//! ([whole_set]); [buckets] are sets as well. Bit 31 says whether a set holds a group ([group_in_set]); the bits below are the
+//! tenant's own.
 
 mod buckets;
 pub(crate) mod exits;
+mod group_in_set;
 pub(super) mod packet;
 pub(super) mod statistics;
 pub(crate) mod unused;
 mod whole_set;
 
 use super::numbers::Numbered;
-use super::{METADATA_NETWORK, metadata_at, metadata_of, unreadable};
+use super::{
+    METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
+    unreadable,
+};
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, WayOut, Wire};
@@ -22,6 +27,7 @@ use crate::switch::Switch;
 use alloc::vec::Vec;
 use fabric::MacAddress;
 use flowspace::{Field, Match};
+use group_in_set::Written;
 use openflow::error::v13 as code;
 use openflow::v13::{Action, Instruction, MatchBuf, Oxm, OxmField, PortNo};
 use openflow::{Encode, ErrorCode, List};
@@ -37,6 +43,8 @@ pub(super) struct Packets {
     pub entered: Entered,
     /// The destination address, where it is the same for all.
     pub dl_dst: Option<u128>,
+    /// Whether their action sets hold a group of the tenant's, where that is told apart.
+    pub has_group: Option<bool>,
 }
 
 impl Switch {
@@ -47,8 +55,27 @@ impl Switch {
         network: &Network,
         flow: &Flow,
     ) -> Result<Vec<Piece>, ErrorCode> {
-        self.check_standing(tenant, flow)?;
-        let piece = |entered| self.network_piece_v13(tenant, network, flow, entered);
+        let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
+        let mut pieces = Vec::new();
+        for &has_group in Written::by(instructions).told_apart(flow.table) {
+            pieces.extend(self.plan_network_packets_v13(tenant, network, flow, has_group)?);
+        }
+        Ok(pieces)
+    }
+
+    /// Those for packets whose sets hold a group, or none, or for all.
+    fn plan_network_packets_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        flow: &Flow,
+        has_group: Option<bool>,
+    ) -> Result<Vec<Piece>, ErrorCode> {
+        let dl_dst = flow.match_.exact_value(Field::DlDst);
+        let piece = |entered| {
+            let packets = Packets { entered, dl_dst, has_group };
+            self.network_piece_v13(tenant, network, flow, packets)
+        };
         if let Some(port) = flow.match_.exact_value(Field::InPort) {
             let port = port as u32;
             if !network.ports.contains_key(&port) {
@@ -76,10 +103,9 @@ impl Switch {
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-        entered: Entered,
+        packets: Packets,
     ) -> Result<Piece, Unsaid> {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
-        let packets = Packets { entered, dl_dst: flow.match_.exact_value(Field::DlDst) };
         let mut translated = Vec::new();
         let whole = whole_set::as_list(flow.table, instructions);
         if let Some(whole) = &whole {
@@ -111,7 +137,9 @@ impl Switch {
                 &mut translated,
             )?;
         }
-        let match_ = self.network_match_v13(tenant, &flow.match_, entered)?;
+        let translated = List::parse(&translated).map_err(unreadable)?;
+        let translated = Written::by(instructions).with_bit(translated);
+        let match_ = self.network_match_v13(tenant, &flow.match_, packets)?;
         let mut match_wire = Vec::new();
         Encode::write(&match_.as_match(), &mut match_wire);
         Ok(Piece {
@@ -124,14 +152,22 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         match_: &Match,
-        entered: Entered,
+        packets: Packets,
     ) -> Result<MatchBuf, ErrorCode> {
         let id = self.tenants[tenant.0 as usize].id;
         let (value, mask) = match_.get(Field::Metadata);
-        let (own, own_mask) = match entered {
-            Entered::Port(port) => (metadata_at(id, port), METADATA_NETWORK),
-            _ => (metadata_of(id), super::METADATA_TENANT),
+        if mask & u128::from(METADATA_NETWORK) != 0 {
+            // It was allowed when the tenant had a slice.
+            return Err(code::BAD_MATCH_BAD_MASK);
+        }
+        let (mut own, mut own_mask) = match packets.entered {
+            Entered::Port(port) => (metadata_at(id, port), METADATA_PORT),
+            _ => (metadata_of(id), METADATA_TENANT),
         };
+        if let Some(has_group) = packets.has_group {
+            own |= if has_group { METADATA_GROUP } else { 0 };
+            own_mask |= METADATA_GROUP;
+        }
         let mut out = MatchBuf::new();
         match_
             .without(Field::InPort)
@@ -159,8 +195,11 @@ impl Switch {
             }
             Instruction::WriteActions(list) => {
                 let mut actions = Vec::new();
-                self.network_set_v13(tenant, network, packets.entered, list, &mut actions)?;
-                Instruction::WriteActions(List::parse(&actions).map_err(unreadable)?).write(out);
+                self.network_set_v13(tenant, network, packets, list, &mut actions)?;
+                if !actions.is_empty() {
+                    let actions = List::parse(&actions).map_err(unreadable)?;
+                    Instruction::WriteActions(actions).write(out);
+                }
                 Ok(())
             }
             other => Ok(self.plain_instruction_v13(tenant, table, other, out)?),
@@ -285,20 +324,21 @@ impl Switch {
     }
 
     /// An action set that may be merged with others', and is carried out at the end of the pipeline: in place of an output it
-    /// has its [exit](exits). Sets that are [known in full](whole_set) are said as lists.
+    /// has its [exit](exits), or nothing behind a group. Sets that are [known in full](whole_set) are said as lists.
     fn network_set_v13(
         &self,
         tenant: TenantIndex,
         network: &Network,
-        entered: Entered,
+        packets: Packets,
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         self.check_network_set_v13(tenant, network, actions)?;
+        let entered = packets.entered;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
         match exits::sent_by(actions) {
             Some(Action::Group(number)) => self.network_group_v13(tenant, number, entered, out),
-            Some(Action::Output { port, max_len }) => {
+            Some(Action::Output { port, max_len }) if packets.has_group != Some(true) => {
                 self.network_exit_v13(tenant, exits::output(port, max_len), entered, out)
             }
             _ => Ok(()),

@@ -1,5 +1,6 @@
 //! Action sets of tenants' own networks, also such that are merged with others' and send into links. That random ones forward
-//! as they would on a switch of the tenant's own is in `networks`; that exits outlive refusals is in `groups_agree`, too.
+//! as they would on a switch of the tenant's own is in `networks`; that exits outlive refusals is in `groups_agree`, too. Sets in
+//! which a group meets an output are in `groups_in_sets`.
 
 use crate::groups::{BLUE, all_same, stage, without_eleven};
 use crate::networks::{both_say, same, two};
@@ -77,49 +78,6 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
             assert!(flows.contains("write="), "{words}: {flows}");
         }
     }
-}
-
-/// On a switch of the tenant's own a group would stay in the set whatever output comes later; an exit would take its place.
-#[test]
-fn an_output_behind_a_group_is_refused_whichever_comes_first() {
-    let group = "flow add prio=5 actions=write=group:1;goto=1";
-    let output = "flow add prio=5 table=1 actions=write=output:10";
-    for (one, other) in [(group, output), (output, group)] {
-        let mut stage = stage();
-        both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:1");
-        both_say(&mut stage, BLUE, 1, one);
-        let told = stage.say(BLUE, 1, other);
-        assert_eq!(told, ["7 ERROR OFPFMFC_EPERM of type 14 xid 7"], "{other}");
-        let modify = other.replace("add", "modify");
-        assert_eq!(stage.say(BLUE, 1, &modify).len(), 1, "{other}");
-        all_same(&mut stage);
-        // What cannot meet it is not refused: with the group, behind a CLEAR_ACTIONS, or before the group.
-        for words in [
-            "flow add prio=6 match=arp table=1 actions=clear;write=output:10;goto=2",
-            "flow add prio=6 match=arp table=1 actions=write=output:10,group:1",
-            "flow add prio=6 match=arp actions=write=output:10;goto=1",
-        ] {
-            both_say(&mut stage, BLUE, 1, words);
-        }
-        // Nor when the other is gone.
-        both_say(&mut stage, BLUE, 1, &one.replace("add", "delete_strict"));
-        both_say(&mut stage, BLUE, 1, other);
-        assert!(all_same(&mut stage) > 0);
-    }
-}
-
-/// What is deleted and may come back is as good as there.
-#[test]
-fn an_output_behind_a_group_is_refused_while_that_may_come_back() {
-    let mut stage = stage();
-    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:1");
-    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=write=group:1;goto=1");
-    stage.plant(1, vec![Fault::RefuseOnce { nth: 1 }]);
-    let told = stage.say(BLUE, 1, "flow add prio=5 actions=output:10");
-    assert_eq!(told.len(), 1, "{told:?}");
-    let told = stage.say(BLUE, 1, "flow add prio=5 table=1 actions=write=output:10");
-    assert_eq!(told, ["7 ERROR OFPFMFC_EPERM of type 14 xid 7"]);
-    all_same(&mut stage);
 }
 
 /// The switch refuses one of the messages: the exit's, each of its copies', or one of the entry's pieces.

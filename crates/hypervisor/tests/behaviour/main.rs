@@ -21,6 +21,7 @@ mod flow_mod;
 mod groups;
 mod groups_agree;
 mod groups_in_order;
+mod groups_in_sets;
 mod groups_kept;
 mod groups_watched;
 mod labels;

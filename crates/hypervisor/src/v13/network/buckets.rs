@@ -44,7 +44,7 @@ impl Switch {
                 self.network_group_v13(tenant, number, entered, out)
             }
             (Some(Action::Output { port, max_len }), _) => {
-                let packets = Packets { entered, dl_dst: host_written(actions) };
+                let packets = Packets { entered, dl_dst: host_written(actions), has_group: None };
                 return self.send_by_bucket(network, packets, (port, max_len), out);
             }
             _ => Ok(()),

@@ -17,16 +17,16 @@
 //! or the network, or a while after the last that [needs](super::unused) it; the tenant is never told of it. If the switch
 //! refuses it, the entries and groups that need it are taken back, and each is refused.
 //!
-//! In a set a group counts before an output, whichever came last. An exit in a later table would take a group's place all the
-//! same, so of two entries that might bring that about the second is refused.
+//! In a set a group counts before an output, whichever came last; an exit in a later table would take a group's place all the
+//! same. So it is written only where [no group](super::group_in_set) is in the set.
 
 use super::buckets::outputs_by_exits;
+use super::group_in_set::Written;
 use super::whole_set;
-use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Operation, Request, Switch};
+use crate::switch::{Cause, NumberBefore, Request, Switch};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -38,50 +38,17 @@ use openflow::v13::{
 };
 use openflow::{ErrorCode, Header, List, ListBuf};
 
-/// What becomes of a set that may be merged with others'.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Merged {
-    /// The output that counts in it.
-    pub exit: Option<Output>,
-    /// What it does to others, or they to it.
-    pub standing: Option<Standing>,
-}
-
 /// An output, and how much of a packet a controller gets.
 pub(crate) type Output = (PortNo, u16);
 
-/// What a set does to others, or they to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Standing {
-    /// It may bring a group to later tables.
-    Group,
-    /// It may bring an output to what earlier tables have left.
-    Output,
-}
-
-/// What an entry of `table` writes that may be merged with others'; `None` if that sends nowhere.
-pub(crate) fn merged(table: u8, instructions: &[u8]) -> Option<Merged> {
+/// The output for which an entry of `table` needs an exit: the one that counts in a set that may be merged with others'.
+pub(crate) fn exit_for(table: u8, instructions: &[u8]) -> Option<Output> {
     let instructions = List::<Instruction<'_>>::parse(instructions).ok()?;
-    let (mut sent, mut cleared, mut goes_on) = (None, false, false);
-    for instruction in instructions {
-        match instruction {
-            Instruction::WriteActions(written) => sent = sent_by(written),
-            Instruction::ClearActions => cleared = true,
-            Instruction::GotoTable(_) => goes_on = true,
-            _ => {}
-        }
-    }
-    let sent = sent?;
-    if whole_set::as_list(table, instructions).is_some() {
+    let Some(Action::Output { port, max_len }) = Written::by(instructions).sent else {
         return None;
-    }
-    Some(match sent {
-        Action::Output { port, max_len } => Merged {
-            exit: Some(output(port, max_len)),
-            standing: (!cleared).then_some(Standing::Output),
-        },
-        _ => Merged { exit: None, standing: goes_on.then_some(Standing::Group) },
-    })
+    };
+    let is_merged = whole_set::as_list(table, instructions).is_none();
+    is_merged.then(|| output(port, max_len))
 }
 
 /// An output as exits are told apart by it.
@@ -156,9 +123,7 @@ impl Switch {
         if self.tenants[tenant.0 as usize].network.is_none() {
             return Ok(None);
         }
-        let Some(Merged { exit: Some(output), .. }) = merged(table, instructions) else {
-            return Ok(None);
-        };
+        let Some(output) = exit_for(table, instructions) else { return Ok(None) };
         // What is asked for is an entry.
         let is_full = |refused| match refused {
             code::GROUP_MOD_FAILED_OUT_OF_GROUPS => code::FLOW_MOD_FAILED_TABLE_FULL,
@@ -217,7 +182,7 @@ impl Switch {
     /// The exits that entries need and that are not there: the messages that make them.
     pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
         let flows = self.tenants[tenant.0 as usize].flows.iter();
-        let outputs = flows.filter_map(|(_, flow)| merged(flow.table, &flow.actions)?.exit);
+        let outputs = flows.filter_map(|(_, flow)| exit_for(flow.table, &flow.actions));
         self.make_missing(tenant, outputs.collect())
     }
 
@@ -265,25 +230,6 @@ impl Switch {
         let number = numbers().find(|number| known.any(*number).is_none());
         let number = number.ok_or(code::GROUP_MOD_FAILED_OUT_OF_GROUPS)?;
         self.make_group(tenant, number, body(output))
-    }
-
-    /// Whether an entry could take the place of a group that another's set has left, or have its group's place taken.
-    pub(super) fn check_standing(&self, tenant: TenantIndex, flow: &Flow) -> Result<(), ErrorCode> {
-        let Some(Merged { standing: Some(own), .. }) = merged(flow.table, &flow.actions) else {
-            return Ok(());
-        };
-        // Also what would come back, should a change fail that is on its way.
-        let changes = self.operations.values().filter(|operation| operation.tenant == tenant);
-        let before = changes.flat_map(Operation::flows_before);
-        let before = before
-            .filter_map(|flow| Some((flow.table, merged(flow.table, &flow.actions)?.standing?)));
-        let mut others = self.tenants[tenant.0 as usize].flows.standing().chain(before);
-        let is_against = |(table, other)| match (own, other) {
-            (Standing::Output, Standing::Group) => table < flow.table,
-            (Standing::Group, Standing::Output) => table > flow.table,
-            _ => false,
-        };
-        if others.any(is_against) { Err(code::FLOW_MOD_FAILED_EPERM) } else { Ok(()) }
     }
 }
 

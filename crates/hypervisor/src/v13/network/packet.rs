@@ -87,7 +87,7 @@ impl Switch {
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
-        let mut packets = Packets { entered, dl_dst: Some(key.get(Field::DlDst)) };
+        let mut packets = Packets { entered, dl_dst: Some(key.get(Field::DlDst)), has_group: None };
         let mut source = address(key.get(Field::DlSrc));
         for action in actions {
             if let Action::Output { port: PortNo::TABLE, .. } = action {

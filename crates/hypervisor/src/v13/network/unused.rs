@@ -5,7 +5,7 @@
 //! sends by or would bring back.
 
 use super::buckets::outputs_by_exits;
-use super::exits::{Output, merged};
+use super::exits::{Output, exit_for};
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, Operation, Switch};
@@ -86,7 +86,7 @@ impl Switch {
         let state = &self.tenants[tenant.0 as usize];
         let changes = || self.operations.values().filter(|it| it.tenant == tenant);
         let before = changes().flat_map(Operation::flows_before);
-        let before = before.filter_map(|flow| merged(flow.table, &flow.actions)?.exit);
+        let before = before.filter_map(|flow| exit_for(flow.table, &flow.actions));
         let mut needed: BTreeSet<Output> = state.flows.exits().chain(before).collect();
         if let Some(network) = state.network.as_deref() {
             let before = changes().flat_map(|operation| &operation.numbers_before);
