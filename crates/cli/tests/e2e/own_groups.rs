@@ -164,6 +164,21 @@ fn sets(network: &Network, red: &mut App) {
     assert!(shown.contains("write_actions(group:"), "{shown}");
     red.order(&json!({"send": "group_stats", "dpid": 0xa1, "xid": 180}));
     assert_eq!(red.expect_reply("stats", 180)["body"], json!([]), "the tenant has no groups");
+
+    // A group that the first table has written counts before the second's output.
+    let back = json!({"in_port": 11});
+    let diverted = json!({"priority": 1, "table_id": 1, "match": back, "actions": [write(1)]});
+    flow(red, diverted);
+    red.barrier_at(0xa1, 182);
+    eventually("what comes back goes elsewhere", || network.is_silent("h2", "h3"));
+    group(red, 184, "add", 4, "INDIRECT", &[json!({"actions": output(10)})]);
+    let grouped = json!([{"type": "GROUP", "group_id": 4}]);
+    let grouped = json!({"type": "WRITE_ACTIONS", "actions": grouped});
+    flow(red, json!({"priority": 6, "match": back, "actions": [grouped, goto]}));
+    red.barrier_at(0xa1, 186);
+    eventually("by the first table's group back", || network.pings("h2", "h3"));
+    group(red, 188, "delete", 4, "INDIRECT", &[]);
+    eventually("with the group it is as it was", || network.is_silent("h2", "h3"));
 }
 
 /// Buckets flood, and give the tenant's own tags to what they send into links; each ends in another group on the switch.
