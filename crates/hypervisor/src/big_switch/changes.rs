@@ -331,6 +331,15 @@ pub(super) fn delete_numbered(which: Numbered, number: u32) -> Vec<u8> {
     out
 }
 
+/// The message that adds a group which does nothing yet.
+pub(super) fn add_without_buckets(group_id: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let (command, type_) = (GroupModCommand::ADD, GroupType::ALL);
+    // It is short.
+    let _ = GroupMod { command, type_, group_id, buckets: List::EMPTY }.write_message(0, &mut out);
+    out
+}
+
 /// The message that makes a group or meter what this one adds.
 pub(super) fn modify_numbered(which: Numbered, add: &[u8]) -> Vec<u8> {
     let body = add.get(Header::LEN..).unwrap_or_default();

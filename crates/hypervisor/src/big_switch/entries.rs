@@ -8,7 +8,7 @@
 //! A copy counts only where packets can come to it: on a member that has a port, and if the entry names the port of
 //! entry, on that port's member.
 
-use super::changes::{DELETED, Numbered, delete_numbered, modify_numbered};
+use super::changes::{DELETED, Numbered, add_without_buckets, delete_numbered, modify_numbered};
 use super::wire::{self, Command, Terms};
 use super::{BigSwitch, LEAVING, Progress, Sent};
 use crate::cookie::Cookie;
@@ -368,12 +368,20 @@ impl BigSwitch {
             }
         }
         let table = table.clone();
-        // Groups come after those that they name, and go before them.
-        for number in in_order(&table) {
-            let message = match (table.get(&number), held.get(&number)) {
-                (Some(add), None) => add.clone(),
-                (Some(add), Some(known)) if known != add => modify_numbered(which, add),
-                _ => continue,
+        // Groups come after those that they name, and go before them. Where some watch each other, what is not there when it
+        // is named comes without buckets first.
+        let mut there: BTreeSet<u32> = held.keys().copied().collect();
+        for (number, add) in in_order(&table).iter().filter_map(|it| table.get_key_value(it)) {
+            if held.get(number) == Some(add) {
+                continue;
+            }
+            let named = named_in(add).filter(|named| table.contains_key(named));
+            for named in named.filter(|named| there.insert(*named)) {
+                self.send(dpid, Sent::Own(None), &add_without_buckets(named));
+            }
+            let message = match there.insert(*number) {
+                true => add.clone(),
+                false => modify_numbered(which, add),
             };
             self.send(dpid, Sent::Own(None), &message);
         }
@@ -398,10 +406,15 @@ impl BigSwitch {
 fn in_order(adds: &BTreeMap<u32, Vec<u8>>) -> Vec<u32> {
     let numbers: Vec<u32> = adds.keys().copied().collect();
     named_first(&numbers, |number| {
-        let body = adds.get(&number).and_then(|add| add.get(Header::LEN..)).unwrap_or_default();
-        // A meter names none.
-        let Ok(group) = GroupMod::parse(body) else { return Vec::new() };
-        named_by(&group).chain(group.buckets.iter().map(|bucket| bucket.watch_group)).collect()
+        adds.get(&number).into_iter().flat_map(|add| named_in(add)).collect()
+    })
+}
+
+/// What a group that is added by this message sends to or watches. A meter names none.
+fn named_in(add: &[u8]) -> impl Iterator<Item = u32> {
+    let group = GroupMod::parse(add.get(Header::LEN..).unwrap_or_default());
+    group.into_iter().flat_map(|group| {
+        named_by(&group).chain(group.buckets.into_iter().map(|bucket| bucket.watch_group))
     })
 }
 

@@ -1,6 +1,7 @@
 //! One virtual switch on several physical ones: counted, ordered, refused and ended as one. That it forwards as one is in
 //! `networks`.
 
+use crate::networks::both_say;
 use crate::support::*;
 
 /// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
@@ -190,6 +191,69 @@ fn a_member_that_was_away_is_given_groups_in_order() {
         let seen = stage.send(0, 2, 3, &frame).delivered;
         let expected = if groups == 2 { vec![(0, 3, 4, frame)] } else { Vec::new() };
         assert_eq!(seen, expected, "{away:?}");
+    }
+}
+
+/// Also those that watch each other: there is no order in which each comes after those that it names.
+#[test]
+fn a_member_that_was_away_is_given_groups_that_name_each_other() {
+    let one = "group add id=1 type=ff buckets=4@output:4";
+    let two = "group add id=2 type=ff buckets=g1@output:4";
+    let three = "group add id=3 type=ff buckets=g2@output:2|g1@output:4";
+    let circle = "group modify id=1 type=ff buckets=g2@output:3|4@output:4";
+    let plain = "group add id=2 buckets=output:4";
+    for (before, away, groups) in [
+        (vec![], vec![one, two, circle], 2),
+        (vec![one], vec![two, circle], 2),
+        (vec![one, two], vec![circle], 2),
+        (vec![one, two, circle], vec!["group modify id=1 type=ff buckets=4@output:4"], 2),
+        (vec![plain], vec![one, "group modify id=2 type=ff buckets=g1@output:4", circle], 2),
+        // Through a third.
+        (vec![plain], vec![one, three, "group modify id=2 type=ff buckets=g3@output:4"], 3),
+        (vec![], vec![one, two, three, "group modify id=1 type=ff buckets=g3@drop|4@output:4"], 3),
+        // One sends to the other, which watches it.
+        (vec![], vec![one, two, "group modify id=1 buckets=group:2"], 2),
+        (
+            vec![],
+            vec![
+                one,
+                plain,
+                "group modify id=1 type=ff buckets=g2@output:4",
+                "group modify id=2 buckets=group:1",
+            ],
+            2,
+        ),
+        // What is watched is gone.
+        (vec![], vec![one, two, circle, "group delete id=2"], 1),
+        (vec![one], vec![two, "group delete id=1"], 1),
+        (vec![one, two, circle], vec!["group delete id=1"], 1),
+        (vec![one, two, circle], vec!["group delete id=all"], 0),
+    ] {
+        let mut stage = stage(Version::V1_3);
+        before.iter().for_each(|words| both_say(&mut stage, 0, 1, words));
+        stage.lose(0, 1, 2);
+        away.iter().for_each(|words| both_say(&mut stage, 0, 1, words));
+        for number in 1..=3 {
+            let entry = format!("flow add match=ip,nw_src=10.0.0.{number} actions=group:{number}");
+            if stage.say(0, 1, &entry).is_empty() {
+                stage.say_beside(0, 1, &entry);
+            }
+        }
+        stage.find(0, 1, 2);
+        stage.take_told();
+        assert_eq!(
+            [1, 2, 3].map(|switch| stage.groups(switch)),
+            [groups; 3],
+            "{before:?} {away:?}"
+        );
+        for number in 1..=3 {
+            for (switch, port) in [(1, 1), (2, 3), (3, 4)] {
+                let frame = packet(&format!("10.0.0.{number}>10.0.0.9"));
+                let seen = stage.send(0, switch, port, &frame);
+                let beside = stage.send_beside(0, switch, port, &frame);
+                assert_eq!(seen, beside, "{before:?} {away:?}: {number} at {switch}");
+            }
+        }
     }
 }
 
