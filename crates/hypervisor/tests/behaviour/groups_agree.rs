@@ -50,6 +50,7 @@ fn step() -> impl Strategy<Value = Step> {
         "output:10",
         "output:1",
         "write=group:1",
+        "write=group:2;goto=1",
         "write=output:10;goto=1",
         "write=in_port;goto=1",
     ]);
@@ -57,9 +58,22 @@ fn step() -> impl Strategy<Value = Step> {
     let flow = (any::<bool>(), what, match_, actions).prop_map(|(blue, what, match_, actions)| {
         Step::Say(blue, format!("flow {what} match={match_} actions={actions}"))
     });
+    // Several on the switch, by whether a group is in the set.
+    let actions = prop::sample::select(vec![
+        "write=output:10",
+        "write=in_port;goto=2",
+        "clear;write=output:10;goto=2",
+        "write=group:1",
+        "output:1",
+    ]);
+    let what = prop::sample::select(vec!["add", "modify"]);
+    let later = (any::<bool>(), what, actions).prop_map(|(blue, what, actions)| {
+        Step::Say(blue, format!("flow {what} match=ip prio=5 table=1 actions={actions}"))
+    });
     prop_oneof![
         6 => group,
         4 => flow,
+        2 => later,
         2 => (1..12u32).prop_map(Step::Refuse),
         1 => (0..100u64).prop_map(Step::Wait),
         1 => any::<bool>().prop_map(Step::Crowded),
