@@ -377,12 +377,15 @@ fn actions_v10(entry: &FlowEntry, mut packets: Match, outputs: &mut Outputs<'_>)
     }
 }
 
+/// An action, and the entry that has brought it: that knows the groups it names.
+type Brought<'a> = (&'a FlowEntry, v13::Action<'a>);
+
 /// Instructions of an entry and of what follows in later tables; `set` is the action set so far.
 fn instructions<'a>(
     tables: &'a Tables,
     entry: &'a FlowEntry,
     mut packets: Match,
-    set: &[v13::Action<'a>],
+    set: &[Brought<'a>],
     outputs: &mut Outputs<'_>,
 ) {
     let mut set = set.to_vec();
@@ -390,12 +393,12 @@ fn instructions<'a>(
     for instruction in List::<v13::Instruction<'_>>::parse(&entry.actions).unwrap_or_default() {
         match instruction {
             v13::Instruction::ApplyActions(actions) => {
-                packets = apply(entry, actions.iter(), packets, outputs);
+                packets = apply(actions.iter().map(|it| (entry, it)), packets, outputs);
             }
             v13::Instruction::WriteActions(actions) => {
                 for action in actions {
-                    set.retain(|other| !replaces(&action, other));
-                    set.push(action);
+                    set.retain(|(_, other)| !replaces(&action, other));
+                    set.push((entry, action));
                 }
             }
             v13::Instruction::ClearActions => set.clear(),
@@ -417,13 +420,18 @@ fn instructions<'a>(
             }
         }
         None => {
-            // Whatever their order in the set, what changes packets comes before what sends them.
-            set.sort_by_key(|action| match action {
+            // Whatever their order in the set, what changes packets comes before what sends them, and a group counts before
+            // an output.
+            let sends = |action: &v13::Action<'_>| match action {
                 v13::Action::Output { .. } => 2,
                 v13::Action::Group(_) => 1,
                 _ => 0,
-            });
-            apply(entry, set.into_iter(), packets, outputs);
+            };
+            if set.iter().any(|(_, action)| sends(action) == 1) {
+                set.retain(|(_, action)| sends(action) < 2);
+            }
+            set.sort_by_key(|(_, action)| sends(action));
+            apply(set.into_iter(), packets, outputs);
         }
     }
 }
@@ -437,12 +445,11 @@ fn replaces(new: &v13::Action<'_>, old: &v13::Action<'_>) -> bool {
 }
 
 fn apply<'a>(
-    entry: &FlowEntry,
-    actions: impl Iterator<Item = v13::Action<'a>>,
+    actions: impl Iterator<Item = Brought<'a>>,
     mut packets: Match,
     outputs: &mut Outputs<'_>,
 ) -> Match {
-    for action in actions {
+    for (entry, action) in actions {
         match action {
             v13::Action::Output { port, .. } => outputs.push(port.0, packets),
             v13::Action::Group(number) => {

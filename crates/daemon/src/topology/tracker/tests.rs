@@ -245,14 +245,14 @@ fn floods_groups_tables_and_loops_are_followed() {
     let body: Box<[u8]> = message[openflow::Header::LEN..].into();
     let changes = [
         (1, 0, vec![], vec![v13::Instruction::GotoTable(2)]),
-        (2, 2, vec![(9, body)], vec![v13::Instruction::WriteActions(by_group.as_list())]),
+        (2, 2, vec![(9, body.clone())], vec![v13::Instruction::WriteActions(by_group.as_list())]),
     ];
-    let changes = changes.into_iter().map(|(number, table, groups, all)| {
+    let change = |(number, table, groups, all): (u32, u8, Vec<_>, Vec<v13::Instruction<'_>>)| {
         let entry =
             entry(1, "ip", instructions(&all)).map(|entry| FlowEntry { table, groups, ..entry });
         FlowChange { tenant: RED, number, entry }
-    });
-    tracker.handle_changes(Dpid(3), Version::V1_3, changes);
+    };
+    tracker.handle_changes(Dpid(3), Version::V1_3, changes.into_iter().map(change));
     settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (0, 0), "nobody says that it is for B, and it gets lost");
     for (dpid, out) in [(1, 2), (2, 2), (4, 1)] {
@@ -266,6 +266,19 @@ fn floods_groups_tables_and_loops_are_followed() {
         let changes = vec![FlowChange { tenant: RED, number: 1, entry }];
         tracker.handle_changes(Dpid(dpid), Version::V1_3, changes);
     }
+    settle(&mut tracker, &network);
+    assert_eq!(tracker.counts(), (1, 0));
+    assert_eq!(label(&tracker, &network, "3 port 4", BLUE), 2);
+    assert_eq!(label(&tracker, &network, "3 port 5", BLUE), 2);
+
+    // A group that the first table has put into the set counts before the second's output.
+    let begun = v13::Instruction::WriteActions(by_group.as_list());
+    let output = v13::Instruction::WriteActions(outputs[1].as_list());
+    let changes = [
+        (1, 0, vec![(9, body)], vec![begun, v13::Instruction::GotoTable(2)]),
+        (2, 2, vec![], vec![output]),
+    ];
+    tracker.handle_changes(Dpid(3), Version::V1_3, changes.into_iter().map(change));
     settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (1, 0));
     assert_eq!(label(&tracker, &network, "3 port 4", BLUE), 2);
