@@ -247,6 +247,13 @@ pub fn ports_up(weir: &Weir) -> Vec<usize> {
     networks(weir).iter().map(up).collect()
 }
 
+/// Whether all links, and the insides of all big switches, have a way.
+pub fn all_have_ways(weir: &Weir) -> bool {
+    let has_way = |path: &Value| path["path"].as_array().is_some_and(|path| !path.is_empty());
+    let paths = networks(weir).into_iter().filter_map(|it| it["paths"].as_array().cloned());
+    paths.flatten().all(|path| has_way(&path))
+}
+
 /// The first physical link that a tenant's is on goes down, and the tenant's moves to its backup.
 pub fn fail_link(network: &Network, weir: &Weir, tenant: &str) {
     let before = path(weir, tenant);

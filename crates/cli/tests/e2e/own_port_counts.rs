@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::own_networks::{TOPOLOGY, fail_link, number, path, ports_up, tenant};
+use crate::own_networks::{TOPOLOGY, all_have_ways, fail_link, number, path, ports_up, tenant};
+use crate::shared_edges::{GUESTS, Guest, PEERS, server_and_peers, tenant as shared_tenant};
 use crate::support::app::App;
 use crate::support::eventually;
 use crate::support::network::{Network, V13};
@@ -41,16 +42,12 @@ fn ovs_a_links_ports_count_what_the_tenants_hosts_send() {
     for app in [&mut red, &mut blue] {
         both_switches(app);
         for (dpid, xid) in [(0xa1, 1), (0xa2, 2)] {
-            for (from, to) in [(1, LINK), (LINK, 1)] {
-                let actions = json!([{"type": "OUTPUT", "port": to}]);
-                let flow = json!({"match": {"in_port": from}, "actions": actions});
-                app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "flow": flow}));
-            }
+            forward(app, dpid, &json!({"in_port": 1}), LINK);
+            forward(app, dpid, &json!({"in_port": LINK}), 1);
             app.barrier_at(dpid, xid);
         }
     }
-    let mut red = Counted { app: red, xid: 100, least: [0; 2] };
-    let mut blue = Counted { app: blue, xid: 100, least: [0; 2] };
+    let (mut red, mut blue) = (Counted::new(red), Counted::new(blue));
     red.comes_to([0, 0]);
 
     let mut sum = [0; 2];
@@ -92,6 +89,86 @@ fn ovs_a_links_ports_count_what_the_tenants_hosts_send() {
     assert!(!red.app.has_seen("error") && !blue.app.has_seen("error"));
 }
 
+/// Guests of two tenants behind one physical port, which the switch counts for both together.
+#[test]
+fn ovs_a_shared_edge_port_counts_what_each_tenants_guest_sends() {
+    needs!(ovs_a_shared_edge_port_counts_what_each_tenants_guest_sends: Needs::OpenVSwitch, Needs::OsKen);
+    let network = server_and_peers(V13);
+    let guests = GUESTS.map(|mac| Guest::new(&network, mac));
+    let mut apps = [(); 2].map(|()| App::flow_installer("1.3"));
+    let tenants = [("red", 1), ("blue", 2)].into_iter().zip(&apps).zip(GUESTS);
+    let tenants = tenants.map(|(((name, port), app), guest)| shared_tenant(name, app, guest, port));
+    let configuration =
+        String::from("[topology]\ndiscovery = true\n") + &tenants.collect::<String>();
+    let weir = Weir::serve_on(network.controller_host(), &configuration);
+    for ((guest, mac), peer) in guests.iter().zip(GUESTS).zip(PEERS) {
+        let whose = network.mac(peer);
+        guest.exec(&format!("ip neigh replace 10.0.0.2 lladdr {whose} dev eth0 nud permanent"));
+        let words = ["ip", "neigh", "replace", "10.0.0.1", "lladdr", mac, "dev", "eth0"];
+        network.exec(peer, &[&words[..], &["nud", "permanent"]].concat());
+    }
+    network.connect_to(weir.openflow);
+    eventually("both networks are up", || ports_up(&weir) == [4, 4]);
+    for (app, guest) in apps.iter_mut().zip(GUESTS) {
+        both_switches(app);
+        // What is sent to a shared port says for whom it is.
+        let back = [json!({"in_port": LINK, "eth_dst": guest}), json!({"in_port": LINK})];
+        for ((dpid, xid), back) in [(0xa1, 1), (0xa2, 2)].into_iter().zip(back) {
+            forward(app, dpid, &json!({"in_port": 1}), LINK);
+            forward(app, dpid, &back, 1);
+            app.barrier_at(dpid, xid);
+        }
+    }
+    let mut tenants = apps.map(Counted::new);
+    let mut counts = [[0; 2]; 2];
+    for (tenant, packets, size) in [(0, 12, 100), (1, 5, 1000), (0, 3, 1400)] {
+        let said = guests[tenant].exec(&format!("ping -q -c {packets} -s {size} -i 0.05 10.0.0.2"));
+        assert!(said.contains(" 0% packet loss"), "{said}");
+        counts[tenant][0] += packets;
+        counts[tenant][1] += packets * (HEADERS + size);
+        for (tenant, count) in tenants.iter_mut().zip(counts) {
+            tenant.comes_to(count);
+            let edge = json!({"port": 1, "received": count, "sent": null});
+            eventually(&format!("the guest has sent {count:?}"), || tenant.ask(0xa1, 1) == edge);
+        }
+    }
+    assert!(tenants.iter_mut().all(|it| !it.app.has_seen("error")));
+}
+
+/// On a switch that lies on a leaf and both spines, with a host, and a link to the other leaf.
+#[test]
+fn ovs_a_big_switchs_link_counts_what_hosts_send() {
+    needs!(ovs_a_big_switchs_link_counts_what_hosts_send: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::builtin(TOPOLOGY, V13);
+    let mut app = App::flow_installer("1.3");
+    let tenant = tenant("red", &app, 1).replacen("on = \"1\"", "on = [\"1\", \"3\", \"4\"]", 1);
+    let configuration = format!("[topology]\ndiscovery = true\n{tenant}");
+    let weir = Weir::serve_on(network.controller_host(), &configuration);
+    number(&network, [["h1", "h3"], ["h2", "h4"]]);
+    knows(&network, "h1", "10.0.0.2", "h3");
+    knows(&network, "h3", "10.0.0.1", "h1");
+    network.connect_to(weir.openflow);
+    eventually("the network is up", || ports_up(&weir) == [4] && all_have_ways(&weir));
+    both_switches(&mut app);
+    for (dpid, xid) in [(0xa1, 1), (0xa2, 2)] {
+        forward(&mut app, dpid, &json!({"in_port": 1}), LINK);
+        forward(&mut app, dpid, &json!({"in_port": LINK}), 1);
+        app.barrier_at(dpid, xid);
+    }
+    let mut red = Counted::new(app);
+    red.comes_to([0, 0]);
+    pings(&network, "h1", 20, 100);
+    red.comes_to([20, 20 * (HEADERS + 100)]);
+    assert!(!red.app.has_seen("error"));
+}
+
+/// A rule of priority 9.
+fn forward(app: &mut App, dpid: u64, match_: &Value, to: u64) {
+    let actions = json!([{"type": "OUTPUT", "port": to}]);
+    let flow = json!({"priority": 9, "match": match_, "actions": actions});
+    app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "flow": flow}));
+}
+
 /// A tenant's controller, and the least that it may be told.
 struct Counted {
     app: App,
@@ -100,12 +177,16 @@ struct Counted {
 }
 
 impl Counted {
+    fn new(app: App) -> Counted {
+        Counted { app, xid: 100, least: [0; 2] }
+    }
+
     /// Of pings and their answers both ends of the link have sent and received as much, and never less than before.
     fn comes_to(&mut self, count: Count) {
         let both = json!({"port": LINK, "received": count, "sent": count});
         for dpid in [0xa1, 0xa2] {
             eventually(&format!("at both ends {count:?} have come and gone"), || {
-                let told = self.ask(dpid);
+                let told = self.ask(dpid, LINK);
                 for way in ["received", "sent"] {
                     let told: Count =
                         serde_json::from_value(told[way].clone()).unwrap_or(self.least);
@@ -118,13 +199,13 @@ impl Counted {
         self.least = count;
     }
 
-    fn ask(&mut self, dpid: u64) -> Value {
+    fn ask(&mut self, dpid: u64, port: u64) -> Value {
         self.xid += 1;
         self.app.order(&json!({"send": "port_stats", "dpid": dpid, "xid": self.xid}));
         let told = self.app.expect_reply("stats", self.xid);
         let ports = told["body"].as_array().expect("a list of ports");
         assert_eq!(ports.len(), 2, "{told}");
-        ports.iter().find(|port| port["port"] == LINK).expect("the link's port").clone()
+        ports.iter().find(|it| it["port"] == port).expect("the port").clone()
     }
 }
 

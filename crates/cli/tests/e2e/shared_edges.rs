@@ -13,7 +13,7 @@ use crate::support::weir::Weir;
 use crate::support::{PATIENCE, eventually};
 
 /// The guests of the server.
-const GUESTS: [&str; 2] = ["02:00:00:00:01:01", "02:00:00:00:01:02"];
+pub const GUESTS: [&str; 2] = ["02:00:00:00:01:01", "02:00:00:00:01:02"];
 
 #[test]
 fn ovs_tenants_share_an_edge_port_on_openflow_1_0() {
@@ -28,7 +28,7 @@ fn ovs_tenants_share_an_edge_port_on_openflow_1_3() {
 }
 
 /// A switch on each of the two, with the guest at the one, behind the port that both share, and a host at the other.
-fn tenant(name: &str, app: &App, guest: &str, port: u32) -> String {
+pub fn tenant(name: &str, app: &App, guest: &str, port: u32) -> String {
     format!(
         "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\n\
          [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
@@ -41,20 +41,13 @@ fn tenant(name: &str, app: &App, guest: &str, port: u32) -> String {
 }
 
 fn check(version: Version, [red, blue]: [App; 2]) {
-    // The server h1 is at port 1 of s1; of red h2, of blue h3 are at ports 1 and 2 of s2.
-    let links = [("s1", "h1"), ("s2", "h2"), ("s2", "h3"), ("s1", "s2")];
-    let network = Network::of(&["s1", "s2"], &["h1", "h2", "h3"], &links, version);
+    let network = server_and_peers(version);
     let configuration = String::from("[topology]\ndiscovery = true\n")
         + &tenant("red", &red, GUESTS[0], 1)
         + &tenant("blue", &blue, GUESTS[1], 2);
     let weir = Weir::serve_on(network.controller_host(), &configuration);
     let guests = GUESTS.map(|mac| Guest::new(&network, mac));
-    let peers = ["h2", "h3"];
-    network.exec("h1", &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
-    for peer in peers {
-        network.exec(peer, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
-        network.exec(peer, &["ip", "address", "add", "10.0.0.2/24", "dev", "eth0"]);
-    }
+    let peers = PEERS;
     network.connect_to(weir.openflow);
     let from_peer = |peer: &str| network.answers(peer, "10.0.0.1");
     for (guest, peer) in guests.iter().zip(peers) {
@@ -96,15 +89,30 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     assert!(!network.answers("h1", "10.0.0.2"));
 }
 
+/// The hosts to which the guests speak.
+pub const PEERS: [&str; 2] = ["h2", "h3"];
+
+/// The server h1 is at port 1 of s1; of red h2, of blue h3 are at ports 1 and 2 of s2.
+pub fn server_and_peers(version: Version) -> Network {
+    let links = [("s1", "h1"), ("s2", "h2"), ("s2", "h3"), ("s1", "s2")];
+    let network = Network::of(&["s1", "s2"], &["h1", "h2", "h3"], &links, version);
+    network.exec("h1", &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
+    for peer in PEERS {
+        network.exec(peer, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
+        network.exec(peer, &["ip", "address", "add", "10.0.0.2/24", "dev", "eth0"]);
+    }
+    network
+}
+
 /// A guest of the server h1: an interface of its own on the server's, in a namespace of its own.
-struct Guest<'a> {
+pub struct Guest<'a> {
     network: &'a Network,
     pid: String,
     _process: Program,
 }
 
 impl Guest<'_> {
-    fn new<'a>(network: &'a Network, mac: &str) -> Guest<'a> {
+    pub fn new<'a>(network: &'a Network, mac: &str) -> Guest<'a> {
         let script = "echo ready; exec sleep infinity";
         let process = network.program("h1", &["unshare", "--net", "sh", "-c", script]);
         let ready = process.stdout.wait_for(0, PATIENCE, |line| (line == "ready").then_some(()));
@@ -114,6 +122,8 @@ impl Guest<'_> {
         let kind = ["netns", &pid, "type", "macvlan", "mode", "private"];
         network.exec("h1", &[&link[..], &kind[..]].concat());
         let guest = Guest { network, pid, _process: process };
+        // It says nothing by itself.
+        guest.exec("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6");
         guest.exec("ip link set guest name eth0 up && ip address add 10.0.0.1/24 dev eth0");
         guest
     }
@@ -123,8 +133,8 @@ impl Guest<'_> {
         ["nsenter", "--target", &self.pid, "--net", "sh", "-c"]
     }
 
-    fn exec(&self, script: &str) {
-        self.network.exec("h1", &[&self.shell()[..], &[script]].concat());
+    pub fn exec(&self, script: &str) -> String {
+        self.network.exec("h1", &[&self.shell()[..], &[script]].concat())
     }
 
     fn answers(&self, address: &str) -> bool {
