@@ -63,6 +63,8 @@ pub enum Awaits {
     Own(Purpose),
     /// What entries of the hypervisor's own have counted for a tenant (1.3).
     Counts(TenantIndex),
+    /// What the pieces of a tenant's entry have counted since they were idle (1.3).
+    Idle(TenantIndex, u32),
 }
 
 /// Why the hypervisor asked the switch something.

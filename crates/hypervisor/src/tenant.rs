@@ -12,8 +12,8 @@ use crate::retired::Retired;
 use crate::switch::{Asking, Elsewhere, Label};
 use crate::tally::Tally;
 use crate::time::{Duration, Instant};
+use crate::v13::idle::Idle;
 use crate::v13::numbers::Numbers;
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -80,14 +80,6 @@ pub(crate) struct Leaving {
     pub flow: Flow,
     pub pieces: usize,
     pub since: Instant,
-}
-
-/// Which pieces of an entry have been idle (1.3).
-pub(crate) struct Idle {
-    /// Since when that is looked at.
-    pub since: Instant,
-    /// Their matches.
-    pub pieces: Vec<Box<[u8]>>,
 }
 
 /// One controller connection of a tenant.

@@ -9,6 +9,7 @@ mod features;
 pub(crate) mod flow_mod;
 mod flow_removed;
 pub(crate) mod groups;
+pub(crate) mod idle;
 mod meters;
 pub(crate) mod network;
 pub(crate) mod numbers;

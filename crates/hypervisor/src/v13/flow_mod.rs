@@ -129,6 +129,8 @@ impl Switch {
             (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
         }
         self.put_flow(cause, number, flow.clone());
+        // Its time begins anew.
+        self.tenants[cause.tenant.0 as usize].idle.remove(&number);
         // The switch knows the packet's number once, and one piece has it.
         let mut buffer_id = buffered.map_or(NO_BUFFER, |buffered| buffered.physical);
         if flow.pieces.len() > 1

@@ -4,13 +4,11 @@ use super::flow_mod::owner_of;
 use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::switch::{Asynchronous, Cause, Change, Switch};
-use crate::tenant::Idle;
-use crate::time::{Duration, Instant};
-use alloc::vec::Vec;
+use crate::switch::{Asynchronous, Switch};
+use crate::time::Instant;
 use flowspace::Match as Space;
+use openflow::ErrorCode;
 use openflow::v13::{FlowModFlags, FlowRemoved, FlowRemovedReason, Match};
-use openflow::{ErrorCode, NO_BUFFER};
 
 impl Switch {
     /// The switch has removed an entry.
@@ -80,10 +78,8 @@ impl Switch {
         Ok(())
     }
 
-    /// One of several pieces of an entry is gone. Says whether the entry stays.
-    ///
-    /// An entry is idle when all its pieces are. One that is idle by itself is installed again at once; when each has
-    /// been idle within one idle time, the entry ends.
+    /// One of several pieces of an entry is gone. Says whether the entry stays, at least for now: it is [idle](super::idle) when
+    /// all its pieces are.
     fn expire_piece_v13(
         &mut self,
         tenant: TenantIndex,
@@ -100,39 +96,23 @@ impl Switch {
         let is_meant = |piece: &Piece| super::read_match(&piece.match_wire) == wanted;
         let Some(at) = flow.pieces.iter().position(is_meant) else { return true };
         count_past(flow, removed);
-        let (idle_timeout, priority, table) = (flow.idle_timeout, flow.priority, flow.table);
         if removed.reason != FlowRemovedReason::IDLE_TIMEOUT {
+            let (priority, table) = (flow.priority, flow.table);
             let piece = flow.pieces.remove(at);
             state.flows.forget_piece(table, priority, &piece);
             return true;
         }
-        let (piece, pieces) = (flow.pieces[at].clone(), flow.pieces.len());
-        let flow = flow.clone();
-        let idle = state.idle.entry(number).or_insert(Idle { since: now, pieces: Vec::new() });
-        if now - idle.since > Duration::from_secs(u64::from(idle_timeout) + 1) {
-            *idle = Idle { since: now, pieces: Vec::new() };
-        }
-        if !idle.pieces.contains(&piece.match_wire) {
-            idle.pieces.push(piece.match_wire.clone());
-        }
-        let cause = Cause::own(tenant, now);
-        if idle.pieces.len() < pieces {
-            self.revive(&cause, number, &flow, &piece, NO_BUFFER);
-            return true;
-        }
-        state.idle.remove(&number);
-        for other in flow.pieces.iter().filter(|other| **other != piece) {
-            self.submit_piece(&cause, number, &flow, other, Change::Delete, NO_BUFFER);
-        }
-        if let Some(flow) = self.drop_flow(tenant, number) {
-            // What this piece has counted is in already.
-            let last = FlowRemoved { packet_count: 0, byte_count: 0, ..*removed };
-            self.tell_removed_v13(tenant, &flow, &last);
-        }
+        let piece = flow.pieces[at].clone();
+        self.revive_idle(tenant, number, &piece, removed, now);
         true
     }
 
-    fn tell_removed_v13(&mut self, tenant: TenantIndex, flow: &Flow, last: &FlowRemoved<'_>) {
+    pub(super) fn tell_removed_v13(
+        &mut self,
+        tenant: TenantIndex,
+        flow: &Flow,
+        last: &FlowRemoved<'_>,
+    ) {
         if !FlowModFlags(flow.flags).contains(FlowModFlags::SEND_FLOW_REM) {
             return;
         }
@@ -154,20 +134,25 @@ impl Switch {
 
     /// The end of an entry whose last counts the switch never told.
     pub(crate) fn tell_lost_v13(&mut self, tenant: TenantIndex, flow: &Flow) {
-        let last = FlowRemoved {
-            cookie: 0,
-            priority: 0,
-            reason: FlowRemovedReason::DELETE,
-            table_id: 0,
-            duration_sec: 0,
-            duration_nsec: 0,
-            idle_timeout: 0,
-            hard_timeout: 0,
-            packet_count: 0,
-            byte_count: 0,
-            match_: Match::ANY,
-        };
+        let last = without_counts(FlowRemovedReason::DELETE);
         self.tell_removed_v13(tenant, flow, &last);
+    }
+}
+
+/// A message that the switch never sent, or before.
+pub(super) fn without_counts(reason: FlowRemovedReason) -> FlowRemoved<'static> {
+    FlowRemoved {
+        cookie: 0,
+        priority: 0,
+        reason,
+        table_id: 0,
+        duration_sec: 0,
+        duration_nsec: 0,
+        idle_timeout: 0,
+        hard_timeout: 0,
+        packet_count: 0,
+        byte_count: 0,
+        match_: Match::ANY,
     }
 }
 

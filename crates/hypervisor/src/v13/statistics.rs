@@ -159,6 +159,10 @@ impl Switch {
                 self.counts_part(tenant, entries, more, now);
                 return Ok(());
             }
+            Awaits::Idle(tenant, number) => {
+                self.idle_part((tenant, number), entries, more, now);
+                return Ok(());
+            }
             Awaits::Own(Purpose::Flows) => self.learned.flows.extend_from_slice(entries),
             Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
             Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),

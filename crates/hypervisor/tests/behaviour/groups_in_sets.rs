@@ -5,6 +5,7 @@ use crate::groups::{BLUE, all_same, stage};
 use crate::groups_kept::{crowded, on, say};
 use crate::networks::{big, both_say, same};
 use crate::support::*;
+use emulate::Fault;
 use openflow::v13::{MultipartReply, MultipartReplyBody};
 
 /// Three tables of which each does one of these: what a switch of the tenant's own does with it is done, and told.
@@ -135,38 +136,103 @@ fn the_bit_is_not_the_tenants_to_see_or_to_change() {
 const GROUP: &str = "flow add prio=5 match=ip,nw_src=10.0.0.1 actions=write=group:1;goto=1";
 const GOES_ON: &str = "flow add prio=4 actions=goto=1";
 
-/// An entry that is two on the switch ends when it is idle as both, with all that they have counted.
-#[test]
-fn an_entry_is_idle_with_and_without_a_group() {
+/// Blue's first switch with an entry of these terms, which is two there; whatever 10.0.0.1 sends comes to it with a group.
+fn with_timeouts(terms: &str) -> Stage {
     let mut stage = stage();
-    for words in [
-        "group add id=1 buckets=output:1",
-        GROUP,
-        GOES_ON,
-        "flow add prio=6 match=in_port=1 table=1 actions=write=output:10 idle=4 flags=rem",
-        "flow add prio=6 match=in_port=10 table=1 actions=write=output:1 hard=25 flags=rem",
-    ] {
+    for words in
+        ["group add id=1 buckets=output:1", GROUP, GOES_ON, &format!("{TIMED_OUT} {terms}")]
+    {
         assert_eq!(stage.say(BLUE, 1, words), [""; 0], "{words}");
     }
-    let pieces =
-        |stage: &Stage| stage.entries(1).iter().filter(|it| it.contains("prio=6 ")).count();
-    assert_eq!(pieces(&stage), 4);
-    // With a group and with none, and then with one only.
-    for hosts in [&[1, 2][..], &[1, 2], &[1, 2], &[1], &[1], &[1], &[1], &[1]] {
-        stage.wait(2);
-        assert_eq!((stage.take_told(), pieces(&stage)), (Vec::new(), 4));
-        for host in hosts {
-            stage.send(BLUE, 1, 1, &packet(&format!("10.0.0.{host}>10.0.0.9")));
+    assert_eq!(pieces(&stage), 2);
+    stage
+}
+
+const TIMED_OUT: &str = "flow add prio=6 match=in_port=1 table=1 actions=write=output:10 flags=rem";
+
+fn pieces(stage: &Stage) -> usize {
+    stage.entries(1).iter().filter(|it| it.contains("prio=6 ")).count()
+}
+
+/// Waits until it has ended, and gives how many seconds that took, and what was told.
+fn ends(stage: &mut Stage) -> (usize, String) {
+    for waited in 0..60 {
+        if let [(_, _, told)] = &stage.take_told()[..] {
+            assert_eq!(pieces(stage), 0);
+            return (waited, told.clone());
+        }
+        assert_eq!(pieces(stage), 2);
+        stage.wait(1);
+    }
+    panic!("it does not end");
+}
+
+/// An entry that is two on the switch ends when it is idle as both, no sooner and no later, with all that they have counted.
+#[test]
+fn an_entry_is_idle_with_and_without_a_group() {
+    // Also if the switch says in parts, with time between them, what the pieces have counted.
+    let slow = Fault::PaceStatistics { entries: 1, interval: 100_000_000 };
+    let courses = [&[1][..], &[2], &[1, 2], &[1, 1, 1, 1, 2, 2], &[2, 1, 1, 1, 1]];
+    let courses = courses.into_iter().flat_map(|hosts| [(hosts, None), (hosts, Some(&slow))]);
+    for (hosts, fault) in courses {
+        for packets in 0..14 {
+            let mut stage = with_timeouts("idle=4");
+            stage.plant(1, fault.into_iter().cloned().collect());
+            for host in hosts.iter().cycle().take(packets) {
+                stage.wait(3);
+                assert_eq!((stage.take_told(), pieces(&stage)), (Vec::new(), 2));
+                stage.send(BLUE, 1, 1, &packet(&format!("10.0.0.{host}>10.0.0.9")));
+            }
+            let (waited, told) = ends(&mut stage);
+            assert!((3..=5).contains(&waited), "{hosts:?} {packets} {fault:?}: {waited}");
+            assert!(told.contains(&format!("IDLE_TIMEOUT n={packets}")), "{told:?}");
         }
     }
-    stage.wait(12);
-    let mut told = stage.take_told();
-    told.sort();
-    let told: Vec<&str> = told.iter().map(|(.., words)| words.as_str()).collect();
-    let [idle, hard] = told[..] else { panic!("{told:?}") };
-    assert!(idle.contains("IDLE_TIMEOUT n=11"), "{told:?}");
-    assert!(hard.contains("HARD_TIMEOUT n=0"), "{told:?}");
-    assert_eq!(pieces(&stage), 0);
+}
+
+/// However often a part of it was idle meanwhile.
+#[test]
+fn an_entrys_time_is_over_with_and_without_a_group() {
+    for hosts in [&[1][..], &[2], &[1, 2], &[1, 1, 1, 2, 2]] {
+        let mut stage = with_timeouts("idle=4 hard=20");
+        let frame = |host: &i32| packet(&format!("10.0.0.{host}>10.0.0.9"));
+        for _ in 0..3 {
+            stage.wait(3);
+            stage.send(BLUE, 1, 1, &frame(&1));
+        }
+        // From here on its time begins anew.
+        assert_eq!(stage.say(BLUE, 1, &format!("{TIMED_OUT} idle=4 hard=20")), [""; 0]);
+        for host in hosts.iter().cycle().take(5) {
+            stage.wait(3);
+            assert_eq!((stage.take_told(), pieces(&stage)), (Vec::new(), 2));
+            stage.send(BLUE, 1, 1, &frame(host));
+        }
+        stage.wait(5);
+        assert_eq!(pieces(&stage), 0, "{hosts:?}");
+        let told = stage.take_told();
+        let [(_, _, told)] = &told[..] else { panic!("{told:?}") };
+        assert!(told.contains("HARD_TIMEOUT n=8"), "{hosts:?}: {told:?}");
+    }
+}
+
+/// A switch that does not say for a while what the pieces have counted is asked again.
+#[test]
+fn an_entry_ends_when_the_switch_has_said_that_it_is_idle() {
+    /// MULTIPART_REQUEST.
+    const ASKS: u8 = 18;
+    for host in [1, 2] {
+        let mut stage = with_timeouts("idle=4");
+        stage.wait(3);
+        stage.plant(1, vec![Fault::NeverAnswers { message_type: ASKS }]);
+        stage.send(BLUE, 1, 1, &packet(&format!("10.0.0.{host}>10.0.0.9")));
+        for _ in 0..9 {
+            stage.wait(1);
+            assert_eq!((stage.take_told(), pieces(&stage)), (Vec::new(), 2));
+        }
+        stage.plant(1, Vec::new());
+        let (_, told) = ends(&mut stage);
+        assert!(told.contains("IDLE_TIMEOUT n=1"), "{told:?}");
+    }
 }
 
 /// Whatever an entry becomes, it is on the switch what it is then, and counts on.
