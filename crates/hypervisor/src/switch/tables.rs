@@ -243,7 +243,7 @@ impl Switch {
     }
 
     /// What the switch holds for an entry is changed behind the operations that change the entry.
-    pub(super) fn overtake(&mut self, tenant: TenantIndex, number: u32) {
+    pub(crate) fn overtake(&mut self, tenant: TenantIndex, number: u32) {
         for operation in self.operations.values_mut() {
             operation.overtaken |= operation.tenant == tenant && operation.changes(number);
         }

@@ -63,6 +63,8 @@ impl Switch {
         };
         idle.revived.insert(piece.match_wire.clone(), Revived { left, is_used: false });
         let flow = Flow { hard_timeout: left, ..flow };
+        // A change that is on its way finds another there, if it goes back.
+        self.overtake(tenant, number);
         self.revive(&Cause::own(tenant, now), number, &flow, piece, NO_BUFFER);
         if self.may_be_idle(tenant, number) {
             self.ask_whether_idle(tenant, number, flow.table, now);

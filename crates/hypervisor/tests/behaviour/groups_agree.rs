@@ -67,15 +67,16 @@ fn step() -> impl Strategy<Value = Step> {
         "output:1",
     ]);
     let what = prop::sample::select(vec!["add", "modify"]);
-    let later = (any::<bool>(), what, actions).prop_map(|(blue, what, actions)| {
-        Step::Say(blue, format!("flow {what} match=ip prio=5 table=1 actions={actions}"))
+    let time = prop::sample::select(vec!["", "", "", " idle=1", " idle=1 hard=3"]);
+    let later = (any::<bool>(), what, actions, time).prop_map(|(blue, what, actions, time)| {
+        Step::Say(blue, format!("flow {what} match=ip prio=5 table=1 actions={actions}{time}"))
     });
     prop_oneof![
         6 => group,
         4 => flow,
         2 => later,
         2 => (1..12u32).prop_map(Step::Refuse),
-        1 => (0..100u64).prop_map(Step::Wait),
+        1 => prop_oneof![4 => 0..100u64, 1 => 0..4_000u64].prop_map(Step::Wait),
         1 => any::<bool>().prop_map(Step::Crowded),
     ]
 }
@@ -177,6 +178,17 @@ fn found_courses() {
         // A group goes back to watching one that has gone meanwhile.
         "group add id=1 buckets=strip_vlan,output:10; group add id=3 buckets=g1@in_port type=ff; \
          group modify id=3 buckets=strip_vlan,output:10; refuse 1; wait 1",
+        // Pieces of an entry time out while it is replaced, and are brought by that.
+        "flow add match=ip prio=5 table=1 actions=write=in_port;goto=2 idle=1; crowded; refuse 1; \
+         other group add id=1 buckets=in_port; flow add match=ip prio=5 table=1 actions=write=output:10",
+        // While it is replaced by one that is refused.
+        "crowded; flow add match=ip prio=5 table=1 actions=write=in_port;goto=2 idle=1; refuse 8; \
+         other flow add match=ip prio=5 actions=write=in_port;goto=1; \
+         flow add match=ip prio=5 table=1 actions=write=output:10 idle=1; wait 8",
+        // While it is modified, which is refused.
+        "crowded; flow add match=ip prio=5 table=1 actions=write=in_port;goto=2 idle=1; refuse 8; \
+         other flow add match=ip prio=5 actions=write=in_port;goto=1; \
+         flow modify match=ip prio=5 table=1 actions=write=output:10; wait 8",
     ] {
         for is_blue in [true, false] {
             let step = |words: &str| match words.trim().split_once(' ') {
