@@ -1,6 +1,8 @@
 //! A tenant's group that sends into two links which stand on one port of a real switch, from each of them into the other;
 //! action sets and buckets that do so by groups of Weir's own.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::app::App;
@@ -28,6 +30,8 @@ links = [
 ]
 ";
 
+/// OFPFF_SEND_FLOW_REM.
+const SEND_FLOW_REMOVED: u32 = 1;
 /// OFPP_FLOOD.
 const FLOOD: u32 = 0xffff_fffb;
 
@@ -164,6 +168,20 @@ fn sets(network: &Network, red: &mut App) {
     assert!(shown.contains("write_actions(group:"), "{shown}");
     red.order(&json!({"send": "group_stats", "dpid": 0xa1, "xid": 180}));
     assert_eq!(red.expect_reply("stats", 180)["body"], json!([]), "the tenant has no groups");
+
+    // With a time it stays as long as packets come to one of the two that it is on the switch, and ends once.
+    let brief = json!({
+        "priority": 2, "table_id": 1, "match": {"in_port": 10}, "actions": [write(11)],
+        "idle_timeout": 4, "flags": SEND_FLOW_REMOVED, "cookie": 7,
+    });
+    flow(red, brief);
+    red.barrier_at(0xa1, 181);
+    for _ in 0..6 {
+        assert!(network.pings("h2", "h3"));
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    assert!(!red.has_seen("flow_removed"), "it has not been idle");
+    assert_eq!(red.expect("flow_removed")["cookie"], 7);
 
     // A group that the first table has written counts before the second's output.
     let back = json!({"in_port": 11});
