@@ -16,7 +16,8 @@
 //! link has one more, for packets that bear these ([`AddressMap`]).
 //!
 //! **Repeating.** A virtual switch's own forwarding knows no loops: it sends by edge ports and by those links only that are
-//! in a spanning tree of the tenant's network ([`spanning_tree`]), which is found anew whenever a link gets or loses its way.
+//! in a spanning tree of the tenant's network ([`spanning_tree`]). When links get or lose their ways the tree changes by as
+//! few links as can be, so that nothing goes round meanwhile either (`embedding::repeating`).
 //!
 //! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
 //! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
@@ -32,6 +33,7 @@ mod check;
 mod draw;
 mod map;
 mod place;
+mod repeating;
 mod saved;
 mod spec;
 mod tags;
@@ -46,6 +48,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use check::Assigned;
 use core::net::IpAddr;
+use repeating::Repeating;
 use saved::Remembered;
 use tags::Tags;
 use trunk::Trunk;
@@ -59,7 +62,7 @@ pub use spec::{
     Block, HostSpec, LinkSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec,
     VirtualPortId,
 };
-pub use tree::spanning_tree;
+pub use tree::{Ends, spanning_tree};
 pub use trunk::{Carries, Lane, Routed, Trouble, TrunkId, Wire};
 
 /// All virtual networks and where they are.
@@ -72,6 +75,7 @@ pub struct Embedding {
     reservations: Reservations,
     by_reservation: BTreeMap<ReservationId, TrunkId>,
     next_reservation: u64,
+    repeating: BTreeMap<TenantId, Repeating>,
     /// Whether each link was up when the network was looked at last.
     seen: Vec<bool>,
     maps: BTreeMap<Dpid, Arc<SwitchMap>>,
@@ -89,6 +93,9 @@ pub struct Changes {
     pub ports: Vec<PortChange>,
     /// Trunks that are elsewhere.
     pub moves: Vec<TrunkMove>,
+    /// A link by which switches repeat may carry frames until they have followed. When they have had the time to, another
+    /// may come in its place: by [`Embedding::rejoin`].
+    pub parted: bool,
 }
 
 impl Changes {
@@ -146,6 +153,7 @@ impl Embedding {
             reservations: Reservations::default(),
             by_reservation: BTreeMap::new(),
             next_reservation: 0,
+            repeating: BTreeMap::new(),
             seen: Vec::new(),
             maps: BTreeMap::new(),
             remembered: Remembered::default(),
@@ -255,6 +263,7 @@ impl Embedding {
     /// there what is wanted as before.
     pub fn restore(&mut self, saved: &[u8]) -> Result<(), SavedError> {
         let (remembered, assigned, next) = saved::read(saved)?;
+        self.repeating = remembered.repeating();
         (self.remembered, self.assigned) = (remembered, assigned);
         self.tags.set_next(next);
         self.is_holding = true;
@@ -288,6 +297,7 @@ impl Embedding {
 
     /// Draws the maps anew; what is different.
     fn redraw(&mut self, network: &Network) -> Changes {
+        let parted = self.follow_links(network);
         let drawn = draw::draw(self, network);
         let ports_before = ports(&self.maps);
         let mut switches = BTreeSet::new();
@@ -302,7 +312,7 @@ impl Embedding {
             }
         }
         let ports = port_changes(&ports_before, &ports(&self.maps));
-        Changes { switches, ports, moves: Vec::new() }
+        Changes { switches, ports, moves: Vec::new(), parted }
     }
 }
 

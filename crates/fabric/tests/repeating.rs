@@ -23,13 +23,10 @@ fn repeating(embedding: &Embedding, tenant: TenantId) -> Vec<String> {
     links
 }
 
-#[test]
-fn repeaters_span_the_network_as_its_links_come_and_go() {
-    let mut network = ring();
-    let mut embedding = embedding();
-    // A ring on a ring; each takes all that there is of one physical link.
+/// A ring on a ring; each link takes all that there is of one physical one, so that it has no other way.
+fn ring_of_links() -> Spec {
     let full = |a, b| LinkSpec { bandwidth: megabits(10), ..link(a, b) };
-    let mut spec = Spec {
+    Spec {
         switches: (1..=4).map(|n| switch(0xa0 + n, &[n])).collect(),
         ports: (1..=4).map(|n| edge(0xa0 + n, 1, port(n, 1))).collect(),
         links: vec![
@@ -39,34 +36,144 @@ fn repeaters_span_the_network_as_its_links_come_and_go() {
             full((0xa4, 2), (0xa1, 3)),
         ],
         ..Spec::default()
-    };
-    embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
-    let tree = ["a1 port 2", "a1 port 3", "a2 port 2", "a2 port 3", "a3 port 3", "a4 port 2"];
-    assert_eq!(repeating(&embedding, RED), tree);
+    }
+}
+
+/// Its tree when all links came at once, and that without the first link.
+const FIRST: [&str; 6] =
+    ["a1 port 2", "a1 port 3", "a2 port 2", "a2 port 3", "a3 port 3", "a4 port 2"];
+const OTHER: [&str; 6] =
+    ["a1 port 3", "a2 port 2", "a3 port 2", "a3 port 3", "a4 port 2", "a4 port 3"];
+
+#[test]
+fn repeaters_span_the_network_as_its_links_come_and_go() {
+    let (mut network, mut embedding) = (ring(), embedding());
+    embedding.apply(&network, &wanted(&[(RED, &ring_of_links())])).unwrap();
+    assert_eq!(repeating(&embedding, RED), FIRST);
     // One of its links fails: the one outside takes its place, and all whose ports are others get other maps.
     network.set_port_up(port(1, 2), false).unwrap();
     let changes = embedding.handle_changes(&network);
-    let other = ["a1 port 3", "a2 port 2", "a3 port 2", "a3 port 3", "a4 port 2", "a4 port 3"];
-    assert_eq!(repeating(&embedding, RED), other);
+    assert_eq!(repeating(&embedding, RED), OTHER);
+    assert!(!changes.parted);
     assert_eq!(changes.switches.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4].map(Dpid));
+    // It comes back, and stays out: only its own ends have anything to do.
     network.set_port_up(port(1, 2), true).unwrap();
+    let changes = embedding.handle_changes(&network);
+    assert_eq!(repeating(&embedding, RED), OTHER);
+    assert_eq!(changes.switches.into_iter().collect::<Vec<_>>(), [1, 2].map(Dpid));
+    // What had taken its place fails.
+    network.set_port_up(port(3, 2), false).unwrap();
+    assert!(!embedding.handle_changes(&network).parted);
+    assert_eq!(repeating(&embedding, RED), FIRST);
+    // So it is if a port has gone, and not with a link of which nobody knows but that no probes come through.
+    network.set_port_up(port(3, 2), true).unwrap();
     embedding.handle_changes(&network);
-    assert_eq!(repeating(&embedding, RED), tree);
-    // The same of what is stopped, and of what is there no more.
-    spec.links[0].started = false;
-    embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
-    assert_eq!(repeating(&embedding, RED), other);
-    spec.links[0].started = true;
-    spec.switches[0].started = false;
-    embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
-    assert_eq!(repeating(&embedding, RED), ["a2 port 2", "a3 port 2", "a3 port 3", "a4 port 3"]);
-    spec.switches[0].started = true;
-    spec.links.remove(3);
-    embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
-    assert_eq!(
-        repeating(&embedding, RED),
-        ["a1 port 2", "a2 port 2", "a2 port 3", "a3 port 2", "a3 port 3", "a4 port 3"]
-    );
+    network.remove_port(port(1, 2)).unwrap();
+    assert!(!embedding.handle_changes(&network).parted);
+    assert_eq!(repeating(&embedding, RED), OTHER);
+    network.unplug(port(3, 2)).unwrap();
+    assert!(embedding.handle_changes(&network).parted);
+}
+
+#[test]
+fn what_is_stopped_leaves_the_tree_before_anything_comes_in_its_place() {
+    let (network, mut embedding) = (ring(), embedding());
+    let mut spec = ring_of_links();
+    let mut apply = |embedding: &mut Embedding, change: fn(&mut Spec)| {
+        change(&mut spec);
+        embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap().parted
+    };
+    apply(&mut embedding, |_| ());
+    assert!(apply(&mut embedding, |spec| spec.links[0].started = false));
+    let rest = ["a1 port 3", "a2 port 2", "a3 port 3", "a4 port 2"];
+    assert_eq!(repeating(&embedding, RED), rest);
+    // It may come back at once, since nothing has come in its place.
+    assert!(!apply(&mut embedding, |spec| spec.links[0].started = true));
+    assert_eq!(repeating(&embedding, RED), FIRST);
+    assert!(apply(&mut embedding, |spec| spec.links[0].started = false));
+    assert_eq!(embedding.handle_changes(&network).switches.len(), 0);
+    let changes = embedding.rejoin(&network);
+    assert_eq!(changes.switches.into_iter().collect::<Vec<_>>(), [3, 4].map(Dpid));
+    assert_eq!(repeating(&embedding, RED), OTHER);
+    // A link outside the tree is nothing to wait for.
+    assert!(!apply(&mut embedding, |spec| spec.links[0].started = true));
+    assert!(!apply(&mut embedding, |spec| spec.links[0].started = false));
+    // A switch with its links, the network with all of them, and what is there no more.
+    assert!(apply(&mut embedding, |spec| spec.switches[2].started = false));
+    assert_eq!(repeating(&embedding, RED), ["a1 port 3", "a4 port 2"]);
+    embedding.rejoin(&network);
+    assert!(apply(&mut embedding, |spec| spec.started = false));
+    let all = |spec: &mut Spec| {
+        spec.started = true;
+        spec.switches[2].started = true;
+        spec.links[0].started = true;
+    };
+    assert!(!apply(&mut embedding, all));
+    assert_eq!(repeating(&embedding, RED), ["a1 port 3", "a4 port 2"]);
+    embedding.rejoin(&network);
+    assert_eq!(repeating(&embedding, RED), FIRST);
+    assert!(apply(&mut embedding, |spec| drop(spec.links.remove(0))));
+    assert_eq!(repeating(&embedding, RED), rest);
+    // So it is if the whole network goes and another one comes.
+    let mut gone = embedding.clone();
+    gone.apply(&network, &wanted(&[])).unwrap();
+    gone.apply(&network, &wanted(&[(RED, &ring_of_links())])).unwrap();
+    assert_eq!(repeating(&gone, RED), FIRST);
+    let other = Spec { links: ring_of_links().links.split_off(2), ..ring_of_links() };
+    gone.apply(&network, &wanted(&[])).unwrap();
+    gone.apply(&network, &wanted(&[(RED, &other)])).unwrap();
+    assert_eq!(repeating(&gone, RED), ["a1 port 3", "a4 port 2"]);
+    gone.rejoin(&network);
+    assert_eq!(repeating(&gone, RED), ["a1 port 3", "a3 port 2", "a4 port 2", "a4 port 3"]);
+    embedding.rejoin(&network);
+    assert_eq!(repeating(&embedding, RED), OTHER);
+}
+
+#[test]
+fn repeaters_find_their_tree_again() {
+    let (mut network, mut before) = (ring(), embedding());
+    let spec = ring_of_links();
+    before.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
+    for is_up in [false, true] {
+        network.set_port_up(port(1, 2), is_up).unwrap();
+        before.handle_changes(&network);
+    }
+    let restored = |saved: &[u8], spec: &Spec| {
+        let mut after = embedding();
+        after.restore(saved).unwrap();
+        let parted = after.apply(&Network::default(), &wanted(&[(RED, spec)])).unwrap().parted;
+        (after, parted)
+    };
+    let (mut after, parted) = restored(&before.export(), &spec);
+    assert_eq!(repeating(&after, RED), OTHER);
+    assert!(!parted);
+    after.handle_changes(&network);
+    assert_eq!(after.switch_maps(), before.switch_maps());
+    // Of a link that is wanted otherwise nobody knows what switches still do by it.
+    let mut other = spec.clone();
+    other.links[1].bandwidth = megabits(1);
+    let (mut after, parted) = restored(&before.export(), &other);
+    assert!(parted);
+    after.handle_changes(&network);
+    assert_eq!(repeating(&after, RED), OTHER);
+}
+
+/// What was stored before it was said which links repeat: the same but for an octet for each, which of this one is before the
+/// number of assigned addresses.
+#[test]
+fn without_a_tree_that_was_stored_one_is_found() {
+    let (network, mut before) = (ring(), embedding());
+    let spec = Spec { hosts: Vec::new(), ..two() };
+    before.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
+    let mut stored = before.export();
+    assert_eq!((stored[0], stored.remove(stored.len() - 5)), (3, 1));
+    stored[0] = 2;
+    let mut after = embedding();
+    after.restore(&stored).unwrap();
+    assert!(!after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap().parted);
+    after.handle_changes(&network);
+    assert_eq!(after.switch_maps(), before.switch_maps());
+    assert_eq!(repeating(&after, RED), ["a1 port 2", "a3 port 2"]);
 }
 
 #[test]

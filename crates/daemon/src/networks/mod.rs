@@ -58,6 +58,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// back within some seconds, and links are found within some more.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long switches are given to follow, before links come in the place of others that may carry frames until they have.
+const FOLLOWING: Duration = Duration::from_secs(1);
+
 /// Where placements are stored.
 const PLACES: &str = "networks/places";
 
@@ -88,6 +91,8 @@ struct Inner {
     joiner: big_switches::Handle,
     documents: Documents,
     started: Instant,
+    /// When a link left a tree last that may carry frames until switches have followed, if others wait for that.
+    parted: Option<Instant>,
     is_unsaved: bool,
 }
 
@@ -164,6 +169,7 @@ impl Networks {
             joiner,
             documents,
             started: Instant::now(),
+            parted: None,
             is_unsaved: false,
         };
         inner.configure(config, snapshot.clone(), following)?;
@@ -264,6 +270,7 @@ impl Inner {
         self.embedding = next;
         (self.names, self.file, self.edits, self.base) = (names, file, edits, base);
         self.following = following;
+        self.note(&changes);
         self.is_unsaved = true;
         self.tell_all();
         self.tell_topology();
@@ -314,6 +321,7 @@ impl Inner {
         let reserved = !self.embedding.wanted().is_empty();
         let begun = Instant::now();
         let changes = change(&mut self.embedding);
+        self.note(&changes);
         if changes.is_empty() {
             return changes;
         }
@@ -335,7 +343,19 @@ impl Inner {
         changes
     }
 
+    fn note(&mut self, changes: &Changes) {
+        if changes.parted {
+            self.parted = Some(Instant::now());
+        }
+    }
+
     fn tick(&mut self) {
+        if self.parted.is_some_and(|since| since.elapsed() > FOLLOWING) {
+            let Some(watch) = &self.watch else { return };
+            let topology = watch.current();
+            self.parted = None;
+            self.follow(|embedding| embedding.rejoin(&topology.network));
+        }
         if self.embedding.is_holding() && self.started.elapsed() > PATIENCE {
             let Some(watch) = &self.watch else { return };
             let topology = watch.current();

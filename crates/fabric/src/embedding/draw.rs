@@ -5,8 +5,8 @@ use super::addresses::AddressMap;
 use super::map::{
     Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay, Way,
 };
+use super::repeating::Repeating;
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
-use super::tree::spanning_tree;
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
 use crate::network::{End, Network};
 use crate::units::{Bandwidth, Dpid, PortId, PortNumber, TenantId};
@@ -22,10 +22,8 @@ use siphasher::sip::SipHasher13;
 pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, SwitchMap> {
     let mut maps: BTreeMap<Dpid, SwitchMap> = BTreeMap::new();
     for (&tenant, spec) in embedding.wanted.iter().filter(|(_, spec)| spec.started) {
-        let (stopped, tree) = (stopped(spec), BTreeSet::new());
-        let mut draw = Draw { embedding, network, tenant, spec, stopped, tree };
-        let links = spec.links.iter().filter(|link| draw.link_up(link));
-        draw.tree = spanning_tree(links.map(|link| link.ends));
+        let tree = embedding.repeating.get(&tenant).map(Repeating::ends).unwrap_or_default();
+        let draw = Draw { embedding, network, tenant, spec, stopped: stopped(spec), tree };
         for switch in spec.switches.iter().filter(|switch| switch.started) {
             let (ports, addresses) = (draw.ports_of(switch.dpid), draw.addresses());
             for &here in &switch.members {
@@ -52,9 +50,14 @@ pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, S
     maps
 }
 
-/// Links and switches that carry nothing.
-fn stopped(spec: &Spec) -> BTreeSet<Dpid> {
+/// Switches that carry nothing.
+pub(super) fn stopped(spec: &Spec) -> BTreeSet<Dpid> {
     spec.switches.iter().filter(|switch| !switch.started).map(|switch| switch.dpid).collect()
+}
+
+/// Whether neither a link nor a switch at its ends is stopped.
+pub(super) fn works(link: &LinkSpec, stopped: &BTreeSet<Dpid>) -> bool {
+    link.started && link.ends.iter().all(|end| !stopped.contains(&end.switch))
 }
 
 struct Draw<'a> {
@@ -135,7 +138,7 @@ impl<'a> Draw<'a> {
     }
 
     fn works(&self, link: &LinkSpec) -> bool {
-        link.started && link.ends.iter().all(|end| !self.stopped.contains(&end.switch))
+        works(link, &self.stopped)
     }
 
     fn link_up(&self, link: &LinkSpec) -> bool {

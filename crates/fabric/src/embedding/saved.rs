@@ -6,7 +6,9 @@
 use super::Embedding;
 use super::check::Assigned;
 use super::map::{Frames, Tag};
+use super::repeating::Repeating;
 use super::spec::{Route, Step, VirtualPortId};
+use super::tree::Ends;
 use super::trunk::{Carries, Lane, Routed, Trunk, TrunkId, Want, Wire};
 use crate::paths::Disjoint;
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
@@ -16,8 +18,10 @@ use core::fmt;
 use core::net::IpAddr;
 
 /// The first byte.
-const FORMAT: u8 = 2;
-/// What it was before a network had VLANs; the rest is the same but for these.
+const FORMAT: u8 = 3;
+/// What it was before it was said which links repeat; the rest is the same.
+const WITHOUT_TREES: u8 = 2;
+/// What it was before a network had VLANs; the rest is as in the one after it, but for these.
 const WITHOUT_VLANS: u8 = 1;
 
 /// In the place of a VLAN, where there is none.
@@ -50,12 +54,14 @@ struct Saved {
     home: Vec<Wire>,
     active: Routed,
     backup: Option<Routed>,
+    /// A link by which switches repeated.
+    repeats: bool,
 }
 
 impl Remembered {
     /// A trunk as it was, if the same is wanted of it.
     pub(super) fn take(&mut self, id: TrunkId, want: &Want) -> Option<Trunk> {
-        let Saved { want: wanted, home, active, backup } = self.0.remove(&id)?;
+        let Saved { want: wanted, home, active, backup, .. } = self.0.remove(&id)?;
         let is_end = |routed: &Routed| {
             let (first, last) = (routed.wires.first(), routed.wires.last());
             let from = first.is_some_and(|wire| want.ends[0].contains(&wire.from.dpid));
@@ -64,6 +70,17 @@ impl Remembered {
         let fits = wanted == want_bytes(want) && is_end(&active);
         let backup = backup.filter(is_end);
         fits.then(|| Trunk { home, active: Some(active), backup, ..Trunk::new(want.clone()) })
+    }
+
+    /// The links by which switches repeated.
+    pub(super) fn repeating(&self) -> BTreeMap<TenantId, Repeating> {
+        let mut trees: BTreeMap<TenantId, BTreeMap<Ends, Vec<Wire>>> = BTreeMap::new();
+        for (id, saved) in self.0.iter().filter(|(_, saved)| saved.repeats) {
+            if let Carries::Link(ends) = id.carries {
+                trees.entry(id.tenant).or_default().insert(ends, saved.active.wires.clone());
+            }
+        }
+        trees.into_iter().map(|(tenant, tree)| (tenant, Repeating::restored(tree))).collect()
     }
 }
 
@@ -80,6 +97,10 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
         out.routed(active);
         out.u8(u8::from(trunk.backup.is_some()));
         trunk.backup.iter().for_each(|backup| out.routed(backup));
+        let repeating = embedding.repeating.get(&id.tenant);
+        let repeats =
+            matches!(&id.carries, Carries::Link(ends) if repeating.is_some_and(|it| it.has(ends)));
+        out.u8(u8::from(repeats));
     });
     let assigned = embedding.assigned.iter();
     let assigned: Vec<_> =
@@ -93,7 +114,7 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
 }
 
 pub(super) fn read(saved: &[u8]) -> Result<(Remembered, Assigned, u16), SavedError> {
-    let mut reader = Reader { all: saved, at: 0, has_vlans: true };
+    let mut reader = Reader { all: saved, at: 0, has_vlans: true, has_trees: true };
     reader.whole().ok_or(SavedError { at: reader.at })
 }
 
@@ -217,13 +238,15 @@ struct Reader<'a> {
     all: &'a [u8],
     at: usize,
     has_vlans: bool,
+    has_trees: bool,
 }
 
 impl Reader<'_> {
     fn whole(&mut self) -> Option<(Remembered, Assigned, u16)> {
-        self.has_vlans = match self.u8()? {
-            FORMAT => true,
-            WITHOUT_VLANS => false,
+        (self.has_vlans, self.has_trees) = match self.u8()? {
+            FORMAT => (true, true),
+            WITHOUT_TREES => (true, false),
+            WITHOUT_VLANS => (false, false),
             _ => return None,
         };
         let next = self.u16()?;
@@ -233,7 +256,8 @@ impl Reader<'_> {
             let home = from.wires()?;
             let active = from.routed()?;
             let backup = if from.flag()? { Some(from.routed()?) } else { None };
-            Some((id, Saved { want, home, active, backup }))
+            let repeats = from.has_trees && from.flag()?;
+            Some((id, Saved { want, home, active, backup, repeats }))
         })?;
         let mut assigned = Assigned::new();
         let addresses = self.list(|from| {

@@ -37,10 +37,19 @@ impl Walker<'_> {
     ///
     /// # Panics
     /// When a switch has two ways for the same packet, takes it for another one, or it goes round in circles.
-    pub fn follow_frames(&self, mut here: Dpid, mut hop: Hop, frames: Frames) -> Arrived {
+    pub fn follow_frames(&self, here: Dpid, hop: Hop, frames: Frames) -> Arrived {
+        self.arrive(here, hop, frames).1
+    }
+
+    /// The same, and at which switch.
+    ///
+    /// # Panics
+    /// As [`follow_frames`](Walker::follow_frames).
+    pub fn arrive(&self, mut here: Dpid, mut hop: Hop, frames: Frames) -> (Dpid, Arrived) {
         for _ in 0..100 {
-            let Some(at) = self.behind(PortId::new(here, hop.port)) else { return Arrived::Lost };
-            let Some(map) = self.maps.get(&at.dpid) else { return Arrived::Lost };
+            let lost = (here, Arrived::Lost);
+            let Some(at) = self.behind(PortId::new(here, hop.port)) else { return lost };
+            let Some(map) = self.maps.get(&at.dpid) else { return lost };
             let comes_in = Hop { port: at.port, tag: hop.tag };
             let mut found: Vec<Result<Exit, Arrived>> = Vec::new();
             let transits = map.transit.iter().filter(|transit| transit.from == comes_in);
@@ -59,9 +68,11 @@ impl Walker<'_> {
             }
             assert!(found.len() < 2, "{comes_in:?} at {} is {found:?}", at.dpid);
             match found.pop() {
-                None => return Arrived::Lost,
-                Some(Err(arrived)) => return arrived,
-                Some(Ok(Exit::Edge(port))) => return Arrived::Edge(PortId::new(at.dpid, port)),
+                None => return lost,
+                Some(Err(arrived)) => return (at.dpid, arrived),
+                Some(Ok(Exit::Edge(port))) => {
+                    return (at.dpid, Arrived::Edge(PortId::new(at.dpid, port)));
+                }
                 Some(Ok(Exit::Next(next))) => (here, hop) = (at.dpid, next),
             }
         }

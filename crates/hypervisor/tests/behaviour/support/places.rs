@@ -145,20 +145,23 @@ fn put_port(
         link.iter().any(|end| (head(plan, end.0), end.1) == (head(plan, switch), number))
     });
     let up = link.is_none_or(|link| !plan.cut.contains(link));
-    let repeats =
-        link.is_none() || tree(plan, at).contains(&virtual_port(plan, at, (switch, number)));
+    let is_own = |end: &(u64, u32)| (head(plan, end.0), end.1) == (head(plan, switch), number);
+    let repeats = link.is_none() || repeating(plan).iter().flatten().any(is_own);
     let port = VirtualPort { mac, name, up, speed: None, repeats, kind };
     member.ports.insert(number, port);
 }
 
-fn virtual_port(plan: &Plan, tenant: usize, (switch, number): (u64, u32)) -> VirtualPortId {
-    VirtualPortId { switch: Dpid(datapath(tenant, head(plan, switch))), number }
-}
-
-/// The ends of links by which the tenant's switches repeat.
-fn tree(plan: &Plan, tenant: usize) -> BTreeSet<VirtualPortId> {
-    let links = plan.links.iter().filter(|link| !plan.cut.contains(link));
-    spanning_tree(links.map(|link| link.map(|end| virtual_port(plan, tenant, end))))
+/// The links by which the tenant's switches repeat.
+pub fn repeating(plan: &Plan) -> Vec<[(u64, u32); 2]> {
+    let port = |(switch, number)| VirtualPortId { switch: Dpid(head(plan, switch)), number };
+    let ends = |link: &[(u64, u32); 2]| {
+        let [a, b] = link.map(port);
+        [a.min(b), a.max(b)]
+    };
+    let before = plan.repeating.iter().map(ends).collect();
+    let up = plan.links.iter().filter(|link| !plan.cut.contains(link));
+    let tree = spanning_tree(&before, up.map(ends));
+    plan.links.iter().filter(|link| tree.contains(&ends(link))).copied().collect()
 }
 
 /// The addresses of the first three hosts, which are what `packet` calls 10.0.0.0 to 10.0.0.2.

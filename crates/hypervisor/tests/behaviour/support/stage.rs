@@ -8,8 +8,8 @@
 mod counting;
 
 use super::actions::port_v13;
-use super::places::{hw_addr, maps};
-use super::repeater::repeat;
+use super::places::{hw_addr, maps, repeating};
+use super::repeater::{Link, repeat};
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
 use fabric::MacAddress;
@@ -48,6 +48,8 @@ pub struct Plan {
     pub physical: Option<&'static str>,
     /// Those of the links that have no way.
     pub cut: Vec<[(u64, u32); 2]>,
+    /// Those by which its switches repeat, if they did before.
+    pub repeating: Vec<[(u64, u32); 2]>,
 }
 
 /// What has been seen: who got which frame, and which PACKET_IN came from which switch.
@@ -82,6 +84,8 @@ pub struct Stage {
     bigs: Vec<Big>,
     plans: Vec<Plan>,
     references: Vec<Network>,
+    /// The links by which the tenants' switches repeat on them.
+    repeating: Vec<Vec<Link>>,
     /// Physical switch of each reference switch, and where each reference host is.
     reference_hosts: Vec<Vec<(u64, u32)>>,
     seen: Seen,
@@ -119,7 +123,8 @@ impl Stage {
     }
 
     /// With switches that keep so many packets; those beside it keep none.
-    pub fn with_buffers(version: Version, plans: Vec<Plan>, buffers: u32) -> Stage {
+    pub fn with_buffers(version: Version, mut plans: Vec<Plan>, buffers: u32) -> Stage {
+        plans.iter_mut().for_each(|plan| plan.repeating = repeating(plan));
         let (maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
         let (physical, hosts, host_points) = physical(version, &plans, buffers);
         let tenants = (0..plans.len()).map(tenant).collect();
@@ -127,7 +132,9 @@ impl Stage {
         let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags) };
         let references: Vec<(Network, Vec<(u64, u32)>)> =
             plans.iter().enumerate().map(|(at, plan)| reference(version, at, plan)).collect();
-        let (references, reference_hosts) = references.into_iter().unzip();
+        let (mut references, reference_hosts): (Vec<_>, _) = references.into_iter().unzip();
+        let each = plans.iter().zip(&mut references);
+        let repeating = each.map(|(plan, network)| repeat(network, plan, &[])).collect();
         let mut stage = Stage {
             version,
             physical,
@@ -139,6 +146,7 @@ impl Stage {
             bigs: Vec::new(),
             plans,
             references,
+            repeating,
             reference_hosts,
             seen: Seen::default(),
             raw: Vec::new(),
@@ -397,6 +405,7 @@ impl Stage {
     /// Only these of a tenant's links have no way from now on, on both networks.
     pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) {
         self.plans[tenant].cut = links;
+        self.plans[tenant].repeating = repeating(&self.plans[tenant]);
         let (maps, tags) = maps(&self.plans, first);
         self.set_maps(&maps, FIRST_TAG..=tags);
         let plan = &self.plans[tenant];
@@ -408,7 +417,10 @@ impl Stage {
                 self.references[tenant].take_output(index, SessionId::MAIN);
             }
         }
-        repeat(&mut self.references[tenant], plan);
+        let repeating = &mut self.repeating[tenant];
+        *repeating = repeat(&mut self.references[tenant], plan, repeating);
+        let [own, beside] = [&plan.repeating, &*repeating].map(BTreeSet::from_iter);
+        assert_eq!(own, beside);
         self.seen = Seen::default();
     }
 
@@ -760,7 +772,6 @@ fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64
         network.add_host(silent(), point((switch, port)));
         hosts.push((switch, port));
     }
-    repeat(&mut network, plan);
     for at in 0..switches_of(plan).len() {
         shake_hands(&mut network, SwitchIndex(at), version);
     }

@@ -1,0 +1,112 @@
+//! Which links repeat, from one drawing of the maps to the next.
+//!
+//! Switches follow a change each in its own time: for a moment some repeat by the tree that was, others by the one that is.
+//! What they do together must not let a frame go round either.
+//!
+//! - **A link that stays** is the same in both trees, also where it has moved to another path or has other tags.
+//! - **A link that comes** joins what nothing else of the new tree joins.
+//! - **A link that leaves** has no way any more. Where that is so because a port on its path is down or gone, nothing passes
+//!   there, whoever still sends into it. So all that carries frames is in the new tree, which has no cycle.
+//! - **A link that leaves and may still carry frames**: it has been stopped or removed while its path stands; or its path is not
+//!   believed any more (no probes come through, a switch has disconnected), which does not keep frames off it. It carries them
+//!   while neither of its ends has followed: with one end's new map goes the entry by which that takes its tag, and what would
+//!   send into it. So till then no other comes: the network is *parting*, its switches repeat by what is left of the tree, to
+//!   which what has left may come back, and [`Changes::parted`](super::Changes) asks for [`Embedding::rejoin`], after a time in
+//!   which switches follow.
+//!
+//! A link that comes back finds what it joined joined by others, and stays out. So of two trees, whatever lies between them,
+//! only those links differ that had no way at some time since the first. What is left: a link whose ends have not followed when
+//! it has failed, another has come in its place, and it works again; and ends that take longer than the time that they are given.
+
+use super::draw::{link_trunk, works};
+use super::spec::{Spec, VirtualPortId};
+use super::tree::{Ends, spanning_tree};
+use super::trunk::{Trunk, Wire, is_broken};
+use super::{Embedding, draw};
+use crate::network::Network;
+use crate::units::TenantId;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// The links by which a network's switches repeat.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Repeating {
+    /// Those of the tree, and where each is.
+    tree: BTreeMap<Ends, Vec<Wire>>,
+    /// While it is parting, those of the tree from which a link has left; else none.
+    parting: BTreeSet<Ends>,
+}
+
+impl Repeating {
+    /// As it was before a restart.
+    pub(super) fn restored(tree: BTreeMap<Ends, Vec<Wire>>) -> Repeating {
+        Repeating { tree, parting: BTreeSet::new() }
+    }
+
+    pub(super) fn has(&self, link: &Ends) -> bool {
+        self.tree.contains_key(link)
+    }
+
+    /// The ends of the tree's links.
+    pub(super) fn ends(&self) -> BTreeSet<VirtualPortId> {
+        self.tree.keys().flatten().copied().collect()
+    }
+
+    fn is_parting(&self) -> bool {
+        !self.parting.is_empty()
+    }
+
+    /// Goes on to the links that have a way now; whether one has left that may still carry frames.
+    fn follow(&mut self, network: &Network, mut up: BTreeMap<Ends, Vec<Wire>>) -> bool {
+        let mut left = self.tree.iter().filter(|(link, _)| !up.contains_key(*link));
+        let has_parted = left.any(|(_, wires)| !is_broken(network, wires));
+        let before: BTreeSet<Ends> = self.tree.keys().copied().collect();
+        if has_parted && !self.is_parting() {
+            self.parting = before.clone();
+        }
+        if self.is_parting() {
+            up.retain(|link, _| self.parting.contains(link));
+        }
+        let tree = spanning_tree(&before, up.keys().copied());
+        up.retain(|link, _| tree.contains(link));
+        self.tree = up;
+        has_parted
+    }
+}
+
+impl Embedding {
+    /// Lets links take the place of those that have left, now that switches have followed.
+    pub fn rejoin(&mut self, network: &Network) -> super::Changes {
+        self.repeating.values_mut().for_each(|it| it.parting.clear());
+        self.redraw(network)
+    }
+
+    /// Lets each network repeat by links that have a way now; whether one has left a tree that may still carry frames.
+    pub(super) fn follow_links(&mut self, network: &Network) -> bool {
+        let mut repeating = core::mem::take(&mut self.repeating);
+        for &tenant in self.wanted.keys() {
+            repeating.entry(tenant).or_default();
+        }
+        let mut has_parted = false;
+        for (&tenant, it) in &mut repeating {
+            let spec = self.wanted.get(&tenant).filter(|spec| spec.started);
+            let up = spec.map(|spec| self.links_up(tenant, spec)).unwrap_or_default();
+            has_parted |= it.follow(network, up);
+        }
+        // What is wanted no more is known till its switches have followed: it may be wanted again.
+        repeating.retain(|tenant, it| it.is_parting() || self.wanted.contains_key(tenant));
+        self.repeating = repeating;
+        has_parted
+    }
+
+    /// The links that have a way, and where they are.
+    fn links_up(&self, tenant: TenantId, spec: &Spec) -> BTreeMap<Ends, Vec<Wire>> {
+        let stopped = draw::stopped(spec);
+        let links = spec.links.iter().filter(|link| works(link, &stopped));
+        let up = links.filter_map(|link| {
+            let route = self.trunks.get(&link_trunk(tenant, link)).and_then(Trunk::standing)?;
+            Some((draw::sorted(link.ends), route.wires.clone()))
+        });
+        up.collect()
+    }
+}
