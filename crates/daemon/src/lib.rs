@@ -29,6 +29,7 @@ pub mod control;
 pub mod logging;
 pub mod metrics;
 pub mod networks;
+pub mod refused;
 pub mod reload;
 pub mod serve;
 pub mod shard;

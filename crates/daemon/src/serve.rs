@@ -5,6 +5,7 @@ use crate::big_switches;
 use crate::config::Config;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
+use crate::refused::Refused;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Store, StoreError};
 use crate::topology::{self, Board, Inbox, Topology, Watch};
@@ -66,6 +67,7 @@ impl Daemon {
         let mut snapshot = snapshot(config, &store, tls)?;
         let following = topology::Setup::new(config, snapshot.policy.clone());
         let (joiner, handle) = big_switches::Prepared::new(origin).map_err(StartError::Channel)?;
+        let refused = Arc::new(Refused::default());
         let mut networks = Networks::prepare(
             config,
             &mut snapshot,
@@ -73,6 +75,7 @@ impl Daemon {
             store.documents(),
             inbox.clone(),
             handle.clone(),
+            refused.clone(),
         )
         .map_err(StartError::Networks)?;
         let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
@@ -88,6 +91,7 @@ impl Daemon {
             metrics: metrics.clone(),
             topology: inbox.clone(),
             joiner: handle,
+            refused,
         };
         let count = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

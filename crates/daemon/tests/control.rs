@@ -58,9 +58,17 @@ fn networks(current: &Current) -> daemon::networks::Control {
     let following = topology::Setup::new(&config, snapshot.policy.clone());
     let documents = store.documents();
     let (_, joining) = big_switches::Prepared::new(Instant::now()).unwrap();
-    Networks::prepare(&config, &mut snapshot, following, documents, Arc::default(), joining)
-        .unwrap()
-        .control()
+    Networks::prepare(
+        &config,
+        &mut snapshot,
+        following,
+        documents,
+        Arc::default(),
+        joining,
+        Arc::default(),
+    )
+    .unwrap()
+    .control()
 }
 
 impl Scene {

@@ -34,6 +34,7 @@ use crate::v13::network::unused::Unused;
 use crate::v13::numbers::Used;
 use crate::view::View;
 use crate::window::Window;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -43,6 +44,7 @@ use core::fmt;
 pub use counts::Counts;
 pub(crate) use counts::{Asking, Elsewhere, Traffic};
 use delayed::Delayed;
+use flowspace::Match;
 use follow::Upcoming;
 pub(crate) use forward::set_length;
 use hashbrown::HashMap;
@@ -107,6 +109,8 @@ pub struct Switch {
     pub(crate) upcoming: Upcoming,
     /// Whether ports are to be down because the switch refuses what brings packets in by them.
     pub(crate) has_refused_ports: bool,
+    /// How many refused entries have been told of since the map is what it is.
+    pub(crate) told_refused: usize,
     /// Exits that nothing needs (1.3).
     pub(crate) unused: Unused,
     /// Requests that wait for others.
@@ -199,6 +203,17 @@ pub enum Event {
         /// What has come in here.
         counts: Counts,
     },
+    /// The switch has refused this entry of the hypervisor's own, also when it was tried once more. Of each map the first
+    /// sixteen are told; all are counted.
+    OwnRefused {
+        /// The packets.
+        match_: Box<Match>,
+        /// Its priority on the switch.
+        priority: u16,
+    },
+    /// The tenants' ports that are down because the switch has refused what would bring packets in by them: all of them, each
+    /// time that they are others.
+    RefusedPorts(Vec<(TenantId, u32)>),
     /// The switch said something that makes it unusable; the connection is to be closed.
     CloseSwitch(&'static str),
     /// The switch's tables are as they should be.

@@ -20,6 +20,7 @@ mod operations;
 mod own_groups;
 mod own_networks;
 mod own_port_counts;
+mod own_refused;
 mod own_vlans;
 mod physical_addresses;
 mod reconnect;

@@ -1,6 +1,6 @@
 //! Networks as REST shows and changes them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -52,6 +52,9 @@ pub struct PortView {
     pub port: String,
     /// What the tenant sees of it.
     pub up: bool,
+    /// It is down because the physical switch refuses the entry by which packets would come in there.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub refused: bool,
 }
 
 /// Where a link, or the inside of a big switch, is.
@@ -282,14 +285,21 @@ impl Inner {
     }
 
     fn ports(&self, id: TenantId) -> Vec<PortView> {
-        let members = self.embedding.switch_maps().values().filter_map(|map| map.members.get(&id));
-        let ports = members.flat_map(|member| {
-            member.ports.iter().map(|(number, port)| (member.datapath, *number, port.up))
-        });
-        // Each member of a big switch has all its ports.
-        let ports: BTreeSet<(Dpid, u32, bool)> = ports.collect();
-        let port = |switch, number| VirtualPortId { switch, number }.to_string();
-        let view = |(dpid, number, up)| PortView { port: port(dpid, number), up };
+        let mut ports: BTreeMap<VirtualPortId, (bool, bool)> = BTreeMap::new();
+        for (&here, map) in self.embedding.switch_maps() {
+            let Some(member) = map.members.get(&id) else { continue };
+            for (&number, port) in &member.ports {
+                // Each member of a big switch has all its ports; it is refused by that where it is.
+                let port_id = VirtualPortId { switch: member.datapath, number };
+                let (up, refused) = ports.entry(port_id).or_insert((port.up, false));
+                *refused |= *up && self.refused.has(here, id, number);
+            }
+        }
+        let view = |(port, (up, refused)): (VirtualPortId, (bool, bool))| PortView {
+            port: port.to_string(),
+            up: up && !refused,
+            refused,
+        };
         ports.into_iter().map(view).collect()
     }
 }

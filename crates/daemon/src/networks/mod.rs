@@ -35,6 +35,7 @@ use hypervisor::Policy;
 
 use crate::big_switches;
 use crate::config::{self, Config};
+use crate::refused::Refused;
 use crate::shard::{Command, Handle, Snapshot};
 use crate::store::{Documents, StoreError};
 use crate::topology::{Inbox, Setup, Watch};
@@ -89,6 +90,7 @@ struct Inner {
     watch: Option<Watch>,
     shards: Vec<Handle>,
     joiner: big_switches::Handle,
+    refused: Arc<Refused>,
     documents: Documents,
     started: Instant,
     /// When a link left a tree last that may carry frames until switches have followed, if others wait for that.
@@ -143,6 +145,7 @@ impl Networks {
         documents: Documents,
         inbox: Arc<Inbox>,
         joiner: big_switches::Handle,
+        refused: Arc<Refused>,
     ) -> Result<Networks, ChangeError> {
         let [least, most] = config.topology.tags;
         let mut embedding = Embedding::new(least, most);
@@ -167,6 +170,7 @@ impl Networks {
             watch: None,
             shards: Vec::new(),
             joiner,
+            refused,
             documents,
             started: Instant::now(),
             parted: None,

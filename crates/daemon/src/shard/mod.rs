@@ -29,6 +29,7 @@ mod turn;
 use crate::big_switches;
 use crate::config::{Keepalive, Reconnect};
 use crate::metrics::Registry;
+use crate::refused::Refused;
 use crate::store::{self, ShardStore, Stored};
 use crate::topology::{Inbox, Orders};
 use channel::{Address, Connection, Established, Event, EventLoop, Listener, Tls, Waker};
@@ -112,6 +113,7 @@ pub struct Shard {
     volatile: bool,
     metrics: Arc<Registry>,
     topology: Arc<Inbox>,
+    refused: Arc<Refused>,
     table: Table,
     sessions: Vec<Option<Session>>,
     by_dpid: HashMap<u64, usize>,
@@ -145,6 +147,8 @@ pub struct Setup {
     pub topology: Arc<Inbox>,
     /// What joins switches into big ones.
     pub joiner: big_switches::Handle,
+    /// Where to tell of ports that are down because a switch refuses what they need.
+    pub refused: Arc<Refused>,
 }
 
 impl Shard {
@@ -177,6 +181,7 @@ impl Shard {
             volatile: setup.volatile,
             metrics: setup.metrics,
             topology: setup.topology,
+            refused: setup.refused,
             table: Table::default(),
             sessions: Vec::new(),
             by_dpid: HashMap::new(),

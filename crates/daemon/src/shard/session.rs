@@ -250,6 +250,14 @@ impl Shard {
                 }
                 // The topology is that of real switches.
                 Some(Event::Ports(_) | Event::Probe(..)) if is_key(dpid) => {}
+                Some(Event::RefusedPorts(_)) if is_key(dpid) => {}
+                Some(Event::RefusedPorts(ports)) => self.refused.set(Dpid(dpid), ports),
+                Some(Event::OwnRefused { match_, priority }) => {
+                    tracing::warn!(
+                        dpid = %Dpid(dpid), %match_, priority,
+                        "the switch refuses an entry of Weir's own"
+                    );
+                }
                 Some(Event::Ports(ports)) => self.topology.ports(dpid, ports),
                 Some(Event::Probe(port, frame)) => self.topology.probe(dpid, port, frame),
                 Some(Event::AskCounts { of, tenant }) => {
@@ -346,6 +354,7 @@ impl Shard {
         self.by_dpid.remove(&dpid);
         if !is_key(dpid) {
             self.topology.gone(dpid);
+            self.refused.set(Dpid(dpid), Vec::new());
         }
         self.events.cancel_timer(Timer::Core(at).key());
         self.events.cancel_timer(Timer::Alive(at).key());

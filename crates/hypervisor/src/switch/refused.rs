@@ -3,16 +3,22 @@
 //! One is tried once more, since what stood in its way may have gone. If it is refused again, and packets of a network were to
 //! come in by it (1.3), then the tenant's port is down: that is what it sees of a port by which nothing comes. So it stays
 //! until the switch gets another map, or connects again. Of others, by which packets of links pass through or slices are told
-//! apart, it is only counted that they were refused.
+//! apart, it is only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] tell it to whoever runs
+//! the hypervisor.
 
-use super::{Cause, Own, OwnChange, Switch};
+use super::{Cause, Event, Own, OwnChange, Switch};
+use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use fabric::embedding::Member;
 use flowspace::Match;
 use openflow::Version;
+
+/// How many refused entries of one map are told of: a switch without room refuses them all.
+const TOLD: usize = 16;
 
 /// An entry of the hypervisor's own that is on its way to the switch.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +57,14 @@ impl Switch {
                 let cause = Cause::own(cause.tenant, cause.now);
                 self.submit_own(&cause, Tried { again: true, ..tried }, &message);
             }
-        } else if self.version != Version::V1_0
+            return;
+        }
+        if self.told_refused < TOLD {
+            self.told_refused += 1;
+            let Own { match_, priority, .. } = own;
+            self.events.push_back(Event::OwnRefused { match_: Box::new(match_), priority });
+        }
+        if self.version != Version::V1_0
             && let Some((id, port)) = crate::v13::own::port_of(&own)
             && let Some(tenant) = self.tenant_of(id)
         {
@@ -65,9 +78,30 @@ impl Switch {
             return;
         }
         self.has_refused_ports = false;
+        self.tell_refused_ports();
         let policy = self.policy.clone();
         self.upcoming.follow_again(policy);
         self.follow(now);
+    }
+
+    /// There is another map: all is tried anew.
+    pub(super) fn forget_refused(&mut self) {
+        self.told_refused = 0;
+        if self.tenants.iter().all(|tenant| tenant.refused_ports.is_empty()) {
+            return;
+        }
+        self.tenants.iter_mut().for_each(|tenant| tenant.refused_ports.clear());
+        self.tell_refused_ports();
+    }
+
+    fn tell_refused_ports(&mut self) {
+        let of = |tenant: &Tenant| {
+            let id = tenant.id;
+            tenant.refused_ports.iter().map(move |&port| (id, port)).collect::<Vec<_>>()
+        };
+        // Those of a map that was not fetched yet are news no longer.
+        self.events.retain(|event| !matches!(event, Event::RefusedPorts(_)));
+        self.events.push_back(Event::RefusedPorts(self.tenants.iter().flat_map(of).collect()));
     }
 }
 

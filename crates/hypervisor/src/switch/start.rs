@@ -135,6 +135,7 @@ impl Switch {
             upcoming: Upcoming::default(),
             unused: Default::default(),
             has_refused_ports: false,
+            told_refused: 0,
             postponed: Vec::new(),
             events: VecDeque::new(),
             lldp,
@@ -274,10 +275,10 @@ impl Switch {
         }
         let map = policy.maps.get(&self.dpid);
         let is_same = self.policy.maps.get(&self.dpid) == map;
+        if !is_same {
+            self.forget_refused();
+        }
         for tenant in &mut self.tenants {
-            if !is_same {
-                tenant.refused_ports.clear();
-            }
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let member = member.filter(|_| tenant.present);
             // With a port goes what was said of it.

@@ -3,6 +3,9 @@
 use crate::groups_kept::{crowded, on, roomy, say};
 use crate::support::*;
 use emulate::Fault;
+use fabric::PortNumber;
+use fabric::embedding::{Exit, Hop, Tag, Transit};
+use hypervisor::{Event, TenantId};
 use openflow::v13::{MultipartReply, MultipartReplyBody, PortState};
 
 fn empty() -> (World, [Seat; 2]) {
@@ -91,6 +94,54 @@ fn a_port_by_which_nothing_can_come_is_down() {
     let blue = world.connect("blue");
     assert_eq!(up(&mut world, blue), [1, 10, 11]);
     assert!(world.switch_flows().iter().any(|it| it.contains("2027")));
+}
+
+/// What was refused of the hypervisor's own since it was asked last, and the ports that are said to be down for it.
+fn refused(world: &mut World) -> (Vec<String>, Option<Vec<(TenantId, u32)>>) {
+    let (mut entries, mut ports) = (Vec::new(), None);
+    for event in std::mem::take(&mut world.events) {
+        match event {
+            Event::OwnRefused { match_, priority } => entries.push(format!("{priority} {match_}")),
+            Event::RefusedPorts(all) => ports = Some(all),
+            _ => {}
+        }
+    }
+    (entries, ports)
+}
+
+/// Whoever runs the hypervisor hears which entries and ports that are, and when they are no more.
+#[test]
+fn what_is_refused_is_told() {
+    let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
+    let (mut world, _) = empty();
+    let blue = TenantId(2);
+    refused(&mut world);
+    // Once is not for good.
+    set(&mut world, vec![Fault::RefuseOnce { nth: 1 }], crowded());
+    assert_eq!(refused(&mut world), (vec![], None));
+    set(&mut world, Vec::new(), roomy());
+    set(&mut world, refuse(), crowded());
+    let (entries, ports) = refused(&mut world);
+    assert!(matches!(&entries[..], [it] if it.contains("dl_vlan=2027")), "{entries:?}");
+    assert_eq!(ports, Some(vec![(blue, 11)]));
+    world.set_policy(on(crowded()));
+    world.advance(1_000_000_000);
+    assert_eq!(refused(&mut world), (vec![], None));
+    set(&mut world, Vec::new(), roomy());
+    assert_eq!(refused(&mut world), (vec![], Some(vec![])));
+
+    // Of a switch that refuses everything so much is told as can be read; of what passes through no port is down.
+    let mut full = roomy();
+    let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
+    full.transit.extend((3000..3040).map(|tag| {
+        let (from, to) = (hop(1, tag), Exit::Next(hop(2, tag)));
+        Transit { from, to, vlan: None }
+    }));
+    let before = world.core.counters().own_refused;
+    set(&mut world, refuse(), full);
+    let (entries, ports) = refused(&mut world);
+    assert_eq!((entries.len(), ports), (16, None));
+    assert_eq!(world.core.counters().own_refused - before, 80);
 }
 
 /// So is LOCAL, whose number is another in the metadata.

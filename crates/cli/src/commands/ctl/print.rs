@@ -50,6 +50,7 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
     }
     let state = |name: &str| match view.ports.iter().find(|port| port.port == name) {
         Some(port) if port.up => "up",
+        Some(port) if port.refused => "down (refused by the switch)",
         Some(_) => "down",
         None => "-",
     };
@@ -75,7 +76,11 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
         let bandwidth = link.bandwidth.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
         let given = matches!(link.route, RouteDocument::Given(_));
         let given = if given { ", way given" } else { "" };
-        writeln!(out, "link {a} - {b}{bandwidth}{given}  {}{}", state(a), stopped(link.started))?;
+        let state = match (state(a), state(b)) {
+            (a, b) if a == b => a.to_owned(),
+            (a, b) => format!("{a} - {b}"),
+        };
+        writeln!(out, "link {a} - {b}{bandwidth}{given}  {state}{}", stopped(link.started))?;
         let same = |other: &[String; 2]| other == &link.between || [&other[1], &other[0]] == [a, b];
         for path in view.paths.iter().filter(|path| path.carries == "link" && same(&path.between)) {
             passed(out, "path", &path.path)?;
@@ -161,4 +166,40 @@ pub fn outcome(out: &mut dyn Write, outcome: &Outcome) -> Result<()> {
     let verb = if *dry_run { "would get" } else { "get" };
     let switches = if switches.is_empty() { "none".to_owned() } else { switches.join(", ") };
     writeln!(out, "physical switches that {verb} other rules: {switches}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A link of which one end is down, by itself or since its switch refuses it.
+    #[test]
+    fn each_end_of_a_link_has_its_state() {
+        let (first, second) = ("00:00:00:00:00:00:00:a1 port 2", "00:00:00:00:00:00:00:a2 port 2");
+        for (ends, expected) in [
+            ([json!({"up": true}), json!({"up": true})], "up"),
+            ([json!({"up": false}), json!({"up": false})], "down"),
+            (
+                [json!({"up": true}), json!({"up": false, "refused": true})],
+                "up - down (refused by the switch)",
+            ),
+        ] {
+            let [mut a, mut b] = ends;
+            (a["port"], b["port"]) = (json!(first), json!(second));
+            let link = json!({"between": [first, second]});
+            let view = json!({
+                "tenant": "red",
+                "as_configured": true,
+                "network": {"switches": [], "ports": [], "links": [link]},
+                "assigned": [],
+                "ports": [a, b],
+                "paths": [],
+            });
+            let mut out = Vec::new();
+            network(&mut out, &serde_json::from_value(view).unwrap()).unwrap();
+            let told = String::from_utf8(out).unwrap();
+            assert_eq!(told.lines().last(), Some(&*format!("link {first} - {second}  {expected}")));
+        }
+    }
 }

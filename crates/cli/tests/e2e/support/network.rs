@@ -264,6 +264,18 @@ impl Network {
         self.exec(host, &["sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6"]);
     }
 
+    /// Lets the first table of a switch hold so many entries at most; more are refused.
+    pub fn limit_first_table(&self, switch: &str, limit: Option<u32>) {
+        let cleared = ["clear", "bridge", switch, "flow_tables"].map(str::to_owned).to_vec();
+        let arguments = limit.map_or(cleared, |limit| {
+            let limit = format!("flow_limit={limit}");
+            let table = ["--id=@t", "create", "Flow_Table", &limit, "overflow_policy=refuse"];
+            let all = [&table[..], &["--", "set", "bridge", switch, "flow_tables:0=@t"]].concat();
+            all.into_iter().map(str::to_owned).collect()
+        });
+        self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
+    }
+
     /// Takes a host's port down or up at the switch.
     pub fn set_port(&self, switch: &str, interface: &str, state: &str) {
         let output =
