@@ -93,8 +93,8 @@ pub struct Changes {
     pub ports: Vec<PortChange>,
     /// Trunks that are elsewhere.
     pub moves: Vec<TrunkMove>,
-    /// A link by which switches repeat may carry frames until they have followed. When they have had the time to, another
-    /// may come in its place: by [`Embedding::rejoin`].
+    /// A link by which switches repeated may carry frames, or carry them where it was, until they have followed. When they have
+    /// had the time to, [`Embedding::rejoin`] says so, and another may come in its place.
     pub parted: bool,
 }
 

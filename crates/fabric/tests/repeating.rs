@@ -129,6 +129,34 @@ fn what_is_stopped_leaves_the_tree_before_anything_comes_in_its_place() {
     assert_eq!(repeating(&embedding, RED), OTHER);
 }
 
+/// A link that has moved from where frames still pass, and then fails, may still be used there by ends that have not followed.
+#[test]
+fn what_moves_from_a_path_that_stands_has_to_be_followed() {
+    for (is_followed, port_down) in [(false, false), (true, false), (false, true)] {
+        let (mut network, mut embedding) = (ring(), embedding());
+        let spec = Spec {
+            switches: vec![switch(0xa1, &[1]), switch(0xa2, &[2])],
+            links: vec![link((0xa1, 2), (0xa2, 3))],
+            ..Spec::default()
+        };
+        embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
+        if port_down {
+            network.set_port_up(port(1, 2), false).unwrap();
+        } else {
+            network.unplug(port(1, 2)).unwrap();
+        }
+        let changes = embedding.handle_changes(&network);
+        assert_eq!((changes.moves.len(), changes.parted), (1, !port_down));
+        assert_eq!(repeating(&embedding, RED), ["a1 port 2", "a2 port 3"]);
+        if is_followed {
+            embedding.rejoin(&network);
+        }
+        network.set_port_up(port(3, 2), false).unwrap();
+        assert_eq!(embedding.handle_changes(&network).parted, !is_followed && !port_down);
+        assert_eq!(repeating(&embedding, RED), [""; 0]);
+    }
+}
+
 #[test]
 fn repeaters_find_their_tree_again() {
     let (mut network, mut before) = (ring(), embedding());

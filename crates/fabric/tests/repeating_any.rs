@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::small;
+use common::network;
 use common::spec::{RED, edge, embedding, link, switch, wanted};
 use common::walk::{Arrived, Walker, port, ports};
 use fabric::embedding::{
@@ -56,9 +56,29 @@ fn any_step() -> impl Strategy<Value = Step> {
 /// The virtual switch on each physical one (0 for none), and links between them with the bandwidth that they ask for.
 type Drawn = (Vec<u64>, Vec<(u64, u64, u64)>);
 
+/// Most virtual switches are on one physical switch, which has no other; many links are between neighbours.
 fn any_drawn() -> impl Strategy<Value = Drawn> {
-    let links = proptest::collection::vec((1_u64..6, 1_u64..6, 0_u64..6), 2..10);
-    (proptest::collection::vec(0_u64..6, 8), links)
+    let other = proptest::option::weighted(0.15, 0_u64..6);
+    let on = proptest::collection::vec(other, 6);
+    let on = on.prop_map(|on| (1..).zip(on).map(|(own, other)| other.unwrap_or(own)).collect());
+    let near = (1_u64..6, 3_u64..6).prop_map(|(a, megabits)| (a, a + 1, megabits));
+    let bandwidth = prop_oneof![Just(0), 3_u64..6];
+    let link = prop_oneof![3 => near, 2 => (1_u64..7, 1_u64..7, bandwidth)];
+    (on, proptest::collection::vec(link, 4..10))
+}
+
+/// A ring, and wires across.
+fn any_real() -> impl Strategy<Value = Network> {
+    (4_u64..7).prop_flat_map(|switches| {
+        let wire = (0..switches, 1..switches, 3_u64..6)
+            .prop_map(move |(a, further, megabits)| (a, (a + further) % switches, megabits));
+        let wires = proptest::collection::vec(wire, 0..4);
+        wires.prop_map(move |wires| {
+            let mut all: Vec<_> = (0..switches).map(|a| (a, (a + 1) % switches, 5)).collect();
+            all.extend(wires);
+            network(switches, &all)
+        })
+    })
 }
 
 fn spec(network: &Network, (on, links): &Drawn) -> Spec {
@@ -312,9 +332,9 @@ fn parts(links: &BTreeSet<[VirtualPortId; 2]>) -> (BTreeMap<Dpid, Dpid>, bool) {
 proptest! {
     #[test]
     fn nothing_goes_round(
-        network in small(),
+        network in any_real(),
         drawn in any_drawn(),
-        steps in proptest::collection::vec((any_step(), any::<u8>()), 0..24),
+        steps in proptest::collection::vec((any_step(), any::<u8>()), 0..16),
     ) {
         let mut world = World::new(network, &drawn);
         world.flood()?;

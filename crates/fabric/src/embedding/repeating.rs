@@ -3,16 +3,17 @@
 //! Switches follow a change each in its own time: for a moment some repeat by the tree that was, others by the one that is.
 //! What they do together must not let a frame go round either.
 //!
-//! - **A link that stays** is the same in both trees, also where it has moved to another path or has other tags.
+//! - **A link that stays** is the same in both trees, also where it has moved to another path or has other tags: by whichever it
+//!   goes, it joins the same two switches.
 //! - **A link that comes** joins what nothing else of the new tree joins.
 //! - **A link that leaves** has no way any more. Where that is so because a port on its path is down or gone, nothing passes
 //!   there, whoever still sends into it. So all that carries frames is in the new tree, which has no cycle.
 //! - **A link that leaves and may still carry frames**: it has been stopped or removed while its path stands; or its path is not
-//!   believed any more (no probes come through, a switch has disconnected), which does not keep frames off it. It carries them
-//!   while neither of its ends has followed: with one end's new map goes the entry by which that takes its tag, and what would
-//!   send into it. So till then no other comes: the network is *parting*, its switches repeat by what is left of the tree, to
-//!   which what has left may come back, and [`Changes::parted`](super::Changes) asks for [`Embedding::rejoin`], after a time in
-//!   which switches follow.
+//!   believed any more (no probes come through, a switch has disconnected), which does not keep frames off it; or it has just
+//!   moved away from such a path, by which ends that have not followed still send. It carries them while neither of its ends
+//!   has followed: with one end's new map goes the entry by which that takes its tag, and what would send into it. So till then
+//!   no other comes: the network is *parting*, its switches repeat by what is left of the tree, to which what has left may come
+//!   back, and [`Changes::parted`](super::Changes) asks for [`Embedding::rejoin`], after a time in which switches follow.
 //!
 //! A link that comes back finds what it joined joined by others, and stays out. So of two trees, whatever lies between them,
 //! only those links differ that had no way at some time since the first. What is left: a link whose ends have not followed when
@@ -25,22 +26,47 @@ use super::trunk::{Trunk, Wire, is_broken};
 use super::{Embedding, draw};
 use crate::network::Network;
 use crate::units::TenantId;
+use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 /// The links by which a network's switches repeat.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repeating {
-    /// Those of the tree, and where each is.
-    tree: BTreeMap<Ends, Vec<Wire>>,
+    /// Those of the tree.
+    tree: BTreeMap<Ends, Place>,
     /// While it is parting, those of the tree from which a link has left; else none.
     parting: BTreeSet<Ends>,
+}
+
+/// Where a link of the tree is.
+#[derive(Clone, Debug)]
+struct Place {
+    wires: Vec<Wire>,
+    /// It has moved there from where frames may still pass.
+    has_moved: bool,
+}
+
+impl Place {
+    /// Whether none pass any more, whoever still sends into it.
+    fn is_broken(&self, network: &Network) -> bool {
+        !self.has_moved && is_broken(network, &self.wires)
+    }
+
+    /// Where it is now; whether frames may still pass where it was.
+    fn follow(&mut self, network: &Network, wires: Vec<Wire>) -> bool {
+        let moves = self.wires != wires && !is_broken(network, &self.wires);
+        self.wires = wires;
+        self.has_moved |= moves;
+        moves
+    }
 }
 
 impl Repeating {
     /// As it was before a restart.
     pub(super) fn restored(tree: BTreeMap<Ends, Vec<Wire>>) -> Repeating {
-        Repeating { tree, parting: BTreeSet::new() }
+        let place = |(link, wires)| (link, Place { wires, has_moved: false });
+        Repeating { tree: tree.into_iter().map(place).collect(), parting: BTreeSet::new() }
     }
 
     pub(super) fn has(&self, link: &Ends) -> bool {
@@ -56,10 +82,10 @@ impl Repeating {
         !self.parting.is_empty()
     }
 
-    /// Goes on to the links that have a way now; whether one has left that may still carry frames.
+    /// Goes on to the links that have a way now; whether switches that have not followed may still use another.
     fn follow(&mut self, network: &Network, mut up: BTreeMap<Ends, Vec<Wire>>) -> bool {
         let mut left = self.tree.iter().filter(|(link, _)| !up.contains_key(*link));
-        let has_parted = left.any(|(_, wires)| !is_broken(network, wires));
+        let has_parted = left.any(|(_, place)| !place.is_broken(network));
         let before: BTreeSet<Ends> = self.tree.keys().copied().collect();
         if has_parted && !self.is_parting() {
             self.parting = before.clone();
@@ -68,20 +94,35 @@ impl Repeating {
             up.retain(|link, _| self.parting.contains(link));
         }
         let tree = spanning_tree(&before, up.keys().copied());
-        up.retain(|link, _| tree.contains(link));
-        self.tree = up;
-        has_parted
+        self.tree.retain(|link, _| tree.contains(link));
+        let mut has_moved = false;
+        for (link, wires) in up.into_iter().filter(|(link, _)| tree.contains(link)) {
+            match self.tree.entry(link) {
+                Entry::Vacant(new) => {
+                    new.insert(Place { wires, has_moved: false });
+                }
+                Entry::Occupied(mut place) => has_moved |= place.get_mut().follow(network, wires),
+            }
+        }
+        has_parted || has_moved
+    }
+
+    /// All switches have followed.
+    fn settle(&mut self) {
+        self.parting.clear();
+        self.tree.values_mut().for_each(|place| place.has_moved = false);
     }
 }
 
 impl Embedding {
     /// Lets links take the place of those that have left, now that switches have followed.
     pub fn rejoin(&mut self, network: &Network) -> super::Changes {
-        self.repeating.values_mut().for_each(|it| it.parting.clear());
+        self.repeating.values_mut().for_each(Repeating::settle);
         self.redraw(network)
     }
 
-    /// Lets each network repeat by links that have a way now; whether one has left a tree that may still carry frames.
+    /// Lets each network repeat by links that have a way now; whether one has left a tree, or its path, that may still carry
+    /// frames there.
     pub(super) fn follow_links(&mut self, network: &Network) -> bool {
         let mut repeating = core::mem::take(&mut self.repeating);
         for &tenant in self.wanted.keys() {
