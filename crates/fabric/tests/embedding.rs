@@ -228,6 +228,28 @@ fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
     assert_eq!((hosts(RED), hosts(BLUE)), (vec![mac(1)], vec![mac(7)]));
 }
 
+/// What is sent there leaves without asking anybody, so the sender has to know for whom it may be.
+#[test]
+fn a_member_of_a_big_switch_knows_who_is_at_anothers_shared_port() {
+    let (network, mut embedding) = (ring(), embedding());
+    let mut ports = vec![edge(0xb0, 1, port(1, 1)), edge(0xb0, 2, port(2, 1))];
+    ports[0].shared = true;
+    let switches = vec![switch(0xb0, &[1, 2])];
+    let hosts = vec![host(7, (0xb0, 1)), host(8, (0xb0, 2))];
+    let spec = Spec { switches, ports, hosts, ..Spec::default() };
+    embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
+    let behind = |at, number| match &embedding.switch_map(Dpid(at)).unwrap().members[&RED].ports
+        [&number]
+        .kind
+    {
+        PortKind::Edge { hosts, .. } | PortKind::Remote { hosts, .. } => hosts.clone(),
+        other => panic!("{other:?}"),
+    };
+    for at in [1, 2] {
+        assert_eq!((behind(at, 1), behind(at, 2)), (vec![mac(7)], vec![]));
+    }
+}
+
 #[test]
 fn stopped_parts_do_nothing_and_keep_their_place() {
     let (network, mut embedding) = (ring(), embedding());

@@ -179,7 +179,7 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                 }
             }
             PortKind::Link { sends: None, .. } => prop_assert!(!port.up),
-            PortKind::Remote { sends: Some(hop), vlans } => {
+            PortKind::Remote { sends: Some(hop), vlans, .. } => {
                 let expected = if port.up { expected } else { Arrived::Lost };
                 prop_assert_eq!(walker.follow(here, *hop), expected);
                 for way in vlans {

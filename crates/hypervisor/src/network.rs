@@ -9,7 +9,8 @@
 //!   edge, whole           in_port                                       OUTPUT
 //!   edge, shared          in_port and the source address of a host      OUTPUT, for frames to the tenant's hosts only
 //!   end of a link         in_port and a tag (VLAN id)                   the tag is set, OUTPUT
-//!   on another member     –                                             the tag of a tunnel is set, OUTPUT
+//!   on another member     –                                             the tag of a tunnel is set, OUTPUT; if the port is a
+//!                                                                       shared edge, for frames to these hosts only
 //! ```
 //! On 1.0, where a frame bears one tag, a link has a tag of its own for each of the tenant's VLANs beside that for untagged
 //! frames, and one for packets with physical addresses; on 1.3 the tenant's tags travel behind the link's.
@@ -111,6 +112,8 @@ pub(crate) struct WayOut<'a> {
     /// The switch's port.
     pub port: u32,
     pub wire: Wire<'a>,
+    /// If the way leads to other tenants too, it is only for what is for one of these: the tenant's hosts there.
+    pub hosts: &'a [MacAddress],
 }
 
 /// What is done to a packet before it leaves.
@@ -121,8 +124,6 @@ pub(crate) enum Wire<'a> {
     /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's, and for packets with
     /// physical addresses.
     Tagged { tag: Tag, vlans: &'a [VlanWay], mapped: Option<Tag> },
-    /// It leaves only if it is for one of these.
-    Hosts(&'a [MacAddress]),
 }
 
 /// Why a translation has no answer.
@@ -211,6 +212,21 @@ impl Network {
             PortKind::Edge { port, hosts } if hosts.is_empty() => Some(port.get()),
             _ => None,
         }
+    }
+
+    /// Whether other tenants may stand on the port as well, here or on another member.
+    pub(crate) fn is_shared_edge(&self, number: u32) -> bool {
+        match self.ports.get(&number).map(|port| &port.kind) {
+            Some(PortKind::Edge { hosts, .. } | PortKind::Remote { hosts, .. }) => {
+                !hosts.is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    /// Such ports.
+    pub(crate) fn shared_edges(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ports.keys().copied().filter(|number| self.is_shared_edge(*number))
     }
 
     /// Where a packet for the virtual port goes: nowhere if the port is down, is told not to forward, or the packet came
@@ -431,22 +447,21 @@ fn way_out(port: &VirtualPort) -> Option<WayOut<'_>> {
         return None;
     }
     match &port.kind {
-        PortKind::Edge { port, hosts } if hosts.is_empty() => {
-            Some(WayOut { port: port.get(), wire: Wire::Plain })
-        }
         PortKind::Edge { port, hosts } => {
-            Some(WayOut { port: port.get(), wire: Wire::Hosts(hosts) })
+            Some(WayOut { port: port.get(), wire: Wire::Plain, hosts })
         }
         PortKind::Link { sends, vlans, mapped, .. } => {
             let mapped = mapped.sends.map(|hop| hop.tag);
             sends.map(|hop| WayOut {
                 port: hop.port.get(),
                 wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
+                hosts: &[],
             })
         }
-        PortKind::Remote { sends, vlans } => sends.map(|hop| WayOut {
+        PortKind::Remote { sends, vlans, hosts } => sends.map(|hop| WayOut {
             port: hop.port.get(),
             wire: Wire::Tagged { tag: hop.tag, vlans, mapped: None },
+            hosts,
         }),
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Table 0 is the hypervisor's: one entry per flowspace entry writes the tenant's number into the upper 16 bits of the
 //! metadata and sends the packet to table 1. Tenants' tables stand behind it, each table shared by all tenants and each
-//! entry in it matching on that number as well. So a FLOW_MOD stays one FLOW_MOD.
+//! entry in it matching on that number as well. So a FLOW_MOD stays one FLOW_MOD. For networks the last table is the
+//! hypervisor's as well ([delivery]).
 
 pub(crate) mod actions;
+pub(crate) mod delivery;
 mod features;
 pub(crate) mod flow_mod;
 mod flow_removed;
@@ -47,6 +49,9 @@ pub(crate) const METADATA_GROUP: u64 = 1 << 31;
 
 /// The bits of the metadata that are not the tenant's own in a network; table 0 writes them all.
 pub(crate) const METADATA_NETWORK: u64 = METADATA_PORT | METADATA_GROUP;
+
+/// The bits of the metadata that are the tenant's own in a network.
+pub(crate) const METADATA_OWN: u64 = !METADATA_NETWORK;
 
 /// A tenant's number and its virtual port in the metadata.
 pub(crate) fn metadata_at(tenant: TenantId, port: u32) -> u64 {
@@ -153,8 +158,17 @@ impl Switch {
     }
 
     /// Tables that a tenant sees.
-    pub(crate) fn tenant_tables(&self) -> u8 {
-        self.features.n_tables.saturating_sub(self.first_table())
+    pub(crate) fn tenant_tables(&self, tenant: TenantIndex) -> u8 {
+        let behind = self.features.n_tables.saturating_sub(self.first_table());
+        let has_network = self.tenants[tenant.0 as usize].network.is_some();
+        behind - u8::from(has_network && self.delivery_table().is_some())
+    }
+
+    /// The switch's last table, which is the hypervisor's for networks: see [`delivery`]. A switch of two has none to spare.
+    pub(crate) fn delivery_table(&self) -> Option<u8> {
+        let is_real = self.version != Version::V1_0 && self.joins.is_none();
+        let last = self.features.n_tables.checked_sub(1).filter(|last| *last >= 2);
+        last.filter(|_| is_real)
     }
 
     /// The first of the switch's tables that is the tenants'.

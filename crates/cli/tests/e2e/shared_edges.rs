@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use packet::{Capture, CaptureOptions};
+use serde_json::json;
 
 use crate::support::app::App;
 use crate::support::network::{Network, V10, V13, Version};
@@ -18,13 +19,41 @@ pub const GUESTS: [&str; 2] = ["02:00:00:00:01:01", "02:00:00:00:01:02"];
 #[test]
 fn ovs_tenants_share_an_edge_port_on_openflow_1_0() {
     needs!(ovs_tenants_share_an_edge_port_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
-    check(V10, [App::learning_switch_10(), App::learning_switch_10()]);
+    check(V10, [App::learning_switch_10(), App::learning_switch_10()], |_| {}, |_| {});
 }
 
 #[test]
 fn ovs_tenants_share_an_edge_port_on_openflow_1_3() {
     needs!(ovs_tenants_share_an_edge_port_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
-    check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
+    check(V13, [App::learning_switch_13(), App::learning_switch_13()], |_| {}, |_| {});
+}
+
+/// Hubs send everything everywhere, also to the port that both share, and never say for whom it is.
+#[test]
+fn ovs_hubs_share_an_edge_port_on_openflow_1_3() {
+    needs!(ovs_hubs_share_an_edge_port_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+    check(V13, [App::flow_installer("1.3"), App::flow_installer("1.3")], make_hubs, find_again);
+}
+
+fn make_hubs(app: &mut App) {
+    const FLOOD: u32 = 0xffff_fffb;
+    for _ in 0..2 {
+        app.expect("switch");
+    }
+    for dpid in [0xa1, 0xa2] {
+        let flow =
+            json!({"priority": 5, "match": {}, "actions": [{"type": "OUTPUT", "port": FLOOD}]});
+        app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "xid": 1, "flow": flow}));
+        app.barrier_at(dpid, 2);
+    }
+}
+
+/// All that stands on the switch is as it has to be after a kill -9.
+fn find_again(weir: &mut Weir) {
+    weir.crash();
+    weir.restart();
+    let dpid = "dpid=00:00:00:00:00:00:00:01";
+    weir.expect_log(0, &["reconciled", dpid, "installed=0", "removed=0"]);
 }
 
 /// A switch on each of the two, with the guest at the one, behind the port that both share, and a host at the other.
@@ -40,15 +69,18 @@ pub fn tenant(name: &str, app: &App, guest: &str, port: u32) -> String {
     )
 }
 
-fn check(version: Version, [red, blue]: [App; 2]) {
+/// `begin` is what a controller does when its switches have come.
+fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App), end: fn(&mut Weir)) {
     let network = server_and_peers(version);
     let configuration = String::from("[topology]\ndiscovery = true\n")
         + &tenant("red", &red, GUESTS[0], 1)
         + &tenant("blue", &blue, GUESTS[1], 2);
-    let weir = Weir::serve_on(network.controller_host(), &configuration);
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
     let guests = GUESTS.map(|mac| Guest::new(&network, mac));
     let peers = PEERS;
     network.connect_to(weir.openflow);
+    begin(&mut red);
+    begin(&mut blue);
     let from_peer = |peer: &str| network.answers(peer, "10.0.0.1");
     for (guest, peer) in guests.iter().zip(peers) {
         eventually("a guest reaches its own peer", || guest.answers("10.0.0.2"));
@@ -87,6 +119,9 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     // The server itself is nobody's guest.
     network.exec("h1", &["ip", "address", "add", "10.0.0.9/24", "dev", "eth0"]);
     assert!(!network.answers("h1", "10.0.0.2"));
+
+    end(&mut weir);
+    eventually("blue's guest reaches its peer at last", || guests[1].answers("10.0.0.2"));
 }
 
 /// The hosts to which the guests speak.

@@ -251,7 +251,7 @@ impl Ground<'_> {
                 let at = PortId::new(port.dpid, *at);
                 walk.flow.arrives |= at == walk.to.port && stands_at(kind, walk.to);
             }
-            PortKind::Link { sends, vlans, .. } | PortKind::Remote { sends, vlans } => {
+            PortKind::Link { sends, vlans, .. } | PortKind::Remote { sends, vlans, .. } => {
                 // Frames of all VLANs go the same way, those that may go at all.
                 if let Some(hop) = sends.filter(|_| self.lets_pass(port.dpid, vlans, &packets)) {
                     self.travel(walk, port.dpid, hop, packets);

@@ -8,6 +8,7 @@ use super::map::{
 use super::repeating::Repeating;
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
+use crate::MacAddress;
 use crate::network::{End, Network};
 use crate::units::{Bandwidth, Dpid, PortId, PortNumber, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -104,19 +105,17 @@ impl<'a> Draw<'a> {
                 (self.link_end(spec, *first), self.link_up(spec), speed, "")
             }
         };
+        let hosts = match port {
+            Port::Edge(spec) => self.hosts_at(spec),
+            Port::Link(..) => Vec::new(),
+        };
         let kind = match port {
             _ if at.is_some_and(|at| at != here) => {
                 let inside = |frames| self.inside(switch.dpid, here, at, number, frames);
                 let way = |frames| Way { sends: inside(frames), receives: Vec::new() };
-                PortKind::Remote { sends: inside(Frames::Untagged), vlans: self.vlans(way) }
+                PortKind::Remote { sends: inside(Frames::Untagged), vlans: self.vlans(way), hosts }
             }
-            Port::Edge(spec) => {
-                let hosts =
-                    self.spec.hosts.iter().filter(|host| spec.shared && host.at == spec.port);
-                let mut hosts: Vec<_> = hosts.map(|host| host.mac).collect();
-                hosts.sort_unstable();
-                PortKind::Edge { port: spec.at.port, hosts }
-            }
+            Port::Edge(spec) => PortKind::Edge { port: spec.at.port, hosts },
             Port::Link(spec, first) => self.link(spec, *first),
         };
         let name = match (name, number) {
@@ -127,6 +126,14 @@ impl<'a> Draw<'a> {
         let id = VirtualPortId { switch: switch.dpid, number };
         let repeats = matches!(port, Port::Edge(_)) || self.tree.contains(&id);
         VirtualPort { mac: mac(self.tenant, switch.dpid, number), name, up, speed, repeats, kind }
+    }
+
+    /// The tenant's hosts at a port that it shares.
+    fn hosts_at(&self, port: &PortSpec) -> Vec<MacAddress> {
+        let hosts = self.spec.hosts.iter().filter(|host| port.shared && host.at == port.port);
+        let mut hosts: Vec<_> = hosts.map(|host| host.mac).collect();
+        hosts.sort_unstable();
+        hosts
     }
 
     fn edge_up(&self, port: &PortSpec) -> bool {

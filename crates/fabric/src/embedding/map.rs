@@ -115,6 +115,9 @@ pub enum PortKind {
         sends: Option<Hop>,
         /// The same for each VLAN of the tenant's, in order.
         vlans: Vec<VlanWay>,
+        /// If it is an edge port that is shared with other tenants, the tenant's hosts there: what is for others must not be
+        /// sent, since it leaves there without asking anybody.
+        hosts: Vec<MacAddress>,
     },
 }
 

@@ -1,4 +1,4 @@
-//! The hypervisor's own entries: on 1.3 all of table 0, on 1.0 what passes through for networks.
+//! The hypervisor's own entries: on 1.3 all of table 0 and those of the last table, on 1.0 what passes through for networks.
 //!
 //! They are kept in step with the policy like the tenants', but belong to nobody: nothing is stored of them, and what
 //! the switch holds is compared with what it should hold.
@@ -19,6 +19,8 @@ use openflow::Version;
 /// An entry of the hypervisor's own.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Own {
+    /// The switch's table (1.3).
+    pub table: u8,
     pub match_: Match,
     pub priority: u16,
     /// Actions (1.0) or instructions (1.3).
@@ -50,14 +52,15 @@ impl Switch {
     /// Gives the numbers of each.
     pub(crate) fn reconcile_own(&mut self, held: &[&Held], now: Instant) -> (usize, usize, usize) {
         let mut own = Vec::new();
-        for held in held.iter().filter(|held| held.table == 0) {
+        let has_tables = self.version != Version::V1_0;
+        for held in held.iter().filter(|held| held.table == 0 || has_tables) {
             let counted = super::counts::counted(held.cookie);
             if let Some(counted) = counted {
                 let count = Count::by_entry(&held.match_, held.packets, held.bytes);
                 self.tally_held(&held.match_, counted, count);
             }
-            let (match_, actions) = (held.match_, held.actions.clone());
-            own.push(Own { match_, priority: held.priority, actions, counted });
+            let (table, match_, actions) = (held.table, held.match_, held.actions.clone());
+            own.push(Own { table, match_, priority: held.priority, actions, counted });
         }
         self.own = own;
         self.settle_counts();
@@ -76,10 +79,11 @@ impl Switch {
         };
         let held = core::mem::take(&mut self.own);
         // A switch in the middle of a big network holds thousands.
-        let key = |own: &Own| (own.match_, own.priority);
-        let stays: HashMap<(Match, u16), Option<Counted>> =
+        let key = |own: &Own| (own.table, own.match_, own.priority);
+        let stays: HashMap<(u8, Match, u16), Option<Counted>> =
             wanted.iter().map(|own| (key(own), own.counted)).collect();
-        let there: HashMap<(Match, u16), &Own> = held.iter().map(|own| (key(own), own)).collect();
+        let there: HashMap<(u8, Match, u16), &Own> =
+            held.iter().map(|own| (key(own), own)).collect();
         let (mut kept, mut installed, mut removed) = (0, 0, 0);
         for own in &held {
             // What one has counted is not another's, also where the same packets are another's now.

@@ -174,11 +174,12 @@ impl Switch {
         }
     }
 
-    /// The hypervisor's own entries for packets that come by the port follow.
+    /// The hypervisor's own entries for packets that come by the port, or are to leave by it, follow.
     fn replace_own(&mut self, cause: &Cause, before: &Network, after: &Network, number: u32) {
         let own = |network: &Network| self.own_of_port(cause.tenant, network, number);
         let (before, after) = (own(before), own(after));
-        let same = |a: &Own, b: &Own| a.match_ == b.match_ && a.priority == b.priority;
+        let same =
+            |a: &Own, b: &Own| (a.table, a.match_, a.priority) == (b.table, b.match_, b.priority);
         for own in before.iter().filter(|own| !after.iter().any(|other| same(own, other))) {
             self.own.retain(|held| !same(held, own));
             self.submit_own_entry(cause, own, OwnChange::Remove);
@@ -201,6 +202,7 @@ impl Switch {
             let id = self.tenants[tenant.0 as usize].id;
             let (admits, addresses) = (network.admits(number), network.addresses.as_ref());
             crate::v13::own::add_port(id, number, port, admits, addresses, &mut own);
+            self.add_deliveries(id, network, &mut own);
         }
         own
     }

@@ -1,12 +1,13 @@
 //! Entries of the hypervisor's own that the switch refuses.
 //!
 //! One is tried once more, since what stood in its way may have gone. If it is refused again, and packets of a network were to
-//! come in by it (1.3), then the tenant's port is down: that is what it sees of a port by which nothing comes. So it stays
-//! until the switch gets another map, or connects again. Of others, by which packets of links pass through or slices are told
-//! apart, it is only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] tell it to whoever runs
-//! the hypervisor.
+//! come in by it or to get to hosts at a shared port (1.3), then the tenant's port is down: that is what it sees of a port by
+//! which nothing comes. So it stays until the switch gets another map, or connects again. Of others, by which packets of links
+//! pass through or slices are told apart, it is only counted that they were refused. [`Event::RefusedPorts`] and
+//! [`Event::OwnRefused`] tell it to whoever runs the hypervisor.
 
 use super::{Cause, Event, Own, OwnChange, Switch};
+use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::borrow::Cow;
@@ -23,6 +24,7 @@ const TOLD: usize = 16;
 /// An entry of the hypervisor's own that is on its way to the switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tried {
+    table: u8,
     match_: Match,
     priority: u16,
     change: OwnChange,
@@ -32,7 +34,8 @@ pub(crate) struct Tried {
 
 impl Tried {
     pub(super) fn new(own: &Own, change: OwnChange) -> Tried {
-        Tried { match_: own.match_, priority: own.priority, change, again: false }
+        let Own { table, match_, priority, .. } = *own;
+        Tried { table, match_, priority, change, again: false }
     }
 }
 
@@ -48,7 +51,8 @@ impl Switch {
 
     /// The switch has refused one.
     pub(super) fn own_entry_refused(&mut self, cause: &Cause, tried: Tried) {
-        let is_it = |own: &&Own| own.match_ == tried.match_ && own.priority == tried.priority;
+        let tried_for = (tried.table, tried.match_, tried.priority);
+        let is_it = |own: &&Own| (own.table, own.match_, own.priority) == tried_for;
         // If it is not wanted any more, that is as well.
         let Some(own) = self.own.iter().find(is_it).cloned() else { return };
         if !tried.again {
@@ -64,12 +68,26 @@ impl Switch {
             let Own { match_, priority, .. } = own;
             self.events.push_back(Event::OwnRefused { match_: Box::new(match_), priority });
         }
-        if self.version != Version::V1_0
-            && let Some((id, port)) = crate::v13::own::port_of(&own)
+        if self.version != Version::V1_0 {
+            for (tenant, port) in self.ports_of(&own) {
+                let refused = &mut self.tenants[tenant.0 as usize].refused_ports;
+                self.has_refused_ports |= refused.insert(port);
+            }
+        }
+    }
+
+    /// The ports that an entry is about.
+    fn ports_of(&self, own: &Own) -> Vec<(TenantIndex, u32)> {
+        use crate::v13::{delivery, own};
+        if let Some((id, name)) = delivery::named_by(own)
             && let Some(tenant) = self.tenant_of(id)
         {
-            self.has_refused_ports |= self.tenants[tenant.0 as usize].refused_ports.insert(port);
+            let network = self.tenants[tenant.0 as usize].network.as_deref();
+            let ports = network.map(|network| name.ports(network)).unwrap_or_default();
+            return ports.into_iter().map(|port| (tenant, port)).collect();
         }
+        let port = own::port_of(own).and_then(|(id, port)| Some((self.tenant_of(id)?, port)));
+        port.into_iter().collect()
     }
 
     /// Brings ports down that the switch has refused, all of them together: as if there were a map in which they are.

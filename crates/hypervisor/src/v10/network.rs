@@ -342,7 +342,7 @@ impl Writer<'_> {
             Wire::Plain => {
                 self.restore()?;
                 self.bear(None);
-                send.write(self.out);
+                self.give(way.hosts, send)?;
             }
             Wire::Tagged { tag, vlans, mapped } => {
                 let tag = match self.packets.vlan {
@@ -366,20 +366,19 @@ impl Writer<'_> {
                 // None: there is no way for that VLAN now.
                 if let Some(tag) = tag {
                     self.bear(Some(tag.get()));
-                    send.write(self.out);
+                    self.give(way.hosts, send)?;
                 }
-            }
-            Wire::Hosts(hosts) => {
-                self.restore()?;
-                self.bear(None);
-                self.give_hosts(hosts, send)?;
             }
         }
         Ok(())
     }
 
-    /// The wire leads to other tenants too: what is for everybody goes to each of the tenant's own.
-    fn give_hosts(&mut self, hosts: &[MacAddress], send: Action<'_>) -> Result<(), ErrorCode> {
+    /// Where a way leads to other tenants too, what is for everybody goes to each of the tenant's own hosts.
+    fn give(&mut self, hosts: &[MacAddress], send: Action<'_>) -> Result<(), ErrorCode> {
+        if hosts.is_empty() {
+            send.write(self.out);
+            return Ok(());
+        }
         let dl_dst = self.packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
         if dl_dst >> 40 & 1 == 0 {
             if hosts.iter().any(|host| number_of(*host) == dl_dst) {

@@ -37,7 +37,10 @@ impl Switch {
                 false => PortNo(port_to_v10(port.get())?),
             };
             Action::Output { port, max_len: 0 }.write(&mut actions);
-            Some(Own { match_: at_hop(&transit.from), priority: TAGGED, actions, counted: None })
+            {
+                let match_ = at_hop(&transit.from);
+                Some(Own { table: 0, match_, priority: TAGGED, actions, counted: None })
+            }
         });
         let networks = self.tenants.iter().filter_map(|tenant| tenant.network.as_deref());
         let closed = networks.flat_map(|it| it.entries().flat_map(|port| closed(it, port)));
@@ -50,7 +53,8 @@ pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
     if network.admits(port) != Admits::Nothing {
         return Vec::new();
     }
-    let own = |match_| Own { match_, priority: CLOSED, actions: Vec::new(), counted: None };
+    let own =
+        |match_| Own { table: 0, match_, priority: CLOSED, actions: Vec::new(), counted: None };
     network.arrivals(port).into_iter().map(|arrival| own(arrival.looks)).collect()
 }
 

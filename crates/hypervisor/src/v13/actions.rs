@@ -73,7 +73,7 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         match instruction {
             Instruction::GotoTable(next) => {
-                if next <= table || next >= self.tenant_tables() {
+                if next <= table || next >= self.tenant_tables(tenant) {
                     return Err(code::BAD_INSTRUCTION_BAD_TABLE_ID);
                 }
                 Instruction::GotoTable(next + self.first_table()).write(out);

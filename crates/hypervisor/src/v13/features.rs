@@ -1,27 +1,29 @@
-//! TABLE_FEATURES: the tables behind the hypervisor's, with the metadata that is left.
+//! TABLE_FEATURES: the tables that are not the hypervisor's, with the metadata that is left.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 use openflow::v13::{TableFeatures, TableFeaturesProperty};
 use openflow::{List, ListBuf};
 
-/// The switch's tables as a tenant sees them, each on the wire; `kept` are the bits of the metadata that are not its own.
-pub(crate) fn of_tenant(answers: &[u8], kept: u64, first: u8) -> Vec<Vec<u8>> {
+/// The switch's tables that are `own` to tenants, as a tenant sees them, each on the wire; `kept` are the bits of the metadata
+/// that are not its own.
+pub(crate) fn of_tenant(answers: &[u8], kept: u64, own: &Range<u8>) -> Vec<Vec<u8>> {
     let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
-    tables.iter().filter_map(|table| seen(&table, kept, first)).collect()
+    tables.iter().filter_map(|table| seen(&table, kept, own)).collect()
 }
 
-fn seen(table: &TableFeatures<'_>, kept: u64, first: u8) -> Option<Vec<u8>> {
-    let table_id = table.table_id.checked_sub(first)?;
+fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Option<Vec<u8>> {
+    let table_id = number_in(own, table.table_id)?;
     let mut properties = ListBuf::<TableFeaturesProperty<'static>>::new();
     for property in table.properties {
         let shifted: Vec<u8>;
         let property = match property {
             TableFeaturesProperty::NextTables(next) => {
-                shifted = behind(next, first);
+                shifted = next.iter().filter_map(|table| number_in(own, *table)).collect();
                 TableFeaturesProperty::NextTables(&shifted)
             }
             TableFeaturesProperty::NextTablesMiss(next) => {
-                shifted = behind(next, first);
+                shifted = next.iter().filter_map(|table| number_in(own, *table)).collect();
                 TableFeaturesProperty::NextTablesMiss(&shifted)
             }
             // What is not understood may say anything, so it says nothing to a tenant.
@@ -42,6 +44,7 @@ fn seen(table: &TableFeatures<'_>, kept: u64, first: u8) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn behind(tables: &[u8], first: u8) -> Vec<u8> {
-    tables.iter().filter_map(|table| table.checked_sub(first)).collect()
+/// What a tenant calls a table of the switch.
+fn number_in(own: &Range<u8>, table: u8) -> Option<u8> {
+    own.contains(&table).then(|| table - own.start)
 }

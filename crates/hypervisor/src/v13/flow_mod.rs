@@ -30,7 +30,7 @@ impl Switch {
         let deletes =
             matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
         let all_tables = flow_mod.table_id == TABLE_ALL && deletes;
-        if flow_mod.table_id >= self.tenant_tables() && !all_tables {
+        if flow_mod.table_id >= self.tenant_tables(tenant) && !all_tables {
             return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID);
         }
         let buffered = match flow_mod.buffer_id {
@@ -282,7 +282,7 @@ impl Switch {
             (FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT, Some(table)) => {
                 flows.find(table, match_, flow_mod.priority).into_iter().collect()
             }
-            (FlowModCommand::DELETE_STRICT, None) => (0..self.tenant_tables())
+            (FlowModCommand::DELETE_STRICT, None) => (0..self.tenant_tables(tenant))
                 .filter_map(|table| flows.find(table, match_, flow_mod.priority))
                 .collect(),
             _ => flows.matching(table, match_),

@@ -4,9 +4,10 @@
 //! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
 //! all headers are the tenant's own. Action sets that may be merged send by [exits], others are said as lists
 //! ([whole_set]); [buckets] are sets as well. Bit 31 says whether a set holds a group ([group_in_set]); the bits below are the
-//! tenant's own.
+//! tenant's own, until what is left of an entry's outputs is [deferred] to the last table.
 
 mod buckets;
+mod deferred;
 pub(crate) mod exits;
 mod group_in_set;
 pub(super) mod packet;
@@ -25,6 +26,7 @@ use crate::network::{Entered, Network, Unsaid, WayOut, Wire};
 use crate::store::Kind;
 use crate::switch::Switch;
 use alloc::vec::Vec;
+use deferred::Deferred;
 use fabric::MacAddress;
 use flowspace::{Field, Match};
 use group_in_set::Written;
@@ -55,6 +57,10 @@ impl Switch {
         network: &Network,
         flow: &Flow,
     ) -> Result<Vec<Piece>, ErrorCode> {
+        if flow.table >= self.tenant_tables(tenant) {
+            // It was there when the tenant had a slice.
+            return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID);
+        }
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         let mut pieces = Vec::new();
         for &has_group in Written::by(instructions).told_apart(flow.table) {
@@ -108,37 +114,37 @@ impl Switch {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         let mut translated = Vec::new();
         let whole = whole_set::as_list(flow.table, instructions);
+        let delivery = self.delivery_table();
+        let mut deferred = Deferred::by(flow.table, instructions, whole.is_some(), delivery);
         if let Some(whole) = &whole {
-            let list = Instruction::ApplyActions(List::parse(whole).map_err(unreadable)?);
-            self.network_instruction_v13(
-                tenant,
-                network,
-                flow.table,
-                packets,
-                list,
-                &mut translated,
-            )?;
+            let list = List::parse(whole).map_err(unreadable)?;
+            let at_once = deferred.taken_from(network, packets, list)?;
+            self.network_list_v13(tenant, network, packets, &at_once, &mut translated)?;
         }
         for instruction in instructions {
             match instruction {
                 Instruction::ApplyActions(_) if whole.is_some() => continue,
                 Instruction::WriteActions(written) if whole.is_some() => {
                     self.check_network_set_v13(tenant, network, written)?;
-                    continue;
                 }
-                _ => {}
+                Instruction::ApplyActions(list) => {
+                    let at_once = deferred.taken_from(network, packets, list)?;
+                    self.network_list_v13(tenant, network, packets, &at_once, &mut translated)?;
+                }
+                Instruction::WriteActions(list) => {
+                    let out = &mut translated;
+                    self.network_merged_v13(tenant, network, packets, list, out)?;
+                }
+                other => {
+                    self.plain_instruction_v13(tenant, flow.table, other, &mut translated)?;
+                }
             }
-            self.network_instruction_v13(
-                tenant,
-                network,
-                flow.table,
-                packets,
-                instruction,
-                &mut translated,
-            )?;
         }
         let translated = List::parse(&translated).map_err(unreadable)?;
-        let translated = Written::by(instructions).with_bit(translated);
+        let translated = match deferred.name(network, packets.entered)? {
+            Some(name) => name.written_with(translated),
+            None => Written::by(instructions).with_bit(translated),
+        };
         let match_ = self.network_match_v13(tenant, &flow.match_, packets)?;
         let mut match_wire = Vec::new();
         Encode::write(&match_.as_match(), &mut match_wire);
@@ -177,46 +183,36 @@ impl Switch {
         Ok(out)
     }
 
-    fn network_instruction_v13(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        table: u8,
-        packets: Packets,
-        instruction: Instruction<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unsaid> {
-        match instruction {
-            Instruction::ApplyActions(list) => {
-                let mut actions = Vec::new();
-                self.network_actions_v13(tenant, network, packets, list, &mut actions)?;
-                Instruction::ApplyActions(List::parse(&actions).map_err(unreadable)?).write(out);
-                Ok(())
-            }
-            Instruction::WriteActions(list) => {
-                let mut actions = Vec::new();
-                self.network_set_v13(tenant, network, packets, list, &mut actions)?;
-                if !actions.is_empty() {
-                    let actions = List::parse(&actions).map_err(unreadable)?;
-                    Instruction::WriteActions(actions).write(out);
-                }
-                Ok(())
-            }
-            other => Ok(self.plain_instruction_v13(tenant, table, other, out)?),
-        }
-    }
-
-    /// A list that is carried out in order.
-    pub(super) fn network_actions_v13(
+    /// APPLY_ACTIONS.
+    fn network_list_v13(
         &self,
         tenant: TenantIndex,
         network: &Network,
         mut packets: Packets,
-        actions: List<'_, Action<'_>>,
+        list: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
-        for action in actions {
-            self.network_action_v13(tenant, network, &mut packets, action, out)?;
+        let mut actions = Vec::new();
+        for action in List::<Action<'_>>::parse(list).map_err(unreadable)? {
+            self.network_action_v13(tenant, network, &mut packets, action, &mut actions)?;
+        }
+        Instruction::ApplyActions(List::parse(&actions).map_err(unreadable)?).write(out);
+        Ok(())
+    }
+
+    /// WRITE_ACTIONS of a set that may be merged with others'.
+    fn network_merged_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        packets: Packets,
+        list: List<'_, Action<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsaid> {
+        let mut actions = Vec::new();
+        self.network_set_v13(tenant, network, packets, list, &mut actions)?;
+        if !actions.is_empty() {
+            Instruction::WriteActions(List::parse(&actions).map_err(unreadable)?).write(out);
         }
         Ok(())
     }
@@ -405,8 +401,31 @@ fn leave(
 ) -> Result<(), Unsaid> {
     let back = network.is_back(way.port, packets.entered)?;
     let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
+    if way.hosts.is_empty() {
+        send_by(way.wire, port, out);
+        return Ok(());
+    }
+    // What is for everybody goes to each of the tenant's own.
+    let dl_dst = packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+    let known = |host: &MacAddress| crate::network::number_of(*host);
+    if dl_dst >> 40 & 1 == 0 {
+        if way.hosts.iter().any(|host| known(host) == dl_dst) {
+            send_by(way.wire, port, out);
+        }
+        return Ok(());
+    }
+    for host in way.hosts {
+        set(OxmField::ETH_DST, known(host), out);
+        send_by(way.wire, port, out);
+    }
+    set(OxmField::ETH_DST, dl_dst, out);
+    Ok(())
+}
+
+/// Appends the output to a port of the switch, with the mark of that wire, which is taken away again.
+pub(super) fn send_by(wire: Wire<'_>, port: PortNo, out: &mut Vec<u8>) {
     let send = Action::Output { port, max_len: 0 };
-    match way.wire {
+    match wire {
         Wire::Plain => send.write(out),
         // The tenant's own tags travel behind it.
         Wire::Tagged { tag, .. } => {
@@ -414,24 +433,7 @@ fn leave(
             send.write(out);
             Action::PopVlan.write(out);
         }
-        Wire::Hosts(hosts) => {
-            // The wire leads to other tenants too: what is for everybody goes to each of the tenant's own.
-            let dl_dst = packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-            let known = |host: &MacAddress| crate::network::number_of(*host);
-            if dl_dst >> 40 & 1 == 0 {
-                if hosts.iter().any(|host| known(host) == dl_dst) {
-                    send.write(out);
-                }
-                return Ok(());
-            }
-            for host in hosts {
-                set(OxmField::ETH_DST, known(host), out);
-                send.write(out);
-            }
-            set(OxmField::ETH_DST, dl_dst, out);
-        }
     }
-    Ok(())
 }
 
 /// Appends the marking of a packet.

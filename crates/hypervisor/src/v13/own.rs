@@ -31,7 +31,8 @@ const STRAY: u16 = u16::MAX - 4;
 const HIGHEST: u16 = u16::MAX - 16;
 
 impl Switch {
-    /// What table 0 has to hold: the ranks of flowspace entries as priorities, as few as needed.
+    /// What table 0 has to hold: the ranks of flowspace entries as priorities, as few as needed; and the
+    /// [last](super::delivery).
     pub(crate) fn wanted_own_v13(&self) -> Vec<Own> {
         if self.joins.is_some() {
             // The members have table 0.
@@ -43,6 +44,7 @@ impl Switch {
         let mut instructions = Vec::new();
         Instruction::ApplyActions(to_us.as_list()).write(&mut instructions);
         let mut wanted = Vec::from([Own {
+            table: 0,
             match_: probe,
             priority: PROBES,
             actions: instructions,
@@ -67,7 +69,8 @@ impl Switch {
             Instruction::WriteMetadata { metadata: metadata_of(id), mask: METADATA_TENANT }
                 .write(&mut instructions);
             Instruction::GotoTable(1).write(&mut instructions);
-            wanted.push(Own { match_: *match_, priority, actions: instructions, counted: None });
+            let match_ = *match_;
+            wanted.push(Own { table: 0, match_, priority, actions: instructions, counted: None });
         }
         wanted
     }
@@ -83,6 +86,9 @@ impl Switch {
             for (&number, port) in member.ports.iter().filter(|(number, _)| !is_refused(number)) {
                 let admits = network.map_or(Admits::Everything, |it| it.admits(number));
                 add_port(*id, number, port, admits, member.addresses.as_ref(), wanted);
+            }
+            if let Some(network) = network {
+                self.add_deliveries(*id, network, wanted);
             }
         }
         for transit in &map.transit {
@@ -112,10 +118,12 @@ impl Switch {
             Instruction::ApplyActions(List::parse(&actions).unwrap_or_default())
                 .write(&mut instructions);
             let match_ = at_hop(&transit.from);
-            wanted.push(Own { match_, priority: TAGGED, actions: instructions, counted: None });
+            let (priority, actions) = (TAGGED, instructions);
+            wanted.push(Own { table: 0, match_, priority, actions, counted: None });
         }
         for match_ in crate::view::reserved(&self.policy) {
-            wanted.push(Own { match_, priority: STRAY, actions: Vec::new(), counted: None });
+            let (priority, actions) = (STRAY, Vec::new());
+            wanted.push(Own { table: 0, match_, priority, actions, counted: None });
         }
     }
 }
@@ -158,7 +166,7 @@ pub(crate) fn add_port(
     }
     // Of a port that is the tenant's whole the switch's own counts are told.
     let counted = if priority == EDGES { None } else { Counted::new(id, number) };
-    let own = |match_| Own { match_, priority, actions: instructions.clone(), counted };
+    let own = |match_| Own { table: 0, match_, priority, actions: instructions.clone(), counted };
     wanted.extend(matches.into_iter().map(own));
 }
 
@@ -188,7 +196,8 @@ fn add_mapped(
         Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(&mut instructions);
         Instruction::GotoTable(1).write(&mut instructions);
         let counted = Counted::new(id, number);
-        wanted.push(Own { match_, priority: TAGGED, actions: instructions, counted });
+        let (priority, actions) = (TAGGED, instructions);
+        wanted.push(Own { table: 0, match_, priority, actions, counted });
     }
 }
 
@@ -212,7 +221,7 @@ fn apply(actions: &[Action<'static>], out: &mut Vec<u8>) {
     Instruction::ApplyActions(list.as_list()).write(out);
 }
 
-/// Appends the FLOW_MOD that adds or removes an entry of table 0. False for a match that 1.3 cannot say.
+/// Appends the FLOW_MOD that adds or removes an entry of the hypervisor's own. False for a match that 1.3 cannot say.
 pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
     let mut fields = MatchBuf::new();
     let added = || List::parse(&own.actions).unwrap_or_default();
@@ -229,7 +238,7 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     own.match_.to_v13(&mut fields).is_ok()
         && FlowMod {
             cookie: own.cookie(),
-            table_id: 0,
+            table_id: own.table,
             command,
             flags,
             priority: own.priority,

@@ -239,11 +239,10 @@ impl Switch {
                 write_parts(self.version, type_, xid, own, &mut out)
             }
             MultipartRequestBody::TableFeatures(_) => {
-                let tables = super::features::of_tenant(
-                    answers,
-                    self.metadata_kept(tenant),
-                    self.first_table(),
-                );
+                let first = self.first_table();
+                let tables = first..first + self.tenant_tables(tenant);
+                let kept = self.metadata_kept(tenant);
+                let tables = super::features::of_tenant(answers, kept, &tables);
                 write_parts(self.version, type_, xid, tables.iter().map(Vec::as_slice), &mut out)
             }
             // Aggregates, features and experimenters' answers are one structure each.
@@ -306,7 +305,7 @@ impl Switch {
         filter: &FlowStatsRequest<'_>,
         aggregate: bool,
     ) -> Result<Vec<u8>, ErrorCode> {
-        if filter.table_id != TABLE_ALL && filter.table_id >= self.tenant_tables() {
+        if filter.table_id != TABLE_ALL && filter.table_id >= self.tenant_tables(tenant) {
             return Err(code::BAD_REQUEST_BAD_TABLE_ID);
         }
         let mut wanted = Match::from_v13(&filter.match_).map_err(|error| error.error_code())?;
@@ -374,7 +373,7 @@ impl Switch {
     }
 
     fn table_statistics_v13(&mut self, request: &Request<'_>) {
-        let tables = usize::from(self.tenant_tables());
+        let tables = usize::from(self.tenant_tables(request.tenant));
         let mut active = vec![0u32; tables];
         for (_, flow) in self.tenants[request.tenant.0 as usize].flows.iter() {
             if let Some(count) = active.get_mut(usize::from(flow.table)) {

@@ -26,13 +26,13 @@ pub(crate) fn known(port: &Port) -> (u32, Known) {
 }
 
 impl Switch {
-    /// The switch without the hypervisor's table.
+    /// The switch without the hypervisor's tables.
     pub(crate) fn features_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         self.reply(request, |switch, out| {
             FeaturesReply {
                 datapath_id: switch.datapath_of(request.tenant),
                 n_buffers: switch.features.n_buffers.min(crate::buffers::CAPACITY as u32),
-                n_tables: switch.tenant_tables(),
+                n_tables: switch.tenant_tables(request.tenant),
                 auxiliary_id: 0,
                 capabilities: Capabilities(switch.features.capabilities)
                     .without(Capabilities::IP_REASM),
@@ -109,7 +109,9 @@ impl Switch {
     /// changes nothing and is accepted.
     pub(crate) fn table_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let table_mod = TableMod::parse(request.body()).map_err(unreadable)?;
-        if table_mod.table_id != TABLE_ALL && table_mod.table_id >= self.tenant_tables() {
+        if table_mod.table_id != TABLE_ALL
+            && table_mod.table_id >= self.tenant_tables(request.tenant)
+        {
             return Err(code::TABLE_MOD_FAILED_BAD_TABLE);
         }
         if table_mod.config != 0 { Err(code::TABLE_MOD_FAILED_EPERM) } else { Ok(()) }

@@ -200,8 +200,11 @@ fn normal_at_a_shared_edge_needs_to_know_for_whom_packets_are() {
             ..Plan::default()
         };
         let mut stage = Stage::new(version, vec![plan, Plan::default()]);
-        let refused = stage.say(RED, 1, "flow add prio=5 actions=normal");
-        assert!(matches!(&refused[..], [it] if it.contains("BAD_OUT_PORT")), "{refused:?}");
+        let refused = stage.say(RED, 1, "flow add prio=4 actions=normal");
+        match version {
+            Version::V1_0 => assert!(refused.concat().contains("BAD_OUT_PORT"), "{refused:?}"),
+            _ => assert_eq!(refused, [""; 0]),
+        }
         let rule = "flow add match=dl_dst=02:00:00:00:10:01 prio=5 actions=normal";
         assert_eq!(stage.say(RED, 1, rule), Vec::<String>::new());
         let mut frame = packet("10.0.0.1>10.0.0.2");

@@ -30,8 +30,9 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
         for &(switch, port, number) in &plan.edges {
             put(switch, number, PortKind::Edge { port: port_number(port), hosts: Vec::new() });
         }
-        for &(switch, port, number, mac) in &plan.shared {
-            let hosts = vec![MacAddress::new(mac).unwrap()];
+        for &(switch, port, number, _) in &plan.shared {
+            let behind = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, number));
+            let hosts = behind.map(|it| MacAddress::new(it.3).unwrap()).collect();
             put(switch, number, PortKind::Edge { port: port_number(port), hosts });
         }
         let mut transits = Vec::new();
@@ -95,7 +96,11 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                     let sends = tunnel(Frames::Vlan(vlan), to);
                     vlans.push(VlanWay { vlan, sends, receives: Vec::new() });
                 }
-                let kind = PortKind::Remote { sends, vlans };
+                let hosts = match kind {
+                    PortKind::Edge { hosts, .. } => hosts.clone(),
+                    _ => Vec::new(),
+                };
+                let kind = PortKind::Remote { sends, vlans, hosts };
                 put_port(&mut maps, at, plan, member, *number, kind);
             }
         }

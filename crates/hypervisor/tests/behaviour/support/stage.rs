@@ -36,7 +36,7 @@ const FIRST_TAG: u16 = 2000;
 pub struct Plan {
     /// `(physical switch, its port, virtual port)`: an edge port with a host.
     pub edges: Vec<(u64, u32, u32)>,
-    /// Hosts that share their physical port with other tenants.
+    /// Hosts that share their physical port with other tenants. A port may have several.
     pub shared: Vec<(u64, u32, u32, [u8; 6])>,
     /// `(physical switch, virtual port)` at both ends of a virtual link.
     pub links: Vec<[(u64, u32); 2]>,
@@ -733,6 +733,7 @@ fn physical(version: Version, plans: &[Plan], buffers: u32) -> Standing {
         for (switch, at, port) in plan.edges.iter().copied().chain(shared) {
             let place = point(switch, at);
             match points.iter().position(|known| *known == place) {
+                Some(known) if hosts[known].contains(&(tenant, port)) => {}
                 Some(known) => hosts[known].push((tenant, port)),
                 None => {
                     network.add_host(silent(), place);
@@ -749,8 +750,8 @@ fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64
     let mut network = Network::new();
     for switch in switches_of(plan) {
         let mut config = config(version, datapath(tenant, switch), 0);
-        // What a tenant sees behind the hypervisor's table.
-        config.n_tables = config.n_tables.saturating_sub(1).max(1);
+        // What a tenant sees between the hypervisor's tables.
+        config.n_tables = config.n_tables.saturating_sub(2).max(1);
         let index = network.add_switch(emulate::Switch::new(config));
         let edges = plan.edges.iter().filter(|edge| head(plan, edge.0) == switch);
         let edges = edges.map(|edge| edge.2);
@@ -758,7 +759,8 @@ fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64
         let shared = shared.map(|edge| edge.2);
         let ends = plan.links.iter().flatten().filter(|end| head(plan, end.0) == switch);
         let ends = ends.map(|end| end.1);
-        for port in edges.chain(shared).chain(ends) {
+        let ports: BTreeSet<u32> = edges.chain(shared).chain(ends).collect();
+        for port in ports {
             let added = emulate::PortConfig::new(port);
             network.switch_mut(index).unwrap().add_port(0, added, &mut Vec::new());
         }
@@ -768,7 +770,9 @@ fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64
         network.link(point(a), point(b));
     }
     let mut hosts = Vec::new();
-    for &(switch, _, port) in &plan.edges {
+    let edges = plan.edges.iter().map(|&(switch, _, port)| (switch, port));
+    let shared: BTreeSet<_> = plan.shared.iter().map(|edge| (edge.0, edge.2)).collect();
+    for (switch, port) in edges.chain(shared) {
         network.add_host(silent(), point((switch, port)));
         hosts.push((switch, port));
     }

@@ -1,0 +1,639 @@
+//! Shared edge ports on OpenFlow 1.3: what is sent there without a word of whom it is for gets to the tenant's own hosts, and
+//! to nobody else's.
+
+use crate::groups_kept::{on, say};
+use crate::support::*;
+use emulate::Fault;
+use fabric::embedding::SwitchMap;
+use hypervisor::{Event, TenantId};
+
+const RED: usize = 0;
+const BLUE: usize = 1;
+/// The port's numbers: a whole edge, the shared ones, the end of the link.
+const WHOLE: u32 = 1;
+const SHARED: [u32; 2] = [7, 8];
+const LINK: u32 = 10;
+const BROADCAST: [u8; 6] = [0xff; 6];
+const EVERY_NODE: [u8; 6] = [0x33, 0x33, 0, 0, 0, 1];
+
+/// A host of a tenant's.
+fn host(tenant: usize, n: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 0x10 + tenant as u8, n]
+}
+
+/// A tenant with two shared ports on the first switch, behind one of which are two hosts of its own. The wires there are the
+/// other tenant's as well. By a link it reaches a host at the second.
+fn plan(tenant: usize) -> Plan {
+    let whole = tenant as u32 + 1;
+    Plan {
+        edges: vec![(1, whole, WHOLE), (2, whole, WHOLE)],
+        shared: vec![
+            (1, 4, SHARED[0], host(tenant, 1)),
+            (1, 4, SHARED[0], host(tenant, 2)),
+            (1, 3, SHARED[1], host(tenant, 3)),
+        ],
+        links: vec![[(1, LINK), (2, LINK)]],
+        ..Plan::default()
+    }
+}
+
+/// Both tenants' second switches pass on what comes.
+fn stage() -> Stage {
+    let mut stage = Stage::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
+    for tenant in [RED, BLUE] {
+        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
+        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+    }
+    stage
+}
+
+#[track_caller]
+fn accept(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
+    assert_eq!(stage.say(tenant, switch, words), [""; 0], "{words}");
+}
+
+#[track_caller]
+fn refuse(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
+    let told = stage.say(tenant, switch, words);
+    assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{words}");
+}
+
+fn frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
+    let mut frame = packet("10.0.0.1>10.0.0.2");
+    frame[..6].copy_from_slice(&to);
+    frame[6..12].copy_from_slice(&from);
+    frame
+}
+
+/// What reached which of the tenant's ports, by its destination.
+type Reached = Vec<(u64, u32, [u8; 6])>;
+
+/// A frame of a tenant's comes in by a port of the switch. No whole port of the other's is reached.
+#[track_caller]
+fn reached(stage: &mut Stage, tenant: usize, (switch, port): (u64, u32), to: [u8; 6]) -> Reached {
+    let from = match port {
+        7 => host(tenant, 1),
+        8 => host(tenant, 3),
+        _ => [2, 0, 0, 0, 0x77, 1],
+    };
+    let seen = stage.send(tenant, switch, port, &frame(from, to));
+    assert_eq!(seen.told, [], "{port}");
+    assert!(!seen.endless);
+    let mut reached = Vec::new();
+    for (whose, switch, port, bytes) in seen.delivered {
+        if whose == tenant {
+            assert_eq!(bytes[6..12], from, "{port}");
+            assert_eq!(bytes[12..], frame(from, to)[12..], "{port}");
+            reached.push((switch, port, bytes[..6].try_into().unwrap()));
+        } else {
+            assert!(SHARED.contains(&port), "{whose} {port}");
+        }
+    }
+    reached.sort_unstable();
+    reached
+}
+
+/// What should: of packets that leave by these ports of the first switch.
+fn meant(shared: &[(u64, u32, u32, [u8; 6])], from: u32, by: &[u32], to: [u8; 6]) -> Reached {
+    let mut meant = Vec::new();
+    for &port in by.iter().filter(|port| **port != from) {
+        let is_many = to[0] & 1 == 1;
+        let behind = shared.iter().filter(|it| it.2 == port).map(|it| it.3);
+        match port {
+            LINK => meant.push((2, WHOLE, to)),
+            port if SHARED.contains(&port) => {
+                let hosts = behind.filter(|host| is_many || *host == to);
+                meant.extend(hosts.map(|host| (1, port, host)));
+            }
+            port => meant.push((1, port, to)),
+        }
+    }
+    meant.sort_unstable();
+    meant
+}
+
+/// Each frame that comes in anywhere leaves as it should by these ports.
+#[track_caller]
+fn leaves_by(stage: &mut Stage, tenant: usize, by: &[u32], note: &str) {
+    let other = 1 - tenant;
+    let stranger = [2, 0, 0, 0, 0x66, 6];
+    for (at, from) in [((1, WHOLE), WHOLE), ((1, 7), 7), ((1, 8), 8), ((2, WHOLE), LINK)] {
+        for to in [
+            host(tenant, 1),
+            host(tenant, 2),
+            host(tenant, 3),
+            host(other, 1),
+            host(other, 3),
+            stranger,
+            BROADCAST,
+            EVERY_NODE,
+        ] {
+            let seen = reached(stage, tenant, at, to);
+            assert_eq!(seen, meant(&plan(tenant).shared, from, by, to), "{note}: {at:?} {to:x?}");
+        }
+    }
+}
+
+const EVERYWHERE: &[u32] = &[WHOLE, 7, 8, LINK];
+
+#[test]
+fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
+    for (actions, by) in [
+        ("flood", EVERYWHERE),
+        ("all", EVERYWHERE),
+        ("normal", EVERYWHERE),
+        ("output:8,output:1,output:7,output:10", EVERYWHERE),
+        ("output:7,output:8", &[7, 8]),
+        ("output:7", &[7]),
+        ("output:10,output:8,output:1", &[WHOLE, 8, LINK]),
+        // Known in full, and so said as a list.
+        ("write=flood", EVERYWHERE),
+        ("write=output:8", &[8]),
+        ("output:1;write=output:7", &[WHOLE, 7]),
+        ("clear;write=normal", EVERYWHERE),
+        // The tenant's own metadata are for tables that do not come.
+        ("flood;meta=5/7fffffff", EVERYWHERE),
+        ("group:1,flood", EVERYWHERE),
+        ("flood,group:1", EVERYWHERE),
+    ] {
+        let mut stage = stage();
+        for tenant in [RED, BLUE] {
+            accept(&mut stage, tenant, 1, "group add id=1 type=all buckets=drop");
+            accept(&mut stage, tenant, 1, &format!("flow add prio=5 actions={actions}"));
+        }
+        for tenant in [RED, BLUE] {
+            leaves_by(&mut stage, tenant, by, actions);
+        }
+    }
+}
+
+/// Also where the rule names the port of entry.
+#[test]
+fn rules_that_name_a_port_of_entry_send_there() {
+    let mut stage = stage();
+    for (port, out) in [(1, "flood"), (7, "output:8,output:1"), (8, "normal"), (10, "all")] {
+        accept(&mut stage, RED, 1, &format!("flow add prio=5 match=in_port={port} actions={out}"));
+    }
+    for (at, from, by) in [
+        ((1, WHOLE), WHOLE, EVERYWHERE),
+        ((1, 7), 7, &[WHOLE, 8]),
+        ((1, 8), 8, EVERYWHERE),
+        ((2, WHOLE), LINK, EVERYWHERE),
+    ] {
+        for to in [host(RED, 1), host(RED, 3), host(BLUE, 1), BROADCAST] {
+            let seen = reached(&mut stage, RED, at, to);
+            assert_eq!(seen, meant(&plan(RED).shared, from, by, to), "{at:?} {to:x?}");
+        }
+    }
+}
+
+/// In a later table an entry that clears the set can send so, and one that does not cannot: for all that it knows there is
+/// something in the set.
+#[test]
+fn a_later_table_floods_where_it_clears_the_set() {
+    let mut stage = stage();
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=write=output:1;meta=7/ff;goto=1");
+    refuse(&mut stage, RED, 1, "flow add table=1 prio=5 actions=flood");
+    refuse(&mut stage, RED, 1, "flow add table=1 prio=5 actions=write=flood");
+    accept(
+        &mut stage,
+        RED,
+        1,
+        "flow add table=1 prio=5 match=metadata=0x7/0xff actions=clear;flood",
+    );
+    leaves_by(&mut stage, RED, EVERYWHERE, "clear");
+}
+
+#[test]
+fn what_cannot_be_left_for_the_end_is_refused() {
+    let mut stage = stage();
+    accept(&mut stage, RED, 1, "group add id=1 type=all buckets=output:1");
+    for actions in [
+        // The packet would leave changed.
+        "flood,mod_dl_src:02.00.00.00.00.77",
+        "output:7,mod_dl_dst:02.00.00.00.10.01",
+        "output:7,push_vlan:8100,output:1",
+        "output:7,strip_vlan",
+        "output:7;write=mod_dl_src:02.00.00.00.00.77,output:1",
+        // There is more to come.
+        "flood;goto=1",
+        "output:7;write=output:1;goto=1",
+        "output:7;write=group:1;goto=1",
+        // The controller is told the metadata.
+        "output:7;meta=5/ff;write=controller",
+        // It would leave twice.
+        "output:7,output:7",
+        "flood,output:8",
+        "output:8,normal",
+        "output:8;write=output:8",
+        // That is for whom a packet is that came by a shared port.
+        "in_port",
+        "flood,in_port",
+    ] {
+        refuse(&mut stage, RED, 1, &format!("flow add prio=5 actions={actions}"));
+    }
+    // What changes before is changed.
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=mod_dl_src:02.00.00.00.00.77,flood");
+    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+    assert_eq!(seen.delivered.iter().filter(|it| it.0 == RED).count(), 4, "{seen:?}");
+    assert!(seen.delivered.iter().all(|it| it.3[6..12] == [2, 0, 0, 0, 0, 0x77]), "{seen:?}");
+}
+
+/// Some of several shared ports, but not all, cannot be named together.
+#[test]
+fn of_three_shared_ports_one_or_all_can_be_named() {
+    let mut plan = plan(RED);
+    plan.shared.push((1, 2, 9, host(RED, 4)));
+    let mut stage = Stage::new(Version::V1_3, vec![plan]);
+    for actions in ["output:7", "output:8,output:7,output:9", "flood", "output:9,output:1"] {
+        accept(&mut stage, RED, 1, &format!("flow add prio=5 actions={actions}"));
+    }
+    for actions in ["output:7,output:9", "output:1,output:8,output:9"] {
+        refuse(&mut stage, RED, 1, &format!("flow add prio=5 actions={actions}"));
+    }
+    // By the third it comes, or it does not leave by it.
+    accept(&mut stage, RED, 1, "flow add prio=9 match=in_port=9 actions=output:7,output:8");
+    let words = "flow add prio=9 match=in_port=7 actions=output:7,output:1,output:9,output:9";
+    refuse(&mut stage, RED, 1, words);
+    // All are those that are open.
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
+    for (port, bits, reached) in [(8, "0x20", 3), (8, "0", 4), (7, "0x20", 2), (7, "0", 4)] {
+        accept(&mut stage, RED, 1, &format!("port_mod port={port} config={bits} mask=0x20"));
+        let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+        let at_hosts = seen.delivered.iter().filter(|it| it.2 != WHOLE).count();
+        assert_eq!(at_hosts, reached, "{port} {bits}: {seen:?}");
+    }
+}
+
+#[test]
+fn on_openflow_1_0_they_are_refused() {
+    let mut stage = Stage::new(Version::V1_0, vec![plan(RED), plan(BLUE)]);
+    for actions in ["flood", "all", "normal", "output:7", "output:7,output:8", "output:1,output:8"]
+    {
+        let told = stage.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
+        assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_OUT_PORT")), "{told:?}");
+    }
+}
+
+/// A tenant's big switch on the first two, with a shared port on each, and a link to the third.
+fn big_plan(tenant: usize) -> Plan {
+    let whole = tenant as u32 + 1;
+    Plan {
+        edges: vec![(1, whole, 1), (2, whole, 2), (3, whole, 1)],
+        shared: vec![
+            (1, 4, 7, host(tenant, 1)),
+            (2, 4, 8, host(tenant, 2)),
+            (2, 4, 8, host(tenant, 3)),
+        ],
+        links: vec![[(2, LINK), (3, LINK)]],
+        big: vec![1, 2],
+        ..Plan::default()
+    }
+}
+
+/// Who is reached of a tenant's own, and that nobody else is, by what leaves a big switch by these ports.
+#[track_caller]
+fn leaves_big(stage: &mut Stage, from: (u64, u32), by: &[u32], to: [u8; 6], note: &str) {
+    let plan = big_plan(RED);
+    let source = plan.shared.iter().find(|it| (it.0, it.2) == from);
+    let source = source.map_or([2, 0, 0, 0, 0x77, 1], |it| it.3);
+    let seen = stage.send(RED, from.0, from.1, &frame(source, to));
+    let mut reached: Reached = Vec::new();
+    for (whose, switch, port, bytes) in seen.delivered {
+        match whose {
+            RED => reached.push((switch, port, bytes[..6].try_into().unwrap())),
+            _ => assert!([7, 8].contains(&port), "{note} {from:?} {to:x?}: {whose} {port}"),
+        }
+    }
+    let mut meant: Reached = Vec::new();
+    let here = |port: u32| {
+        if port == LINK { (3, 1) } else { (if [1, 7].contains(&port) { 1 } else { 2 }, port) }
+    };
+    for (switch, port) in by.iter().map(|port| here(*port)).filter(|at| *at != from) {
+        let mut shared = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port)).peekable();
+        if shared.peek().is_none() {
+            meant.push((switch, port, to));
+        }
+        let for_it = shared.filter(|it| to[0] & 1 == 1 || it.3 == to);
+        meant.extend(for_it.map(|it| (switch, port, it.3)));
+    }
+    reached.sort_unstable();
+    meant.sort_unstable();
+    assert_eq!(reached, meant, "{note}: {from:?} {to:x?}");
+}
+
+const BIG_FROM: [(u64, u32); 5] = [(1, 1), (1, 7), (2, 2), (2, 8), (3, 1)];
+
+fn big_stage(version: Version) -> Stage {
+    let mut stage = Stage::new(version, vec![big_plan(RED), big_plan(BLUE)]);
+    for tenant in [RED, BLUE] {
+        accept(&mut stage, tenant, 3, "flow add prio=5 match=in_port=10 actions=output:1");
+        accept(&mut stage, tenant, 3, "flow add prio=5 match=in_port=1 actions=output:10");
+    }
+    stage
+}
+
+/// Also where a port is another member's, by a tunnel.
+#[test]
+fn a_hub_on_a_big_switch_reaches_the_tenants_own_hosts() {
+    for (actions, by) in [
+        ("flood", &[1, 2, 7, 8, LINK][..]),
+        ("output:8,output:7", &[7, 8]),
+        ("output:8", &[8]),
+        ("output:1,output:7", &[1, 7]),
+    ] {
+        let mut stage = big_stage(Version::V1_3);
+        for tenant in [RED, BLUE] {
+            accept(&mut stage, tenant, 1, &format!("flow add prio=5 actions={actions}"));
+        }
+        let strangers = [host(BLUE, 1), host(BLUE, 2), [2, 0, 0, 0, 0x66, 6]];
+        let own = [host(RED, 1), host(RED, 2), host(RED, 3), BROADCAST, EVERY_NODE];
+        for from in BIG_FROM {
+            for to in strangers.into_iter().chain(own) {
+                leaves_big(&mut stage, from, by, to, actions);
+            }
+        }
+    }
+}
+
+/// Who names an address that is another's reaches nobody by it, wherever the port is; who names everybody's reaches its own.
+#[test]
+fn what_names_an_address_on_a_big_switch_reaches_the_tenants_own() {
+    for version in VERSIONS {
+        let mut stage = big_stage(version);
+        for to in [host(BLUE, 1), host(BLUE, 2), host(RED, 1), host(RED, 3), BROADCAST] {
+            let address = to.map(|octet| format!("{octet:02x}")).join(":");
+            for (actions, by) in
+                [("flood", &[1, 2, 7, 8, LINK][..]), ("output:8,output:7", &[7, 8])]
+            {
+                let words = format!("flow add match=dl_dst={address} prio=5 actions={actions}");
+                accept(&mut stage, RED, 1, &words);
+                for from in BIG_FROM {
+                    leaves_big(&mut stage, from, by, to, actions);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_configured_of_ports_bears_on_it() {
+    let mut stage = stage();
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
+    accept(&mut stage, RED, 1, "flow add prio=6 match=dl_vlan=5 actions=output:7,output:8");
+    let all = stage.entries(1);
+    for (port, bits, open) in [
+        (7, "0x20", &[WHOLE, 8, LINK][..]),
+        (7, "0x1", &[WHOLE, 8, LINK]),
+        (7, "0", EVERYWHERE),
+        (8, "0x20", &[WHOLE, 7, LINK]),
+        (8, "0x4", EVERYWHERE),
+        (8, "0", EVERYWHERE),
+    ] {
+        let words = format!("port_mod port={port} config={bits} mask=0x25");
+        accept(&mut stage, RED, 1, &words);
+        for (at, from) in [((1, WHOLE), WHOLE), ((2, WHOLE), LINK), ((1, 7), 7), ((1, 8), 8)] {
+            // Of these bits only NO_FWD lets anything in.
+            let is_let_in = from != port || ["0", "0x20"].contains(&bits);
+            for to in [host(RED, 1), host(RED, 3), BROADCAST] {
+                let seen = reached(&mut stage, RED, at, to);
+                let meant = meant(&plan(RED).shared, from, if is_let_in { open } else { &[] }, to);
+                assert_eq!(seen, meant, "{words} {at:?} {to:x?}");
+            }
+        }
+        // NO_RECV is held by the same entries, which drop.
+        assert_eq!(stage.entries(1) == all, ["0", "0x4"].contains(&bits), "{words}");
+    }
+    // Both are closed: nothing is left of it, and it comes back.
+    for (bits, left) in [("0x20", 0), ("0", 3)] {
+        for port in SHARED {
+            accept(&mut stage, RED, 1, &format!("port_mod port={port} config={bits} mask=0x20"));
+        }
+        let seen = reached(&mut stage, RED, (1, WHOLE), BROADCAST);
+        assert_eq!(seen.iter().filter(|it| SHARED.contains(&it.1)).count(), left, "{seen:?}");
+    }
+    assert_eq!(stage.entries(1), all);
+}
+
+/// Hosts, and ports, come and go; so do others' at the same wires.
+#[test]
+fn hosts_and_ports_come_and_go() {
+    let mut stage = stage();
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
+    let before = stage.entries(1);
+    let more = |added: &[(u64, u32, u32, [u8; 6])], removed: &[[u8; 6]]| {
+        let mut plan = plan(RED);
+        plan.shared.retain(|it| !removed.contains(&it.3));
+        plan.shared.extend_from_slice(added);
+        plan
+    };
+    for red in [
+        more(&[(1, 3, 8, host(RED, 4))], &[]),
+        more(&[], &[host(RED, 2)]),
+        more(&[], &[host(RED, 3)]),
+        more(&[(1, 4, 7, host(RED, 3))], &[host(RED, 1), host(RED, 3)]),
+        more(&[], &[]),
+    ] {
+        let (maps, tags) = Stage::maps_from(2000, &[red.clone(), plan(BLUE)]);
+        stage.set_maps(&maps, 2000..=tags);
+        stage.take_told();
+        for to in [host(RED, 1), host(RED, 2), host(RED, 3), host(RED, 4), BROADCAST] {
+            let seen = reached(&mut stage, RED, (1, WHOLE), to);
+            assert_eq!(seen, meant(&red.shared, WHOLE, EVERYWHERE, to), "{red:?} {to:x?}");
+        }
+    }
+    assert_eq!(stage.entries(1), before);
+    // Work for one tenant does not grow with the others'.
+    let (maps, tags) = Stage::maps_from(2000, &[plan(RED)]);
+    stage.set_maps(&maps, 2000..=tags);
+    let own = |it: &&String| it.starts_with("15 ") && it.contains("metadata=0x1");
+    let entries = stage.entries(1);
+    assert_eq!(entries.iter().filter(own).count(), before.iter().filter(own).count());
+}
+
+/// Two of a tenant's ports on one port of the switch: a packet from one to the other goes back by it.
+#[test]
+fn a_packet_goes_back_by_the_switchs_port_to_another_of_the_tenants() {
+    let mut plan = plan(RED);
+    plan.shared.push((1, 4, 9, host(RED, 4)));
+    let mut stage = Stage::new(Version::V1_3, vec![plan]);
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
+    let to = |stage: &mut Stage, from: [u8; 6], to: [u8; 6]| {
+        let seen = stage.send(RED, 1, 7, &frame(from, to));
+        // The wire is both ports'.
+        let mut at: Vec<[u8; 6]> =
+            seen.delivered.iter().map(|it| it.3[..6].try_into().unwrap()).collect();
+        at.sort_unstable();
+        at.dedup();
+        at
+    };
+    let whole = BROADCAST;
+    let cases = [
+        (host(RED, 1), BROADCAST, vec![host(RED, 3), host(RED, 4), whole]),
+        (host(RED, 4), BROADCAST, vec![host(RED, 1), host(RED, 2), host(RED, 3), whole]),
+        (host(RED, 1), host(RED, 4), vec![host(RED, 4)]),
+        (host(RED, 4), host(RED, 2), vec![host(RED, 2)]),
+    ];
+    for (from, dst, expected) in cases {
+        assert_eq!(to(&mut stage, from, dst), expected, "{from:x?} {dst:x?}");
+    }
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=output:9");
+    assert_eq!(to(&mut stage, host(RED, 1), BROADCAST), [host(RED, 4)]);
+    assert_eq!(to(&mut stage, host(RED, 4), BROADCAST), [[0; 6]; 0]);
+}
+
+/// To the tenant an entry is what it wrote, and the switch has one table less.
+#[test]
+fn the_tenant_sees_nothing_of_it() {
+    let mut stage = stage();
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood;meta=5/ff");
+    assert_eq!(stage.say_beside(RED, 1, "flow add prio=5 actions=flood;meta=5/ff"), [""; 0]);
+    for words in [
+        "features",
+        "stats flow",
+        "stats aggregate",
+        "stats table",
+        "stats flow table=13",
+        "stats flow table=14",
+        "flow add table=14 prio=5 actions=output:1",
+        "flow add prio=7 actions=goto=14",
+        "table_mod table=14",
+    ] {
+        assert_eq!(stage.say(RED, 1, words), stage.say_beside(RED, 1, words), "{words}");
+    }
+    accept(&mut stage, RED, 1, "flow add prio=7 actions=goto=13");
+    let features = stage.say(RED, 1, "stats table_features").concat();
+    assert_eq!(features, stage.say_beside(RED, 1, "stats table_features").concat());
+}
+
+fn map() -> SwitchMap {
+    Stage::maps_from(2000, &[plan(RED), plan(BLUE)]).0.remove(&1).unwrap()
+}
+
+/// The same with hosts at the second shared port that were not there.
+fn map_with_more() -> SwitchMap {
+    let mut red = plan(RED);
+    red.shared.push((1, 3, 8, host(RED, 4)));
+    Stage::maps_from(2000, &[red, plan(BLUE)]).0.remove(&1).unwrap()
+}
+
+fn world_on(map: SwitchMap, configure: fn(&mut emulate::Config)) -> (World, Seat) {
+    let setup = Setup::new(Version::V1_3, "");
+    let mut world = World::new(Setup { policy: on(map), ports: 6, configure, ..setup });
+    let red = world.connect("red");
+    (world, red)
+}
+
+#[test]
+fn all_of_it_is_found_again() {
+    let (mut world, red) = world_on(map(), |config| config.n_buffers = 0);
+    say(&mut world, red, "flow add prio=5 actions=flood");
+    let there = world.switch_entries();
+    assert!(there.iter().any(|it| it.starts_with("15 ")), "{there:?}");
+    let reconciled = |world: &World| {
+        let told = world.events.iter().find(|it| matches!(it, Event::Reconciled { .. }));
+        let Some(Event::Reconciled { installed, removed, .. }) = told else { panic!() };
+        (*installed, *removed)
+    };
+    for _ in 0..2 {
+        world.reconnect();
+        assert_eq!(world.switch_entries(), there);
+        assert_eq!(reconciled(&world), (0, 0));
+    }
+    // Hosts have come while Weir was away, and have gone.
+    world.restart_with(on(map_with_more()));
+    world.advance(1_000_000_000);
+    assert_ne!(world.switch_entries(), there);
+    world.restart_with(on(map()));
+    world.advance(1_000_000_000);
+    assert_eq!(world.switch_entries(), there);
+    // What the switch has lost is put back.
+    world.behind("flow delete table=255");
+    world.reconnect();
+    assert_eq!(world.switch_entries(), there);
+    // Without networks there is nothing of it.
+    world.set_policy(policy("red: -\nblue: -"));
+    world.advance(1_000_000_000);
+    assert!(!world.switch_entries().iter().any(|it| it.starts_with("15 ")));
+}
+
+/// What is refused once is tried once more; what is refused twice takes its ports down, and only those.
+#[test]
+fn a_refused_entry_takes_the_ports_down_that_it_delivers_to() {
+    let refuse = |world: &mut World, nth: &[u32]| {
+        let faults = nth.iter().map(|&nth| Fault::RefuseOnce { nth }).collect();
+        world.switch.switch_mut().plant(faults);
+        world.set_policy(on(map_with_more()));
+        world.advance(1_000_000_000);
+        world.switch.switch_mut().plant(Vec::new());
+    };
+    let table = |world: &World| {
+        let flows = world.switch_flows();
+        flows.into_iter().filter(|it| it.starts_with("15 ")).collect::<Vec<_>>()
+    };
+    let (mut whole, _) = world_on(map_with_more(), |config| config.n_buffers = 0);
+    whole.advance(1_000_000_000);
+    let expected = table(&whole);
+    // What is sent for the new host: how it comes in, and what names its port, or all. What is tried again comes behind.
+    let sent = 5;
+    let (mut of_one, mut of_all) = (0, 0);
+    for nth in 1..=sent {
+        let (mut world, red) = world_on(map(), |config| config.n_buffers = 0);
+        say(&mut world, red, "flow add prio=5 actions=flood");
+        refuse(&mut world, &[nth]);
+        assert_eq!(table(&world), expected, "{nth}");
+        assert_eq!(world.heard(red), [""; 0], "{nth}");
+        assert_eq!(world.core.counters().own_refused, 1);
+
+        let (mut world, red) = world_on(map(), |config| config.n_buffers = 0);
+        say(&mut world, red, "flow add prio=5 actions=flood");
+        refuse(&mut world, &[nth, sent + 1]);
+        assert_eq!(world.core.counters().own_refused, 2);
+        let told = world.heard(red);
+        let left = match &told.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["PORT_STATUS MODIFY 8"] => {
+                of_one += 1;
+                vec![4, 4, 5]
+            }
+            ["PORT_STATUS MODIFY 7", "PORT_STATUS MODIFY 8"] => {
+                of_all += 1;
+                vec![5]
+            }
+            other => panic!("{nth}: {other:?}"),
+        };
+        assert_eq!(world.packet(1, &frame(host(RED, 9), BROADCAST)), left, "{nth}");
+    }
+    assert_eq!((of_one, of_all), (3, 2));
+}
+
+/// A switch of two tables has none to spare.
+#[test]
+fn a_switch_of_two_tables_refuses_them() {
+    let two = |config: &mut emulate::Config| (config.n_buffers, config.n_tables) = (0, 2);
+    let three = |config: &mut emulate::Config| (config.n_buffers, config.n_tables) = (0, 3);
+    let (mut world, red) = world_on(map(), two);
+    world.say(red, 1, "flow add prio=5 actions=flood");
+    world.advance(100_000_000);
+    assert_eq!(world.heard(red), ["1 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 1"]);
+    say(&mut world, red, "flow add prio=5 actions=output:1");
+    let (mut world, red) = world_on(map(), three);
+    say(&mut world, red, "flow add prio=5 actions=flood");
+    assert_eq!(world.packet(1, &frame(host(RED, 9), BROADCAST)).len(), 4);
+}
+
+/// Slices have all tables behind the first.
+#[test]
+fn slices_keep_their_tables() {
+    let mut world = World::new(Setup::new(Version::V1_3, "red: in_port=1"));
+    let red = world.connect("red");
+    say(&mut world, red, "flow add table=14 prio=5 actions=output:1");
+    say(&mut world, red, "flow add prio=5 actions=goto=14");
+    // A tenant that gets a network instead has one less: what it had there goes.
+    let before = world.tenant_flows().len();
+    let mut policy = on(map());
+    policy.tenants.retain(|tenant| tenant.id == TenantId(1));
+    world.set_policy(policy);
+    world.advance(1_000_000_000);
+    let own = |it: &&String| !it.starts_with("15 ");
+    assert_eq!((before, world.tenant_flows().iter().filter(own).count()), (2, 0));
+}

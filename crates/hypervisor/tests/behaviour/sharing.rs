@@ -1,0 +1,94 @@
+//! Networks in random courses whose edge ports are others' as well, as far as they differ from those of [`crate::networks`].
+
+use crate::networks::{agrees, big, cases, config, two};
+use crate::support::*;
+use proptest::prelude::*;
+
+/// The first of the plans, each with two ports at its second switch that both share, behind which are hosts of either; the
+/// second of them is LOCAL.
+fn sharing() -> Vec<Plan> {
+    let mut plans = two();
+    plans[0].shared = vec![(2, 2, 2, mac(1)), (2, 2, 2, mac(0)), (2, 4, LOCAL, mac(2))];
+    plans[1].shared = vec![(2, 2, 2, mac(2)), (2, 4, LOCAL, mac(1)), (2, 4, LOCAL, mac(0))];
+    plans
+}
+
+/// The same of big switches: one of the ports is at each of the first two members.
+fn sharing_big() -> Vec<Plan> {
+    let mut plans = big();
+    for plan in &mut plans {
+        plan.edges.retain(|edge| edge.2 != 2 || edge.0 == 3);
+    }
+    plans[0].shared = vec![(1, 2, 2, mac(1)), (1, 2, 2, mac(0)), (2, 4, LOCAL, mac(2))];
+    plans[1].shared = vec![(1, 2, 2, mac(2)), (2, 4, LOCAL, mac(1)), (2, 4, LOCAL, mac(0))];
+    plans
+}
+
+/// The address of 10.0.0.n.
+fn mac(n: u8) -> [u8; 6] {
+    emulate::frame::build::host_mac(n.into())
+}
+
+/// What of a frame that leaves by one of the tenant's shared ports comes to whom.
+pub(crate) fn at_hosts(plan: &Plan, seen: Seen) -> Seen {
+    let Seen { delivered, told, endless } = seen;
+    let mut at_hosts = Seen { told, endless, ..Seen::default() };
+    for (tenant, switch, port, frame) in delivered {
+        let here: Vec<_> = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port)).collect();
+        if here.is_empty() {
+            at_hosts.delivered.push((tenant, switch, port, frame));
+            continue;
+        }
+        for host in here {
+            let mut copy = frame.clone();
+            copy[..6].copy_from_slice(&host.3);
+            if frame[0] & 1 == 1 || frame == copy {
+                at_hosts.delivered.push((tenant, switch, port, copy));
+            }
+        }
+    }
+    at_hosts.sorted()
+}
+
+pub(crate) fn is_shared(plan: &Plan, switch: u64, port: u32) -> bool {
+    plan.shared.iter().any(|it| (it.0, it.2) == (switch, port))
+}
+
+/// Whose frame it is, where it comes in, and what it is. By a shared port it comes from one of the tenant's hosts there, and
+/// where there are such ports some frames are for everybody.
+pub(crate) fn comes(
+    plans: &[Plan],
+    (tenant, edge, tag, from, to): (usize, usize, Option<u16>, u8, u8),
+) -> (usize, u64, u32, Vec<u8>) {
+    let plan = &plans[tenant];
+    let edges = plan.edges.iter().map(|edge| (edge.0, edge.2));
+    let edges: Vec<_> = edges.chain(plan.shared.iter().map(|edge| (edge.0, edge.2))).collect();
+    let at = if plan.shared.is_empty() { edge } else { edge + usize::from(from) };
+    let (switch, port) = edges[at % edges.len()];
+    let here = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port));
+    let source = here.map(|it| it.3).next();
+    let tag = tag.map(|tag| format!("vlan{tag}:")).unwrap_or_default();
+    let mut frame = packet(&format!("{tag}10.0.0.{from}>10.0.0.{to}"));
+    if let Some(source) = source {
+        frame[6..12].copy_from_slice(&source);
+    }
+    if !plan.shared.is_empty() && from != to && from + to == 3 {
+        let everybody = if from == 1 { [0xff; 6] } else { [0x33, 0x33, 0, 0, 0, 1] };
+        frame[..6].copy_from_slice(&everybody);
+    }
+    (tenant, switch, port, frame)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// The same of hosts at ports that are others' as well.
+    #[test]
+    fn shared_ports_are_the_tenants_own_to_its_hosts(case in cases(Version::V1_3, 0.3)) {
+        agrees(Version::V1_3, &sharing(), &case)?;
+    }
+    #[test]
+    fn so_are_those_of_big_switches(case in cases(Version::V1_3, 0.3)) {
+        agrees(Version::V1_3, &sharing_big(), &case)?;
+    }
+}
