@@ -217,13 +217,24 @@ impl Switch {
             cookie_mask: u64::MAX << 32 | u64::from(Counted::TENANT),
             ..FlowStatsRequest::default()
         };
+        self.ask_for_flows(tenant, filter, Awaits::Counts(tenant), now);
+    }
+
+    /// Asks the switch for itself what entries have counted, in the tenant's turn (1.3).
+    pub(crate) fn ask_for_flows(
+        &mut self,
+        tenant: TenantIndex,
+        filter: FlowStatsRequest<'_>,
+        awaits: Awaits,
+        now: Instant,
+    ) {
         let mut message = Vec::new();
         let body = openflow::v13::MultipartRequestBody::Flow(filter);
         // It fits: it is a few words.
         let _ = MultipartRequest::from(body).write_message(0, &mut message);
         let item = Item {
             origin: None,
-            awaits: Awaits::Counts(tenant),
+            awaits,
             operation: None,
             // The tenant's rate is for what it asks itself.
             class: Class::Other,

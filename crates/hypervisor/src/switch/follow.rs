@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 /// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
 const PORT_ADD: u8 = 0;
 const PORT_DELETE: u8 = 1;
-const PORT_MODIFY: u8 = 2;
+pub(super) const PORT_MODIFY: u8 = 2;
 /// No ports.
 static NOTHING: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
 

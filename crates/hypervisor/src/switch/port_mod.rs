@@ -19,6 +19,7 @@
 //! A change is all or nothing: if one of the tenant's entries or groups could not stand afterwards, it is refused. It
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
+use super::follow::PORT_MODIFY;
 use super::refused::{Tried, without};
 use super::start::write_port_status;
 use super::{Asynchronous, Cause, Change, Own, OwnChange, Request, Switch};
@@ -34,9 +35,6 @@ use flowspace::{Field, port_from_v10};
 use hashbrown::HashMap;
 use openflow::v10::{self, PortConfig, Wildcards};
 use openflow::{ErrorCode, List, NO_BUFFER, Version, frame, v13};
-
-/// OFPPR_MODIFY, in both versions.
-const MODIFY: u8 = 2;
 
 /// What a tenant asks for.
 pub(crate) struct PortChange {
@@ -113,9 +111,9 @@ impl Switch {
         self.bring(&cause, &groups);
         self.submit_barrier(&cause);
         if let Some(wire) = after.wires.get(&number) {
-            let (version, kind) = (self.version, Asynchronous::PortStatus(MODIFY));
+            let (version, kind) = (self.version, Asynchronous::PortStatus(PORT_MODIFY));
             self.notify_others(tenant, doer, kind, |out| {
-                write_port_status(version, MODIFY, wire, out)
+                write_port_status(version, PORT_MODIFY, wire, out)
             });
         }
         Ok(())

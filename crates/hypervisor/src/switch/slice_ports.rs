@@ -4,17 +4,15 @@
 //! So once a barrier has shown that a change is done, it is taken for known here: FLOOD leaves out what is not to be
 //! flooded (1.0), and the controllers hear of it, but for the one that asked.
 
+use super::follow::PORT_MODIFY;
+use super::port_mod::PortChange;
+use super::start::write_port_status;
 use super::{Asynchronous, Cause, Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::switch::port_mod::PortChange;
-use crate::switch::start::write_port_status;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use openflow::v10::PortConfig;
 use openflow::{Version, v10, v13};
-
-/// OFPPR_MODIFY, in both versions.
-const MODIFY: u8 = 2;
 
 /// What an operation makes of a port.
 pub(crate) struct Configures {
@@ -63,7 +61,7 @@ impl Switch {
         }
         let wire = port.wire.clone();
         self.port_changed(done.number, Some(port), now);
-        self.tell_slices(done.number, &wire, MODIFY, Some((tenant, done.doer)));
+        self.tell_slices(done.number, &wire, PORT_MODIFY, Some((tenant, done.doer)));
     }
 
     /// Tells the tenants with slices that see a port of it, but for the controller that knows.

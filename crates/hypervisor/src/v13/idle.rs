@@ -8,17 +8,12 @@ use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
-use crate::queue::{Class, Item};
 use crate::switch::{Cause, Change, Switch};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use flowspace::Match;
-use openflow::v13::{
-    FlowRemoved, FlowRemovedReason, FlowStats, FlowStatsRequest, MultipartRequest,
-    MultipartRequestBody,
-};
+use openflow::v13::{FlowRemoved, FlowRemovedReason, FlowStats, FlowStatsRequest};
 use openflow::{List, NO_BUFFER};
 
 /// What is known of an entry of which pieces have been idle.
@@ -90,20 +85,7 @@ impl Switch {
         let cookie = Cookie { tenant: state.id, number }.to_wire();
         let filter =
             FlowStatsRequest { table_id, cookie, cookie_mask: u64::MAX, ..Default::default() };
-        let mut message = Vec::new();
-        // It fits: it is a few words.
-        let _ = MultipartRequest::from(MultipartRequestBody::Flow(filter))
-            .write_message(0, &mut message);
-        let item = Item {
-            origin: None,
-            awaits: Awaits::Idle(tenant, number),
-            operation: None,
-            class: Class::Other,
-            cost: 1,
-            gate: 0,
-            arrived: now,
-        };
-        self.submit(tenant, item, &message);
+        self.ask_for_flows(tenant, filter, Awaits::Idle(tenant, number), now);
     }
 
     /// A part of the switch's answer.
