@@ -141,6 +141,10 @@ fn ovs_calibration_runs_and_leaves_nothing() {
         "2",
         "--header",
         "256",
+        "--batch",
+        "128",
+        "--length",
+        "500",
         "--mechanism",
         "ovs-sflow,mirror,user-space-read,weir",
         "--out",
@@ -156,6 +160,8 @@ fn ovs_calibration_runs_and_leaves_nothing() {
     assert!(code == Some(2) && stderr.contains("too few rates"), "{stderr}");
     let (code, _, stderr) = weir(&["calibrate", "--header", "63"]);
     assert!(code == Some(2) && stderr.contains("64..=1024"), "{stderr}");
+    let (code, _, stderr) = weir(&["calibrate", "--batch", "65", "--length", "1500"]);
+    assert!(code == Some(2) && stderr.contains("44 frames of 1500 bytes"), "{stderr}");
     for figure in ["2a", "2b", "2b-by-cpu"] {
         let path = folder.0.join(format!("out/figures/{figure}.svg"));
         assert!(fs::read_to_string(path).expect("a figure").contains("ovs-sflow"));

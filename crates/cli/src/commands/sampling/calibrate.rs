@@ -41,6 +41,7 @@ use nix::unistd::Pid;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
+use stream::Batch;
 
 /// Measure what sampling and mirroring cost on this machine, and fit the model's α and β
 ///
@@ -84,9 +85,12 @@ pub struct Effort {
     /// Seconds of each measurement, 0.1 to 3600; both paths have half of it
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
-    /// Frames that are handed over together, 1 to 64
-    #[arg(long, value_name = "N", default_value_t = stream::MOST, value_parser = clap::value_parser!(u16).range(1..=i64::from(stream::MOST)))]
+    /// Frames that are handed over together, 1 to 128, as many as are no more than 64 KiB
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=128))]
     batch: u16,
+    /// Bytes of a frame, without the frame check sequence, 64 to 1500
+    #[arg(long, value_name = "BYTES", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(64..=1500))]
+    length: u16,
     /// Seconds of each line of figure 2a, 2 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=3600))]
     course: u16,
@@ -142,13 +146,14 @@ impl Effort {
             self.one_in = vec![10, 3, 1];
         }
         self.mechanism.iter().try_for_each(|mechanism| self.check(*mechanism))?;
+        let batch = Batch::of(self.batch, self.length)?;
         let interrupt = Interrupt::catch()?;
         // Before the lab is made: its processes inherit it.
         let cpu = share_one_cpu(self.cpu)?;
         let folder = self.switch.clone();
         let target = self.bridge.clone().map(|bridge| Target { bridge, folder });
         let bridge = Bridge::up(target.as_ref(), cpu)?;
-        let measured = self.measure(&bridge, cpu, &interrupt);
+        let measured = self.measure(&bridge, cpu, batch, &interrupt);
         bridge.down()?;
         // A signal also ends iperf3, and that is then what went wrong.
         interrupt.check()?;
@@ -175,6 +180,7 @@ impl Effort {
         &self,
         bridge: &Bridge,
         cpu: usize,
+        batch: Batch,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Calibration> {
         let mut cases = self.cases();
@@ -182,7 +188,7 @@ impl Effort {
         let mut turned = Vec::with_capacity(usize::from(self.repetitions) * cases.len());
         let time = Duration::from_secs_f64(self.seconds);
         let mut lost = Lost::default();
-        let mut turns = bridge.turns(cpu, self.batch)?;
+        let mut turns = bridge.turns(cpu, batch)?;
         // Warms up caches, neighbours and the switch's flow table; it counts for nothing.
         turns.compare(Duration::from_secs(1), &[])?;
         for repetition in 1..=self.repetitions {

@@ -1,6 +1,7 @@
 //! Where costs are measured: two paths through one Open vSwitch, a lab's own or one that runs, and a remote server.
 
 use super::borrowed::{Borrowed, Target};
+use super::stream::Batch;
 use super::turns::Turns;
 use agent::mirror::VXLAN_PORT;
 use agent::ovsdb::Database;
@@ -101,7 +102,7 @@ impl Bridge {
     }
 
     /// The two paths, with the CPU that all share.
-    pub fn turns(&self, cpu: usize, batch: u16) -> anyhow::Result<Turns> {
+    pub fn turns(&self, cpu: usize, batch: Batch) -> anyhow::Result<Turns> {
         Turns::open(&self.lab, [UNTOUCHED, SAMPLED], &[self.place.process], cpu, batch)
     }
 

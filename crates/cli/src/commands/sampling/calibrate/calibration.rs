@@ -253,6 +253,8 @@ impl Calibration {
             Results::new("sampling calibrate", effort.seed, Environment::capture(peers));
         results.settings.insert("repetitions".to_owned(), u32::from(effort.repetitions).into());
         results.settings.insert("header".to_owned(), effort.header.into());
+        results.settings.insert("batch".to_owned(), u32::from(effort.batch).into());
+        results.settings.insert("length".to_owned(), u32::from(effort.length).into());
         results.settings.insert("seconds".to_owned(), effort.seconds.into());
         results.settings.insert("course_seconds".to_owned(), u32::from(effort.course).into());
         results.settings.insert("lost_frames".to_owned(), lost.frames.into());

@@ -21,17 +21,44 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-/// Most frames that are handed over together.
-pub const MOST: u16 = 64;
-/// Bytes of a frame without the frame check sequence, of its headers, and of what it carries.
-const LENGTH: usize = 1000;
+/// Bytes of a frame's headers.
 const HEADERS: usize = 14 + 20 + 8;
-const PAYLOAD: usize = LENGTH - HEADERS;
+/// Most bytes that the kernel cuts into datagrams (IPv4's and UDP's headers are not among them).
+const MOST_TOGETHER: usize = 65_507;
 /// The first byte of a batch's last frame; the batch's number follows.
 const LAST: u8 = 1;
 /// After so long without an arrival, what is on its way counts as lost.
 const PATIENCE: Duration = Duration::from_millis(100);
 const PORT: u16 = 5001;
+
+/// Frames that are handed over together.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch {
+    frames: usize,
+    /// Bytes of what each carries.
+    payload: usize,
+}
+
+impl Batch {
+    /// So many frames of that length, without the frame check sequence.
+    pub fn of(frames: u16, length: u16) -> Result<Batch, sampling::Error> {
+        let (frames, payload) = (usize::from(frames), usize::from(length).saturating_sub(HEADERS));
+        if frames * payload > MOST_TOGETHER {
+            return Err(sampling::Error::Input {
+                place: "--batch".to_owned(),
+                message: format!(
+                    "the kernel cuts at most {MOST_TOGETHER} bytes: {} frames of {length} bytes",
+                    MOST_TOGETHER / payload
+                ),
+            });
+        }
+        Ok(Batch { frames, payload })
+    }
+
+    fn bytes(self) -> usize {
+        self.frames * self.payload
+    }
+}
 
 /// The two ends.
 pub struct Stream {
@@ -39,8 +66,7 @@ pub struct Stream {
     receiver: UdpSocket,
     /// Where the receiver is.
     namespace: String,
-    /// Frames that are handed over together.
-    batch: usize,
+    batch: Batch,
     number: u32,
     sent: u64,
     /// What the receiver's interface had counted when it was opened.
@@ -49,9 +75,7 @@ pub struct Stream {
 
 impl Stream {
     /// From one host of the lab to another.
-    ///
-    /// `batch` frames are handed over together, [`MOST`] at the most.
-    pub fn open(lab: &Lab, [first, second]: [&str; 2], batch: u16) -> anyhow::Result<Stream> {
+    pub fn open(lab: &Lab, [first, second]: [&str; 2], batch: Batch) -> anyhow::Result<Stream> {
         let address = |name| {
             let host = lab.topology().host(name).context("the lab lacks a host")?;
             anyhow::Ok((host.ip, PORT))
@@ -66,11 +90,10 @@ impl Stream {
         receiver.connect(from).with_context(|| format!("{second} has no way to {first}"))?;
         receiver.set_read_timeout(Some(PATIENCE)).context("cannot set a timeout")?;
         Filter::first_byte(LAST).attach(&receiver)?;
-        setsockopt(&sender, sockopt::UdpGsoSegment, &(PAYLOAD as i32))
+        setsockopt(&sender, sockopt::UdpGsoSegment, &(batch.payload as i32))
             .context("this kernel cannot cut a buffer into datagrams (UDP_SEGMENT)")?;
         let namespace = lab.namespace(second)?;
         let before = frames_in(&namespace)?;
-        let batch = usize::from(batch.clamp(1, MOST));
         Ok(Stream { sender, receiver, namespace, batch, number: 0, sent: 0, before })
     }
 
@@ -82,20 +105,21 @@ impl Stream {
 
     /// How many frames arrive within that time, and how long it really was.
     pub fn run(&mut self, time: Duration) -> anyhow::Result<(u64, Duration)> {
-        let mut batch = [0; MOST as usize * PAYLOAD];
-        let batch = &mut batch[..self.batch * PAYLOAD];
+        let mut batch = [0; MOST_TOGETHER];
+        let batch = &mut batch[..self.batch.bytes()];
+        let frames = self.batch.frames as u64;
         let start = Instant::now();
         let mut arrived = 0;
         loop {
             self.number = self.number.wrapping_add(1);
-            let last = (self.batch - 1) * PAYLOAD;
+            let last = batch.len() - self.batch.payload;
             batch[last] = LAST;
             batch[last + 1..last + 5].copy_from_slice(&self.number.to_be_bytes());
             let sent = self.sender.send(batch).context("cannot send from the first host")?;
             ensure!(sent == batch.len(), "a part of a batch was sent");
-            self.sent += self.batch as u64;
+            self.sent += frames;
             if self.arrives()? {
-                arrived += self.batch as u64;
+                arrived += frames;
             }
             let took = start.elapsed();
             if took >= time {

@@ -12,7 +12,7 @@
 //! be charged to one path; it counts for neither.
 
 use super::cpu::{CpuTime, ThreadTime};
-use super::stream::Stream;
+use super::stream::{Batch, Stream};
 use anyhow::ensure;
 use lab::Lab;
 use std::time::Duration;
@@ -98,7 +98,7 @@ impl Turns {
         paths: [[&str; 2]; 2],
         processes: &[i32],
         cpu: usize,
-        batch: u16,
+        batch: Batch,
     ) -> anyhow::Result<Turns> {
         let [without, with] = paths;
         let paths = [Stream::open(lab, without, batch)?, Stream::open(lab, with, batch)?];
