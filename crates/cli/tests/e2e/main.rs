@@ -28,6 +28,7 @@ mod reload;
 mod repeaters;
 mod restart;
 mod riggio2013;
+mod shared_big_switches;
 mod shared_edges;
 mod slices;
 mod statistics;

@@ -139,27 +139,35 @@ pub fn server_and_peers(version: Version) -> Network {
     network
 }
 
-/// A guest of the server h1: an interface of its own on the server's, in a namespace of its own.
+/// A server's guest: an interface of its own on the server's, in a namespace of its own.
 pub struct Guest<'a> {
     network: &'a Network,
+    server: &'a str,
     pid: String,
     _process: Program,
 }
 
 impl Guest<'_> {
+    /// One of h1, by its own tenant's first address.
     pub fn new<'a>(network: &'a Network, mac: &str) -> Guest<'a> {
+        Guest::of(network, "h1", mac, "10.0.0.1")
+    }
+
+    pub fn of<'a>(network: &'a Network, server: &'a str, mac: &str, address: &str) -> Guest<'a> {
         let script = "echo ready; exec sleep infinity";
-        let process = network.program("h1", &["unshare", "--net", "sh", "-c", script]);
+        let process = network.program(server, &["unshare", "--net", "sh", "-c", script]);
         let ready = process.stdout.wait_for(0, PATIENCE, |line| (line == "ready").then_some(()));
         assert!(ready.is_some(), "no guest");
         let pid = process.pid().to_string();
         let link = ["ip", "link", "add", "link", "eth0", "name", "guest", "address", mac];
         let kind = ["netns", &pid, "type", "macvlan", "mode", "private"];
-        network.exec("h1", &[&link[..], &kind[..]].concat());
-        let guest = Guest { network, pid, _process: process };
+        network.exec(server, &[&link[..], &kind[..]].concat());
+        let guest = Guest { network, server, pid, _process: process };
         // It says nothing by itself.
         guest.exec("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6");
-        guest.exec("ip link set guest name eth0 up && ip address add 10.0.0.1/24 dev eth0");
+        guest.exec(&format!(
+            "ip link set guest name eth0 up && ip address add {address}/24 dev eth0"
+        ));
         guest
     }
 
@@ -169,24 +177,25 @@ impl Guest<'_> {
     }
 
     pub fn exec(&self, script: &str) -> String {
-        self.network.exec("h1", &[&self.shell()[..], &[script]].concat())
+        self.network.exec(self.server, &[&self.shell()[..], &[script]].concat())
     }
 
-    fn answers(&self, address: &str) -> bool {
-        self.network.says_yes("h1", &self.shell(), address)
+    /// Whether whoever has that address answers its ping.
+    pub fn answers(&self, address: &str) -> bool {
+        self.network.says_yes(self.server, &self.shell(), address)
     }
 }
 
 /// A frame that came to the server.
 #[derive(Debug)]
-struct Addressed {
-    from: String,
-    to: String,
-    is_arp_request: bool,
+pub struct Addressed {
+    pub from: String,
+    pub to: String,
+    pub is_arp_request: bool,
 }
 
 /// What has come so far.
-fn addressed(capture: &mut Capture) -> Vec<Addressed> {
+pub fn addressed(capture: &mut Capture) -> Vec<Addressed> {
     let mut all = Vec::new();
     while let Some(block) = capture.next_block(Duration::from_millis(200)).expect("frames") {
         for frame in block.frames() {
