@@ -289,7 +289,8 @@ impl Inner {
         for (&here, map) in self.embedding.switch_maps() {
             let Some(member) = map.members.get(&id) else { continue };
             for (&number, port) in &member.ports {
-                // Each member of a big switch has all its ports; it is refused by that where it is.
+                // Each member of a big switch has all its ports, and any may refuse one: by that where it is packets come in,
+                // by the others they get there.
                 let port_id = VirtualPortId { switch: member.datapath, number };
                 let (up, refused) = ports.entry(port_id).or_insert((port.up, false));
                 *refused |= *up && self.refused.has(here, id, number);

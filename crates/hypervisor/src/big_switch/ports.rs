@@ -2,7 +2,7 @@
 
 use super::wire;
 use super::{BUFFERS, BigSwitch, Progress, Sent};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use openflow::{Header, NO_BUFFER, Version, frame};
 
@@ -12,20 +12,28 @@ const DELETE: u8 = 1;
 const MODIFY: u8 = 2;
 
 impl BigSwitch {
-    /// All ports as the front is to see them: each as the member says that has it, and down while that is not there.
+    /// All ports as the front is to see them: each as the member says that has it, and down while that is not there, or while
+    /// another member says so: by that nothing gets to the port.
     pub(super) fn described(&self) -> BTreeMap<u32, Vec<u8>> {
-        let mut ports: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        let (mut ports, mut down) = (BTreeMap::<u32, Vec<u8>>::new(), BTreeSet::new());
         for (dpid, member) in &self.members {
             if matches!(member.progress, Progress::Learning(_)) {
                 continue;
             }
             for (&number, wire) in &member.ports {
-                if self.plan.owners.get(&number) == Some(dpid) && member.progress == Progress::Up {
+                let is_up = member.progress == Progress::Up;
+                if is_up && wire::is_down(self.version, wire) {
+                    down.insert(number);
+                }
+                if self.plan.owners.get(&number) == Some(dpid) && is_up {
                     ports.insert(number, wire.clone());
                 } else {
                     ports.entry(number).or_insert_with(|| wire::down(self.version, wire));
                 }
             }
+        }
+        for (_, wire) in ports.iter_mut().filter(|(number, _)| down.contains(*number)) {
+            *wire = wire::down(self.version, wire);
         }
         ports
     }

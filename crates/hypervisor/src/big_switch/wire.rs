@@ -523,6 +523,17 @@ pub(super) fn down(version: Version, wire: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether a port's description says that its link is down.
+pub(super) fn is_down(version: Version, wire: &[u8]) -> bool {
+    match version {
+        Version::V1_0 => v10::PhyPort::parse(wire)
+            .is_ok_and(|port| port.state.contains(v10::PortState::LINK_DOWN)),
+        _ => {
+            v13::Port::parse(wire).is_ok_and(|port| port.state.contains(v13::PortState::LINK_DOWN))
+        }
+    }
+}
+
 /// What a PORT_MOD asks for: the port's number, the bits and which of them change.
 pub(super) fn port_mod(version: Version, message: &[u8]) -> Option<(u32, u32, u32)> {
     let body = message.get(Header::LEN..)?;

@@ -276,7 +276,7 @@ fn on_openflow_1_0_they_are_refused() {
 }
 
 /// A tenant's big switch on the first two, with a shared port on each, and a link to the third.
-fn big_plan(tenant: usize) -> Plan {
+pub(crate) fn big_plan(tenant: usize) -> Plan {
     let whole = tenant as u32 + 1;
     Plan {
         edges: vec![(1, whole, 1), (2, whole, 2), (3, whole, 1)],

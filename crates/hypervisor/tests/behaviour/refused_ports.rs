@@ -1,5 +1,6 @@
 //! Entries of Weir's own in table 0 that the switch refuses: the ports by which packets would come in by them are down.
 
+use crate::deliveries::big_plan;
 use crate::groups_kept::{crowded, on, roomy, say};
 use crate::support::*;
 use emulate::Fault;
@@ -180,4 +181,52 @@ fn all_ports_are_down_where_all_is_refused() {
     world.reconnect();
     let blue = world.connect("blue");
     assert_eq!(up(&mut world, blue), [1, 10, 11]);
+}
+
+/// A big switch has its port down whichever member refuses what: the one that has the port, or one that delivers to it.
+#[test]
+fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
+    const ALL: [u32; 5] = [1, 2, 7, 8, 10];
+    let red = TenantId(1);
+    // What comes with one shared port is also how packets get to all of them.
+    for (port, member, down) in [
+        (2, 2, &[2][..]),
+        (2, 1, &[]),
+        (10, 2, &[10]),
+        (7, 1, &[7, 8]),
+        (7, 2, &[7, 8]),
+        (8, 1, &[7, 8]),
+        (8, 2, &[7, 8]),
+    ] {
+        let note = format!("{port} on {member}");
+        let plans = vec![big_plan(0), big_plan(1)];
+        let mut stage = Stage::new(Version::V1_3, plans.clone());
+        let (whole, tags) = Stage::maps_from(2000, &plans);
+        let mut less = whole.clone();
+        for map in less.values_mut() {
+            map.members.get_mut(&red).unwrap().ports.remove(&port);
+        }
+        // The third switch is another's to the tenant.
+        less.insert(3, whole[&3].clone());
+        let set = |stage: &mut Stage, maps, faults| {
+            stage.plant(member, faults);
+            stage.set_maps(maps, 2000..=tags);
+            stage.plant(member, Vec::new());
+        };
+        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
+        set(&mut stage, &less, Vec::new());
+        set(&mut stage, &whole, vec![Fault::RefuseFlowMods { every: 1 }]);
+        let is_down = |number: &u32| down.contains(number);
+        let refused: Vec<_> = down.iter().map(|&number| (red, number)).collect();
+        assert_eq!(stage.refused(member), refused, "{note}");
+        assert_eq!(stage.refused(3 - member), [], "{note}");
+        let up: Vec<u32> = ALL.into_iter().filter(|number| !is_down(number)).collect();
+        assert_eq!(stage.ports_up(0, 1), up, "{note}");
+        assert_eq!(stage.ports_up(1, 1), ALL, "{note}");
+        // Another map is tried, and works.
+        set(&mut stage, &less, Vec::new());
+        assert_eq!(stage.refused(member), [], "{note}");
+        set(&mut stage, &whole, Vec::new());
+        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
+    }
 }

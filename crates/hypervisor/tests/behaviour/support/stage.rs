@@ -6,6 +6,7 @@
 //! ```
 
 mod counting;
+mod ports;
 
 use super::actions::port_v13;
 use super::places::{hw_addr, maps, repeating};
@@ -93,6 +94,8 @@ pub struct Stage {
     raw: Vec<Vec<u8>>,
     /// Cores that are not told what others ask them, nor others what they answer.
     deaf: BTreeSet<u64>,
+    /// Tenants' ports that physical switches refuse, as their cores say.
+    refused: BTreeMap<u64, Vec<(TenantId, u32)>>,
     /// Who does not hear of new maps.
     away: Option<u64>,
     policy: Arc<Policy>,
@@ -151,6 +154,7 @@ impl Stage {
             seen: Seen::default(),
             raw: Vec::new(),
             deaf: BTreeSet::new(),
+            refused: BTreeMap::new(),
             away: None,
             policy: Arc::new(Policy::default()),
             now: 0,

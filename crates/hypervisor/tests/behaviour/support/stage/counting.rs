@@ -144,6 +144,10 @@ impl Stage {
                 self.cores[to as usize - 1].handle_counts_told(from, counts, now);
                 true
             }
+            Event::RefusedPorts(ports) => {
+                self.refused.insert(from, ports);
+                true
+            }
             _ => false,
         }
     }
