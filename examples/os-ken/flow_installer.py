@@ -92,7 +92,7 @@ class FlowInstaller(app_manager.OSKenApp):
     def port_status(self, event):
         message = event.msg
         say("port_status", dpid=message.datapath.id, reason=message.reason, port=message.desc.port_no,
-            config=message.desc.config)
+            config=message.desc.config, state=message.desc.state)
 
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def barrier_reply(self, event):

@@ -1,9 +1,9 @@
 //! A switch without room in its first table refuses the entries by which a tenant's packets would come in: the operator sees which
-//! ports are down for it, and that they are up again when there is room.
+//! ports are down for it, and that they are up again when there is room. So does the tenant, of a big switch as well.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::own_networks::{ctl, ports_up};
+use crate::own_networks::{all_have_ways, ctl, ports_up};
 use crate::support::app::App;
 use crate::support::eventually;
 use crate::support::network::{Network, V13};
@@ -58,6 +58,55 @@ fn ovs_a_port_that_a_full_switch_refuses_is_told() {
     eventually("both ports are up", || ports_up(&weir) == [2] && refused(&weir) == [false, false]);
     ctl(&weir, &["show", "red"], 0, "at 00:00:00:00:00:00:00:01 port 1  up");
 }
+
+/// One of a big switch's two has no room for a port that comes while it runs: that is down, and the others are not.
+#[test]
+fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told() {
+    needs!(ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told: Needs::OpenVSwitch, Needs::OsKen);
+    const LINK_DOWN: u64 = 1;
+    let links = [("s1", "h1"), ("s1", "h3"), ("s2", "h2"), ("s1", "s2")];
+    let network = Network::of(&["s1", "s2"], &["h1", "h2", "h3"], &links, V13);
+    let mut red = App::flow_installer("1.3");
+    let weir = Weir::serve_on(
+        network.controller_host(),
+        &format!(
+            "[topology]\ndiscovery = true\n\
+             [[tenants]]\nname = \"red\"\ncontrollers = [\"{red}\"]\n[tenants.network]\n\
+             [[tenants.network.switches]]\ndpid = \"0xb16\"\non = [\"1\", \"2\"]\n\
+             [[tenants.network.ports]]\nswitch = \"0xb16\"\nnumber = 1\nat = \"1 port 1\"\n\
+             [[tenants.network.ports]]\nswitch = \"0xb16\"\nnumber = 2\nat = \"2 port 1\"\n"
+        ),
+    );
+    network.connect_to(weir.openflow);
+    red.expect("switch");
+    eventually("it is up", || ports_up(&weir) == [2] && all_have_ways(&weir));
+    red.flow(
+        "add",
+        1,
+        &json!({"priority": 5, "match": {}, "actions": [{"type": "OUTPUT", "port": FLOOD}]}),
+    );
+    red.barrier(2);
+    eventually("its hosts reach each other", || network.pings("h1", "h2"));
+
+    network.limit_first_table("s1", Some(0));
+    ctl(&weir, &["add", "red", "port", "0xb16 port 3", "--at", "1 port 2"], 0, "port 3: - -> up");
+    eventually("it is refused", || refused(&weir) == [false, false, true]);
+    ctl(&weir, &["show", "red"], 0, "port 2  down (refused by the switch)");
+    ctl(&weir, &["show", "red"], 0, "ports 2 of 3 up");
+    let is_down = |told: &Value| told["port"] == 3 && told["state"] == LINK_DOWN;
+    red.expect_where("port_status", is_down);
+    assert!(network.pings("h1", "h2") && network.is_silent("h3", "h2"));
+
+    network.limit_first_table("s1", None);
+    for words in ["stop", "start"] {
+        ctl(&weir, &[words, "red", "port", "0xb16 port 3"], 0, "port 3");
+    }
+    eventually("it is up", || ports_up(&weir) == [3] && refused(&weir) == [false; 3]);
+    red.expect_where("port_status", |told| told["port"] == 3 && !is_down(told));
+    eventually("its host is reached", || network.pings("h3", "h2"));
+}
+
+const FLOOD: u32 = 0xffff_fffb;
 
 fn refused(weir: &Weir) -> Vec<bool> {
     let body: Value = serde_json::from_str(&weir.get("/api/v1/networks/red").1).expect("JSON");
