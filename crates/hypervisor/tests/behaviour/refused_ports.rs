@@ -183,6 +183,13 @@ fn all_ports_are_down_where_all_is_refused() {
     assert_eq!(up(&mut world, blue), [1, 10, 11]);
 }
 
+/// A frame for everybody.
+fn broadcast() -> Vec<u8> {
+    let mut frame = packet("10.0.0.1>10.0.0.2");
+    frame[..6].copy_from_slice(&[0xff; 6]);
+    frame
+}
+
 /// A big switch has its port down whichever member refuses what: the one that has the port, or one that delivers to it.
 #[test]
 fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
@@ -214,6 +221,7 @@ fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
             stage.plant(member, Vec::new());
         };
         assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
+        assert_eq!(stage.say(0, 1, "flow add prio=5 actions=flood"), [""; 0]);
         set(&mut stage, &less, Vec::new());
         set(&mut stage, &whole, vec![Fault::RefuseFlowMods { every: 1 }]);
         let is_down = |number: &u32| down.contains(number);
@@ -223,6 +231,14 @@ fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
         let up: Vec<u32> = ALL.into_iter().filter(|number| !is_down(number)).collect();
         assert_eq!(stage.ports_up(0, 1), up, "{note}");
         assert_eq!(stage.ports_up(1, 1), ALL, "{note}");
+        // What does not refuse it goes on sending by it.
+        for at in [1, 2] {
+            let seen = stage.send(0, at, at as u32, &broadcast());
+            let reached = seen.delivered.iter().any(|it| (it.0, it.1, it.2) == (0, 2, 8));
+            // By its port 2 nothing comes in if that is refused there.
+            let is_let_in = (at, at as u32) != (member, port);
+            assert_eq!(reached, is_let_in && !(at == member && is_down(&8)), "{note} from {at}");
+        }
         // Another map is tried, and works.
         set(&mut stage, &less, Vec::new());
         assert_eq!(stage.refused(member), [], "{note}");
