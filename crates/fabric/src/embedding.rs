@@ -196,6 +196,20 @@ impl Embedding {
         Changes { moves: self.moves_from(&before), ..changes }
     }
 
+    /// Leads around a physical switch what it does not let pass, for want of room or else: at these entrances its packets find
+    /// no entry. What finds no other way is down. When a link of the switch comes up, it may be passed through again.
+    pub fn handle_refused(
+        &mut self,
+        network: &Network,
+        switch: Dpid,
+        refused: &BTreeSet<Hop>,
+    ) -> Changes {
+        let before = self.places();
+        self.go_around(network, switch, refused);
+        let changes = self.redraw(network);
+        Changes { moves: self.moves_from(&before), ..changes }
+    }
+
     /// Holds nothing any longer that the network has not borne out since [`restore`](Embedding::restore).
     pub fn stop_waiting(&mut self, network: &Network) -> Changes {
         let before = self.places();

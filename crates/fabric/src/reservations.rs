@@ -5,13 +5,15 @@
 //! After a change of the network, [`Reservations::handle_changes`] moves what has to move and says so: to the backup if
 //! that still stands, else to whatever path can be found; what finds none is stranded and tried again when something
 //! comes up. The new path is given together with the old one, so that whoever enacts it can make before breaking.
+//! A switch that a virtual link cannot pass through, although its links are up, it can be told to
+//! [avoid](Reservations::avoid), until a link of that switch comes up.
 
 mod ledger;
 
 use crate::error::Error;
 use crate::network::{LinkId, Network, SwitchIndex};
 use crate::paths::{Disjoint, Path, Search, disjoint_pair};
-use crate::units::Bandwidth;
+use crate::units::{Bandwidth, Dpid};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use ledger::Ledger;
@@ -56,9 +58,15 @@ pub struct Reservation {
     home: Path,
     active: Option<Path>,
     backup: Option<Path>,
+    /// The switches that no path of it may pass through now.
+    avoided: BTreeSet<Dpid>,
 }
 
 impl Reservation {
+    const fn new(request: Request, home: Path, active: Path, backup: Option<Path>) -> Reservation {
+        Reservation { request, home, active: Some(active), backup, avoided: BTreeSet::new() }
+    }
+
     /// The path where it was put at first.
     pub const fn home(&self) -> &Path {
         &self.home
@@ -77,6 +85,17 @@ impl Reservation {
     /// What was asked for.
     pub const fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// The switches that no path of it may pass through now.
+    pub fn avoided(&self) -> impl Iterator<Item = Dpid> + '_ {
+        self.avoided.iter().copied()
+    }
+
+    /// Whether a path of it can be used as it is.
+    fn stands(&self, network: &Network, path: &Path) -> bool {
+        let is_avoided = |index| self.avoided.contains(&network.switch(index).dpid());
+        path.is_up(network) && !path.interior(network).any(is_avoided)
     }
 }
 
@@ -119,7 +138,7 @@ impl Reservations {
             self.ledger.hold(id, backup, request.bandwidth);
         }
         let home = active.clone();
-        let reservation = Reservation { request, home, active: Some(active), backup };
+        let reservation = Reservation::new(request, home, active, backup);
         Ok(self.all.entry(id).or_insert(reservation))
     }
 
@@ -157,7 +176,7 @@ impl Reservations {
             self.ledger.hold(id, path, request.bandwidth);
         }
         set(&mut self.displaced, id, request.reverts && home != active);
-        let reservation = Reservation { request, home, active: Some(active), backup };
+        let reservation = Reservation::new(request, home, active, backup);
         Ok(self.all.entry(id).or_insert(reservation))
     }
 
@@ -207,6 +226,7 @@ impl Reservations {
         let mut concerned = BTreeSet::new();
         for &link in changed {
             if network.link(link).is_up() {
+                concerned.extend(self.admit(network, link));
                 concerned.extend(&self.stranded);
                 concerned.extend(&self.displaced);
                 concerned.extend(self.unprotected());
@@ -224,6 +244,33 @@ impl Reservations {
         moves
     }
 
+    /// No path of a virtual link may pass through that switch, until a link of the switch comes up: what does is moved. Its own
+    /// ends cannot be avoided.
+    pub fn avoid(
+        &mut self,
+        network: &Network,
+        id: ReservationId,
+        switch: Dpid,
+    ) -> Result<Option<Move>, Error> {
+        let reservation = self.all.get_mut(&id).ok_or(Error::UnknownId(id.0))?;
+        let Request { from, to, .. } = reservation.request;
+        let is_new = [from, to].iter().all(|&end| network.switch(end).dpid() != switch)
+            && reservation.avoided.insert(switch);
+        Ok(if is_new { self.settle(network, id) } else { None })
+    }
+
+    /// A link has come up: its switches are avoided no longer. Gives who had avoided one.
+    fn admit(&mut self, network: &Network, link: LinkId) -> Vec<ReservationId> {
+        let Some((one, other)) = network.link(link).switches() else { return Vec::new() };
+        let ends = [one, other].map(|end| network.switch(end).dpid());
+        let avoids = self.all.iter_mut().filter_map(|(&id, it)| {
+            let before = it.avoided.len();
+            it.avoided.retain(|dpid| !ends.contains(dpid));
+            (it.avoided.len() < before).then_some(id)
+        });
+        avoids.collect()
+    }
+
     /// Puts one virtual link where it is best off now.
     fn settle(&mut self, network: &Network, id: ReservationId) -> Option<Move> {
         let mut reservation = self.all.remove(&id)?;
@@ -233,20 +280,26 @@ impl Reservations {
         for path in reservation.active.iter().chain(&reservation.backup) {
             self.ledger.release(id, path, bandwidth);
         }
-        let stands = |path: &Option<Path>| path.clone().filter(|path| path.is_up(network));
+        let stands =
+            |path: &Option<Path>| path.clone().filter(|path| reservation.stands(network, path));
         let home = Some(&reservation.home).filter(|home| {
-            reservation.request.reverts && self.ledger.fits(network, home, bandwidth)
+            reservation.request.reverts
+                && reservation.stands(network, home)
+                && self.ledger.fits(network, home, bandwidth)
         });
         let active = home.cloned().or_else(|| stands(&reservation.active));
-        let active = active
-            .or_else(|| stands(&reservation.backup))
-            .or_else(|| pick(&mut self.search, network, &self.ledger, &reservation.request));
+        let active = active.or_else(|| stands(&reservation.backup)).or_else(|| {
+            let Reservation { request, avoided, .. } = &reservation;
+            pick(&mut self.search, network, &self.ledger, request, avoided)
+        });
         let backup = active.as_ref().and_then(|active| {
             let disjoint = reservation.request.protection?;
             let kept = [&reservation.active, &reservation.backup].into_iter().find_map(|path| {
                 stands(path).filter(|path| path.is_disjoint(active, network, disjoint))
             });
-            kept.or_else(|| self.beside(network, &reservation.request, active, disjoint))
+            kept.or_else(|| {
+                self.beside(network, &reservation.request, active, disjoint, &reservation.avoided)
+            })
         });
         for path in active.iter().chain(&backup) {
             self.ledger.hold(id, path, bandwidth);
@@ -279,14 +332,14 @@ impl Reservations {
                 path
             }
             Choice::Shortest | Choice::Widest => {
-                match pick(&mut self.search, network, &self.ledger, request) {
+                match pick(&mut self.search, network, &self.ledger, request, &BTreeSet::new()) {
                     Some(path) => path,
                     None => return Err(self.why_not(network, from, to)),
                 }
             }
         };
         let Some(disjoint) = protection.filter(|_| from != to) else { return Ok((active, None)) };
-        if let Some(backup) = self.beside(network, request, &active, disjoint) {
+        if let Some(backup) = self.beside(network, request, &active, disjoint, &BTreeSet::new()) {
             return Ok((active, Some(backup)));
         }
         if let Choice::Given(_) = choice {
@@ -305,9 +358,10 @@ impl Reservations {
         request: &Request,
         active: &Path,
         disjoint: Disjoint,
+        avoided: &BTreeSet<Dpid>,
     ) -> Option<Path> {
         let needed = request.bandwidth.bits_per_second();
-        let avoided: Vec<SwitchIndex> = match disjoint {
+        let taken: Vec<SwitchIndex> = match disjoint {
             Disjoint::Links => Vec::new(),
             Disjoint::Switches => active.interior(network).collect(),
         };
@@ -315,8 +369,9 @@ impl Reservations {
         let found = self.search.shortest(network, request.from, request.to, |link| {
             let ends = network.link(link).switches();
             ledger.has_room(network, link, needed)
-                && active.links().iter().all(|taken| taken.wire() != link.wire())
-                && ends.is_some_and(|(a, b)| !avoided.contains(&a) && !avoided.contains(&b))
+                && active.links().iter().all(|used| used.wire() != link.wire())
+                && ends.is_some_and(|(a, b)| !taken.contains(&a) && !taken.contains(&b))
+                && !is_avoided(network, avoided, link)
         });
         found.filter(|_| request.from != request.to)
     }
@@ -346,20 +401,32 @@ impl Reservations {
     }
 }
 
-/// The path that a request would choose by what is free.
+/// Whether a link begins or ends at one of these switches.
+fn is_avoided(network: &Network, avoided: &BTreeSet<Dpid>, link: LinkId) -> bool {
+    let ends = network.link(link).switches();
+    let mut ends = ends.into_iter().flat_map(|(one, other)| [one, other]);
+    !avoided.is_empty() && ends.any(|end| avoided.contains(&network.switch(end).dpid()))
+}
+
+/// The path that a request would choose by what is free, through none of these switches.
 fn pick(
     search: &mut Search,
     network: &Network,
     ledger: &Ledger,
     request: &Request,
+    avoided: &BTreeSet<Dpid>,
 ) -> Option<Path> {
     let &Request { from, to, bandwidth, ref choice, .. } = request;
     let needed = bandwidth.bits_per_second();
-    let has_room = |link: LinkId| ledger.has_room(network, link, needed);
+    let has_room = |link: LinkId| {
+        ledger.has_room(network, link, needed) && !is_avoided(network, avoided, link)
+    };
     let widest = match choice {
         Choice::Shortest | Choice::Given(_) => None,
         Choice::Widest => {
-            let found = search.widest(network, from, to, |link| ledger.both_ways(network, link));
+            let found = search.widest(network, from, to, |link| {
+                if is_avoided(network, avoided, link) { 0 } else { ledger.both_ways(network, link) }
+            });
             found.filter(|(_, wide)| *wide >= needed).map(|(path, _)| path)
         }
     };

@@ -3,7 +3,7 @@
 use super::Embedding;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
-use super::map::Frames;
+use super::map::{Frames, Hop};
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use super::trunk::{
     Carries, Lane, Routed, Trouble, Trunk, TrunkId, Want, is_contradicted, path, wires,
@@ -68,6 +68,27 @@ impl Embedding {
         self.set_lanes();
     }
 
+    /// A physical switch does not take the entries by which packets that come there would pass through it.
+    pub(super) fn go_around(&mut self, network: &Network, switch: Dpid, refused: &BTreeSet<Hop>) {
+        let concerned: Vec<(TrunkId, Option<ReservationId>)> = (self.trunks.iter())
+            .filter(|(_, trunk)| trunk.passes(switch, refused))
+            .map(|(&id, trunk)| (id, trunk.reservation))
+            .collect();
+        for (id, reservation) in concerned {
+            match reservation {
+                // It is there: its number was taken from it just now.
+                Some(reservation) => {
+                    let _ = self.reservations.avoid(network, reservation, switch);
+                }
+                // What was there before a restart is placed like any other.
+                None => self.give_up(id),
+            }
+        }
+        self.follow_reservations(network);
+        self.place_waiting(network);
+        self.set_lanes();
+    }
+
     /// Links that went up or down since.
     fn look_at(&mut self, network: &Network) -> Vec<LinkId> {
         self.seen.resize(network.link_slots(), false);
@@ -100,10 +121,11 @@ impl Embedding {
             for gone in had.iter().flatten() {
                 gone.give_up(&mut self.tags);
             }
-            trunk.trouble = match trunk.active {
-                Some(_) => None,
-                None => Some(Trouble::Route(Error::NoPath)),
+            let no_path = || match reservation.avoided().next() {
+                Some(dpid) => Trouble::Refused(dpid),
+                None => Trouble::Route(Error::NoPath),
             };
+            trunk.trouble = trunk.active.is_none().then(no_path);
         }
     }
 

@@ -271,6 +271,12 @@ impl Trunk {
     pub(super) fn routes(&self) -> impl Iterator<Item = &Routed> {
         self.active.iter().chain(&self.backup)
     }
+
+    /// Whether what it carries passes through a physical switch by one of these entrances.
+    pub(super) fn passes(&self, switch: Dpid, entrances: &BTreeSet<Hop>) -> bool {
+        let mut transits = self.routes().flat_map(Routed::transits);
+        transits.any(|(dpid, transit)| dpid == switch && entrances.contains(&transit.from))
+    }
 }
 
 /// Why a trunk is nowhere.
@@ -282,6 +288,8 @@ pub enum Trouble {
     Route(Error),
     /// No tag is free on what this port sends.
     Tags(PortId),
+    /// This physical switch does not take what would let it pass, and there is no way around.
+    Refused(Dpid),
 }
 
 impl fmt::Display for Trouble {
@@ -290,6 +298,9 @@ impl fmt::Display for Trouble {
             Trouble::Waiting(dpid) => write!(f, "physical switch {dpid} has not connected"),
             Trouble::Route(error) => error.fmt(f),
             Trouble::Tags(port) => write!(f, "no tag is free on the link at {port}"),
+            Trouble::Refused(dpid) => {
+                write!(f, "physical switch {dpid} refuses its entries, and no other way is left")
+            }
         }
     }
 }
