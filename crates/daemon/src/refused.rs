@@ -1,33 +1,53 @@
-//! Tenants' ports that are down because a switch refuses what would bring packets in by them, as the switches' cores say.
+//! What switches refuse of the hypervisor's own entries, as their cores say: tenants' ports that are down because nothing comes in
+//! by them, and what cannot pass through.
 //!
-//! The shards tell of each switch all there are at once; so what is known is never more than the ports of its map.
+//! The shards tell of each switch all ports there are at once; so what is known is never more than the ports of its map.
+//! What cannot pass through is told once, and kept until the networks' thread takes it, to lead it around.
 
 use std::collections::{BTreeSet, HashMap};
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fabric::embedding::Transit;
 use fabric::{Dpid, TenantId};
 
-/// Those of all switches, by datapath id.
+/// That of all switches, by datapath id.
 #[derive(Default)]
-pub struct Refused(Mutex<HashMap<Dpid, BTreeSet<(TenantId, u32)>>>);
+pub struct Refused(Mutex<Told>);
+
+#[derive(Default)]
+struct Told {
+    ports: HashMap<Dpid, BTreeSet<(TenantId, u32)>>,
+    transits: HashMap<Dpid, BTreeSet<Transit>>,
+}
 
 impl Refused {
-    /// Those of a switch from now on; none of one that has gone.
+    /// The ports of a switch from now on; none of one that has gone.
     pub fn set(&self, dpid: Dpid, ports: Vec<(TenantId, u32)>) {
         let mut all = self.lock();
         if ports.is_empty() {
-            all.remove(&dpid);
+            all.ports.remove(&dpid);
         } else {
-            all.insert(dpid, ports.into_iter().collect());
+            all.ports.insert(dpid, ports.into_iter().collect());
         }
+    }
+
+    /// What a switch does not let pass.
+    pub fn add_transits(&self, dpid: Dpid, transits: BTreeSet<Transit>) {
+        self.lock().transits.entry(dpid).or_default().extend(transits);
+    }
+
+    /// Takes what has been told so since.
+    pub fn take_transits(&self) -> HashMap<Dpid, BTreeSet<Transit>> {
+        mem::take(&mut self.lock().transits)
     }
 
     /// Whether a port of a tenant's is one, by its number there.
     pub fn has(&self, dpid: Dpid, tenant: TenantId, port: u32) -> bool {
-        self.lock().get(&dpid).is_some_and(|ports| ports.contains(&(tenant, port)))
+        self.lock().ports.get(&dpid).is_some_and(|ports| ports.contains(&(tenant, port)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Dpid, BTreeSet<(TenantId, u32)>>> {
+    fn lock(&self) -> MutexGuard<'_, Told> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

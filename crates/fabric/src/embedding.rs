@@ -196,13 +196,13 @@ impl Embedding {
         Changes { moves: self.moves_from(&before), ..changes }
     }
 
-    /// Leads around a physical switch what it does not let pass, for want of room or else: at these entrances its packets find
-    /// no entry. What finds no other way is down. When a link of the switch comes up, it may be passed through again.
+    /// Leads around a physical switch what it does not let pass, for want of room or else: it has refused the entries for these.
+    /// What finds no other way is down. When a link of the switch comes up, it may be passed through again.
     pub fn handle_refused(
         &mut self,
         network: &Network,
         switch: Dpid,
-        refused: &BTreeSet<Hop>,
+        refused: &BTreeSet<Transit>,
     ) -> Changes {
         let before = self.places();
         self.go_around(network, switch, refused);

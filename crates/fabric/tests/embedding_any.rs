@@ -330,7 +330,9 @@ fn refuse(
         passing.collect::<BTreeSet<TrunkId>>()
     };
     let before = passing(embedding);
-    if embedding.handle_refused(network, dpid, &BTreeSet::from([hop])).parted {
+    let transits = &embedding.switch_map(dpid).unwrap().transit;
+    let refused = transits.iter().filter(|it| it.from == hop).copied().collect();
+    if embedding.handle_refused(network, dpid, &refused).parted {
         // Its other lanes may still carry frames; when they do not, another link repeats in its place.
         embedding.rejoin(network);
     }

@@ -7,20 +7,20 @@ mod common;
 
 use common::spec::*;
 use common::walk::{Arrived, port};
-use fabric::embedding::{Changes, Embedding, Hop, PortChange, Spec, Trouble};
+use fabric::embedding::{Changes, Embedding, PortChange, Spec, Transit, Trouble};
 use fabric::paths::Disjoint;
 use fabric::{Dpid, Network};
 use std::collections::BTreeSet;
 
-/// The entrances of all that passes through a switch.
-fn entrances(embedding: &Embedding, dpid: u64) -> BTreeSet<Hop> {
+/// All that passes through a switch.
+fn passing(embedding: &Embedding, dpid: u64) -> BTreeSet<Transit> {
     let map = embedding.switch_map(Dpid(dpid));
-    map.into_iter().flat_map(|map| &map.transit).map(|transit| transit.from).collect()
+    map.into_iter().flat_map(|map| map.transit.iter().copied()).collect()
 }
 
 /// A switch refuses all that passes through it.
 fn refuse(network: &Network, embedding: &mut Embedding, dpid: u64) -> Changes {
-    let refused = entrances(embedding, dpid);
+    let refused = passing(embedding, dpid);
     assert!(!refused.is_empty());
     embedding.handle_refused(network, Dpid(dpid), &refused)
 }
@@ -52,7 +52,7 @@ fn a_link_goes_around_a_switch_that_refuses_it() {
     assert_eq!(changes.ports, []);
     assert_eq!(ways(&embedding), [Some(4), None]);
     assert!(is_joined(&network, &embedding));
-    assert_eq!(entrances(&embedding, 2), BTreeSet::new());
+    assert_eq!(passing(&embedding, 2), BTreeSet::new());
     // It stays there, whatever else happens.
     assert!(embedding.handle_changes(&network).is_empty());
 }
@@ -117,12 +117,12 @@ fn what_others_send_through_the_switch_stays() {
     other.ports.clear();
     other.hosts.clear();
     embedding.apply(&network, &wanted(&[(RED, &two()), (BLUE, &other)])).unwrap();
-    let both = entrances(&embedding, 2);
+    let both = passing(&embedding, 2);
     let (_, reds) = embedding.trunks(RED).next().unwrap();
     let reds: BTreeSet<u16> =
         reds.active.unwrap().tags.values().flatten().map(|tag| tag.get()).collect();
-    let refused: BTreeSet<Hop> =
-        both.iter().filter(|hop| reds.contains(&hop.tag.get())).copied().collect();
+    let refused: BTreeSet<Transit> =
+        both.iter().filter(|it| reds.contains(&it.from.tag.get())).copied().collect();
     assert_eq!((both.len(), refused.len()), (4, 2));
     embedding.handle_refused(&network, Dpid(2), &refused);
     assert_eq!(ways(&embedding), [Some(4), None]);

@@ -35,7 +35,7 @@ use crate::v13::numbers::Used;
 use crate::view::View;
 use crate::window::Window;
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use collect::Collection;
@@ -44,6 +44,7 @@ use core::fmt;
 pub use counts::Counts;
 pub(crate) use counts::{Asking, Elsewhere, Traffic};
 use delayed::Delayed;
+use fabric::embedding::Transit;
 use flowspace::Match;
 use follow::Upcoming;
 pub(crate) use forward::set_length;
@@ -109,6 +110,8 @@ pub struct Switch {
     pub(crate) upcoming: Upcoming,
     /// Whether ports are to be down because the switch refuses what brings packets in by them.
     pub(crate) has_refused_ports: bool,
+    /// What cannot pass through, and has not been told yet.
+    pub(crate) refused_transits: BTreeSet<Transit>,
     /// How many refused entries have been told of since the map is what it is.
     pub(crate) told_refused: usize,
     /// Exits that nothing needs (1.3).
@@ -214,6 +217,9 @@ pub enum Event {
     /// The tenants' ports that are down because the switch has refused what would bring packets in by them: all of them, each
     /// time that they are others.
     RefusedPorts(Vec<(TenantId, u32)>),
+    /// The switch has refused, twice, the entries by which these would pass through to other switches: whoever drew the map
+    /// has to lead them around.
+    RefusedTransits(BTreeSet<Transit>),
     /// The switch said something that makes it unusable; the connection is to be closed.
     CloseSwitch(&'static str),
     /// The switch's tables are as they should be.
@@ -336,7 +342,7 @@ impl Switch {
         }
         // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
         if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {
-            self.close_refused_ports(now);
+            self.settle_refused(now);
             self.take_up_postponed(now);
             self.settle_unused(now);
         }

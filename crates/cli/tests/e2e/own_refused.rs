@@ -1,12 +1,13 @@
 //! A switch without room in its first table refuses the entries by which a tenant's packets would come in: the operator sees which
-//! ports are down for it, and that they are up again when there is room. So does the tenant, of a big switch as well.
+//! ports are down for it, and that they are up again when there is room. So does the tenant, of a big switch as well. What would pass
+//! through it goes around it.
 
 use serde_json::{Value, json};
 
-use crate::own_networks::{all_have_ways, ctl, ports_up};
+use crate::own_networks::{TOPOLOGY, all_have_ways, ctl, number, path, ports_up, tenant};
 use crate::support::app::App;
 use crate::support::eventually;
-use crate::support::network::{Network, V13};
+use crate::support::network::{Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
@@ -104,6 +105,61 @@ fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told() {
     eventually("it is up", || ports_up(&weir) == [3] && refused(&weir) == [false; 3]);
     red.expect_where("port_status", |told| told["port"] == 3 && !is_down(told));
     eventually("its host is reached", || network.pings("h3", "h2"));
+}
+
+#[test]
+fn ovs_a_link_goes_around_a_full_switch_of_openflow_1_0() {
+    needs!(ovs_a_link_goes_around_a_full_switch_of_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
+    check_around(V10, App::learning_switch_10());
+}
+
+#[test]
+fn ovs_a_link_goes_around_a_full_switch_of_openflow_1_3() {
+    needs!(ovs_a_link_goes_around_a_full_switch_of_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
+    check_around(V13, App::learning_switch_13());
+}
+
+/// A spine has no room for a link that is to pass through it: it passes through the other or, if that is full as well, says why it
+/// is down.
+fn check_around(version: Version, red: App) {
+    const LINK: [&str; 2] = ["0xa1 port 2", "0xa2 port 2"];
+    let network = Network::builtin(TOPOLOGY, version);
+    let configuration = format!("[topology]\ndiscovery = true\n{}", tenant("red", &red, 1));
+    let weir = Weir::serve_on(network.controller_host(), &configuration);
+    number(&network, [["h1", "h3"], ["h2", "h4"]]);
+    network.connect_to(weir.openflow);
+    eventually("it is up", || ports_up(&weir) == [4] && network.answers("h1", "10.0.0.2"));
+    let change = |verb: &str, says: &str| {
+        ctl(&weir, &[&[verb, "red", "link"][..], &LINK].concat(), 0, says);
+    };
+    let spine = || path(&weir, "red").get(1).map(|&(switch, _)| format!("s{switch}"));
+    change("remove", "link");
+    change("add", "link");
+    let first = spine().expect("a spine");
+    change("remove", "link");
+    network.limit_first_table(&first, Some(0));
+    let mark = weir.log_mark();
+    change("add", "link");
+    weir.expect_log(mark, &["does not let all virtual links pass"]);
+    eventually("it goes another way", || spine().is_some_and(|spine| spine != first));
+    assert_eq!(ports_up(&weir), [4]);
+    eventually("its hosts reach each other", || network.answers("h1", "10.0.0.2"));
+
+    let second = spine().expect("a spine");
+    change("remove", "link");
+    network.limit_first_table(&second, Some(0));
+    change("add", "link");
+    eventually("no way is left", || spine().is_none() && ports_up(&weir) == [2]);
+    ctl(&weir, &["show", "red"], 0, "refuses its entries, and no other way is left");
+
+    // There is room again, which is tried when one of that switch's links comes up.
+    network.limit_first_table(&first, None);
+    let port = format!("{first}-eth1");
+    network.set_port(&first, &port, "down");
+    eventually("it is seen", || weir.get("/api/v1/topology").1.contains("\"up\":false"));
+    network.set_port(&first, &port, "up");
+    eventually("it is up", || spine() == Some(first.clone()) && ports_up(&weir) == [4]);
+    eventually("its hosts reach each other", || network.answers("h1", "10.0.0.2"));
 }
 
 const FLOOD: u32 = 0xffff_fffb;

@@ -354,6 +354,7 @@ impl Inner {
     }
 
     fn tick(&mut self) {
+        self.go_around_refused();
         if self.parted.is_some_and(|since| since.elapsed() > FOLLOWING) {
             let Some(watch) = &self.watch else { return };
             let topology = watch.current();
@@ -366,6 +367,20 @@ impl Inner {
             self.follow(|embedding| embedding.stop_waiting(&topology.network));
         }
         self.save();
+    }
+
+    /// What switches do not let pass goes another way.
+    fn go_around_refused(&mut self) {
+        let Some(watch) = &self.watch else { return };
+        let refused = self.refused.take_transits();
+        if refused.is_empty() {
+            return;
+        }
+        let topology = watch.current();
+        for (dpid, transits) in refused {
+            tracing::warn!(%dpid, refused = transits.len(), "the switch does not let all virtual links pass");
+            self.follow(|it| it.handle_refused(&topology.network, dpid, &transits));
+        }
     }
 
     /// Stores where everything is. What cannot be stored now is tried again with the next tick.

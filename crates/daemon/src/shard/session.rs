@@ -250,8 +250,9 @@ impl Shard {
                 }
                 // The topology is that of real switches.
                 Some(Event::Ports(_) | Event::Probe(..)) if is_key(dpid) => {}
-                Some(Event::RefusedPorts(_)) if is_key(dpid) => {}
+                Some(Event::RefusedPorts(_) | Event::RefusedTransits(_)) if is_key(dpid) => {}
                 Some(Event::RefusedPorts(ports)) => self.refused.set(Dpid(dpid), ports),
+                Some(Event::RefusedTransits(all)) => self.refused.add_transits(Dpid(dpid), all),
                 Some(Event::OwnRefused { match_, priority }) => {
                     tracing::warn!(
                         dpid = %Dpid(dpid), %match_, priority,

@@ -3,7 +3,7 @@
 use super::Embedding;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
-use super::map::{Frames, Hop};
+use super::map::{Frames, Transit};
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use super::trunk::{
     Carries, Lane, Routed, Trouble, Trunk, TrunkId, Want, is_contradicted, path, wires,
@@ -68,8 +68,13 @@ impl Embedding {
         self.set_lanes();
     }
 
-    /// A physical switch does not take the entries by which packets that come there would pass through it.
-    pub(super) fn go_around(&mut self, network: &Network, switch: Dpid, refused: &BTreeSet<Hop>) {
+    /// A physical switch does not take the entries by which these would pass through it.
+    pub(super) fn go_around(
+        &mut self,
+        network: &Network,
+        switch: Dpid,
+        refused: &BTreeSet<Transit>,
+    ) {
         let concerned: Vec<(TrunkId, Option<ReservationId>)> = (self.trunks.iter())
             .filter(|(_, trunk)| trunk.passes(switch, refused))
             .map(|(&id, trunk)| (id, trunk.reservation))

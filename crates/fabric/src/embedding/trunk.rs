@@ -272,10 +272,10 @@ impl Trunk {
         self.active.iter().chain(&self.backup)
     }
 
-    /// Whether what it carries passes through a physical switch by one of these entrances.
-    pub(super) fn passes(&self, switch: Dpid, entrances: &BTreeSet<Hop>) -> bool {
+    /// Whether what it carries passes through a physical switch by one of these.
+    pub(super) fn passes(&self, switch: Dpid, by: &BTreeSet<Transit>) -> bool {
         let mut transits = self.routes().flat_map(Routed::transits);
-        transits.any(|(dpid, transit)| dpid == switch && entrances.contains(&transit.from))
+        transits.any(|(dpid, transit)| dpid == switch && by.contains(&transit))
     }
 }
 

@@ -2,19 +2,20 @@
 //!
 //! One is tried once more, since what stood in its way may have gone. If it is refused again, and packets of a network were to
 //! come in by it or to get to hosts at a shared port (1.3), then the tenant's port is down: that is what it sees of a port by
-//! which nothing comes. So it stays until the switch gets another map, or connects again. Of others, by which packets of links
-//! pass through or slices are told apart, it is only counted that they were refused. [`Event::RefusedPorts`] and
-//! [`Event::OwnRefused`] tell it to whoever runs the hypervisor.
+//! which nothing comes. So it stays until the switch gets another map, or connects again. If packets of links were to pass through
+//! by it, whoever drew the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
+//! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] tell it to whoever runs the hypervisor.
 
 use super::{Cause, Event, Own, OwnChange, Switch};
 use crate::ids::TenantIndex;
+use crate::network::at_hop;
 use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use fabric::embedding::Member;
+use fabric::embedding::{Exit, Member, Transit};
 use flowspace::Match;
 use openflow::Version;
 
@@ -68,12 +69,24 @@ impl Switch {
             let Own { match_, priority, .. } = own;
             self.events.push_back(Event::OwnRefused { match_: Box::new(match_), priority });
         }
+        if own.table == 0
+            && let Some(transit) = self.transit_by(&own.match_)
+        {
+            self.refused_transits.insert(transit);
+        }
         if self.version != Version::V1_0 {
             for (tenant, port) in self.ports_of(&own) {
                 let refused = &mut self.tenants[tenant.0 as usize].refused_ports;
                 self.has_refused_ports |= refused.insert(port);
             }
         }
+    }
+
+    /// What passes through to another switch by an entry of this match.
+    fn transit_by(&self, match_: &Match) -> Option<Transit> {
+        let mut transits = self.policy.maps.get(&self.dpid)?.transit.iter();
+        let is_it = |it: &&Transit| matches!(it.to, Exit::Next(_)) && at_hop(&it.from) == *match_;
+        transits.find(is_it).copied()
     }
 
     /// The ports that an entry is about.
@@ -90,12 +103,19 @@ impl Switch {
         port.into_iter().collect()
     }
 
-    /// Brings ports down that the switch has refused, all of them together: as if there were a map in which they are.
-    pub(super) fn close_refused_ports(&mut self, now: Instant) {
-        if !self.has_refused_ports || self.operations.values().any(|it| it.tries.is_some()) {
+    /// Says what the switch has refused, all of it together, and brings its ports down: as if there were a map in which they are.
+    pub(super) fn settle_refused(&mut self, now: Instant) {
+        let has_any = self.has_refused_ports || !self.refused_transits.is_empty();
+        if !has_any || self.operations.values().any(|it| it.tries.is_some()) {
             return;
         }
-        self.has_refused_ports = false;
+        let transits = core::mem::take(&mut self.refused_transits);
+        if !transits.is_empty() {
+            self.events.push_back(Event::RefusedTransits(transits));
+        }
+        if !core::mem::take(&mut self.has_refused_ports) {
+            return;
+        }
         self.tell_refused_ports();
         let policy = self.policy.clone();
         self.upcoming.follow_again(policy);

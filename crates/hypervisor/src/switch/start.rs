@@ -135,6 +135,7 @@ impl Switch {
             upcoming: Upcoming::default(),
             unused: Default::default(),
             has_refused_ports: false,
+            refused_transits: BTreeSet::new(),
             told_refused: 0,
             postponed: Vec::new(),
             events: VecDeque::new(),

@@ -1,4 +1,5 @@
-//! Entries of Weir's own in table 0 that the switch refuses: the ports by which packets would come in by them are down.
+//! Entries of Weir's own that the switch refuses: the ports by which packets would come in by them are down, and what would pass
+//! through by them has to go another way.
 
 use crate::deliveries::big_plan;
 use crate::groups_kept::{crowded, on, roomy, say};
@@ -143,6 +144,48 @@ fn what_is_refused_is_told() {
     let (entries, ports) = refused(&mut world);
     assert_eq!((entries.len(), ports), (16, None));
     assert_eq!(world.core.counters().own_refused - before, 80);
+}
+
+/// What cannot pass through to another switch is told, once, when it is known of all of it.
+#[test]
+fn what_cannot_pass_through_is_told() {
+    let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
+    let pass = |tag| Transit { from: hop(1, tag), to: Exit::Next(hop(2, tag)), vlan: None };
+    let [first, second, third] = [3000, 3001, 3002].map(pass);
+    // This one leaves a big switch here.
+    let last = Transit { to: Exit::Edge(PortNumber::new(2).unwrap()), ..pass(3003) };
+    for version in [Version::V1_0, Version::V1_3] {
+        let policy = on(roomy());
+        let mut world = World::new(Setup { policy, ports: 6, ..Setup::new(version, "") });
+        let all = |world: &mut World| {
+            let told = std::mem::take(&mut world.events).into_iter();
+            let told = told.filter_map(|event| match event {
+                Event::RefusedTransits(transits) => Some(transits),
+                _ => None,
+            });
+            told.map(|it| it.into_iter().collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        let set = |world: &mut World, faults, transits: &[Transit]| {
+            let mut map = roomy();
+            map.transit.extend(transits);
+            set(world, faults, map);
+            all(world)
+        };
+        // What is refused once is there all the same.
+        assert_eq!(set(&mut world, vec![Fault::RefuseOnce { nth: 1 }], &[first]), [[]; 0]);
+        let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
+        let told = set(&mut world, refuse(), &[first, second, third, last]);
+        assert_eq!(told, [[second, third]], "{version:?}");
+        // Where it still is to pass, it is not told again.
+        assert_eq!(set(&mut world, refuse(), &[first, second]), [[]; 0]);
+        // Led elsewhere and back it is tried anew.
+        assert_eq!(set(&mut world, Vec::new(), &[first]), [[]; 0]);
+        assert_eq!(set(&mut world, refuse(), &[first, second]), [[second]]);
+        assert_eq!(set(&mut world, Vec::new(), &[first]), [[]; 0]);
+        assert_eq!(set(&mut world, Vec::new(), &[first, second]), [[]; 0]);
+        let there = world.switch_flows().join("\n");
+        assert!(there.contains("3000") && there.contains("3001"), "{version:?}: {there}");
+    }
 }
 
 /// So is LOCAL, whose number is another in the metadata.
