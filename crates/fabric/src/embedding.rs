@@ -13,7 +13,7 @@
 //! the beginning, so that all switches but the first know what to do before anything fails. Each VLAN that a tenant says
 //! its network has is a [`Lane`] with tags of its own beside that of untagged frames: where a frame can bear one tag only
 //! (OpenFlow 1.0), the tag says which of the tenant's VLANs it stands for. Of a network that has physical addresses a
-//! link has one more, for packets that bear these ([`AddressMap`]).
+//! link has three more, for packets that bear these ([`AddressMap`]) as source, as destination, or as both ([`Mapped`]).
 //!
 //! **Repeating.** A virtual switch's own forwarding knows no loops: it sends by edge ports and by those links only that are
 //! in a spanning tree of the tenant's network ([`spanning_tree`]). When links get or lose their ways the tree changes by as
@@ -53,7 +53,7 @@ use saved::Remembered;
 use tags::Tags;
 use trunk::Trunk;
 
-pub use addresses::AddressMap;
+pub use addresses::{AddressMap, Mapped, Side};
 pub use map::{
     Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay, Way,
 };

@@ -9,8 +9,8 @@ use common::spec::*;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{builtin, megabits};
 use fabric::embedding::{
-    Block, Carries, Changes, Embedding, Exit, Frames, LinkSpec, Part, PortChange, PortKind, Reason,
-    Refusal, Route, Spec, Step, Trouble,
+    Block, Carries, Changes, Embedding, Exit, Frames, LinkSpec, Mapped, Part, PortChange, PortKind,
+    Reason, Refusal, Route, Spec, Step, Trouble,
 };
 use fabric::paths::Disjoint;
 use fabric::{Dpid, Error, Network};
@@ -492,7 +492,7 @@ fn physical_addresses_are_one_tenants_and_those_of_its_hosts() {
         let map = member.addresses.as_ref().unwrap();
         let physical = if tenant == RED { 0xac10_0501 } else { 0xac10_0401 };
         assert_eq!((map.physical(0x0a00_0001), map.own(physical)), (physical, 0x0a00_0001));
-        assert_eq!(map.pairs().count(), 2, "its two hosts were given addresses");
+        assert_eq!(map.hosts().count(), 2, "its two hosts were given addresses");
     }
 }
 
@@ -647,6 +647,45 @@ fn what_was_stored_before_there_were_vlans_stays_where_it_is() {
         let (_, status) = after.trunks(RED).next().unwrap();
         assert_eq!((status.is_held, status.active), (false, Some(&routed)));
     }
+}
+
+/// What a version that mapped both addresses or none has stored of [`two`] with physical addresses.
+const BEFORE_ONE_ALONE: &str = "\
+    0307d20000000100010000000000000000a10000000200000000000000a300000002000000230000000100000000000000010000000100000000\
+    00000003000000000000000000000000000002000000000000000100000002000000000000000200000003000000000000000200000002000000\
+    00000000030000000300000002000000000000000100000002000000000000000200000003000000000000000200000002000000000000000300\
+    00000300000004000000000000000000000207d007d0010000000000000000000207d007d00000000000ffff0000000207d107d10100000000ff\
+    ff0000000207d107d10001000000020001020000000001040a0000010001020000000003040a000002";
+
+#[test]
+fn what_was_stored_before_one_address_could_be_mapped_alone_stays_where_it_is() {
+    let octet = |at| u8::from_str_radix(&BEFORE_ONE_ALONE[at..at + 2], 16).unwrap();
+    let stored: Vec<u8> = (0..BEFORE_ONE_ALONE.len()).step_by(2).map(octet).collect();
+    let (network, mut after) = (ring(), embedding());
+    after.restore(&stored).unwrap();
+    let mut spec = two();
+    (spec.block, spec.physical) = blocks("10.0.0.0/24", "172.16.5.0/24");
+    after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+    let tags = |embedding: &Embedding| {
+        let (_, status) = embedding.trunks(RED).next().unwrap();
+        let tags = &status.active.unwrap().tags;
+        let forth = tags.iter().filter(|(lane, _)| lane.forth);
+        let forth = forth.map(|(lane, tags)| (lane.frames, tags[0].get())).collect::<Vec<_>>();
+        (status.is_held, forth)
+    };
+    // What it had it keeps, and what it lacks it gets.
+    let [source, destination, both] =
+        [Mapped::Source, Mapped::Destination, Mapped::Both].map(Frames::Mapped);
+    let expected =
+        [(Frames::Untagged, 2000), (source, 2002), (destination, 2003), (both, 2001)].to_vec();
+    assert_eq!(tags(&after), (true, expected.clone()));
+    after.handle_changes(&network);
+    assert_eq!(tags(&after), (false, expected.clone()));
+    // And so it is stored from then on.
+    let mut again = embedding();
+    again.restore(&after.export()).unwrap();
+    again.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+    assert_eq!(tags(&again), (true, expected));
 }
 
 #[test]

@@ -8,8 +8,8 @@ mod common;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{megabits, small};
 use fabric::embedding::{
-    Carries, Embedding, Frames, Hop, Lane, LinkSpec, PortKind, PortSpec, Route, Routed, Spec, Step,
-    SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId,
+    Carries, Embedding, Frames, Hop, Lane, LinkSpec, Mapped, PortKind, PortSpec, Route, Routed,
+    Spec, Step, SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId,
 };
 use fabric::paths::{Disjoint, Distances};
 use fabric::{Bandwidth, Dpid, End, LinkId, Network, PortId, TenantId};
@@ -169,13 +169,11 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                     let arrived = walker.follow_frames(here, sends, Frames::Vlan(way.vlan));
                     prop_assert_eq!(arrived, expected);
                 }
-                prop_assert_eq!(
-                    mapped.sends.is_some(),
-                    embedding.wanted()[&tenant].physical.is_some()
-                );
-                if let Some(sends) = mapped.sends {
+                for (&it, way) in mapped {
+                    let sends = way.sends.unwrap();
                     prop_assert_eq!(sends.port, hop.port);
-                    prop_assert_eq!(walker.follow_frames(here, sends, Frames::Mapped), expected);
+                    let arrived = walker.follow_frames(here, sends, Frames::Mapped(it));
+                    prop_assert_eq!(arrived, expected);
                 }
             }
             PortKind::Link { sends: None, .. } => prop_assert!(!port.up),
@@ -194,6 +192,11 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
             let named: Vec<u16> = vlans.iter().map(|way| way.vlan).collect();
             prop_assert_eq!(named, embedding.wanted()[&tenant].vlans.clone());
         }
+        if let PortKind::Link { mapped, .. } = &port.kind {
+            let has = embedding.wanted()[&tenant].physical.is_some();
+            let all = Mapped::ALL.into_iter().filter(|_| has);
+            prop_assert!(all.eq(mapped.keys().copied()), "{:?}", mapped);
+        }
     }
     check_repeating(embedding)?;
     // One way for what comes in with a tag, at each switch; two that send the same on a wire would collide there.
@@ -206,7 +209,8 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
         for kind in kinds {
             if let PortKind::Link { receives, vlans, mapped, .. } = kind {
                 let tagged = vlans.iter().flat_map(|way| &way.receives);
-                for hop in receives.iter().chain(tagged).chain(&mapped.receives) {
+                let mapped = mapped.values().flat_map(|way| &way.receives);
+                for hop in receives.iter().chain(tagged).chain(mapped) {
                     prop_assert!(seen.insert(*hop), "{hop:?} twice");
                 }
             }

@@ -13,7 +13,7 @@
 //!                                                                       shared edge, for frames to these hosts only
 //! ```
 //! On 1.0, where a frame bears one tag, a link has a tag of its own for each of the tenant's VLANs beside that for untagged
-//! frames, and one for packets with physical addresses; on 1.3 the tenant's tags travel behind the link's.
+//! frames, and for packets with physical addresses; on 1.3 the tenant's tags travel behind the link's.
 //!
 //! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
 //! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
@@ -28,7 +28,9 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use fabric::embedding::{AddressMap, Frames, Hop, Member, PortKind, Tag, VirtualPort, VlanWay};
+use fabric::embedding::{
+    AddressMap, Frames, Hop, Mapped, Member, PortKind, Tag, VirtualPort, VlanWay, Way,
+};
 use fabric::{MacAddress, PortNumber};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
@@ -123,7 +125,7 @@ pub(crate) enum Wire<'a> {
     Plain,
     /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's, and for packets with
     /// physical addresses.
-    Tagged { tag: Tag, vlans: &'a [VlanWay], mapped: Option<Tag> },
+    Tagged { tag: Tag, vlans: &'a [VlanWay], mapped: &'a BTreeMap<Mapped, Way> },
 }
 
 /// Why a translation has no answer.
@@ -407,14 +409,16 @@ pub(crate) fn number_of(address: MacAddress) -> u128 {
 /// How packets come by a link, and which they are; not at all by other ports.
 pub(crate) fn ways_in(kind: &PortKind) -> impl Iterator<Item = (&Hop, Frames)> {
     let (receives, vlans, mapped) = match kind {
-        PortKind::Link { receives, vlans, mapped, .. } => {
-            (&receives[..], &vlans[..], &mapped.receives[..])
-        }
-        PortKind::Edge { .. } | PortKind::Remote { .. } => (&[][..], &[][..], &[][..]),
+        PortKind::Link { receives, vlans, mapped, .. } => (&receives[..], &vlans[..], mapped),
+        PortKind::Edge { .. } | PortKind::Remote { .. } => (&[][..], &[][..], &UNMAPPED),
     };
     let tagged = vlans.iter().flat_map(|way| each(&way.receives, Frames::Vlan(way.vlan)));
-    each(receives, Frames::Untagged).chain(tagged).chain(each(mapped, Frames::Mapped))
+    let mapped = mapped.iter().flat_map(|(it, way)| each(&way.receives, Frames::Mapped(*it)));
+    each(receives, Frames::Untagged).chain(tagged).chain(mapped)
 }
+
+/// No ways for packets with physical addresses.
+static UNMAPPED: BTreeMap<Mapped, Way> = BTreeMap::new();
 
 fn each(hops: &[Hop], frames: Frames) -> impl Iterator<Item = (&Hop, Frames)> {
     hops.iter().map(move |hop| (hop, frames))
@@ -450,17 +454,14 @@ fn way_out(port: &VirtualPort) -> Option<WayOut<'_>> {
         PortKind::Edge { port, hosts } => {
             Some(WayOut { port: port.get(), wire: Wire::Plain, hosts })
         }
-        PortKind::Link { sends, vlans, mapped, .. } => {
-            let mapped = mapped.sends.map(|hop| hop.tag);
-            sends.map(|hop| WayOut {
-                port: hop.port.get(),
-                wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
-                hosts: &[],
-            })
-        }
+        PortKind::Link { sends, vlans, mapped, .. } => sends.map(|hop| WayOut {
+            port: hop.port.get(),
+            wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
+            hosts: &[],
+        }),
         PortKind::Remote { sends, vlans, hosts } => sends.map(|hop| WayOut {
             port: hop.port.get(),
-            wire: Wire::Tagged { tag: hop.tag, vlans, mapped: None },
+            wire: Wire::Tagged { tag: hop.tag, vlans, mapped: &UNMAPPED },
             hosts,
         }),
     }

@@ -23,14 +23,23 @@ fn with_addresses(network: &Network, tenant: &str, physical: &str, hosts: [&str;
     text
 }
 
-/// Rules that name both addresses where packets leave their host, and none where they come to the other.
-fn install(app: &mut App) {
-    app.expect("switch");
-    app.expect("switch");
+/// What a rule says of the addresses of packets where they leave their host.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Destination,
+    Both,
+}
+
+/// Rules that name addresses where packets leave their host, and none where they come to the other.
+fn install(app: &mut App, named: Named) {
     for (dpid, from, to) in [(0xa1, "10.0.0.1", "10.0.0.2"), (0xa2, "10.0.0.2", "10.0.0.1")] {
-        let pair = json!({"in_port": 1, "dl_type": 0x0800, "nw_src": from, "nw_dst": to});
+        let mut naming = json!({"in_port": 1, "dl_type": 0x0800, "nw_dst": to});
+        let mut highest = 15;
+        if named == Named::Both {
+            (naming["nw_src"], highest) = (json!(from), 20);
+        }
         for (priority, match_, port) in [
-            (20, pair, 2),
+            (highest, naming, 2),
             (10, json!({"in_port": 1, "dl_type": 0x0806}), 2),
             (5, json!({"in_port": 2}), 1),
         ] {
@@ -70,26 +79,37 @@ fn ovs_physical_addresses_between_switches_of_openflow_1_0() {
     number(&network, hosts);
     network.connect_to(weir.openflow);
     eventually("both networks are up", || ports_up(&weir) == [4, 4]);
-    install(&mut red);
-    install(&mut blue);
+    for app in [&mut red, &mut blue] {
+        app.expect("switch");
+        app.expect("switch");
+        install(app, Named::Destination);
+    }
 
-    // On the wire everybody's addresses are others.
+    // On the wire those of everybody's addresses are others that rules name: first one, then both.
     let both_work = || hosts.iter().all(|[first, _]| network.answers(first, "10.0.0.2"));
-    for (tenant, host, block) in [("red", "h1", "172.16.5"), ("blue", "h2", "172.16.6")] {
-        let onlooker = onlooker(&network, &weir, tenant);
-        eventually("the tenant's hosts reach each other", || network.answers(host, "10.0.0.2"));
-        for seen in [format!("{block}.1 > {block}.2: ICMP"), format!("{block}.2 > {block}.1: ICMP")]
-        {
-            let shown = |line: &str| line.contains(&seen).then_some(());
-            assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
+    let tenants = [("red", "h1", "172.16.5"), ("blue", "h2", "172.16.6")];
+    for named in [Named::Destination, Named::Both] {
+        for (app, (tenant, host, block)) in [&mut red, &mut blue].into_iter().zip(tenants) {
+            install(app, named);
+            let onlooker = onlooker(&network, &weir, tenant);
+            eventually("the tenant's hosts reach each other", || network.answers(host, "10.0.0.2"));
+            let source = if named == Named::Both { block } else { "10.0.0" };
+            let expected =
+                [(1, 2), (2, 1)].map(|(from, to)| format!(" {source}.{from} > {block}.{to}: ICMP"));
+            for seen in &expected {
+                let shown = |line: &str| line.contains(seen).then_some(());
+                assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
+            }
+            let is_other = |line: &String| {
+                line.contains(" > ") && !expected.iter().any(|it| line.contains(it))
+            };
+            let others: Vec<_> = onlooker.stdout.all().into_iter().filter(is_other).collect();
+            assert!(others.is_empty(), "{others:?}");
         }
-        let own: Vec<_> =
-            onlooker.stdout.all().into_iter().filter(|line| line.contains(" IP 10.0.0.")).collect();
-        assert!(own.is_empty(), "{own:?}");
     }
     // The tenant's tables are as it wrote them.
     let flows: Vec<Value> = red.flows(3);
-    assert!(flows.len() == 3 && !json!(flows).to_string().contains("172.16"), "{flows:?}");
+    assert!(flows.len() == 4 && !json!(flows).to_string().contains("172.16"), "{flows:?}");
 
     // TCP, with its checksums, goes on when the link fails.
     let transfer = Transfer::start(&network, "h1", "h3", "10.0.0.2");

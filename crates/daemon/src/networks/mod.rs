@@ -42,8 +42,8 @@ use crate::topology::{Inbox, Setup, Watch};
 use edits::Edits;
 
 pub use control::{
-    Assigned, Control, NetworkView, Outcome, Passed, PathOutcome, PathView, PortOutcome, PortView,
-    VlanTags,
+    Assigned, Control, MappedTags, NetworkView, Outcome, Passed, PathOutcome, PathView,
+    PortOutcome, PortView, VlanTags,
 };
 pub use document::{
     Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, NumberDocument,

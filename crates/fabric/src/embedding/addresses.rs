@@ -3,10 +3,63 @@
 //! The tenant's block is mapped as a whole onto a physical one of the same length: the bits behind the prefix stay. So
 //! what a tenant's match says of its addresses, prefix or none, is said of the physical ones by another prefix. Only
 //! hosts' addresses are ever put in the place of others, since who restores them has to know them all.
+//!
+//! A packet's two addresses are mapped each by itself, and it is said beside the packet which of them are ([`Mapped`]):
+//! an address that was not mapped may be anybody's, also one that looks like a physical one.
 
 use super::spec::Block;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+
+/// One of the two addresses of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where it comes from.
+    Source,
+    /// Where it is to go.
+    Destination,
+}
+
+impl Side {
+    /// Both.
+    pub const ALL: [Side; 2] = [Side::Source, Side::Destination];
+}
+
+/// Which of a packet's two addresses are physical ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mapped {
+    /// The source only.
+    Source,
+    /// The destination only.
+    Destination,
+    /// Both.
+    Both,
+}
+
+impl Mapped {
+    /// All that can be.
+    pub const ALL: [Mapped; 3] = [Mapped::Source, Mapped::Destination, Mapped::Both];
+
+    /// By whether the source is, and whether the destination is; `None` if neither is.
+    pub const fn new(source: bool, destination: bool) -> Option<Mapped> {
+        match (source, destination) {
+            (false, false) => None,
+            (true, false) => Some(Mapped::Source),
+            (false, true) => Some(Mapped::Destination),
+            (true, true) => Some(Mapped::Both),
+        }
+    }
+
+    /// Whether this address is.
+    pub const fn has(self, side: Side) -> bool {
+        matches!(
+            (self, side),
+            (Mapped::Both, _)
+                | (Mapped::Source, Side::Source)
+                | (Mapped::Destination, Side::Destination)
+        )
+    }
+}
 
 /// A tenant's addresses and the physical ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,17 +105,24 @@ impl AddressMap {
         self.own | physical & !self.mask
     }
 
-    /// Whether packets from the first to the second of these addresses of the tenant's bear physical ones: they are of
-    /// two hosts.
-    pub fn maps(&self, from: u32, to: u32) -> bool {
-        let is_host = |address| self.hosts.binary_search(&address).is_ok();
-        from != to && is_host(from) && is_host(to)
+    /// Whether a physical address is ever put in the place of this one of the tenant's: it is a host's.
+    pub fn maps(&self, own: u32) -> bool {
+        self.hosts.binary_search(&own).is_ok()
     }
 
-    /// All for which [`maps`](AddressMap::maps) holds.
-    pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let to = move |from| self.hosts.iter().map(move |&to| (from, to));
-        self.hosts.iter().flat_map(move |&from| to(from)).filter(|(from, to)| from != to)
+    /// All for which [`maps`](AddressMap::maps) holds, in order.
+    pub fn hosts(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        self.hosts.iter().copied()
+    }
+
+    /// The tenant's addresses, source and destination, in whose places packets may bear physical ones; `None` where they
+    /// bear what they came with.
+    pub fn borne(&self, mapped: Mapped) -> impl Iterator<Item = [Option<u32>; 2]> + '_ {
+        let each = move |side| {
+            let hosts = self.hosts().filter(move |_| mapped.has(side)).map(Some);
+            hosts.chain((!mapped.has(side)).then_some(None))
+        };
+        each(Side::Source).flat_map(move |from| each(Side::Destination).map(move |to| [from, to]))
     }
 }
 
@@ -81,15 +141,30 @@ mod tests {
         let map = map("10.0.0.0/24", "172.16.5.0/24").unwrap();
         let (one, two) = (0x0a00_0001, 0x0a00_0002);
         assert_eq!((map.physical(one), map.own(0xac10_0501)), (0xac10_0501, one));
-        assert_eq!(map.pairs().collect::<Vec<_>>(), [(one, two), (two, one)]);
-        assert!(map.maps(one, two) && !map.maps(one, one) && !map.maps(one, 0x0a00_0003));
+        assert_eq!(map.hosts().collect::<Vec<_>>(), [one, two]);
+        assert!(map.maps(one) && map.maps(two) && !map.maps(0x0a00_0003));
         assert_eq!(map.block(), (0x0a00_0000, 0xffff_ff00));
+    }
+
+    #[test]
+    fn packets_bear_what_is_said_beside_them() {
+        let map = map("10.0.0.0/24", "172.16.5.0/24").unwrap();
+        let [one, two] = [0x0a00_0001, 0x0a00_0002].map(Some);
+        let borne = |mapped| map.borne(mapped).collect::<Vec<_>>();
+        assert_eq!(borne(Mapped::Source), [[one, None], [two, None]]);
+        assert_eq!(borne(Mapped::Destination), [[None, one], [None, two]]);
+        assert_eq!(borne(Mapped::Both), [[one, one], [one, two], [two, one], [two, two]]);
+        for mapped in Mapped::ALL {
+            let [source, destination] = Side::ALL.map(|side| mapped.has(side));
+            assert_eq!(Mapped::new(source, destination), Some(mapped));
+        }
+        assert_eq!(Mapped::new(false, false), None);
     }
 
     #[test]
     fn blocks_have_to_be_alike() {
         assert!(map("0.0.0.0/0", "0.0.0.0/0").is_some());
-        assert_eq!(map("10.0.0.1/32", "172.16.0.1/32").unwrap().pairs().count(), 0);
+        assert_eq!(map("10.0.0.1/32", "172.16.0.1/32").unwrap().hosts().count(), 1);
         for (own, physical) in [("10.0.0.0/24", "172.16.0.0/23"), ("fd00::/120", "fd01::/120")] {
             assert_eq!(map(own, physical), None);
         }

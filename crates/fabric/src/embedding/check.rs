@@ -21,8 +21,8 @@ const LONGEST_NAME: usize = 15;
 /// Most VLANs of a network. On OpenFlow 1.0 each takes tags, and rules that let it through, on every link.
 const MOST_VLANS: usize = 32;
 
-/// Most addresses of hosts that physical ones may stand for. On OpenFlow 1.0 an entry that does not name both addresses
-/// is written once for each pair where it delivers packets.
+/// Most addresses of hosts that physical ones may stand for. On OpenFlow 1.0 an entry that names no address is written
+/// once for each, as source and as destination, and once for each two of them, where it delivers packets.
 const MOST_MAPPED: usize = 16;
 
 /// Addresses that hosts were given because they asked for none.

@@ -1,7 +1,7 @@
 //! The switches' maps, drawn from what is wanted and where it lies.
 
 use super::Embedding;
-use super::addresses::AddressMap;
+use super::addresses::{AddressMap, Mapped};
 use super::map::{
     Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay, Way,
 };
@@ -170,7 +170,7 @@ impl<'a> Draw<'a> {
             Way { sends, receives }
         };
         let Way { sends, receives } = way(Frames::Untagged);
-        let (vlans, mapped) = (self.vlans(way), way(Frames::Mapped));
+        let (vlans, mapped) = (self.vlans(way), self.mapped(way));
         PortKind::Link { sends, receives, vlans, mapped, far: self.far(spec_end(link, !first)) }
     }
 
@@ -196,6 +196,11 @@ impl<'a> Draw<'a> {
         let mut vlans: Vec<VlanWay> = self.spec.vlans.iter().map(way).collect();
         vlans.sort_unstable_by_key(|way| way.vlan);
         vlans
+    }
+
+    fn mapped(&self, way: impl Fn(Frames) -> Way) -> BTreeMap<Mapped, Way> {
+        let all = Mapped::ALL.into_iter().filter(|_| self.spec.physical.is_some());
+        all.map(|mapped| (mapped, way(Frames::Mapped(mapped)))).collect()
     }
 
     /// Where a member sends what is for a port of another.

@@ -5,7 +5,7 @@
 //! which it comes in, all that a switch needs to know of it: either it passes through ([`Transit`]), or it has arrived
 //! at a port of a tenant's switch ([`PortKind::Link`]).
 
-use super::addresses::AddressMap;
+use super::addresses::{AddressMap, Mapped};
 use crate::error::Error;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortNumber, TenantId};
 use alloc::collections::BTreeMap;
@@ -104,8 +104,8 @@ pub enum PortKind {
         receives: Vec<Hop>,
         /// The same for each VLAN of the tenant's, in order.
         vlans: Vec<VlanWay>,
-        /// The same for untagged packets that bear physical addresses; nothing if none do.
-        mapped: Way,
+        /// The same for untagged packets that bear physical addresses, by which they bear; nothing if none do.
+        mapped: BTreeMap<Mapped, Way>,
         /// The other end.
         far: FarEnd,
     },
@@ -136,8 +136,8 @@ pub enum Frames {
     /// Those without a tag of their own.
     #[default]
     Untagged,
-    /// Packets of IPv4 without a tag of their own that bear physical addresses in the place of the tenant's.
-    Mapped,
+    /// Packets of IPv4 without a tag of their own that bear physical addresses in the place of the tenant's: these.
+    Mapped(Mapped),
     /// Those of this VLAN.
     Vlan(u16),
 }
@@ -146,7 +146,7 @@ impl Frames {
     /// The tenant's VLAN whose place the tag takes.
     pub const fn vlan(self) -> Option<u16> {
         match self {
-            Frames::Untagged | Frames::Mapped => None,
+            Frames::Untagged | Frames::Mapped(_) => None,
             Frames::Vlan(vlan) => Some(vlan),
         }
     }

@@ -1,6 +1,7 @@
 //! Where trunks are put: at first, after a change of the network, and after a restart.
 
 use super::Embedding;
+use super::addresses::Mapped;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
 use super::map::{Frames, Transit};
@@ -432,7 +433,8 @@ impl Embedding {
 /// What a virtual link carries.
 fn link_lanes(spec: &Spec) -> BTreeSet<Lane> {
     let each = |lane: Lane| {
-        let mapped = spec.physical.map(|_| Lane { frames: Frames::Mapped, ..lane });
+        let mapped = Mapped::ALL.into_iter().filter(|_| spec.physical.is_some());
+        let mapped = mapped.map(move |mapped| Lane { frames: Frames::Mapped(mapped), ..lane });
         lane.with_each(&spec.vlans).chain(mapped)
     };
     [Lane::FORTH, Lane::BACK].into_iter().flat_map(each).collect()

@@ -94,8 +94,8 @@ fn receives_at(kind: &PortKind, hop: Hop) -> Option<Frames> {
     let PortKind::Link { receives, vlans, mapped, .. } = kind else { return None };
     let tagged = vlans.iter().find(|way| way.receives.contains(&hop));
     let plain = receives.contains(&hop).then_some(Frames::Untagged);
-    let mapped = mapped.receives.contains(&hop).then_some(Frames::Mapped);
-    plain.or(mapped).or(tagged.map(|way| Frames::Vlan(way.vlan)))
+    let mapped = mapped.iter().find(|(_, way)| way.receives.contains(&hop));
+    plain.or(mapped.map(|(it, _)| Frames::Mapped(*it))).or(tagged.map(|way| Frames::Vlan(way.vlan)))
 }
 
 /// All ports of all members: the physical switch, whose, the virtual port and what is said of it there.

@@ -27,7 +27,7 @@ use crate::switch::Switch;
 use addresses::Addresses;
 use alloc::vec::Vec;
 use fabric::MacAddress;
-use fabric::embedding::{AddressMap, Frames};
+use fabric::embedding::{AddressMap, Frames, Mapped, Side};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match, port_from_v10, port_to_v10};
 use hashbrown::HashSet;
@@ -74,11 +74,18 @@ impl Vlan {
 /// Why a list cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unsaid {
-    /// It depends on the VLAN tag that the packets came with.
-    NeedsVlan,
-    /// It depends on the addresses for which physical ones stand.
-    NeedsAddresses,
+    /// It depends on what is not the same for all packets.
+    Needs(Need),
     Code(ErrorCode),
+}
+
+/// What a list may depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// The VLAN tag that the packets came with.
+    Vlan,
+    /// The address for which they bear a physical one.
+    Address(Side),
 }
 
 impl From<ErrorCode> for Unsaid {
@@ -88,10 +95,10 @@ impl From<ErrorCode> for Unsaid {
 }
 
 impl Unsaid {
-    /// Where VLAN tag and addresses are known, nothing is left open.
+    /// Of one packet everything is known, so nothing is left open.
     fn code(self) -> ErrorCode {
         match self {
-            Unsaid::NeedsVlan | Unsaid::NeedsAddresses => code::BAD_ACTION_BAD_ARGUMENT,
+            Unsaid::Needs(_) => code::BAD_ACTION_BAD_ARGUMENT,
             Unsaid::Code(code) => code,
         }
     }
@@ -130,9 +137,9 @@ impl Switch {
                 };
                 let Some(region) = region else { continue };
                 let packets = packets(network, port, &arrival, &region);
-                for (region, actions) in
-                    self.network_regions_v10(tenant, network, region, packets, actions)?
-                {
+                let mut regions = Vec::new();
+                self.network_regions_v10(tenant, network, region, packets, actions, &mut regions)?;
+                for (region, actions) in regions {
                     let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
                     let is_highest = flow.priority == u16::MAX || wire.wildcards.is_empty();
                     if admits == Admits::Nothing && is_highest {
@@ -153,9 +160,8 @@ impl Switch {
         Ok(pieces)
     }
 
-    /// What is done with the packets of a region: with all alike or, if it depends on their VLAN tag, with untagged ones
-    /// and with those of each of the network's VLANs. With others then nothing is done: they meet no entry. Likewise, if it
-    /// depends on their addresses, with those between each two hosts, of which all are that bear physical ones.
+    /// Appends what is done with the packets of a region: with all alike or, where it depends on what they are, with each
+    /// part of them, at most three deep. With those of no part nothing is done: they meet no entry.
     fn network_regions_v10(
         &self,
         tenant: TenantIndex,
@@ -163,23 +169,26 @@ impl Switch {
         region: Match,
         packets: Packets,
         actions: List<'_, Action<'_>>,
-    ) -> Result<Vec<(Match, Vec<u8>)>, ErrorCode> {
+        regions: &mut Vec<(Match, Vec<u8>)>,
+    ) -> Result<(), ErrorCode> {
         let mut translated = Vec::new();
-        let parts: Vec<(Match, Packets)> =
+        let need =
             match self.network_actions_v10(tenant, network, packets, actions, &mut translated) {
-                Ok(()) => return Ok(Vec::from([(region, translated)])),
+                Ok(()) => {
+                    regions.push((region, translated));
+                    return Ok(());
+                }
                 Err(Unsaid::Code(code)) => return Err(code),
-                Err(Unsaid::NeedsVlan) => by_vlan(network, &region, packets).collect(),
-                Err(Unsaid::NeedsAddresses) => by_pair(network, &region, packets).collect(),
+                Err(Unsaid::Needs(need)) => need,
             };
-        let mut regions = Vec::with_capacity(parts.len());
+        let parts: Vec<(Match, Packets)> = match need {
+            Need::Vlan => by_vlan(network, &region, packets).collect(),
+            Need::Address(side) => by_host(network, &region, packets, side).collect(),
+        };
         for (region, packets) in parts {
-            let mut translated = Vec::new();
-            self.network_actions_v10(tenant, network, packets, actions, &mut translated)
-                .map_err(Unsaid::code)?;
-            regions.push((region, translated));
+            self.network_regions_v10(tenant, network, region, packets, actions, regions)?;
         }
-        Ok(regions)
+        Ok(())
     }
 
     /// Appends a list as it has to be on the switch.
@@ -200,7 +209,9 @@ impl Switch {
                     if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
                         return Err(code::BAD_ACTION_BAD_VENDOR.into());
                     }
-                    writer.settle_addresses(&action)?;
+                    // Whatever that does, it is to the tenant's addresses, and what becomes of them is not known.
+                    writer.restore()?;
+                    writer.packets.addresses = Addresses::default();
                     action.write(writer.out);
                 }
                 Action::Unknown { .. } => return Err(code::BAD_ACTION_BAD_TYPE.into()),
@@ -215,7 +226,7 @@ impl Switch {
                 }
                 other => {
                     writer.settle_vlan(&other);
-                    writer.settle_addresses(&other)?;
+                    writer.packets.addresses.settle(&other);
                     if let Action::SetDlDst(address) = other {
                         let dl_dst = address.iter().fold(0, |n, b| n << 8 | u128::from(*b));
                         writer.packets.dl_dst = Some(dl_dst);
@@ -263,9 +274,9 @@ impl Writer<'_> {
                 let tag_of = |frames| {
                     arrived.and_then(|(number, at)| self.network.arrival_tag(number, at, frames))
                 };
-                let mapped = tag_of(Frames::Mapped).filter(|_| {
-                    self.packets.addresses.mapped && self.packets.vlan == Vlan::Untagged
-                });
+                let mapped = self.packets.addresses.mapped();
+                let mapped = mapped.filter(|_| self.packets.vlan == Vlan::Untagged);
+                let mapped = mapped.and_then(|mapped| tag_of(Frames::Mapped(mapped)));
                 let own = match self.packets.vlan {
                     Vlan::Unknown => None,
                     Vlan::Untagged => Some(Frames::Untagged),
@@ -344,19 +355,18 @@ impl Writer<'_> {
                 self.bear(None);
                 self.give(way.hosts, send)?;
             }
-            Wire::Tagged { tag, vlans, mapped } => {
+            Wire::Tagged { tag, vlans, mapped: mapped_ways } => {
                 let tag = match self.packets.vlan {
-                    Vlan::Unknown => return Err(Unsaid::NeedsVlan),
-                    Vlan::Untagged => match mapped.filter(|_| self.can_map()) {
-                        Some(tag) => {
-                            self.map();
-                            Some(tag)
+                    Vlan::Unknown => return Err(Unsaid::Needs(Need::Vlan)),
+                    Vlan::Untagged => {
+                        let can = self.packets.addresses.can_be(self.network);
+                        let way = can.and_then(|mapped| mapped_ways.get(&mapped)?.sends);
+                        match way {
+                            Some(_) => self.map(),
+                            None => self.restore()?,
                         }
-                        None => {
-                            self.restore()?;
-                            Some(tag)
-                        }
-                    },
+                        Some(way.map_or(tag, |hop| hop.tag))
+                    }
                     Vlan::Id(id) => {
                         self.restore()?;
                         let way = vlans.iter().find(|way| way.vlan == id);
@@ -427,15 +437,18 @@ fn by_vlan<'a>(
     })
 }
 
-/// The packets of a region by the hosts between which they are.
-fn by_pair<'a>(
+/// The packets of a region, which bear a physical address there, by the hosts whose that is.
+fn by_host<'a>(
     network: &'a Network,
     region: &'a Match,
     packets: Packets,
+    side: Side,
 ) -> impl Iterator<Item = (Match, Packets)> + 'a {
     network.addresses.iter().flat_map(move |map| {
-        addresses::pairs(region, map).map(move |region| {
-            (region, Packets { addresses: Addresses::of_region(&region, Some(map)), ..packets })
+        map.hosts().filter_map(move |host| {
+            let region = region.intersect(&addresses::physical_host(map, side, host))?;
+            let addresses = packets.addresses.with(side, host);
+            Some((region, Packets { addresses, ..packets }))
         })
     })
 }
@@ -457,9 +470,12 @@ fn packets(network: &Network, port: u32, arrival: &Arrival, region: &Match) -> P
     }
 }
 
-/// By what the addresses of these frames are physical; `None` if they are not.
-fn map_of(network: &Network, frames: Frames) -> Option<&AddressMap> {
-    network.addresses.as_ref().filter(|_| frames == Frames::Mapped)
+/// By what addresses of these frames are physical, and which; `None` if none are.
+fn map_of(network: &Network, frames: Frames) -> Option<(&AddressMap, Mapped)> {
+    match frames {
+        Frames::Mapped(mapped) => Some((network.addresses.as_ref()?, mapped)),
+        Frames::Untagged | Frames::Vlan(_) => None,
+    }
 }
 
 /// The packets of an arrival that a tenant's match means; `None` if there are none.
@@ -475,7 +491,7 @@ fn region(network: &Network, arrival: &Arrival, match_: &Match) -> Option<Match>
         Some(_) => match_.without(Field::VlanVid),
     };
     let inner = match frames {
-        Frames::Mapped => addresses::physical(&inner, network.addresses.as_ref()?)?,
+        Frames::Mapped(mapped) => addresses::physical(&inner, network.addresses.as_ref()?, mapped)?,
         Frames::Untagged | Frames::Vlan(_) => inner,
     };
     arrival.looks.intersect(&inner)

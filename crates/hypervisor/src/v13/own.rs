@@ -179,17 +179,18 @@ fn add_mapped(
     wanted: &mut Vec<Own>,
 ) {
     let (PortKind::Link { mapped, .. }, Some(map)) = (&port.kind, addresses) else { return };
-    for (hop, (from, to)) in
-        mapped.receives.iter().flat_map(|hop| map.pairs().map(move |it| (hop, it)))
-    {
-        let match_ = at_hop(hop)
-            .with(Field::DlType, 0x0800)
-            .with(Field::NwSrc, map.physical(from).into())
-            .with(Field::NwDst, map.physical(to).into());
+    let hops = mapped.iter().flat_map(|(it, way)| way.receives.iter().map(move |hop| (hop, *it)));
+    for (hop, own) in hops.flat_map(|(hop, it)| map.borne(it).map(move |own| (hop, own))) {
         let (mut actions, mut instructions) = (Vec::new(), Vec::new());
         Action::PopVlan.write(&mut actions);
-        super::network::set(OxmField::IPV4_SRC, from.into(), &mut actions);
-        super::network::set(OxmField::IPV4_DST, to.into(), &mut actions);
+        let mut match_ = at_hop(hop).with(Field::DlType, 0x0800);
+        let fields = [(Field::NwSrc, OxmField::IPV4_SRC), (Field::NwDst, OxmField::IPV4_DST)];
+        for ((field, oxm), own) in fields.into_iter().zip(own) {
+            if let Some(own) = own {
+                match_ = match_.with(field, map.physical(own).into());
+                super::network::set(oxm, own.into(), &mut actions);
+            }
+        }
         Instruction::ApplyActions(List::parse(&actions).unwrap_or_default())
             .write(&mut instructions);
         let metadata = metadata_at(id, number);

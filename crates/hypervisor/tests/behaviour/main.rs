@@ -14,6 +14,7 @@ mod attacks;
 mod bad_input;
 mod big_switches;
 mod buckets;
+mod courses;
 mod deliveries;
 mod durability;
 mod exits_unused;

@@ -1,6 +1,7 @@
 //! Networks in random courses whose edge ports are others' as well, as far as they differ from those of [`crate::networks`].
 
-use crate::networks::{agrees, big, cases, config, two};
+use crate::courses::{address, agrees, cases, config};
+use crate::networks::{big, two};
 use crate::support::*;
 use proptest::prelude::*;
 
@@ -68,7 +69,7 @@ pub(crate) fn comes(
     let here = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port));
     let source = here.map(|it| it.3).next();
     let tag = tag.map(|tag| format!("vlan{tag}:")).unwrap_or_default();
-    let mut frame = packet(&format!("{tag}10.0.0.{from}>10.0.0.{to}"));
+    let mut frame = packet(&format!("{tag}{}>{}", address(from), address(to)));
     if let Some(source) = source {
         frame[6..12].copy_from_slice(&source);
     }

@@ -1,6 +1,6 @@
 //! Networks, and changes of them, as people read them.
 
-use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, VlanTags};
+use daemon::networks::{MappedTags, NetworkView, Outcome, Passed, RouteDocument, VlanTags};
 use std::io::{Result, Write};
 
 pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
@@ -107,9 +107,9 @@ fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
             write!(out, "  tag {}", listed(&wire.tags))?;
         }
         let vlan = |of: &VlanTags| format!("VLAN {}: {}", of.vlan, listed(&of.tags));
-        let mapped = (!wire.mapped.is_empty())
-            .then(|| format!("physical addresses: {}", listed(&wire.mapped)));
-        let others: Vec<String> = mapped.into_iter().chain(wire.vlans.iter().map(vlan)).collect();
+        let mapped = |of: &MappedTags| format!("{} physical: {}", of.addresses, listed(&of.tags));
+        let mapped = wire.mapped.iter().map(mapped);
+        let others: Vec<String> = mapped.chain(wire.vlans.iter().map(vlan)).collect();
         let others = match others.is_empty() {
             true => String::new(),
             false => format!(" ({})", others.join("; ")),

@@ -82,8 +82,8 @@ impl Switch {
                 set_length(message);
                 let data = message.get_mut(PACKET_IN_DATA..).unwrap_or_default();
                 set_vlan(data, frames.vlan());
-                if let (Frames::Mapped, Some(map)) = (frames, &network.addresses) {
-                    addresses::restore(data, map);
+                if let Some((map, mapped)) = map_of(network, frames) {
+                    addresses::restore(data, map, mapped);
                 }
             }
             Ok(())
@@ -187,8 +187,7 @@ fn looks_like_entry(network: &Network, packets: &Packets, key: &Key) -> Option<O
         PortKind::Link { .. } => {
             let frames = match packets.vlan {
                 Vlan::Unknown => return None,
-                Vlan::Untagged if packets.addresses.mapped => Frames::Mapped,
-                Vlan::Untagged => Frames::Untagged,
+                Vlan::Untagged => packets.addresses.frames(),
                 Vlan::Id(id) => Frames::Vlan(id),
             };
             Some(Some(network.arrival_tag(number, packets.by_link?, frames)?.get()))

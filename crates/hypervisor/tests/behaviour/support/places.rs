@@ -2,8 +2,8 @@
 
 use super::stage::{Plan, datapath, head};
 use fabric::embedding::{
-    AddressMap, Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort,
-    VirtualPortId, VlanWay, Way, spanning_tree,
+    AddressMap, Exit, FarEnd, Frames, Hop, Mapped, Member, PortKind, SwitchMap, Tag, Transit,
+    VirtualPort, VirtualPortId, VlanWay, Way, spanning_tree,
 };
 use fabric::{Dpid, MacAddress, PortNumber};
 use hypervisor::TenantId;
@@ -42,7 +42,8 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                 (there, way(b.0, a.0, frames, &mut next, &mut transits))
             };
             let plain = both(Frames::Untagged);
-            let mapped = plan.physical.map(|_| both(Frames::Mapped));
+            let mapped = Mapped::ALL.into_iter().filter(|_| plan.physical.is_some());
+            let mapped: Vec<_> = mapped.map(|it| (it, both(Frames::Mapped(it)))).collect();
             let tagged = plan.vlans.iter().map(|&vlan| (vlan, both(Frames::Vlan(vlan))));
             let tagged: Vec<_> = tagged.collect();
             let end = |of: fn(Both) -> (Hop, Hop), far: (u64, u32)| {
@@ -52,11 +53,12 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                 };
                 let (sends, receives) = of(plain);
                 let vlans = tagged.iter().copied().map(one).collect();
-                let mapped = mapped
-                    .map(of)
-                    .map(|(sends, receives)| Way { sends: Some(sends), receives: vec![receives] });
+                let one = |&(it, ways): &(Mapped, Both)| {
+                    let (sends, receives) = of(ways);
+                    (it, Way { sends: Some(sends), receives: vec![receives] })
+                };
+                let (mapped, far) = (mapped.iter().map(one).collect(), far_end(plan, far));
                 let (sends, receives) = (Some(sends), vec![receives]);
-                let (mapped, far) = (mapped.unwrap_or_default(), far_end(plan, far));
                 PortKind::Link { sends, receives, vlans, mapped, far }
             };
             put(a.0, a.1, end(|(there, back)| (there.0, back.1), b));

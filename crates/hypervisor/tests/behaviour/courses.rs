@@ -1,0 +1,441 @@
+//! Random courses of tenants' networks: what controllers say and which packets come, and that what is forwarded and told is
+//! what would be on networks of the tenants' own.
+
+use crate::networks::both_say;
+use crate::sharing::{at_hosts, comes, is_shared};
+use crate::support::*;
+use proptest::collection::vec;
+use proptest::option::weighted;
+use proptest::prelude::*;
+
+/// How matches and packets name addresses.
+#[derive(Clone, Copy, Debug)]
+struct Names {
+    /// How often a match does.
+    named: f64,
+    /// Whether some are of nobody's, or others'.
+    strange: bool,
+}
+
+/// The tenants' hosts, then others: one of their block that no host has, what stands for red's and for blue's second host
+/// where they have [physical addresses](crate::mapped), and one of neither.
+pub(crate) fn address(whose: u8) -> &'static str {
+    const ALL: [&str; 7] =
+        ["10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3", "172.16.5.1", "172.16.6.1", "192.0.2.1"];
+    ALL[usize::from(whose)]
+}
+
+impl Names {
+    /// Of one host, or of those with a prefix: 10.0.0.0/31 are the first two, 10.0.0.2/31 is the third.
+    fn in_matches(self) -> impl Strategy<Value = String> {
+        let mut all: Vec<String> = (0..6).map(|host| address(host % 3).to_owned()).collect();
+        all.extend(["10.0.0.0/31", "10.0.0.2/31", "10.0.0.0/24"].map(str::to_owned));
+        if self.strange {
+            all.extend((3..7).map(|whose| address(whose).to_owned()));
+            all.extend(["172.16.5.0/30", "128.0.0.0/1", "0.0.0.0/1"].map(str::to_owned));
+        }
+        prop::sample::select(all)
+    }
+
+    /// By number, as [`address`] has it.
+    fn in_packets(self) -> impl Strategy<Value = u8> {
+        prop_oneof![6 => 0..3_u8, if self.strange { 4 } else { 0 } => 3..7_u8]
+    }
+}
+
+/// A virtual switch's ports, by tenant and physical switch, in the plans of `two`.
+fn a_match(version: Version, names: Names) -> impl Strategy<Value = String> {
+    let port = weighted(0.5, prop::sample::select(vec!["1", "2", "10", "11", "LOCAL"]));
+    let source = weighted(names.named, names.in_matches());
+    let destination = weighted(names.named.max(0.5), names.in_matches());
+    let tags = match version {
+        // That no link lets it through is all that is seen of VLAN 9.
+        Version::V1_0 => vec![
+            "dl_vlan=5",
+            "dl_vlan=6",
+            "dl_vlan=9",
+            "dl_vlan=0xffff",
+            "dl_vlan_pcp=1",
+            "dl_vlan=5,dl_vlan_pcp=1",
+        ],
+        _ => vec!["dl_vlan=5", "dl_vlan=0xffff"],
+    };
+    let vlan = weighted(0.2, prop::sample::select(tags));
+    (port, source, destination, vlan).prop_map(|(port, source, destination, vlan)| {
+        let mut parts = Vec::new();
+        parts.extend(port.map(|port| format!("in_port={port}")));
+        // Else a switch of 1.3 refuses to rewrite addresses.
+        parts.push("ip".to_owned());
+        parts.extend(source.map(|host| format!("nw_src={host}")));
+        parts.extend(destination.map(|host| format!("nw_dst={host}")));
+        parts.extend(vlan.map(str::to_owned));
+        parts.join(",")
+    })
+}
+
+fn actions(version: Version, names: Names) -> impl Strategy<Value = String> {
+    let strange = if names.strange { 2 } else { 0 };
+    let action = prop_oneof![
+        6 => prop::sample::select(vec![1u8, 2, 10, 11]).prop_map(|port| format!("output:{port}")),
+        1 => Just("local".to_owned()),
+        2 => Just("normal".to_owned()),
+        1 => Just("flood".to_owned()),
+        1 => Just("all".to_owned()),
+        1 => Just("in_port".to_owned()),
+        2 => Just("controller".to_owned()),
+        1 => (0..3u8).prop_map(|host| format!("mod_nw_dst:10.0.0.{host}")),
+        strange => (prop::sample::select(vec!["src", "dst"]), 0..7u8)
+            .prop_map(|(side, whose)| format!("mod_nw_{side}:{}", address(whose))),
+        1 => Just("mod_dl_src:02.00.00.00.00.77".to_owned()),
+    ];
+    // Also between the outputs; 1.3 has prerequisites for these.
+    let tagging = prop::sample::select(vec![
+        "strip_vlan",
+        "mod_vlan_vid:5",
+        "mod_vlan_vid:6",
+        "mod_vlan_vid:9",
+        "mod_vlan_pcp:1",
+    ]);
+    let tagging = weighted(0.3, (any::<prop::sample::Index>(), tagging));
+    (vec(action, 1..4), tagging).prop_map(move |(mut actions, tagging)| {
+        if let Some((at, tagging)) = tagging.filter(|_| version == Version::V1_0) {
+            actions.insert(at.index(actions.len() + 1), tagging.to_owned());
+        }
+        actions.join(",")
+    })
+}
+
+/// On 1.3 also more tables, action sets, the tenant's own metadata, and groups that every switch has.
+fn instructions(version: Version, names: Names) -> BoxedStrategy<String> {
+    if version == Version::V1_0 {
+        return actions(version, names).boxed();
+    }
+    // In the order in which instructions are carried out, in which statistics name them.
+    let group = (1..6u32).prop_map(|group| format!("group:{group}"));
+    let more = (1..6u32, actions(version, names))
+        .prop_map(|(group, more)| format!("{more},group:{group}"));
+    let applied = prop_oneof![7 => actions(version, names), 2 => group, 1 => more];
+    let set = prop::sample::select(vec![
+        "",
+        "",
+        "",
+        ";clear",
+        ";write=output:1",
+        ";write=output:10",
+        ";write=group:1",
+        ";write=group:3",
+        ";write=group:4,output:1",
+        ";write=output:11",
+        ";clear;write=output:11",
+        ";write=output:2,mod_dl_src:02.00.00.00.00.55,output:10",
+        ";write=mod_nw_dst:10.0.0.2,output:1,mod_nw_dst:10.0.0.1",
+        ";write=output:10,group:1",
+        ";write=flood",
+        ";write=in_port",
+        ";write=normal",
+        ";write=local",
+        ";write=all",
+        ";write=controller",
+        ";write=mod_nw_dst:10.0.0.1",
+    ]);
+    let meta = prop_oneof![8 => Just(""), 1 => Just(";meta=5/ff")];
+    let goto = prop_oneof![5 => Just(""), 3 => Just(";goto=1")];
+    (applied, set, meta, goto)
+        .prop_map(|(applied, set, meta, goto)| format!("{applied}{set}{meta}{goto}"))
+        .boxed()
+}
+
+/// Some of the bits of a port's configuration, which are alike on both versions.
+fn port_mod(version: Version) -> impl Strategy<Value = String> {
+    let mut bits = vec![0u8, 1, 4, 0x20, 0x21, 0x24];
+    let mask = if version == Version::V1_0 { 0x35 } else { 0x25 };
+    if version == Version::V1_0 {
+        bits.extend([0x10, 0x30]);
+    }
+    (prop::sample::select(vec!["1", "2", "10", "11", "local"]), prop::sample::select(bits))
+        .prop_map(move |(port, bits)| format!("port_mod port={port} config={bits} mask={mask}"))
+}
+
+/// Groups of all kinds, also such that name others.
+fn group_mod() -> impl Strategy<Value = String> {
+    let output = prop::sample::select(vec!["1", "2", "10", "11"]);
+    let output = prop_oneof![
+        10 => output.prop_map(|port| format!("output:{port}")),
+        2 => Just("in_port".to_owned()),
+        1 => Just("controller".to_owned()),
+        3 => (1..6u32).prop_map(|group| format!("group:{group}")),
+        1 => Just("flood".to_owned()),
+        2 => Just("normal".to_owned()),
+        1 => Just("local".to_owned()),
+        1 => Just("all".to_owned()),
+        1 => Just("output:1,output:10".to_owned()),
+        1 => Just("output:10,output:1".to_owned()),
+        1 => Just("flood,output:11".to_owned()),
+        1 => Just("output:11,flood".to_owned()),
+        1 => Just(String::new()),
+    ];
+    // A frame has one tag of its own at most: switches look through two, and one is the link's.
+    let change = prop::sample::select(vec![
+        "",
+        "",
+        "mod_nw_dst:10.0.0.2,",
+        "strip_vlan,",
+        "strip_vlan,push_vlan:8100,mod_vlan_vid:7,",
+        "strip_vlan,mod_nw_dst:10.0.0.1,push_vlan:88a8,mod_vlan_pcp:3,mod_vlan_vid:5,",
+        "mod_vlan_vid:6,",
+        "mod_vlan_pcp:2,",
+    ]);
+    let bucket = (change, output);
+    let bucket = bucket.prop_map(|(change, output)| format!("{change}{output}"));
+    let bucket = bucket.prop_map(|it| if it.is_empty() { "drop".to_owned() } else { it });
+    let watched = prop::sample::select(vec!["1", "2", "10", "11", "local", "g1", "g3"]);
+    let several = || vec(bucket.clone(), 0..4);
+    let buckets = prop_oneof![
+        3 => several().prop_map(|buckets| ("all", buckets.join("|"))),
+        3 => vec((0..4u32, bucket.clone()), 1..4).prop_map(|buckets| {
+            let weighed: Vec<_> = buckets.iter().map(|(w, it)| format!("{w}*{it}")).collect();
+            ("select", weighed.join("|"))
+        }),
+        1 => bucket.clone().prop_map(|bucket| ("indirect", bucket)),
+        2 => vec((watched, bucket.clone()), 1..4).prop_map(|buckets| {
+            let watching: Vec<_> = buckets.iter().map(|(at, it)| format!("{at}@{it}")).collect();
+            ("ff", watching.join("|"))
+        }),
+    ];
+    let what = prop_oneof![4 => Just("add"), 3 => Just("modify"), 1 => Just("delete")];
+    (what, 1..6u32, buckets).prop_map(|(what, id, (kind, buckets))| {
+        let id = if what == "delete" && id == 5 { "all".to_owned() } else { id.to_string() };
+        match what {
+            "delete" => format!("group delete id={id}"),
+            _ => format!("group {what} id={id} type={kind} buckets={buckets}"),
+        }
+    })
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// Whether what meets nothing else goes to a port that is chosen by a group (1.3).
+    spreads: bool,
+    /// Tenant, switch, and what the controller says.
+    commands: Vec<(usize, u64, String)>,
+    /// Which of the links that may lose their ways have none when packets come: blue's, the first and the last.
+    cut: [bool; 2],
+    /// Tenant, edge, the frame's tag if it has one, and whose address is its source and its destination.
+    packets: Vec<(usize, usize, Option<u16>, u8, u8)>,
+}
+
+fn command(version: Version, names: Names) -> impl Strategy<Value = String> {
+    let what = prop_oneof![
+        12 => Just("add"),
+        2 => Just("modify"),
+        1 => Just("modify_strict"),
+        1 => Just("delete"),
+        1 => Just("delete_strict"),
+    ];
+    let later = if version == Version::V1_3 { 0.4 } else { 0.0 };
+    let table = (prop::bool::weighted(later), prop::sample::select(vec![1u8, 1, 2]));
+    let table = table.prop_map(|(is_later, table)| is_later.then_some(table));
+    // Two entries of equal priority are the same entry or, so that it is said which counts, as good as never overlap.
+    (what, a_match(version, names), instructions(version, names), table, 1..60_000u16).prop_map(
+        move |(what, match_, actions, table, priority)| {
+            let strict = what.ends_with("strict");
+            let priority = if strict { 77 } else { priority };
+            let actions = match table {
+                None => actions,
+                Some(1) => actions.replace(";goto=1", ";goto=2"),
+                Some(_) => actions.replace(";goto=1", ""),
+            };
+            let table = table.map(|table| format!(" table={table}")).unwrap_or_default();
+            format!("flow {what} match={match_} prio={priority} actions={actions}{table}")
+        },
+    )
+}
+
+/// Entries whose sets are merged, for all packets, in whichever order they come.
+fn merging() -> impl Strategy<Value = Vec<String>> {
+    let set = || {
+        prop::sample::select(vec![
+            "write=output:1",
+            "write=output:10",
+            "write=output:11",
+            "write=group:1",
+            "write=group:2",
+            "write=in_port",
+            "write=flood",
+            "write=normal",
+            "write=local",
+            "drop",
+            "clear",
+            "clear;write=output:10",
+            "clear;write=group:2",
+            "write=group:1;meta=5/ff",
+            "write=output:10;meta=ffffffff/7",
+            "write=mod_nw_dst:10.0.0.1",
+            "write=output:10,mod_dl_src:02.00.00.00.00.55",
+            "write=strip_vlan,push_vlan:8100,mod_vlan_vid:6,output:10",
+            "write=strip_vlan",
+        ])
+    };
+    let last = prop_oneof![4 => Just("ip"), 1 => Just("ip,metadata=0x5/0x7")];
+    let entries = ([set(), set(), set()], last, 60_000..65_000u16, any::<bool>());
+    entries.prop_map(|(sets, match_, priority, last)| {
+        let mut words = Vec::new();
+        for (table, set) in sets.iter().enumerate() {
+            let goto = [";goto=1", ";goto=2", ""][table];
+            let match_ = if table == 2 { match_ } else { "ip" };
+            words.push(format!(
+                "flow add match={match_} prio={priority} actions={set}{goto} table={table}"
+            ));
+        }
+        if last {
+            words.reverse();
+        }
+        words
+    })
+}
+
+/// `named` says how often matches name addresses.
+pub(crate) fn cases(version: Version, named: f64) -> impl Strategy<Value = Case> {
+    cases_of(version, Names { named, strange: false })
+}
+
+/// The same in which matches, packets and actions have all kinds of addresses, and matches name both, one or none.
+pub(crate) fn strange_cases(version: Version) -> impl Strategy<Value = Case> {
+    cases_of(version, Names { named: 0.6, strange: true })
+}
+
+fn cases_of(version: Version, names: Names) -> impl Strategy<Value = Case> {
+    let groups = if version == Version::V1_3 { 5 } else { 0 };
+    let sets = if version == Version::V1_3 { 3 } else { 0 };
+    let words = prop_oneof![
+        9 => command(version, names).prop_map(|words| vec![words]),
+        2 => port_mod(version).prop_map(|words| vec![words]),
+        groups => group_mod().prop_map(|words| vec![words]),
+        sets => merging(),
+    ];
+    let command = (0..2usize, 1..=3u64, words);
+    // VLAN 5 also with priority 1.
+    let tag = weighted(0.3, prop::sample::select(vec![5u16, 6, 0x2005]));
+    let packet = (0..2usize, 0..5usize, tag, names.in_packets(), names.in_packets());
+    let cut = [prop::bool::weighted(0.15), prop::bool::weighted(0.15)];
+    (any::<bool>(), vec(command, 1..14), cut, vec(packet, 1..8)).prop_map(
+        |(spreads, commands, cut, packets)| {
+            let each = |(tenant, switch, words): (usize, u64, Vec<String>)| {
+                words.into_iter().map(move |words| (tenant, switch, words))
+            };
+            Case { spreads, commands: commands.into_iter().flat_map(each).collect(), cut, packets }
+        },
+    )
+}
+
+/// The ports of a tenant's switch.
+fn ports_of(stage: &Stage, plans: &[Plan], tenant: usize, switch: u64) -> Vec<u32> {
+    let plan = &plans[tenant];
+    let edges = plan.edges.iter().map(|edge| (edge.0, edge.2));
+    let ends = edges.chain(plan.links.iter().flatten().copied());
+    ends.filter(|end| stage.head(tenant, end.0) == switch).map(|end| end.1).collect()
+}
+
+pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<(), TestCaseError> {
+    let mut stage = Stage::new(version, plans.to_vec());
+    let seats = |tenant: usize| stage.switches_of(tenant).into_iter().map(move |it| (tenant, it));
+    let seats: Vec<(usize, u64)> = seats(0).chain(seats(1)).collect();
+    if version == Version::V1_3 {
+        for &(tenant, switch) in &seats {
+            // Ports that every switch has, and on which no other stands.
+            both_say(
+                &mut stage,
+                tenant,
+                switch,
+                "group add id=1 type=all buckets=output:1|mod_nw_dst:10.0.0.2,output:1",
+            );
+            let far = if tenant == 0 { 10 } else { 1 };
+            let words =
+                format!("group add id=2 type=indirect buckets=mod_nw_dst:10.0.0.1,output:{far}");
+            both_say(&mut stage, tenant, switch, &words);
+            if case.spreads {
+                let ports = ports_of(&stage, plans, tenant, switch);
+                let buckets = ports.iter().map(|port| format!("1*output:{port}"));
+                let buckets = buckets.collect::<Vec<_>>().join("|");
+                let words = format!("group add id=3 type=select buckets={buckets}");
+                both_say(&mut stage, tenant, switch, &words);
+                both_say(&mut stage, tenant, switch, "flow add prio=0 actions=group:3");
+            }
+        }
+    }
+    // Entries of this one may overlap and be of equal priority: then the first to come counts, and a cut brings some anew.
+    let is_left_out =
+        |words: &str| case.cut.contains(&true) && words.starts_with("flow modify_strict");
+    for (tenant, switch, words) in case.commands.iter().filter(|it| !is_left_out(&it.2)) {
+        let head = stage.head(*tenant, *switch);
+        let switch = &head;
+        let mut told = stage.say(*tenant, *switch, words);
+        // A big switch tells of it also who did it.
+        told.retain(|words| !words.starts_with("PORT_STATUS"));
+        if told.is_empty() {
+            let beside = stage.say_beside(*tenant, *switch, words);
+            prop_assert!(beside.is_empty(), "{words}: {beside:?}");
+        } else {
+            prop_assert_eq!(told.len(), 1);
+            // That is what 1.0 says of ports that there are not.
+            let is_denied = version == Version::V1_3 && told[0].contains("OFPFMFC_EPERM");
+            prop_assert!(!is_denied, "{}: {:?}", words, told);
+            // Of groups nothing is refused but what a switch refuses as well, and ports and groups that there are not.
+            let ports = ports_of(&stage, plans, *tenant, head);
+            let names = |port: &u32| match *port {
+                LOCAL => words.contains("local"),
+                port => words.contains(&format!("output:{port}")),
+            };
+            let all = [1, 2, 10, 11, LOCAL];
+            let is_there = all.iter().all(|port| ports.contains(port) || !names(port));
+            let mut shared = plans[*tenant].shared.iter();
+            let is_there = is_there && !shared.any(|it| stage.head(*tenant, it.0) == head);
+            if words.starts_with("group") && is_there && !told[0].contains("BAD_WATCH") {
+                let beside = stage.say_beside(*tenant, *switch, words);
+                prop_assert_eq!(beside.len(), 1, "{}: {:?}", words, told);
+            }
+        }
+    }
+    let [first, last] = [plans[1].links.first(), plans[1].links.last()];
+    let cut = [first, last].into_iter().zip(case.cut).filter(|(_, is_cut)| *is_cut);
+    let cut: Vec<_> = cut.filter_map(|(link, _)| link.copied()).collect();
+    if !cut.is_empty() {
+        stage.cut(1, cut, 3000);
+    }
+    let mut endless = false;
+    for &packet in &case.packets {
+        let (tenant, switch, port, frame) = comes(plans, packet);
+        let beside = stage.send_beside(tenant, switch, port, &frame);
+        if beside.endless {
+            endless = true;
+            break;
+        }
+        let beside = at_hosts(&plans[tenant], beside);
+        let mut seen = stage.send(tenant, switch, port, &frame);
+        // At a wire that both share there are the other's hosts, too: by its address it is seen for whom a frame is.
+        seen.delivered.retain(|it| it.0 == tenant || !is_shared(&plans[it.0], it.1, it.2));
+        prop_assert_eq!(&seen, &beside, "{} from {} at {}", tenant, port, switch);
+        prop_assert!(seen.delivered.iter().all(|(to, ..)| *to == tenant));
+        prop_assert!(seen.told.iter().all(|(to, ..)| *to == tenant));
+    }
+    for (tenant, switch) in seats {
+        if endless {
+            break;
+        }
+        // Each entry and group with its counts.
+        let questions = ["stats flow", "stats aggregate", "stats group", "stats group_desc"];
+        let questions = questions.iter().take(if version == Version::V1_3 { 4 } else { 2 });
+        for &question in questions {
+            let told = stage.say(tenant, switch, question);
+            prop_assert_eq!(told, stage.say_beside(tenant, switch, question));
+        }
+    }
+    Ok(())
+}
+
+/// A few cases, or as many as are asked for: `PROPTEST_CASES=20000`.
+pub(crate) fn config() -> ProptestConfig {
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: if asked { default.cases } else { 300 }, ..default }
+}
