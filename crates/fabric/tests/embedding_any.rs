@@ -177,11 +177,16 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                 }
             }
             PortKind::Link { sends: None, .. } => prop_assert!(!port.up),
-            PortKind::Remote { sends: Some(hop), vlans, .. } => {
+            PortKind::Remote { sends: Some(hop), vlans, mapped, .. } => {
                 let expected = if port.up { expected } else { Arrived::Lost };
                 prop_assert_eq!(walker.follow(here, *hop), expected);
                 for way in vlans {
                     let frames = Frames::Vlan(way.vlan);
+                    let arrived = walker.follow_frames(here, way.sends.unwrap(), frames);
+                    prop_assert_eq!(arrived, expected);
+                }
+                for (&it, way) in mapped {
+                    let frames = Frames::Mapped(it);
                     let arrived = walker.follow_frames(here, way.sends.unwrap(), frames);
                     prop_assert_eq!(arrived, expected);
                 }
@@ -192,7 +197,7 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
             let named: Vec<u16> = vlans.iter().map(|way| way.vlan).collect();
             prop_assert_eq!(named, embedding.wanted()[&tenant].vlans.clone());
         }
-        if let PortKind::Link { mapped, .. } = &port.kind {
+        if let PortKind::Link { mapped, .. } | PortKind::Remote { mapped, .. } = &port.kind {
             let has = embedding.wanted()[&tenant].physical.is_some();
             let all = Mapped::ALL.into_iter().filter(|_| has);
             prop_assert!(all.eq(mapped.keys().copied()), "{:?}", mapped);

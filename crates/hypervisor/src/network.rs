@@ -459,9 +459,9 @@ fn way_out(port: &VirtualPort) -> Option<WayOut<'_>> {
             wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
             hosts: &[],
         }),
-        PortKind::Remote { sends, vlans, hosts } => sends.map(|hop| WayOut {
+        PortKind::Remote { sends, vlans, mapped, hosts } => sends.map(|hop| WayOut {
             port: hop.port.get(),
-            wire: Wire::Tagged { tag: hop.tag, vlans, mapped: &UNMAPPED },
+            wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
             hosts,
         }),
     }

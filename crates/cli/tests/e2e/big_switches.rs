@@ -11,7 +11,7 @@ use crate::support::weir::Weir;
 const TOPOLOGY: &str = "leafspine,2,2,2";
 
 /// One switch on both leaves and a spine, with a port for each host.
-fn tenant(name: &str, app: &App, port: u32) -> String {
+pub fn tenant(name: &str, app: &App, port: u32) -> String {
     format!(
         "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"{app}\"]\n[tenants.network]\n\
          [[tenants.network.switches]]\ndpid = \"0xb16\"\non = [\"1\", \"2\", \"3\"]\n\

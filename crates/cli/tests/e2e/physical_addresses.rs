@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::big_switches;
 use crate::own_networks::{TOPOLOGY, Transfer, ctl, fail_link, number, path, ports_up, tenant};
 use crate::support::app::App;
 use crate::support::network::{Network, V10};
@@ -10,13 +11,18 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 use crate::support::{PATIENCE, eventually};
 
-/// The tenant of the scenario without physical addresses, with these and its two hosts.
-fn with_addresses(network: &Network, tenant: &str, physical: &str, hosts: [&str; 2]) -> String {
+/// The tenant of the scenario without physical addresses, with these and its two hosts, each at a port of its network.
+fn with_addresses(
+    network: &Network,
+    tenant: &str,
+    physical: &str,
+    hosts: [(&str, &str); 2],
+) -> String {
     let keys = format!("addresses = \"10.0.0.0/24\"\nphysical_addresses = \"{physical}\"\n");
     let mut text = tenant.replacen("[tenants.network]\n", &format!("[tenants.network]\n{keys}"), 1);
-    for (host, last) in hosts.iter().zip(1..) {
+    for ((host, at), last) in hosts.iter().zip(1..) {
         text += &format!(
-            "[[tenants.network.hosts]]\nmac = \"{}\"\naddress = \"10.0.0.{last}\"\nat = \"0xa{last} port 1\"\n",
+            "[[tenants.network.hosts]]\nmac = \"{}\"\naddress = \"10.0.0.{last}\"\nat = \"{at}\"\n",
             network.mac(host)
         );
     }
@@ -72,9 +78,11 @@ fn ovs_physical_addresses_between_switches_of_openflow_1_0() {
     let [mut red, mut blue] = [(); 2].map(|()| App::flow_installer("1.0"));
     let blocks = ["172.16.5.0/24", "172.16.6.0/24"];
     let hosts = [["h1", "h3"], ["h2", "h4"]];
+    let at_each =
+        |[first, last]: [&'static str; 2]| [(first, "0xa1 port 1"), (last, "0xa2 port 1")];
     let configuration = String::from("[topology]\ndiscovery = true\n")
-        + &with_addresses(&network, &tenant("red", &red, 1), blocks[0], hosts[0])
-        + &with_addresses(&network, &tenant("blue", &blue, 2), blocks[1], hosts[1]);
+        + &with_addresses(&network, &tenant("red", &red, 1), blocks[0], at_each(hosts[0]))
+        + &with_addresses(&network, &tenant("blue", &blue, 2), blocks[1], at_each(hosts[1]));
     let mut weir = Weir::serve_on(network.controller_host(), &configuration);
     number(&network, hosts);
     network.connect_to(weir.openflow);
@@ -141,4 +149,59 @@ fn ovs_physical_addresses_between_switches_of_openflow_1_0() {
     ctl(&weir, &[&start, none].concat(), 0, "");
     eventually("nothing stands for red's addresses", || !entries("172.16.7."));
     eventually("both tenants' hosts reach their own with their own", both_work);
+}
+
+#[test]
+fn ovs_physical_addresses_inside_a_big_switch_of_openflow_1_0() {
+    needs!(ovs_physical_addresses_inside_a_big_switch_of_openflow_1_0:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("tcpdump"));
+    let network = Network::builtin(TOPOLOGY, V10);
+    let mut red = App::flow_installer("1.0");
+    let hosts = [("h1", "0xb16 port 1"), ("h3", "0xb16 port 2")];
+    let tenant = big_switches::tenant("red", &red, 1);
+    let configuration = String::from("[topology]\ndiscovery = true\n")
+        + &with_addresses(&network, &tenant, "172.16.5.0/24", hosts);
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
+    number(&network, [["h1", "h3"], ["h2", "h4"]]);
+    network.connect_to(weir.openflow);
+    red.expect("switch");
+    for (port, address) in [(1, "10.0.0.1"), (2, "10.0.0.2")] {
+        for match_ in [
+            json!({"dl_type": 0x0800, "nw_dst": address}),
+            json!({"dl_type": 0x0806, "nw_dst": address}),
+        ] {
+            let output = json!([{"type": "OUTPUT", "port": port}]);
+            let flow = json!({"priority": 10, "match": match_, "actions": output});
+            let add =
+                json!({"send": "flow", "command": "add", "xid": 1, "dpid": 0xb16, "flow": flow});
+            red.order(&add);
+        }
+    }
+    red.barrier(2);
+
+    // Between the physical switches the one that the rule names is another, and both hosts see their own.
+    let works = || network.answers("h1", "10.0.0.2");
+    eventually("the hosts reach each other", works);
+    let onlooker = onlooker(&network, &weir, "red");
+    eventually("the hosts reach each other before an onlooker", works);
+    let expected =
+        ["10.0.0.1 > 172.16.5.2: ICMP echo request", "10.0.0.2 > 172.16.5.1: ICMP echo reply"];
+    for seen in expected {
+        let shown = |line: &str| line.contains(seen).then_some(());
+        assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
+    }
+
+    // What restores them stands on the switch over a restart.
+    let restoring = || {
+        let entries = network.flow_texts("s2");
+        let is_one =
+            |it: &&String| it.contains("nw_dst=172.16.5.") && it.contains("mod_nw_dst:10.0.0.");
+        entries.iter().filter(is_one).count()
+    };
+    // Two hosts: as destination alone, and of each two as source and destination; out of either tunnel.
+    eventually("all that restores them stands", || restoring() == 2 * (2 + 4));
+    weir.crash();
+    weir.restart();
+    eventually("the hosts reach each other after a restart", works);
+    eventually("all that restores them stands again", || restoring() == 2 * (2 + 4));
 }

@@ -278,7 +278,7 @@ impl Ground<'_> {
             let passes = map.transit.binary_search_by_key(&arrived, |transit| transit.from).ok();
             match passes.and_then(|at| map.transit.get(at)).map(|transit| transit.to) {
                 Some(Exit::Next(next)) => (dpid, hop) = (far.dpid, next),
-                Some(Exit::Edge(port)) => {
+                Some(Exit::Edge(port) | Exit::Restored(port, ..)) => {
                     walk.flow.arrives |= PortId::new(far.dpid, port) == walk.to.port;
                     return;
                 }

@@ -113,7 +113,8 @@ impl<'a> Draw<'a> {
             _ if at.is_some_and(|at| at != here) => {
                 let inside = |frames| self.inside(switch.dpid, here, at, number, frames);
                 let way = |frames| Way { sends: inside(frames), receives: Vec::new() };
-                PortKind::Remote { sends: inside(Frames::Untagged), vlans: self.vlans(way), hosts }
+                let (vlans, mapped) = (self.vlans(way), self.mapped(way));
+                PortKind::Remote { sends: inside(Frames::Untagged), vlans, mapped, hosts }
             }
             Port::Edge(spec) => PortKind::Edge { port: spec.at.port, hosts },
             Port::Link(spec, first) => self.link(spec, *first),
@@ -238,10 +239,9 @@ impl<'a> Draw<'a> {
             let Carries::Inside { switch, members } = id.carries else { continue };
             for &lane in route.tags.keys() {
                 let at = members[usize::from(lane.forth)];
-                let vlan = lane.frames.vlan();
-                let exit = self.exit(VirtualPortId { switch, number: lane.port }, vlan);
+                let exit = self.exit(VirtualPortId { switch, number: lane.port }, lane.frames);
                 if let (Some(from), Some(to)) = (route.arrival(lane), exit) {
-                    let transit = Transit { from, to, vlan };
+                    let transit = Transit { from, to, vlan: lane.frames.vlan() };
                     maps.entry(at).or_default().transit.push(transit);
                 }
             }
@@ -249,16 +249,24 @@ impl<'a> Draw<'a> {
     }
 
     /// How a packet leaves by a port of a big switch, on the member where that is.
-    fn exit(&self, port: VirtualPortId, vlan: Option<u16>) -> Option<Exit> {
+    fn exit(&self, port: VirtualPortId, frames: Frames) -> Option<Exit> {
         if let Some(edge) = self.spec.ports.iter().find(|edge| edge.port == port) {
-            return self.edge_up(edge).then_some(Exit::Edge(edge.at.port));
+            return self.edge_up(edge).then_some(match frames {
+                Frames::Untagged | Frames::Vlan(_) => Exit::Edge(edge.at.port),
+                Frames::Mapped(mapped) => Exit::Restored(edge.at.port, self.tenant, mapped),
+            });
         }
         let link = self.spec.links.iter().find(|link| link.ends.contains(&port))?;
         let first = link.ends.iter().min() == Some(&port);
-        let PortKind::Link { sends, vlans, .. } = self.link(link, first) else { return None };
-        let sends = match vlan {
-            None => sends,
-            Some(vlan) => vlans.iter().find(|way| way.vlan == vlan).and_then(|way| way.sends),
+        let PortKind::Link { sends, vlans, mapped, .. } = self.link(link, first) else {
+            return None;
+        };
+        let sends = match frames {
+            Frames::Untagged => sends,
+            Frames::Mapped(it) => mapped.get(&it).and_then(|way| way.sends),
+            Frames::Vlan(vlan) => {
+                vlans.iter().find(|way| way.vlan == vlan).and_then(|way| way.sends)
+            }
         };
         sends.map(Exit::Next)
     }

@@ -115,6 +115,8 @@ pub enum PortKind {
         sends: Option<Hop>,
         /// The same for each VLAN of the tenant's, in order.
         vlans: Vec<VlanWay>,
+        /// The same for untagged packets that bear physical addresses, by which they bear; nothing if none do.
+        mapped: BTreeMap<Mapped, Way>,
         /// If it is an edge port that is shared with other tenants, the tenant's hosts there: what is for others must not be
         /// sent, since it leaves there without asking anybody.
         hosts: Vec<MacAddress>,
@@ -201,4 +203,7 @@ pub enum Exit {
     Next(Hop),
     /// By an edge port, without a tag of ours: to a port of a big switch from another of its members.
     Edge(PortNumber),
+    /// The same for packets that bear physical addresses, these: with the tenant's own in their place, as the tenant's
+    /// [`Member`] here says. Where no member of the big switch maps any (OpenFlow 1.3), none come.
+    Restored(PortNumber, TenantId, Mapped),
 }

@@ -323,7 +323,7 @@ impl Embedding {
                     members.contains(&at).then_some(Lane { forth, port, ..Lane::FORTH })
                 };
                 let id = TrunkId { tenant, carries: Carries::Inside { switch, members } };
-                let lanes = ports.filter_map(lane).flat_map(|lane| lane.with_each(&spec.vlans));
+                let lanes = ports.filter_map(lane).flat_map(|lane| each_of(spec, lane));
                 all.insert(id, lanes.collect());
             }
         }
@@ -432,12 +432,15 @@ impl Embedding {
 
 /// What a virtual link carries.
 fn link_lanes(spec: &Spec) -> BTreeSet<Lane> {
-    let each = |lane: Lane| {
-        let mapped = Mapped::ALL.into_iter().filter(|_| spec.physical.is_some());
-        let mapped = mapped.map(move |mapped| Lane { frames: Frames::Mapped(mapped), ..lane });
-        lane.with_each(&spec.vlans).chain(mapped)
-    };
-    [Lane::FORTH, Lane::BACK].into_iter().flat_map(each).collect()
+    [Lane::FORTH, Lane::BACK].into_iter().flat_map(|lane| each_of(spec, lane)).collect()
+}
+
+/// The same way for all frames of a network that are told apart by their tags.
+fn each_of(spec: &Spec, lane: Lane) -> impl Iterator<Item = Lane> + '_ {
+    let mapped = Mapped::ALL.into_iter().filter(|_| spec.physical.is_some()).map(Frames::Mapped);
+    let vlans = spec.vlans.iter().copied().map(Frames::Vlan);
+    let all = core::iter::once(Frames::Untagged).chain(mapped).chain(vlans);
+    all.map(move |frames| Lane { frames, ..lane })
 }
 
 /// The trunks that a network needs.

@@ -62,12 +62,6 @@ pub struct Lane {
 impl Lane {
     pub(super) const FORTH: Lane = Lane { frames: Frames::Untagged, forth: true, port: 0 };
     pub(super) const BACK: Lane = Lane { frames: Frames::Untagged, forth: false, port: 0 };
-
-    /// The same way for each of these VLANs, and without any.
-    pub(super) fn with_each(self, vlans: &[u16]) -> impl Iterator<Item = Lane> + '_ {
-        let vlans = vlans.iter().copied().map(Frames::Vlan);
-        core::iter::once(self.frames).chain(vlans).map(move |frames| Lane { frames, ..self })
-    }
 }
 
 /// A path and the tags on it.

@@ -36,7 +36,8 @@ impl Walker<'_> {
     /// Follows what a switch sends of these frames.
     ///
     /// # Panics
-    /// When a switch has two ways for the same packet, takes it for another one, or it goes round in circles.
+    /// When a switch has two ways for the same packet, takes it for another one, lets it out with physical addresses, or it
+    /// goes round in circles.
     pub fn follow_frames(&self, here: Dpid, hop: Hop, frames: Frames) -> Arrived {
         self.arrive(here, hop, frames).1
     }
@@ -71,6 +72,12 @@ impl Walker<'_> {
                 None => return lost,
                 Some(Err(arrived)) => return (at.dpid, arrived),
                 Some(Ok(Exit::Edge(port))) => {
+                    assert!(!matches!(frames, Frames::Mapped(_)), "{comes_in:?} at {}", at.dpid);
+                    return (at.dpid, Arrived::Edge(PortId::new(at.dpid, port)));
+                }
+                Some(Ok(Exit::Restored(port, tenant, mapped))) => {
+                    assert_eq!(frames, Frames::Mapped(mapped), "{comes_in:?} at {}", at.dpid);
+                    assert!(map.members[&tenant].addresses.is_some(), "{tenant:?} at {}", at.dpid);
                     return (at.dpid, Arrived::Edge(PortId::new(at.dpid, port)));
                 }
                 Some(Ok(Exit::Next(next))) => (here, hop) = (at.dpid, next),

@@ -15,7 +15,7 @@
 //! that makes of a packet what no tag stands for is refused. Of a network that has physical addresses a link has one more
 //! tag, for packets that bear these: see `addresses`.
 
-mod addresses;
+pub(super) mod addresses;
 pub(super) mod packet;
 pub(super) mod statistics;
 

@@ -1,11 +1,13 @@
 //! The hypervisor's own entries on 1.0: what passes through for networks, or is not let in by a port, and nobody's rules
 //! are asked.
 
+use super::network::addresses;
 use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
 use alloc::vec::Vec;
-use fabric::embedding::Exit;
-use flowspace::port_to_v10;
+use fabric::PortNumber;
+use fabric::embedding::{Exit, SwitchMap, Transit};
+use flowspace::{Match, port_to_v10};
 use openflow::List;
 use openflow::v10::{Action, FlowMod, FlowModCommand, PortNo};
 
@@ -19,33 +21,50 @@ impl Switch {
     /// What the table has to hold beside the tenants' entries.
     pub(crate) fn wanted_own_v10(&self) -> Vec<Own> {
         let Some(map) = self.policy.maps.get(&self.dpid) else { return Vec::new() };
-        let entries = map.transit.iter().filter_map(|transit| {
-            let mut actions = Vec::new();
-            let port = match transit.to {
-                Exit::Next(hop) => {
-                    Action::SetVlanVid(hop.tag.get()).write(&mut actions);
-                    hop.port
-                }
-                Exit::Edge(port) => {
-                    let own = transit.vlan.map_or(Action::StripVlan, Action::SetVlanVid);
-                    own.write(&mut actions);
-                    port
-                }
-            };
-            let port = match port == transit.from.port {
-                true => PortNo::IN_PORT,
-                false => PortNo(port_to_v10(port.get())?),
-            };
-            Action::Output { port, max_len: 0 }.write(&mut actions);
-            {
-                let match_ = at_hop(&transit.from);
-                Some(Own { table: 0, match_, priority: TAGGED, actions, counted: None })
-            }
-        });
+        let entries = map.transit.iter().flat_map(|transit| passed(map, transit));
         let networks = self.tenants.iter().filter_map(|tenant| tenant.network.as_deref());
         let closed = networks.flat_map(|it| it.entries().flat_map(|port| closed(it, port)));
         entries.chain(closed).collect()
     }
+}
+
+/// What passes something on: one entry, or for packets with physical addresses, which get their own back, one for each that
+/// they may bear.
+fn passed(map: &SwitchMap, transit: &Transit) -> Vec<Own> {
+    let (port, actions) = match transit.to {
+        Exit::Next(hop) => (hop.port, Vec::from([Action::SetVlanVid(hop.tag.get())])),
+        Exit::Edge(port) => {
+            let own = transit.vlan.map_or(Action::StripVlan, Action::SetVlanVid);
+            (port, Vec::from([own]))
+        }
+        Exit::Restored(port, tenant, mapped) => {
+            let by = map.members.get(&tenant).and_then(|member| member.addresses.as_ref());
+            let all = by.into_iter().flat_map(|by| addresses::restorations(by, mapped));
+            let restored = all.filter_map(|(borne, mut actions)| {
+                actions.push(Action::StripVlan);
+                pass(transit, port, at_hop(&transit.from).intersect(&borne)?, &actions)
+            });
+            return restored.collect();
+        }
+    };
+    pass(transit, port, at_hop(&transit.from), &actions).into_iter().collect()
+}
+
+/// One entry: by that port, with these changes. `None` for a port that 1.0 cannot say.
+fn pass(
+    transit: &Transit,
+    port: PortNumber,
+    match_: Match,
+    changes: &[Action<'static>],
+) -> Option<Own> {
+    let mut actions = Vec::new();
+    changes.iter().for_each(|change| change.write(&mut actions));
+    let port = match port == transit.from.port {
+        true => PortNo::IN_PORT,
+        false => PortNo(port_to_v10(port.get())?),
+    };
+    Action::Output { port, max_len: 0 }.write(&mut actions);
+    Some(Own { table: 0, match_, priority: TAGGED, actions, counted: None })
 }
 
 /// What drops the packets that come to a port which lets nothing in.
@@ -77,4 +96,43 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     }
     .write_message(0, out)
     .is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use alloc::string::String;
+    use core::net::Ipv4Addr;
+    use fabric::embedding::{AddressMap, Hop, Mapped, Member, Tag};
+    use fabric::{Dpid, TenantId};
+    use openflow::v10::Message;
+
+    /// By that it is known again after a new connection.
+    #[test]
+    fn what_restores_addresses_is_read_back_as_it_was_written() {
+        let hosts = [1, 2].map(|last| Ipv4Addr::new(10, 0, 0, last));
+        let (own, physical) = ("10.0.0.0/24".parse().unwrap(), "172.16.5.0/24".parse().unwrap());
+        let addresses = AddressMap::new(own, physical, hosts);
+        let (datapath, ports) = (Dpid(1), BTreeMap::new());
+        let member = Member { datapath, name: String::new(), ports, shared_with: true, addresses };
+        let members = BTreeMap::from([(TenantId(1), member)]);
+        let map = SwitchMap { members, transit: Vec::new() };
+        let port = |number| PortNumber::new(number).unwrap();
+        let from = Hop { port: port(1), tag: Tag::new(2000).unwrap() };
+        for (mapped, count) in [(Mapped::Source, 2), (Mapped::Destination, 2), (Mapped::Both, 4)] {
+            let to = Exit::Restored(port(2), TenantId(1), mapped);
+            let entries = passed(&map, &Transit { from, to, vlan: None });
+            assert_eq!(entries.len(), count, "{mapped:?}");
+            for entry in entries {
+                let mut wire = Vec::new();
+                assert!(write_entry(&entry, OwnChange::Add, &mut wire));
+                let Ok((_, Message::FlowMod(flow_mod))) = Message::parse(&wire) else {
+                    panic!("no FLOW_MOD");
+                };
+                assert_eq!(Match::from_v10(&flow_mod.match_), entry.match_);
+                assert_eq!(flow_mod.actions.as_bytes(), entry.actions);
+            }
+        }
+    }
 }

@@ -110,6 +110,8 @@ impl Switch {
                     }
                     port
                 }
+                // All members of a big switch speak one version, and those of 1.3 map nothing.
+                Exit::Restored(..) => continue,
             };
             let back = port == transit.from.port;
             let port = if back { PortNo::IN_PORT } else { PortNo(port.get()) };

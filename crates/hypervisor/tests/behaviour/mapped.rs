@@ -228,6 +228,54 @@ fn a_packet_that_a_switch_keeps_is_sent_on_as_it_is_and_delivered_with_its_own_a
     }
 }
 
+/// Inside a big switch packets bear physical addresses as on any link: the tenant's are back where they leave at the edge, and
+/// where they leave by a link they keep the physical ones.
+#[test]
+fn packets_bear_physical_addresses_inside_big_switches() {
+    let frame = packet("10.0.0.1>10.0.0.2");
+    for (named, expected) in [
+        ("nw_dst=10.0.0.2", &["nw_dst=$.2"][..]),
+        ("nw_src=10.0.0.1", &["nw_src=$.1"]),
+        ("nw_src=10.0.0.1,nw_dst=10.0.0.2", &["nw_src=$.1", "nw_dst=$.2"]),
+        ("nw_dst=10.0.0.0/30", &[]),
+    ] {
+        let mut stage = Stage::new(Version::V1_0, mapped(big()));
+        let borne = |stage: &Stage, switch, block: &str| {
+            let expected: Vec<_> = expected.iter().map(|it| it.replace('$', block)).collect();
+            let met = stage.met(switch);
+            let is_meant = |met: &&String| {
+                let words = met.split(',').filter(|word| word.starts_with("nw_"));
+                words.eq(expected.iter().map(String::as_str))
+            };
+            assert!(met.iter().any(|it| is_meant(&it)), "{named}: {met:?}");
+        };
+        // Red's is one switch of three: the second passes on what the third lets out.
+        let words = format!("flow add match=in_port=1,ip,{named} actions=output:11");
+        both_say(&mut stage, 0, 1, &words);
+        let seen = same(&mut stage, 0, 1, 1, &frame);
+        assert_eq!(seen.delivered, [(0, 3, 11, frame.clone())], "{named}");
+        borne(&stage, 3, "172.16.5");
+        // Of blue's, one of the first two, the second lets it out by a link to the third; and so it goes back, to the first.
+        both_say(
+            &mut stage,
+            1,
+            1,
+            &format!("flow add match=in_port=1,ip,{named} actions=output:10"),
+        );
+        both_say(&mut stage, 1, 3, "flow add match=in_port=10 actions=in_port");
+        both_say(&mut stage, 1, 1, "flow add match=in_port=10 actions=output:1");
+        let seen = same(&mut stage, 1, 1, 1, &frame);
+        assert_eq!(seen.delivered, [(1, 1, 1, frame.clone())], "{named}");
+        borne(&stage, 1, "172.16.6");
+        // A packet out of a controller's hands as well.
+        let words =
+            "out in_port=controller actions=output:11,output:10,output:1 data=10.0.0.1>10.0.0.2";
+        let seen = stage.out(0, 1, words);
+        assert_eq!(seen, stage.out_beside(0, 1, words));
+        assert_eq!(seen.delivered.len(), 3, "{seen:?}");
+    }
+}
+
 /// A switch of 1.3 at the far end of a link knows what one of 1.0 sends.
 #[test]
 fn a_switch_of_1_3_gives_packets_their_addresses_back() {

@@ -8,15 +8,19 @@
 //! once for each host; everybody's matches are said of physical addresses by their prefixes.
 //!
 //! ```text
-//!   nw_dst=10.0.0.2          nw_src=10.0.0.1           nw_dst=10.0.0.0/24     any
-//!   ───────▶ tag, 10.0.0.1 ─────────────▶ tag, 172.16.5.1 ──────▶ … ────────────────▶ 10.0.0.1
-//!      s1     ▶ 172.16.5.2       s2         ▶ 172.16.5.2     s3      s4, for each two  ▶ 10.0.0.2
+//!      nw_dst=10.0.0.2        nw_src=10.0.0.1      nw_dst=10.0.0.0/24     any: one for each two hosts
+//!   ──▶ s1 ──────────────────▶ s2 ────────────────▶ s3 ──────────────────▶ s4 ──▶
+//!          src 10.0.0.1          src 172.16.5.1       src 172.16.5.1          src 10.0.0.1
+//!          dst 172.16.5.2        dst 172.16.5.2       dst 172.16.5.2          dst 10.0.0.2
 //! ```
+//! Inside a big switch nobody's entries decide where packets come out of a tunnel: there the hypervisor's own restore them.
+//!
 //! What knows no IPv4 addresses (ARP, IPv6), or bears a VLAN tag of the tenant's, is not mapped, and nobody's address but a
 //! host's is; the tags for those keep it apart as they do everywhere.
 
 use super::{Need, Unsaid, Writer};
 use crate::network::Network;
+use alloc::vec::Vec;
 use fabric::embedding::{AddressMap, Frames, Mapped, Side};
 use flowspace::{Field, Key, Match};
 use openflow::v10::Action;
@@ -179,6 +183,21 @@ pub(super) fn physical(match_: &Match, map: &AddressMap, mapped: Mapped) -> Opti
 /// Packets that bear the physical address of a host.
 pub(super) fn physical_host(map: &AddressMap, side: Side, host: u32) -> Match {
     Match::exact(Field::DlType, IPV4).with(field_of(side), map.physical(host).into())
+}
+
+/// For packets that bear physical addresses, these, by what they bear: the actions that give them the tenant's back.
+pub(in crate::v10) fn restorations(
+    map: &AddressMap,
+    mapped: Mapped,
+) -> impl Iterator<Item = (Match, Vec<Action<'static>>)> + '_ {
+    map.borne(mapped).map(|own| {
+        let known = Side::ALL.into_iter().zip(own);
+        let known = known.filter_map(|(side, own)| Some((side, own?)));
+        let borne = known.clone().fold(Match::exact(Field::DlType, IPV4), |match_, (side, own)| {
+            match_.with(field_of(side), map.physical(own).into())
+        });
+        (borne, known.map(|(side, own)| set(side, own)).collect())
+    })
 }
 
 /// Bytes of a frame before its packet, and where in that of IPv4 is what (RFC 791 section 3.1).

@@ -98,11 +98,21 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                     let sends = tunnel(Frames::Vlan(vlan), to);
                     vlans.push(VlanWay { vlan, sends, receives: Vec::new() });
                 }
+                let mut mapped = BTreeMap::new();
+                for it in Mapped::ALL.into_iter().filter(|_| plan.physical.is_some()) {
+                    let to = match kind {
+                        PortKind::Edge { port, .. } => Exit::Restored(*port, id, it),
+                        PortKind::Link { mapped, .. } => Exit::Next(mapped[&it].sends.unwrap()),
+                        PortKind::Remote { .. } => continue,
+                    };
+                    let sends = tunnel(Frames::Mapped(it), to);
+                    mapped.insert(it, Way { sends, receives: Vec::new() });
+                }
                 let hosts = match kind {
                     PortKind::Edge { hosts, .. } => hosts.clone(),
                     _ => Vec::new(),
                 };
-                let kind = PortKind::Remote { sends, vlans, hosts };
+                let kind = PortKind::Remote { sends, vlans, mapped, hosts };
                 put_port(&mut maps, at, plan, member, *number, kind);
             }
         }
