@@ -21,8 +21,10 @@ const LONGEST_NAME: usize = 15;
 /// Most VLANs of a network. On OpenFlow 1.0 each takes tags, and rules that let it through, on every link.
 const MOST_VLANS: usize = 32;
 
-/// Most addresses of hosts that physical ones may stand for. On OpenFlow 1.0 an entry that names no address is written
-/// once for each, as source and as destination, and once for each two of them, where it delivers packets.
+/// Most addresses of hosts that physical ones may stand for. With *n* of them an entry of OpenFlow 1.0 that delivers packets
+/// and names no address is (*n* + 1)² on the switch for each link by which they come, here 289: as many as a table that is
+/// everybody's, often one of 2,000, holds a few times. The bound is said in addresses since those are what is asked for, and
+/// since what entries a tenant will write is known to nobody.
 const MOST_MAPPED: usize = 16;
 
 /// Addresses that hosts were given because they asked for none.
