@@ -49,7 +49,7 @@ use alloc::vec::Vec;
 use check::Assigned;
 use core::net::IpAddr;
 use repeating::Repeating;
-use saved::Remembered;
+use saved::{Remembered, Restored};
 use tags::Tags;
 use trunk::Trunk;
 
@@ -80,6 +80,8 @@ pub struct Embedding {
     seen: Vec<bool>,
     maps: BTreeMap<Dpid, Arc<SwitchMap>>,
     remembered: Remembered,
+    /// The switches that know of one tag only, also those that have gone: they are as they were until they say otherwise.
+    single: BTreeSet<Dpid>,
     /// Between [`Embedding::restore`] and [`Embedding::stop_waiting`].
     is_holding: bool,
 }
@@ -157,6 +159,7 @@ impl Embedding {
             seen: Vec::new(),
             maps: BTreeMap::new(),
             remembered: Remembered::default(),
+            single: BTreeSet::new(),
             is_holding: false,
         }
     }
@@ -276,10 +279,10 @@ impl Embedding {
     /// Takes back where everything was. To be called before the first [`apply`](Embedding::apply), which then holds
     /// there what is wanted as before.
     pub fn restore(&mut self, saved: &[u8]) -> Result<(), SavedError> {
-        let (remembered, assigned, next) = saved::read(saved)?;
+        let Restored { remembered, assigned, next_tag, single } = saved::read(saved)?;
         self.repeating = remembered.repeating();
-        (self.remembered, self.assigned) = (remembered, assigned);
-        self.tags.set_next(next);
+        (self.remembered, self.assigned, self.single) = (remembered, assigned, single);
+        self.tags.set_next(next_tag);
         self.is_holding = true;
         Ok(())
     }

@@ -35,7 +35,7 @@ pub mod usage;
 
 pub use error::Error;
 pub use lldp::LldpKey;
-pub use network::{End, Link, LinkId, Network, Switch, SwitchIndex};
+pub use network::{End, Link, LinkId, Network, Switch, SwitchIndex, Tagging};
 pub use paths::{Path, Search};
 pub use share::max_min;
 pub use time::{Duration, Instant};

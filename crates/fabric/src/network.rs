@@ -67,11 +67,22 @@ impl fmt::Display for LinkId {
     }
 }
 
+/// How many VLAN tags of a frame a switch can tell apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tagging {
+    /// It puts tags in front of others, and takes them off again: OpenFlow 1.1 and later.
+    #[default]
+    Stacked,
+    /// It knows of one, and can but write another into its place: OpenFlow 1.0.
+    Single,
+}
+
 /// A switch and its ports.
 #[derive(Clone, Debug)]
 pub struct Switch {
     dpid: Dpid,
     present: bool,
+    tagging: Tagging,
     ports: BTreeMap<PortNumber, Port>,
     /// Links to other switches that leave here and are plugged in, up or down, by their ids.
     leaving: Vec<LinkId>,
@@ -93,6 +104,11 @@ impl Switch {
     /// Whether it is connected.
     pub const fn is_present(&self) -> bool {
         self.present
+    }
+
+    /// What it can do with VLAN tags, as was said last.
+    pub const fn tagging(&self) -> Tagging {
+        self.tagging
     }
 
     /// Its ports, and whether each is up.

@@ -586,6 +586,63 @@ fn a_restart_finds_everything_where_it_was() {
     );
 }
 
+/// What both ends of a link know of each other, and what a big switch's member knows of what is behind another.
+#[test]
+fn ends_know_what_the_other_can_do_with_tags() {
+    use fabric::Tagging::{self, Single, Stacked};
+    let (mut network, mut embedding) = (ring(), embedding());
+    let spec = Spec {
+        switches: vec![switch(0xb0, &[1, 2]), switch(0xb4, &[4])],
+        ports: vec![edge(0xb0, 1, port(2, 1))],
+        links: vec![link((0xb0, 9), (0xb4, 9))],
+        vlans: vec![10],
+        ..Spec::default()
+    };
+    embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
+    // By member 1, by member 2, by the other end; and of the edge port of member 2.
+    let known = |embedding: &Embedding| -> [Tagging; 4] {
+        [(1, 9), (2, 9), (4, 9), (1, 1)].map(|(dpid, number)| {
+            let map = embedding.switch_map(Dpid(dpid)).unwrap();
+            match &map.members[&RED].ports[&number].kind {
+                PortKind::Link { far, .. } => far.tagging,
+                PortKind::Remote { tagging, .. } => *tagging,
+                PortKind::Edge { .. } => unreachable!(),
+            }
+        })
+    };
+    assert_eq!(known(&embedding), [Stacked; 4]);
+    network.set_tagging(Dpid(4), Single).unwrap();
+    let changes = embedding.handle_changes(&network);
+    assert_eq!(known(&embedding), [Single, Single, Stacked, Stacked]);
+    // The others' maps stay as they are.
+    assert_eq!(changes.switches, [Dpid(1), Dpid(2)].into());
+    assert_eq!((changes.ports, changes.moves), (vec![], vec![]));
+    // One that has gone is as it was, also after a restart and if it has not come back.
+    let mut after = self::embedding();
+    after.restore(&embedding.export()).unwrap();
+    after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+    assert_eq!(known(&after), [Single, Single, Stacked, Stacked]);
+    assert_eq!(after.export(), embedding.export());
+    // Until it comes back with another version.
+    network.set_tagging(Dpid(4), Stacked).unwrap();
+    network.set_tagging(Dpid(1), Single).unwrap();
+    after.handle_changes(&network);
+    assert_eq!(known(&after), [Stacked, Stacked, Single, Stacked]);
+    // What was stored before this was said of switches.
+    let mut stored = after.export();
+    stored.truncate(stored.len() - 12);
+    stored.extend([0; 4]);
+    let without = &mut stored.clone();
+    without.truncate(stored.len() - 4);
+    without[0] = 3;
+    for stored in [&stored, without] {
+        let mut after = self::embedding();
+        after.restore(stored).unwrap();
+        after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+        assert_eq!(known(&after), [Stacked; 4]);
+    }
+}
+
 #[test]
 fn what_is_stored_is_not_believed_blindly() {
     let (network, mut before) = (ring(), embedding());

@@ -13,7 +13,7 @@
 //!                                                                       shared edge, for frames to these hosts only
 //! ```
 //! On 1.0, where a frame bears one tag, a link has a tag of its own for each of the tenant's VLANs beside that for untagged
-//! frames, and for packets with physical addresses; on 1.3 the tenant's tags travel behind the link's.
+//! frames, and for packets with physical addresses; between two ends on 1.3 the tenant's tags travel behind the link's.
 //!
 //! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
 //! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
@@ -31,7 +31,7 @@ use alloc::vec::Vec;
 use fabric::embedding::{
     AddressMap, Frames, Hop, Mapped, Member, PortKind, Tag, VirtualPort, VlanWay, Way,
 };
-use fabric::{MacAddress, PortNumber};
+use fabric::{MacAddress, PortNumber, Tagging};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
 use hashbrown::HashMap;
@@ -124,8 +124,8 @@ pub(crate) enum Wire<'a> {
     /// Nothing.
     Plain,
     /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's, and for packets with
-    /// physical addresses.
-    Tagged { tag: Tag, vlans: &'a [VlanWay], mapped: &'a BTreeMap<Mapped, Way> },
+    /// physical addresses. That may be so here, or at the other end.
+    Tagged { tag: Tag, vlans: &'a [VlanWay], mapped: &'a BTreeMap<Mapped, Way>, far: Tagging },
 }
 
 /// Why a translation has no answer.
@@ -133,6 +133,10 @@ pub(crate) enum Wire<'a> {
 pub(crate) enum Unsaid {
     /// It depends on the port of entry.
     NeedsEntry,
+    /// It depends on the VLAN tag.
+    NeedsVlan,
+    /// It depends on whether there is one.
+    NeedsTag,
     Code(ErrorCode),
 }
 
@@ -331,9 +335,36 @@ impl Network {
         }
     }
 
-    /// The tenant's VLANs whose frames may pass by links where a frame bears one tag.
+    /// Whether frames of this VLAN may pass by links where a frame bears one tag.
+    pub(crate) fn has_vlan(&self, vlan: u16) -> bool {
+        self.vlans.contains(&vlan)
+    }
+
+    /// The tenant's VLANs.
     pub(crate) fn vlans(&self) -> impl Iterator<Item = u16> + '_ {
         self.vlans.iter().copied()
+    }
+
+    /// Whether a port leads to where a frame bears one tag.
+    pub(crate) fn is_single(&self, number: u32) -> bool {
+        match self.ports.get(&number).map(|port| &port.kind) {
+            Some(PortKind::Link { far, .. }) => far.tagging == Tagging::Single,
+            Some(PortKind::Remote { tagging, .. }) => *tagging == Tagging::Single,
+            _ => false,
+        }
+    }
+
+    /// The packets of a match by their VLAN tags, as far as they may pass by links where a frame bears one tag: those
+    /// without, and those of each of the tenant's VLANs.
+    pub(crate) fn by_vlan<'a>(
+        &'a self,
+        match_: &'a Match,
+    ) -> impl Iterator<Item = (Match, Option<u16>)> + 'a {
+        let each = core::iter::once(None).chain(self.vlans.iter().copied().map(Some));
+        each.filter_map(move |vlan| {
+            let field = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
+            Some((match_.intersect(&Match::exact(Field::VlanVid, field))?, vlan))
+        })
     }
 
     /// The virtual port by which a packet came that the switch shows as it came.
@@ -454,16 +485,18 @@ fn way_out(port: &VirtualPort) -> Option<WayOut<'_>> {
         PortKind::Edge { port, hosts } => {
             Some(WayOut { port: port.get(), wire: Wire::Plain, hosts })
         }
-        PortKind::Link { sends, vlans, mapped, .. } => sends.map(|hop| WayOut {
+        PortKind::Link { sends, vlans, mapped, far, .. } => sends.map(|hop| WayOut {
             port: hop.port.get(),
-            wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
+            wire: Wire::Tagged { tag: hop.tag, vlans, mapped, far: far.tagging },
             hosts: &[],
         }),
-        PortKind::Remote { sends, vlans, mapped, hosts } => sends.map(|hop| WayOut {
-            port: hop.port.get(),
-            wire: Wire::Tagged { tag: hop.tag, vlans, mapped },
-            hosts,
-        }),
+        &PortKind::Remote { sends, ref vlans, ref mapped, tagging: far, ref hosts } => {
+            sends.map(|hop| WayOut {
+                port: hop.port.get(),
+                wire: Wire::Tagged { tag: hop.tag, vlans, mapped, far },
+                hosts,
+            })
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 
 use crate::network::{from_16_bits, in_16_bits};
 use crate::policy::TenantId;
+use crate::v13::own::EXCHANGED;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use flowspace::{Field, Match};
@@ -39,10 +40,12 @@ impl Count {
         }
     }
 
-    /// As an entry with this match counts it.
-    pub(crate) fn by_entry(match_: &Match, packets: u64, bytes: u64) -> Count {
+    /// As an entry with this match and priority counts it.
+    pub(crate) fn by_entry(match_: &Match, priority: u16, packets: u64, bytes: u64) -> Count {
         let (_, tagged) = match_.get(Field::VlanVid);
-        let tags = if tagged == 0 { 0 } else { packets.saturating_mul(TAG) };
+        // What takes the place of the tenant's tag is as long as that.
+        let is_more = tagged != 0 && priority != EXCHANGED;
+        let tags = if is_more { packets.saturating_mul(TAG) } else { 0 };
         Count { packets, bytes: bytes.saturating_sub(tags) }
     }
 
@@ -298,8 +301,9 @@ mod tests {
 
     #[test]
     fn the_tag_is_not_the_tenants() {
-        assert_eq!(Count::by_entry(&tagged(2000), 3, 3 * 64), count(3));
-        assert_eq!(Count::by_entry(&at_port(5), 3, 3 * 60), count(3));
+        assert_eq!(Count::by_entry(&tagged(2000), u16::MAX, 3, 3 * 64), count(3));
+        assert_eq!(Count::by_entry(&tagged(2001), EXCHANGED, 3, 3 * 60), count(3));
+        assert_eq!(Count::by_entry(&at_port(5), EXCHANGED, 3, 3 * 60), count(3));
     }
 
     #[test]

@@ -28,6 +28,53 @@ fn ovs_tenants_with_the_same_vlans_on_openflow_1_3() {
     check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
 }
 
+/// Leaf 1 speaks 1.0, leaf 2 speaks 1.3, and so do the spines; the tenant has a controller for each version.
+#[test]
+fn ovs_tagged_frames_between_switches_of_both_versions() {
+    needs!(ovs_tagged_frames_between_switches_of_both_versions: Needs::OpenVSwitch, Needs::OsKen);
+    let network = Network::builtin(TOPOLOGY, V13);
+    ["s1", "s4"].iter().for_each(|switch| network.speak(switch, V10));
+    let (old, new) = (App::learning_switch_10(), App::learning_switch_13());
+    let also = format!("controllers = [\"{old}\", \"{new}\"]");
+    let red = with_vlans(&tenant("red", &old, 1), "[10, 20]");
+    let red = red.replacen(&format!("controllers = [\"{old}\"]"), &also, 1);
+    let configuration = format!("[topology]\ndiscovery = true\n{red}");
+    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
+    let mut interfaces = Vec::new();
+    for (host, last) in [("h1", 1), ("h3", 2)] {
+        let address = format!("10.0.0.{last}/24");
+        network.exec(host, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
+        network.exec(host, &["ip", "address", "add", &address, "dev", "eth0"]);
+        interfaces.extend([10, 20, 30].map(|vlan| in_vlan(&network, host, vlan, last)));
+    }
+    network.connect_to(weir.openflow);
+    let reaches = |vlan: u16| {
+        let there = network.answers("h1", &format!("10.0.{vlan}.2"));
+        there && network.answers("h3", &format!("10.0.{vlan}.1"))
+    };
+    for vlan in [0, 10, 20] {
+        eventually(&format!("the hosts reach each other in VLAN {vlan}"), || reaches(vlan));
+    }
+    assert!(!reaches(30), "the network does not have VLAN 30");
+
+    // The ends change places: what each speaks is what the other has to follow.
+    network.disconnect();
+    for (switch, version) in [("s1", V13), ("s2", V10)] {
+        network.speak(switch, version);
+        network.forget_flows(switch);
+    }
+    network.connect_to(weir.openflow);
+    for vlan in [0, 10, 20] {
+        eventually(&format!("they do in VLAN {vlan} the other way round"), || reaches(vlan));
+    }
+    assert!(!reaches(30), "the network does not have VLAN 30");
+
+    // A restart knows which is which.
+    weir.crash();
+    weir.restart();
+    eventually("the hosts reach each other after a restart", || reaches(10) && reaches(0));
+}
+
 /// A host's interface in a VLAN, `v10` in VLAN 10.
 fn in_vlan(network: &Network, host: &str, vlan: u16, last: u8) -> Program {
     let script = repository().join("crates/cli/tests/e2e/support/vlan_interface.py");

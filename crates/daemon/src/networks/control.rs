@@ -83,7 +83,7 @@ pub struct Passed {
     pub to: String,
     /// The VLAN ids that its packets bear there, there and back; of a big switch for each port.
     pub tags: Vec<u16>,
-    /// The same for frames of the tenant's VLANs, on switches of OpenFlow 1.0.
+    /// The same for frames of the tenant's VLANs, by links an end of which is on OpenFlow 1.0.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub vlans: Vec<VlanTags>,
     /// The same for packets that bear physical addresses there.

@@ -259,7 +259,9 @@ impl Shard {
                         "the switch refuses an entry of Weir's own"
                     );
                 }
-                Some(Event::Ports(ports)) => self.topology.ports(dpid, ports),
+                Some(Event::Ports(ports)) => {
+                    self.topology.ports(dpid, session.core.version(), ports);
+                }
                 Some(Event::Probe(port, frame)) => self.topology.probe(dpid, port, frame),
                 Some(Event::AskCounts { of, tenant }) => {
                     self.count(Counting::Ask { of, tenant, by: dpid });

@@ -60,7 +60,7 @@ pub struct SwitchNews {
     pub is_gone: bool,
     /// Its ports as they are now; `None` is gone.
     pub ports: BTreeMap<u32, Option<PortState>>,
-    /// The version that it speaks, once it told of entries.
+    /// The version that it speaks, once it told of ports or of entries.
     pub version: Option<Version>,
     /// Entries of tenants' tables as they are now; `None` is gone. As many as the tables may hold.
     pub flows: HashMap<(TenantId, u32), Option<FlowEntry>>,
@@ -75,9 +75,11 @@ pub struct Inbox {
 
 impl Inbox {
     /// Ports as they are now; `None` is gone. They are taken together, as they were told.
-    pub fn ports(&self, dpid: u64, ports: Vec<(u32, Option<PortState>)>) {
+    pub fn ports(&self, dpid: u64, version: Version, ports: Vec<(u32, Option<PortState>)>) {
         let mut news = self.lock();
-        let known = &mut news.switches.entry(dpid).or_default().ports;
+        let switch = news.switches.entry(dpid).or_default();
+        switch.version = Some(version);
+        let known = &mut switch.ports;
         let mut dropped = 0;
         for (number, state) in ports {
             if known.len() < PORTS || known.contains_key(&number) {
@@ -201,11 +203,11 @@ mod tests {
     #[test]
     fn the_newest_word_of_a_port_replaces_the_older_and_a_switch_that_went_starts_anew() {
         let inbox = Inbox::default();
-        inbox.ports(1, vec![(1, UP)]);
-        inbox.ports(1, vec![(1, None)]);
-        inbox.ports(2, vec![(1, UP)]);
+        inbox.ports(1, Version::V1_3, vec![(1, UP)]);
+        inbox.ports(1, Version::V1_3, vec![(1, None)]);
+        inbox.ports(2, Version::V1_3, vec![(1, UP)]);
         inbox.gone(2);
-        inbox.ports(2, vec![(7, UP)]);
+        inbox.ports(2, Version::V1_3, vec![(7, UP)]);
         let news = inbox.wait(None, None);
         assert_eq!(news.switches[&1].ports, BTreeMap::from([(1, None)]));
         assert!(!news.switches[&1].is_gone && news.switches[&2].is_gone);
@@ -220,7 +222,7 @@ mod tests {
         for _ in 0..PROBES + 3 {
             inbox.probe(1, 1, vec![0; 64]);
         }
-        inbox.ports(1, (0..PORTS as u32 + 2).map(|number| (number, UP)).collect());
+        inbox.ports(1, Version::V1_3, (0..PORTS as u32 + 2).map(|number| (number, UP)).collect());
         let news = inbox.wait(None, None);
         assert_eq!((news.probes.len(), news.switches[&1].ports.len()), (PROBES, PORTS));
         assert_eq!(news.dropped, 5);
@@ -237,7 +239,7 @@ mod tests {
         assert_eq!(inbox.wait(Some(never), Some(soon)).switches[&1].flows.len(), 1, "rested");
         // It comes along with what cannot wait.
         inbox.flows(1, Version::V1_0, vec![change()]);
-        inbox.ports(2, vec![(1, UP)]);
+        inbox.ports(2, Version::V1_3, vec![(1, UP)]);
         assert_eq!(inbox.wait(Some(never), Some(never)).switches.len(), 2);
         inbox.sent(TenantId(1), MacAddress::new([2, 0, 0, 0, 0, 1]).unwrap(), None);
         assert_eq!(

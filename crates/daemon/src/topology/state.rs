@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fabric::discovery::{self, Discovery, Probe, Refusal};
-use fabric::{Bandwidth, Dpid, Instant, LinkId, LldpKey, Network, PortId, PortNumber};
+use fabric::{Bandwidth, Dpid, Instant, LinkId, LldpKey, Network, PortId, PortNumber, Tagging};
 use hypervisor::PortState;
+use openflow::Version;
 
 use crate::config;
 
@@ -161,6 +162,18 @@ impl State {
                 tracing::warn!(%dpid, %error, "the switch is left out of the topology");
             }
             self.is_changed = true;
+        }
+    }
+
+    /// The version that a switch speaks, if it is there.
+    pub fn handle_version(&mut self, dpid: Dpid, version: Version) {
+        let tagging = match version {
+            Version::V1_0 => Tagging::Single,
+            _ => Tagging::Stacked,
+        };
+        let Ok(index) = self.network.switch_index(dpid) else { return };
+        if self.network.switch(index).tagging() != tagging {
+            self.is_changed |= self.network.set_tagging(dpid, tagging).is_ok();
         }
     }
 

@@ -12,8 +12,8 @@
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
-use fabric::embedding::{Exit, Hop, Member, PortKind, VlanWay};
-use fabric::{Dpid, End, LinkId, Network, PortId, PortNumber, TenantId};
+use fabric::embedding::{Exit, FarEnd, Hop, Member, PortKind, VlanWay};
+use fabric::{Dpid, End, LinkId, Network, PortId, PortNumber, Tagging, TenantId};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match, port_from_v10};
 use hypervisor::FlowEntry;
@@ -251,20 +251,16 @@ impl Ground<'_> {
                 let at = PortId::new(port.dpid, *at);
                 walk.flow.arrives |= at == walk.to.port && stands_at(kind, walk.to);
             }
-            PortKind::Link { sends, vlans, .. } | PortKind::Remote { sends, vlans, .. } => {
+            PortKind::Link { sends, vlans, far: FarEnd { tagging, .. }, .. }
+            | PortKind::Remote { sends, vlans, tagging, .. } => {
                 // Frames of all VLANs go the same way, those that may go at all.
-                if let Some(hop) = sends.filter(|_| self.lets_pass(port.dpid, vlans, &packets)) {
+                let is_single = *tagging == Tagging::Single
+                    || self.versions.get(&port.dpid) == Some(&Version::V1_0);
+                if let Some(hop) = sends.filter(|_| !is_single || is_of(vlans, &packets)) {
                     self.travel(walk, port.dpid, hop, packets);
                 }
             }
         }
-    }
-
-    /// Whether packets may leave by a link: on 1.0 not with a tag of a VLAN that the network does not have.
-    fn lets_pass(&self, dpid: Dpid, vlans: &[VlanWay], packets: &Match) -> bool {
-        let is_of = |vid: u128| vlans.iter().any(|way| u128::from(way.vlan) | VLAN_PRESENT == vid);
-        self.versions.get(&dpid) != Some(&Version::V1_0)
-            || packets.exact_value(Field::VlanVid).is_none_or(|vid| vid == 0 || is_of(vid))
     }
 
     /// Over links, with a tag that says on each switch what becomes of them, until it says that they have arrived.
@@ -311,6 +307,12 @@ impl Ground<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether packets may leave by a link where a frame bears one tag: not with one of a VLAN that the network does not have.
+fn is_of(vlans: &[VlanWay], packets: &Match) -> bool {
+    let has = |vid: u128| vlans.iter().any(|way| u128::from(way.vlan) | VLAN_PRESENT == vid);
+    packets.exact_value(Field::VlanVid).is_none_or(|vid| vid == 0 || has(vid))
 }
 
 /// Whether a host's packets come in and go out by an edge port.

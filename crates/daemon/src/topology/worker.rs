@@ -179,6 +179,7 @@ impl Worker {
             self.repeat_labels(dpid, now);
         }
         if let Some(version) = news.version {
+            self.state.handle_version(dpid, version);
             let changes = news.flows.into_iter();
             let changes =
                 changes.map(|((tenant, number), entry)| FlowChange { tenant, number, entry });

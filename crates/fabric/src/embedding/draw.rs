@@ -9,7 +9,7 @@ use super::repeating::Repeating;
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
 use crate::MacAddress;
-use crate::network::{End, Network};
+use crate::network::{End, Network, Tagging};
 use crate::units::{Bandwidth, Dpid, PortId, PortNumber, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -113,8 +113,12 @@ impl<'a> Draw<'a> {
             _ if at.is_some_and(|at| at != here) => {
                 let inside = |frames| self.inside(switch.dpid, here, at, number, frames);
                 let way = |frames| Way { sends: inside(frames), receives: Vec::new() };
+                let tagging = match port {
+                    Port::Edge(_) => Tagging::Stacked,
+                    Port::Link(spec, first) => self.far(spec, *first).tagging,
+                };
                 let (vlans, mapped) = (self.vlans(way), self.mapped(way));
-                PortKind::Remote { sends: inside(Frames::Untagged), vlans, mapped, hosts }
+                PortKind::Remote { sends: inside(Frames::Untagged), vlans, mapped, tagging, hosts }
             }
             Port::Edge(spec) => PortKind::Edge { port: spec.at.port, hosts },
             Port::Link(spec, first) => self.link(spec, *first),
@@ -172,13 +176,18 @@ impl<'a> Draw<'a> {
         };
         let Way { sends, receives } = way(Frames::Untagged);
         let (vlans, mapped) = (self.vlans(way), self.mapped(way));
-        PortKind::Link { sends, receives, vlans, mapped, far: self.far(spec_end(link, !first)) }
+        PortKind::Link { sends, receives, vlans, mapped, far: self.far(link, first) }
     }
 
-    fn far(&self, end: VirtualPortId) -> FarEnd {
+    /// The end of a link that is not this one.
+    fn far(&self, link: &LinkSpec, first: bool) -> FarEnd {
+        let end = spec_end(link, !first);
         let switch = self.spec.switches.iter().find(|switch| switch.dpid == end.switch);
         let on = switch.map(|switch| switch.members.clone()).unwrap_or_default();
-        FarEnd { port: end.number, on }
+        let at = self.link_end(link, !first).or(on.first().copied());
+        let is_single = at.is_some_and(|at| self.embedding.single.contains(&at));
+        let tagging = if is_single { Tagging::Single } else { Tagging::Stacked };
+        FarEnd { port: end.number, on, tagging }
     }
 
     /// Which addresses the tenant's hosts have, and which they bear on links.

@@ -7,6 +7,7 @@
 
 use super::addresses::{AddressMap, Mapped};
 use crate::error::Error;
+use crate::network::Tagging;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortNumber, TenantId};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -117,6 +118,8 @@ pub enum PortKind {
         vlans: Vec<VlanWay>,
         /// The same for untagged packets that bear physical addresses, by which they bear; nothing if none do.
         mapped: BTreeMap<Mapped, Way>,
+        /// What the switch behind it can do with tags: the other end's, if it is the end of a link.
+        tagging: Tagging,
         /// If it is an edge port that is shared with other tenants, the tenant's hosts there: what is for others must not be
         /// sent, since it leaves there without asking anybody.
         hosts: Vec<MacAddress>,
@@ -130,6 +133,8 @@ pub struct FarEnd {
     pub port: u32,
     /// The physical switches that the virtual switch there lies on: the link ends on one of them, now this one, now that.
     pub on: Vec<Dpid>,
+    /// What the one on which the link ends can do with tags, as far as is known.
+    pub tagging: Tagging,
 }
 
 /// Which frames of a tenant's a tag stands for, where a frame bears one tag only.
@@ -164,7 +169,7 @@ pub struct Way {
 }
 
 /// Where frames of one VLAN of the tenant's go and come in, if the link's tag has to take the place of theirs, as it does
-/// on OpenFlow 1.0. They go by the same ports as others.
+/// where one of its ends is on OpenFlow 1.0 ([`Tagging::Single`]). They go by the same ports as others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VlanWay {
     /// The VLAN as the tenant knows it: 1 to 4094.

@@ -10,7 +10,7 @@ use super::trunk::{
     Carries, Lane, Routed, Trouble, Trunk, TrunkId, Want, is_contradicted, path, wires,
 };
 use crate::error::Error;
-use crate::network::{LinkId, Network, SwitchIndex};
+use crate::network::{LinkId, Network, Switch, SwitchIndex, Tagging};
 use crate::paths::{Path, Search};
 use crate::reservations::{Choice, Request, ReservationId};
 use crate::units::{Bandwidth, Dpid, PortId, TenantId};
@@ -57,6 +57,7 @@ impl Embedding {
     /// Follows what happened to the network since it was looked at last.
     pub(super) fn catch_up(&mut self, network: &Network) {
         let changed = self.look_at(network);
+        self.follow_tagging(network);
         self.check_held(network);
         if !changed.is_empty() {
             self.find_homes(network);
@@ -107,6 +108,14 @@ impl Embedding {
             }
         }
         changed
+    }
+
+    /// Which switches know of one tag only: those that are not there are as they were.
+    fn follow_tagging(&mut self, network: &Network) {
+        self.single.retain(|dpid| network.switch_index(*dpid).is_err());
+        let here = network.switches().map(|(_, switch)| switch);
+        let single = here.filter(|switch| switch.tagging() == Tagging::Single);
+        self.single.extend(single.map(Switch::dpid));
     }
 
     /// Takes over what the reservations made of a change. Tags are given up before any are taken.

@@ -13,14 +13,16 @@ use super::tree::Ends;
 use super::trunk::{Carries, Lane, Routed, Trunk, TrunkId, Want, Wire};
 use crate::paths::Disjoint;
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
 /// The first byte.
-const FORMAT: u8 = 3;
-/// What it was before it was said which links repeat; the rest is the same.
+const FORMAT: u8 = 4;
+/// What it was before it was said which switches know of one tag only, at the end; the rest is the same.
+const WITHOUT_TAGGING: u8 = 3;
+/// What it was before it was said which links repeat; the rest is as in the one after it.
 const WITHOUT_TREES: u8 = 2;
 /// What it was before a network had VLANs; the rest is as in the one after it, but for these.
 const WITHOUT_VLANS: u8 = 1;
@@ -32,6 +34,15 @@ const NO_VLAN: u16 = 0;
 const MAPPED: u16 = u16::MAX;
 const MAPPED_SOURCE: u16 = u16::MAX - 1;
 const MAPPED_DESTINATION: u16 = u16::MAX - 2;
+
+/// What [`Embedding::restore`] takes back.
+pub(super) struct Restored {
+    pub remembered: Remembered,
+    pub assigned: Assigned,
+    pub next_tag: u16,
+    /// The switches that know of one tag only.
+    pub single: BTreeSet<Dpid>,
+}
 
 /// What [`Embedding::restore`] was given is not what [`Embedding::export`] wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,10 +125,15 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
         out.0.extend(mac.octets());
         out.address(address);
     });
+    // Of other switches nothing depends on it.
+    let switches = embedding.wanted.values().flat_map(|spec| &spec.switches);
+    let members: BTreeSet<_> = switches.flat_map(|switch| &switch.members).collect();
+    let single: Vec<_> = embedding.single.iter().filter(|dpid| members.contains(dpid)).collect();
+    out.list(&single, |out, dpid| out.u64(dpid.0));
     out.0
 }
 
-pub(super) fn read(saved: &[u8]) -> Result<(Remembered, Assigned, u16), SavedError> {
+pub(super) fn read(saved: &[u8]) -> Result<Restored, SavedError> {
     let mut reader = Reader { all: saved, at: 0, has_vlans: true, has_trees: true };
     reader.whole().ok_or(SavedError { at: reader.at })
 }
@@ -248,14 +264,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn whole(&mut self) -> Option<(Remembered, Assigned, u16)> {
-        (self.has_vlans, self.has_trees) = match self.u8()? {
-            FORMAT => (true, true),
+    fn whole(&mut self) -> Option<Restored> {
+        let format = self.u8()?;
+        (self.has_vlans, self.has_trees) = match format {
+            FORMAT | WITHOUT_TAGGING => (true, true),
             WITHOUT_TREES => (true, false),
             WITHOUT_VLANS => (false, false),
             _ => return None,
         };
-        let next = self.u16()?;
+        let next_tag = self.u16()?;
         let trunks = self.list(|from| {
             let id = from.trunk_id()?;
             let want = from.list(Reader::u8)?;
@@ -273,8 +290,11 @@ impl Reader<'_> {
         for (tenant, mac, address) in addresses {
             assigned.entry(tenant).or_default().insert(mac, address);
         }
+        let single = if format == FORMAT { self.list(Reader::dpid)? } else { Vec::new() };
+        let single = single.into_iter().collect();
         let is_end = self.at == self.all.len();
-        is_end.then(|| (Remembered(trunks.into_iter().collect()), assigned, next))
+        let remembered = Remembered(trunks.into_iter().collect());
+        is_end.then_some(Restored { remembered, assigned, next_tag, single })
     }
 
     fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {

@@ -1,6 +1,6 @@
 //! Changes of the network: each is checked whole before anything of it is done.
 
-use super::{End, Link, LinkId, Network, Port, Switch, SwitchIndex};
+use super::{End, Link, LinkId, Network, Port, Switch, SwitchIndex, Tagging};
 use crate::error::Error;
 use crate::time::Duration;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId};
@@ -30,7 +30,8 @@ impl Network {
         }
         let index = SwitchIndex(self.switches.len() as u32);
         let (ports, leaving) = (BTreeMap::new(), Vec::new());
-        self.switches.push(Switch { dpid, present: true, ports, leaving });
+        let tagging = Tagging::default();
+        self.switches.push(Switch { dpid, present: true, tagging, ports, leaving });
         self.by_dpid.insert(dpid, index);
         Ok(index)
     }
@@ -45,6 +46,13 @@ impl Network {
         }
         self.switches[index.index()].present = false;
         Ok(changed)
+    }
+
+    /// Says what a switch can do with VLAN tags; before that it is taken to stack them.
+    pub fn set_tagging(&mut self, dpid: Dpid, tagging: Tagging) -> Result<(), Error> {
+        let index = self.switch_index(dpid)?;
+        self.switches[index.index()].tagging = tagging;
+        Ok(())
     }
 
     /// Adds a port with nothing attached, up.

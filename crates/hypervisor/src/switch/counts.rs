@@ -261,7 +261,8 @@ impl Switch {
                 let (Some(counted), Ok(match_)) = (counted, Match::from_v13(&entry.match_)) else {
                     continue;
                 };
-                let count = Count::by_entry(&match_, entry.packet_count, entry.byte_count);
+                let FlowStats { priority, packet_count, byte_count, .. } = entry;
+                let count = Count::by_entry(&match_, priority, packet_count, byte_count);
                 state.tally.see(&match_, counted.port, count);
             }
         }
@@ -311,7 +312,8 @@ impl Switch {
         else {
             return;
         };
-        let count = Count::by_entry(&match_, removed.packet_count, removed.byte_count);
+        let &FlowRemoved { priority, packet_count, byte_count, .. } = removed;
+        let count = Count::by_entry(&match_, priority, packet_count, byte_count);
         let tally = &mut self.tenants[at.0 as usize].tally;
         tally.removed(&match_, counted.port, count);
         self.store_counted(at, counted.port);

@@ -56,7 +56,7 @@ impl Switch {
         for held in held.iter().filter(|held| held.table == 0 || has_tables) {
             let counted = super::counts::counted(held.cookie);
             if let Some(counted) = counted {
-                let count = Count::by_entry(&held.match_, held.packets, held.bytes);
+                let count = Count::by_entry(&held.match_, held.priority, held.packets, held.bytes);
                 self.tally_held(&held.match_, counted, count);
             }
             let (table, match_, actions) = (held.table, held.match_, held.actions.clone());

@@ -182,7 +182,10 @@ impl Switch {
                 Err(Unsaid::Needs(need)) => need,
             };
         let parts: Vec<(Match, Packets)> = match need {
-            Need::Vlan => by_vlan(network, &region, packets).collect(),
+            Need::Vlan => {
+                let part = |(region, vlan)| (region, Packets { vlan: Vlan::of(vlan), ..packets });
+                network.by_vlan(&region).map(part).collect()
+            }
             Need::Address(side) => by_host(network, &region, packets, side).collect(),
         };
         for (region, packets) in parts {
@@ -355,7 +358,7 @@ impl Writer<'_> {
                 self.bear(None);
                 self.give(way.hosts, send)?;
             }
-            Wire::Tagged { tag, vlans, mapped: mapped_ways } => {
+            Wire::Tagged { tag, vlans, mapped: mapped_ways, .. } => {
                 let tag = match self.packets.vlan {
                     Vlan::Unknown => return Err(Unsaid::Needs(Need::Vlan)),
                     Vlan::Untagged => {
@@ -422,19 +425,6 @@ impl Writer<'_> {
         }
         self.packets.tag = tag;
     }
-}
-
-/// The untagged packets of a region, and those of each of the network's VLANs.
-fn by_vlan<'a>(
-    network: &'a Network,
-    region: &'a Match,
-    packets: Packets,
-) -> impl Iterator<Item = (Match, Packets)> + 'a {
-    core::iter::once(None).chain(network.vlans().map(Some)).filter_map(move |vlan| {
-        let field = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
-        let region = region.intersect(&Match::exact(Field::VlanVid, field))?;
-        Some((region, Packets { vlan: Vlan::of(vlan), ..packets }))
-    })
 }
 
 /// The packets of a region, which bear a physical address there, by the hosts whose that is.

@@ -19,6 +19,7 @@
 //! the map and the ports' configuration as table 0 does, and no change of a tenant's has to wait for one. There are no more of
 //! them for other tenants' hosts.
 
+use super::network::wires::Marking;
 use super::{METADATA_OWN, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of, network};
 use crate::network::{Network, from_16_bits, in_16_bits, number_of};
 use crate::policy::TenantId;
@@ -108,7 +109,7 @@ impl Deliveries<'_> {
             let Some(way) = self.network.way_back(*way) else { continue };
             let port = if at == Some(way.port) { PortNo::IN_PORT } else { PortNo(way.port) };
             for host in way.hosts {
-                network::send_by(way.wire, port, hosts.entry(*host).or_default());
+                Marking::stacked(way.wire).send_by(port, hosts.entry(*host).or_default());
             }
         }
         let mut to_each = Vec::new();

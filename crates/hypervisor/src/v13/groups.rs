@@ -11,9 +11,16 @@
 //!   output:11                    tag of 11, IN_PORT     does nothing         tag of 11, OUTPUT 5
 //!   output:1                     OUTPUT 1               OUTPUT 1             OUTPUT 1
 //! ```
+//! So it is with the VLAN tag where a bucket sends by a link whose other end is on 1.0 ([`super::network`], `wires`): such a
+//! group has a copy for each VLAN of the network, and one for other tags, with which packets do not pass there.
+//!
+//! ```text
+//!   bucket of the tenant's      without a tag             of VLAN 5                   of VLAN 9, which is none of the network's
+//!   output:10                   tag of 10, OUTPUT 5       tag for VLAN 5, OUTPUT 5    does nothing
+//! ```
 //! A bucket that does nothing stays a bucket: it has its weight, its counts, and what it watches. A bucket that names
-//! another group names its copy for the same port of entry, so a group has copies for all ports for which one that it names
-//! has any. Entries that use a group with copies are written once per port of entry, as others that send to such ports.
+//! another group names its copy for the same packets, so a group has copies for all for which one that it names
+//! has any. Entries that use a group with copies are written once per port of entry, or VLAN, as others that send to such ports.
 //!
 //! A group that has to do with no such port has no copies, and is one on the switch. What is said here holds for
 //! [exits], too: groups of Weir's own, by which action sets and buckets send. Which are needed is worked out in
@@ -28,10 +35,10 @@ pub(crate) mod undo;
 mod watched;
 
 use super::network::exits::{self, is_exit};
-use super::numbers::{Numbered, write_deletion};
+use super::numbers::{Look, Numbered, write_deletion};
 use super::unreadable;
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network};
+use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
 use alloc::boxed::Box;
@@ -189,13 +196,13 @@ impl Switch {
         })
     }
 
-    /// A group's buckets as they have to be on the switch, for packets that came so.
+    /// A group's buckets as they have to be on the switch, for such packets.
     fn translate_buckets(
         &self,
         tenant: TenantIndex,
         network: Option<&Network>,
         group: &GroupMod<'_>,
-        entered: Entered,
+        look: Look,
     ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
         let mut out = ListBuf::<Bucket<'static>>::new();
         let exit = network.and_then(|network| exits::buckets(network, group));
@@ -218,7 +225,7 @@ impl Switch {
             let mut actions = Vec::new();
             match network {
                 Some(network) => {
-                    let group = (number, entered);
+                    let group = (number, look);
                     self.network_bucket_v13(tenant, network, group, list, &mut actions)?;
                 }
                 None => self.translate_bucket_v13(tenant, number, list, &mut actions)?,
@@ -235,16 +242,16 @@ impl Switch {
         tenant: TenantIndex,
         network: Option<&Network>,
         group: &GroupMod<'_>,
-        (entered, physical): (Entered, u32),
+        (look, physical): (Look, u32),
         command: GroupModCommand,
     ) -> Result<Vec<u8>, ErrorCode> {
         if network.is_none() && is_exit(group.group_id) {
             return Err(code::BAD_ACTION_BAD_OUT_PORT);
         }
         if let Some(open) = network.and_then(Network::open) {
-            self.translate_buckets(tenant, Some(open), group, entered)?;
+            self.translate_buckets(tenant, Some(open), group, look)?;
         }
-        let buckets = self.translate_buckets(tenant, network, group, entered)?;
+        let buckets = self.translate_buckets(tenant, network, group, look)?;
         let mut message = Vec::new();
         GroupMod { command, type_: group.type_, group_id: physical, buckets: buckets.as_list() }
             .write_message(0, &mut message)

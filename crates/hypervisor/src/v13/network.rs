@@ -2,7 +2,7 @@
 //!
 //! The metadata says by which virtual port a packet came (bits 32 to 47, behind the tenant's number), since table 0 has
 //! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
-//! all headers are the tenant's own. Action sets that may be merged send by [exits], others are said as lists
+//! all headers are the tenant's own. By which tags they leave is in [wires]. Action sets that may be merged send by [exits], others are said as lists
 //! ([whole_set]); [buckets] are sets as well. Bit 31 says whether a set holds a group ([group_in_set]); the bits below are the
 //! tenant's own, until what is left of an entry's outputs is [deferred] to the last table.
 
@@ -14,15 +14,16 @@ pub(super) mod packet;
 pub(super) mod statistics;
 pub(crate) mod unused;
 mod whole_set;
+pub(super) mod wires;
 
-use super::numbers::Numbered;
+use super::numbers::{Bears, Look, Numbered};
 use super::{
     METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
     unreadable,
 };
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network, Unsaid, WayOut, Wire};
+use crate::network::{Entered, Network, Unsaid, WayOut};
 use crate::store::Kind;
 use crate::switch::Switch;
 use alloc::vec::Vec;
@@ -33,18 +34,17 @@ use group_in_set::Written;
 use openflow::error::v13 as code;
 use openflow::v13::{Action, Instruction, MatchBuf, Oxm, OxmField, PortNo};
 use openflow::{Encode, ErrorCode, List};
-
-/// TPID of the tag (IEEE 802.1Q).
-const VLAN: u16 = 0x8100;
-/// OFPVID_PRESENT.
-const PRESENT: u128 = 0x1000;
+use wires::Tags;
 
 /// What is known of the packets that a list is applied to.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Packets {
     pub entered: Entered,
+    pub tags: Tags,
     /// The destination address, where it is the same for all.
     pub dl_dst: Option<u128>,
+    /// Whether outputs to shared edge ports are [deferred] that do not say for which host packets are.
+    pub defers: bool,
     /// Whether their action sets hold a group of the tenant's, where that is told apart.
     pub has_group: Option<bool>,
 }
@@ -77,10 +77,11 @@ impl Switch {
         flow: &Flow,
         has_group: Option<bool>,
     ) -> Result<Vec<Piece>, ErrorCode> {
-        let dl_dst = flow.match_.exact_value(Field::DlDst);
-        let piece = |entered| {
-            let packets = Packets { entered, dl_dst, has_group };
-            self.network_piece_v13(tenant, network, flow, packets)
+        let pieces = |entered| {
+            let piece = |match_: &Match| {
+                self.network_piece_v13(tenant, network, flow, match_, entered, has_group)
+            };
+            by_tags(network, &flow.match_, &piece)
         };
         if let Some(port) = flow.match_.exact_value(Field::InPort) {
             let port = port as u32;
@@ -91,31 +92,37 @@ impl Switch {
                 // By that port packets come in on another member.
                 return Ok(Vec::new());
             }
-            let piece = piece(Entered::Port(port)).map_err(said);
-            return piece.map(|piece| Vec::from([piece]));
+            return pieces(Entered::Port(port)).map_err(said);
         }
-        match piece(Entered::Anywhere) {
-            Ok(piece) => Ok(Vec::from([piece])),
-            Err(Unsaid::Code(code)) => Err(code),
+        match pieces(Entered::Anywhere) {
             Err(Unsaid::NeedsEntry) => {
-                let each = network.entries().map(|port| piece(Entered::Port(port)));
-                each.map(|piece| piece.map_err(said)).collect()
+                let mut all = Vec::new();
+                for port in network.entries() {
+                    all.extend(pieces(Entered::Port(port)).map_err(said)?);
+                }
+                Ok(all)
             }
+            pieces => pieces.map_err(said),
         }
     }
 
+    /// The entry for those of its packets that `match_` means.
     fn network_piece_v13(
         &self,
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-        packets: Packets,
+        match_: &Match,
+        entered: Entered,
+        has_group: Option<bool>,
     ) -> Result<Piece, Unsaid> {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         let mut translated = Vec::new();
         let whole = whole_set::as_list(flow.table, instructions);
         let delivery = self.delivery_table();
         let mut deferred = Deferred::by(flow.table, instructions, whole.is_some(), delivery);
+        let (dl_dst, defers) = (match_.exact_value(Field::DlDst), deferred.can());
+        let packets = &Packets { entered, tags: Tags::of_match(match_), dl_dst, defers, has_group };
         if let Some(whole) = &whole {
             let list = List::parse(whole).map_err(unreadable)?;
             let at_once = deferred.taken_from(network, packets, list)?;
@@ -132,8 +139,10 @@ impl Switch {
                     self.network_list_v13(tenant, network, packets, &at_once, &mut translated)?;
                 }
                 Instruction::WriteActions(list) => {
+                    let packets =
+                        Packets { tags: applied(packets, instructions), ..packets.clone() };
                     let out = &mut translated;
-                    self.network_merged_v13(tenant, network, packets, list, out)?;
+                    self.network_merged_v13(tenant, network, &packets, list, out)?;
                 }
                 other => {
                     self.plain_instruction_v13(tenant, flow.table, other, &mut translated)?;
@@ -145,7 +154,7 @@ impl Switch {
             Some(name) => name.written_with(translated),
             None => Written::by(instructions).with_bit(translated),
         };
-        let match_ = self.network_match_v13(tenant, &flow.match_, packets)?;
+        let match_ = self.network_match_v13(tenant, match_, packets)?;
         let mut match_wire = Vec::new();
         Encode::write(&match_.as_match(), &mut match_wire);
         Ok(Piece {
@@ -158,7 +167,7 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         match_: &Match,
-        packets: Packets,
+        packets: &Packets,
     ) -> Result<MatchBuf, ErrorCode> {
         let id = self.tenants[tenant.0 as usize].id;
         let (value, mask) = match_.get(Field::Metadata);
@@ -188,11 +197,11 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         network: &Network,
-        mut packets: Packets,
+        packets: &Packets,
         list: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
-        let mut actions = Vec::new();
+        let (mut packets, mut actions) = (packets.clone(), Vec::new());
         for action in List::<Action<'_>>::parse(list).map_err(unreadable)? {
             self.network_action_v13(tenant, network, &mut packets, action, &mut actions)?;
         }
@@ -200,12 +209,12 @@ impl Switch {
         Ok(())
     }
 
-    /// WRITE_ACTIONS of a set that may be merged with others'.
+    /// WRITE_ACTIONS of a set that may be merged with others'. The packets are as they are when all is applied.
     fn network_merged_v13(
         &self,
         tenant: TenantIndex,
         network: &Network,
-        packets: Packets,
+        packets: &Packets,
         list: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
@@ -227,10 +236,10 @@ impl Switch {
     ) -> Result<(), Unsaid> {
         match action {
             Action::Output { port, max_len } => {
-                self.network_output_v13(network, *packets, port, max_len, out)?;
+                self.network_output_v13(network, packets, port, max_len, out)?;
             }
             Action::Group(number) => {
-                self.network_group_v13(tenant, number, packets.entered, out)?;
+                self.network_group_v13(tenant, network, packets, number, out)?;
             }
             other => {
                 self.check_action(tenant, &other)?;
@@ -239,6 +248,7 @@ impl Switch {
                 {
                     packets.dl_dst = oxm.number();
                 }
+                packets.tags.follow(&other);
                 other.write(out);
             }
         }
@@ -248,23 +258,29 @@ impl Switch {
     fn network_group_v13(
         &self,
         tenant: TenantIndex,
+        network: &Network,
+        packets: &Packets,
         number: u32,
-        entered: Entered,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let known = self.numbers(tenant, Kind::Group).get(number);
-        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, entered, out)
+        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, network, packets, out)
     }
 
     fn network_output_v13(
         &self,
         network: &Network,
-        packets: Packets,
+        packets: &Packets,
         port: PortNo,
         max_len: u16,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
+        let mut leave = |way: WayOut<'_>, may_stay| {
+            let back = network.is_back(way.port, packets.entered)?;
+            let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
+            wires::leave(packets, way, port, may_stay, out)
+        };
         match port {
             PortNo::CONTROLLER => {
                 Action::Output { port, max_len }.write(out);
@@ -274,20 +290,23 @@ impl Switch {
                 Entered::Anywhere => Err(Unsaid::NeedsEntry),
                 Entered::Nowhere => Err(bad),
                 Entered::Port(number) => match network.way_back(number) {
-                    Some(way) => leave(network, packets, way, out),
+                    Some(way) => leave(way, false),
                     None => Ok(()),
                 },
             },
             port if exits::is_for_several(port) => {
-                for number in exits::several(network, port) {
+                let is_deferred = |number| {
+                    packets.defers && packets.dl_dst.is_none() && network.is_shared_edge(number)
+                };
+                for number in exits::several(network, port).filter(|it| !is_deferred(*it)) {
                     if let Some(Some(way)) = network.way_out(number, packets.entered) {
-                        leave(network, packets, way, out)?;
+                        leave(way, true)?;
                     }
                 }
                 Ok(())
             }
             PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
-                Some(way) => leave(network, packets, way, out),
+                Some(way) => leave(way, false),
                 None => Ok(()),
             },
         }
@@ -325,17 +344,20 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         network: &Network,
-        packets: Packets,
+        packets: &Packets,
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         self.check_network_set_v13(tenant, network, actions)?;
-        let entered = packets.entered;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
+        let packets = &Packets { tags: packets.tags.clone().in_set(actions), ..packets.clone() };
         match exits::sent_by(actions) {
-            Some(Action::Group(number)) => self.network_group_v13(tenant, number, entered, out),
+            Some(Action::Group(number)) => {
+                self.network_group_v13(tenant, network, packets, number, out)
+            }
             Some(Action::Output { port, max_len }) if packets.has_group != Some(true) => {
-                self.network_exit_v13(tenant, exits::output(port, max_len), entered, out)
+                let output = exits::output(port, max_len);
+                self.network_exit_v13(tenant, network, packets, output, out)
             }
             _ => Ok(()),
         }
@@ -344,13 +366,14 @@ impl Switch {
     fn network_exit_v13(
         &self,
         tenant: TenantIndex,
+        network: &Network,
+        packets: &Packets,
         output: exits::Output,
-        entered: Entered,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let groups = self.numbers(tenant, Kind::Group);
         let known = groups.exit(output).and_then(|number| groups.any(number));
-        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, entered, out)
+        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, network, packets, out)
     }
 
     /// Appends what makes a packet that is sent out look as if it came by a virtual port, and sends it to the tables.
@@ -359,23 +382,22 @@ impl Switch {
         network: &Network,
         number: u32,
         source: Option<MacAddress>,
+        packets: &Packets,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
         use fabric::embedding::PortKind;
         let port = network.ports.get(&number).ok_or(code::BAD_REQUEST_BAD_PORT)?;
-        let table = Action::Output { port: PortNo::TABLE, max_len: 0 };
+        let table = PortNo::TABLE;
         match &port.kind {
             PortKind::Edge { hosts, .. } => {
                 if !hosts.is_empty() && !source.is_some_and(|source| hosts.contains(&source)) {
                     return Err(code::BAD_ACTION_EPERM);
                 }
-                table.write(out);
+                Action::Output { port: table, max_len: 0 }.write(out);
             }
-            PortKind::Link { .. } => {
+            PortKind::Link { far, .. } => {
                 let hop = network.arrival_hop(number).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-                push(hop.tag.get(), out);
-                table.write(out);
-                Action::PopVlan.write(out);
+                packets.tags.arriving(network, number, hop, far.tagging).send_by(table, out);
             }
             PortKind::Remote { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
         }
@@ -384,62 +406,53 @@ impl Switch {
 }
 
 /// Appends what sends to a group.
-fn send_to(known: &Numbered, entered: Entered, out: &mut Vec<u8>) -> Result<(), Unsaid> {
-    if entered == Entered::Anywhere && !known.copies.is_empty() {
-        return Err(Unsaid::NeedsEntry);
-    }
-    Action::Group(known.at(entered)).write(out);
-    Ok(())
-}
-
-/// Appends what sends a packet by a way out, and leaves it as it was for what comes after.
-fn leave(
+fn send_to(
+    known: &Numbered,
     network: &Network,
-    packets: Packets,
-    way: WayOut<'_>,
+    packets: &Packets,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsaid> {
-    let back = network.is_back(way.port, packets.entered)?;
-    let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
-    if way.hosts.is_empty() {
-        send_by(way.wire, port, out);
-        return Ok(());
+    if packets.entered == Entered::Anywhere && known.is_apart_by_port() {
+        return Err(Unsaid::NeedsEntry);
     }
-    // What is for everybody goes to each of the tenant's own.
-    let dl_dst = packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-    let known = |host: &MacAddress| crate::network::number_of(*host);
-    if dl_dst >> 40 & 1 == 0 {
-        if way.hosts.iter().any(|host| known(host) == dl_dst) {
-            send_by(way.wire, port, out);
-        }
-        return Ok(());
-    }
-    for host in way.hosts {
-        set(OxmField::ETH_DST, known(host), out);
-        send_by(way.wire, port, out);
-    }
-    set(OxmField::ETH_DST, dl_dst, out);
+    let bears = match known.is_apart_by_tag() {
+        true => packets.tags.bears(network)?,
+        false => Bears::NoTag,
+    };
+    Action::Group(known.at(Look::new(packets.entered, bears))).write(out);
     Ok(())
 }
 
-/// Appends the output to a port of the switch, with the mark of that wire, which is taken away again.
-pub(super) fn send_by(wire: Wire<'_>, port: PortNo, out: &mut Vec<u8>) {
-    let send = Action::Output { port, max_len: 0 };
-    match wire {
-        Wire::Plain => send.write(out),
-        // The tenant's own tags travel behind it.
-        Wire::Tagged { tag, .. } => {
-            push(tag.get(), out);
-            send.write(out);
-            Action::PopVlan.write(out);
+/// The tags of packets when all is applied that an entry applies.
+fn applied(packets: &Packets, instructions: List<'_, Instruction<'_>>) -> Tags {
+    let mut tags = packets.tags.clone();
+    for instruction in instructions {
+        if let Instruction::ApplyActions(list) = instruction {
+            list.iter().for_each(|action| tags.follow(&action));
         }
     }
+    tags
 }
 
-/// Appends the marking of a packet.
-pub(super) fn push(tag: u16, out: &mut Vec<u8>) {
-    Action::PushVlan(VLAN).write(out);
-    set(OxmField::VLAN_VID, u128::from(tag) | PRESENT, out);
+/// What is made of the packets of a match: of all, or by their tags. Packets with other tags do not meet it then.
+fn by_tags(
+    network: &Network,
+    match_: &Match,
+    piece: &impl Fn(&Match) -> Result<Piece, Unsaid>,
+) -> Result<Vec<Piece>, Unsaid> {
+    match piece(match_) {
+        Err(Unsaid::NeedsVlan) => network.by_vlan(match_).map(|(part, _)| piece(&part)).collect(),
+        Err(Unsaid::NeedsTag) => {
+            let mut pieces = Vec::new();
+            for tag in [Match::exact(Field::VlanVid, 0), wires::with_tag()] {
+                if let Some(part) = match_.intersect(&tag) {
+                    pieces.extend(by_tags(network, &part, piece)?);
+                }
+            }
+            Ok(pieces)
+        }
+        whole => whole.map(|piece| Vec::from([piece])),
+    }
 }
 
 /// Appends a SET_FIELD.
@@ -450,10 +463,11 @@ pub(super) fn set(field: OxmField, value: u128, out: &mut Vec<u8>) {
     Action::SetField(Oxm::exact(field, value)).write(out);
 }
 
-/// Where the port of entry is known, nothing is left open.
+/// Where the port of entry and the VLAN tag are known, nothing is left open.
 fn said(unsaid: Unsaid) -> ErrorCode {
     match unsaid {
         Unsaid::Code(code) => code,
         Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
+        Unsaid::NeedsVlan | Unsaid::NeedsTag => code::BAD_ACTION_BAD_ARGUMENT,
     }
 }

@@ -30,33 +30,101 @@ pub(crate) struct Numbers {
     exits: BTreeMap<Output, u32>,
 }
 
+/// Packets for which a group may have a form of its own; by default those for which it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Look {
+    /// They came by this port.
+    pub port: Option<u32>,
+    pub bears: Bears,
+}
+
+/// Which tag packets bear, where that says what becomes of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Bears {
+    #[default]
+    NoTag,
+    /// That of a VLAN of the network.
+    Vlan(u16),
+    /// Another, or nobody knows which.
+    Other,
+}
+
+impl Look {
+    pub(crate) fn new(entered: Entered, bears: Bears) -> Look {
+        let port = match entered {
+            Entered::Port(port) => Some(port),
+            Entered::Anywhere | Entered::Nowhere => None,
+        };
+        Look { port, bears }
+    }
+
+    /// How its packets have come.
+    pub(crate) fn entered(self) -> Entered {
+        self.port.map_or(Entered::Nowhere, Entered::Port)
+    }
+}
+
+impl Bears {
+    /// As it is stored: no VLAN is numbered like the others.
+    fn to_number(self) -> u32 {
+        match self {
+            Bears::NoTag => 0,
+            Bears::Vlan(vlan) => vlan.into(),
+            Bears::Other => u32::MAX,
+        }
+    }
+
+    fn from_number(number: u32) -> Option<Bears> {
+        match number {
+            0 => Some(Bears::NoTag),
+            1..=0xffe => Some(Bears::Vlan(number as u16)),
+            u32::MAX => Some(Bears::Other),
+            _ => None,
+        }
+    }
+}
+
+/// In the place of a port of entry, in the store.
+const NO_PORT: u32 = 0;
+
 /// One group or meter.
 #[derive(Clone)]
 pub(crate) struct Numbered {
     /// Its number on the switch.
     pub physical: u32,
-    /// Numbers of the forms that a group has for packets that came by these ports, see [`super::groups`].
-    pub copies: BTreeMap<u32, u32>,
+    /// Numbers of the forms that a group has for some packets, see [`super::groups`].
+    pub copies: BTreeMap<Look, u32>,
     /// The body of the GROUP_MOD or METER_MOD by which the tenant last described it.
     pub body: Box<[u8]>,
 }
 
-/// First bytes of a stored group that has copies; no number on the switch is like that.
+/// First bytes of a stored group that has copies, for ports of entry alone or for all sorts of packets; no number on the
+/// switch is like that.
 const WITH_COPIES: u32 = u32::MAX;
+const WITH_LOOKS: u32 = u32::MAX - 1;
 
 impl Numbered {
-    /// Its number on the switch for packets that came so.
-    pub(crate) fn at(&self, entered: Entered) -> u32 {
-        match entered {
-            Entered::Port(port) => self.copies.get(&port).copied().unwrap_or(self.physical),
-            Entered::Anywhere | Entered::Nowhere => self.physical,
-        }
+    /// Its number on the switch for such packets.
+    pub(crate) fn at(&self, look: Look) -> u32 {
+        let bears = if self.is_apart_by_tag() { look.bears } else { Bears::NoTag };
+        let of = |port| self.copies.get(&Look { port, bears }).copied();
+        of(look.port).or_else(|| of(None)).unwrap_or(self.physical)
     }
 
-    /// What it is on the switch, and for packets that came how.
-    pub(crate) fn forms(&self) -> impl Iterator<Item = (Entered, u32)> + '_ {
-        let copies = self.copies.iter().map(|(&port, &number)| (Entered::Port(port), number));
-        core::iter::once((Entered::Nowhere, self.physical)).chain(copies)
+    /// What it is on the switch, and for which packets.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = (Look, u32)> + '_ {
+        let copies = self.copies.iter().map(|(&look, &number)| (look, number));
+        core::iter::once((Look::default(), self.physical)).chain(copies)
+    }
+
+    /// Whether it depends on the port of entry what it is.
+    pub(crate) fn is_apart_by_port(&self) -> bool {
+        self.copies.keys().any(|look| look.port.is_some())
+    }
+
+    /// Whether it depends on the VLAN tag.
+    pub(crate) fn is_apart_by_tag(&self) -> bool {
+        self.copies.keys().any(|look| look.bears != Bears::NoTag)
     }
 
     /// Its numbers on the switch.
@@ -66,15 +134,20 @@ impl Numbered {
 
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
+        let mut write = |number: u32| out.extend_from_slice(&number.to_be_bytes());
+        let by_tag = self.is_apart_by_tag();
         if !self.copies.is_empty() {
-            out.extend_from_slice(&WITH_COPIES.to_be_bytes());
-            out.extend_from_slice(&(self.copies.len() as u32).to_be_bytes());
-            for (port, number) in &self.copies {
-                out.extend_from_slice(&port.to_be_bytes());
-                out.extend_from_slice(&number.to_be_bytes());
+            write(if by_tag { WITH_LOOKS } else { WITH_COPIES });
+            write(self.copies.len() as u32);
+            for (look, &number) in &self.copies {
+                write(look.port.unwrap_or(NO_PORT));
+                if by_tag {
+                    write(look.bears.to_number());
+                }
+                write(number);
             }
         }
-        out.extend_from_slice(&self.physical.to_be_bytes());
+        write(self.physical);
         out.extend_from_slice(&self.body);
         out
     }
@@ -87,9 +160,13 @@ impl Numbered {
         };
         let mut copies = BTreeMap::new();
         let mut physical = number()?;
-        if physical == WITH_COPIES {
+        let by_tag = physical == WITH_LOOKS;
+        if by_tag || physical == WITH_COPIES {
             for _ in 0..number()? {
-                copies.insert(number()?, number()?);
+                let port = Some(number()?).filter(|port| *port != NO_PORT);
+                let bears = if by_tag { Bears::from_number(number()?)? } else { Bears::NoTag };
+                let look = Some(Look { port, bears }).filter(|look| *look != Look::default())?;
+                copies.insert(look, number()?);
             }
             physical = number()?;
         }
@@ -460,5 +537,54 @@ pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Re
             buckets: List::EMPTY,
         }
         .write_message(0, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(looks: &[(Option<u32>, Bears)]) -> Numbered {
+        let looks = looks.iter().map(|&(port, bears)| Look { port, bears });
+        Numbered { physical: 7, copies: looks.zip(8..).collect(), body: [1, 2, 3].into() }
+    }
+
+    #[test]
+    fn a_stored_group_has_the_forms_that_it_had() {
+        use Bears::{NoTag, Other, Vlan};
+        for (looks, marker) in [
+            (&[][..], 7),
+            (&[(Some(10), NoTag), (Some(0xffff_fffe), NoTag)], WITH_COPIES),
+            (&[(None, Vlan(5)), (None, Other), (Some(10), NoTag), (Some(10), Vlan(5))], WITH_LOOKS),
+        ] {
+            let (before, bytes) = (group(looks), group(looks).to_bytes());
+            assert_eq!(bytes[..4], marker.to_be_bytes());
+            let after = Numbered::from_bytes(&bytes).unwrap();
+            assert_eq!(
+                (after.physical, &after.copies, &after.body),
+                (7, &before.copies, &before.body)
+            );
+            let head = bytes.len() - before.body.len();
+            assert!((0..head).all(|cut| Numbered::from_bytes(&bytes[..cut]).is_none()));
+        }
+    }
+
+    #[test]
+    fn packets_get_the_form_for_their_port_and_tag() {
+        use Bears::{NoTag, Other, Vlan};
+        let by_port = group(&[(Some(10), NoTag)]);
+        let by_both =
+            group(&[(None, Vlan(5)), (None, Other), (Some(10), NoTag), (Some(10), Vlan(5))]);
+        let at = |group: &Numbered, port, bears| group.at(Look { port, bears });
+        assert_eq!(
+            at(&by_port, Some(10), Vlan(5)),
+            by_port.copies[&Look { port: Some(10), bears: NoTag }]
+        );
+        assert_eq!(at(&by_port, Some(1), Other), 7);
+        assert_eq!(at(&by_both, Some(1), NoTag), 7);
+        for (came, form) in [(Some(1), None), (None, None), (Some(10), Some(10))] {
+            let wanted = by_both.copies[&Look { port: form, bears: Vlan(5) }];
+            assert_eq!(at(&by_both, came, Vlan(5)), wanted, "{came:?}");
+        }
     }
 }

@@ -7,9 +7,8 @@ use crate::policy::TenantId;
 use crate::switch::{Own, OwnChange, Switch};
 use crate::tally::Counted;
 use alloc::vec::Vec;
-use fabric::MacAddress;
+use fabric::Tagging;
 use fabric::embedding::{AddressMap, Exit, PortKind, VirtualPort};
-use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::v13::{
     Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, FlowModFlags, Instruction, MatchBuf,
@@ -19,7 +18,10 @@ use openflow::{List, ListBuf};
 
 /// What bears a tag of a virtual link, above all: also a tenant's own link probes.
 const TAGGED: u16 = u16::MAX;
-/// Frames of known hosts at an edge port that several networks share.
+/// What bears the tag of a link in the place of the tenant's own, since the link's other end is on 1.0. The bytes that such
+/// entries count are the tenant's, all of them.
+pub(crate) const EXCHANGED: u16 = u16::MAX - 1;
+/// Frames of known hosts at an edge port that several networks share: no link ends there.
 const HOSTS: u16 = u16::MAX - 1;
 /// Whatever comes in at an edge port of a network.
 const EDGES: u16 = u16::MAX - 2;
@@ -95,18 +97,14 @@ impl Switch {
             let mut actions = Vec::new();
             let port = match transit.to {
                 Exit::Next(hop) => {
-                    let vid = u128::from(hop.tag.get()) | VLAN_PRESENT;
-                    super::network::set(OxmField::VLAN_VID, vid, &mut actions);
+                    super::network::wires::set_vlan(hop.tag.get(), &mut actions);
                     hop.port
                 }
                 Exit::Edge(port) => {
                     match transit.vlan {
                         None => Action::PopVlan.write(&mut actions),
                         // From a switch of 1.0, where the tag has taken the place of the tenant's own.
-                        Some(vlan) => {
-                            let vid = u128::from(vlan) | VLAN_PRESENT;
-                            super::network::set(OxmField::VLAN_VID, vid, &mut actions);
-                        }
+                        Some(vlan) => super::network::wires::set_vlan(vlan, &mut actions),
                     }
                     port
                 }
@@ -145,31 +143,49 @@ pub(crate) fn add_port(
     if admits == Admits::Everything {
         add_mapped(id, number, port, addresses, wanted);
     }
-    let (matches, priority, strip) = match &port.kind {
+    // Of a port that is the tenant's whole the switch's own counts are told.
+    let counts = Counted::new(id, number);
+    let mut add = |match_, priority, actions: &[u8], counted| {
+        let mut instructions = Vec::new();
+        // What the port does not let in stays the tenant's: without an entry it would be a slice's.
+        if admits == Admits::Everything {
+            enter(id, number, actions, &mut instructions);
+        }
+        wanted.push(Own { table: 0, match_, priority, actions: instructions, counted });
+    };
+    match &port.kind {
         PortKind::Edge { port, hosts } if hosts.is_empty() => {
-            (Vec::from([at_port(port.get())]), EDGES, false)
+            add(at_port(port.get()), EDGES, &[], None);
         }
         PortKind::Edge { port, hosts } => {
-            let at = |host: &MacAddress| at_port(port.get()).with(Field::DlSrc, number_of(*host));
-            (hosts.iter().map(at).collect(), HOSTS, false)
+            for host in hosts {
+                let match_ = at_port(port.get()).with(Field::DlSrc, number_of(*host));
+                add(match_, HOSTS, &[], counts);
+            }
         }
-        PortKind::Link { receives, .. } => (receives.iter().map(at_hop).collect(), TAGGED, true),
-        PortKind::Remote { .. } => return,
-    };
-    let mut instructions = Vec::new();
-    // What the port does not let in stays the tenant's: without an entry it would be a slice's.
-    if admits == Admits::Everything {
-        if strip {
-            apply(&[Action::PopVlan], &mut instructions);
+        PortKind::Link { receives, vlans, far, .. } => {
+            let mut strip = Vec::new();
+            Action::PopVlan.write(&mut strip);
+            receives.iter().for_each(|hop| add(at_hop(hop), TAGGED, &strip, counts));
+            // By an end on 1.0, the tag has taken the place of the tenant's own.
+            for way in vlans.iter().filter(|_| far.tagging == Tagging::Single) {
+                let mut restore = Vec::new();
+                super::network::wires::set_vlan(way.vlan, &mut restore);
+                way.receives.iter().for_each(|hop| add(at_hop(hop), EXCHANGED, &restore, counts));
+            }
         }
-        let metadata = metadata_at(id, number);
-        Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(&mut instructions);
-        Instruction::GotoTable(1).write(&mut instructions);
+        PortKind::Remote { .. } => {}
     }
-    // Of a port that is the tenant's whole the switch's own counts are told.
-    let counted = if priority == EDGES { None } else { Counted::new(id, number) };
-    let own = |match_| Own { table: 0, match_, priority, actions: instructions.clone(), counted };
-    wanted.extend(matches.into_iter().map(own));
+}
+
+/// Appends what lets packets in by a port, with these actions before.
+fn enter(id: TenantId, number: u32, actions: &[u8], out: &mut Vec<u8>) {
+    if !actions.is_empty() {
+        Instruction::ApplyActions(List::parse(actions).unwrap_or_default()).write(out);
+    }
+    let metadata = metadata_at(id, number);
+    Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(out);
+    Instruction::GotoTable(1).write(out);
 }
 
 /// How packets come in to which a switch of 1.0 has given physical addresses: with the tenant's again.
@@ -193,11 +209,7 @@ fn add_mapped(
                 super::network::set(oxm, own.into(), &mut actions);
             }
         }
-        Instruction::ApplyActions(List::parse(&actions).unwrap_or_default())
-            .write(&mut instructions);
-        let metadata = metadata_at(id, number);
-        Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(&mut instructions);
-        Instruction::GotoTable(1).write(&mut instructions);
+        enter(id, number, &actions, &mut instructions);
         let counted = Counted::new(id, number);
         let (priority, actions) = (TAGGED, instructions);
         wanted.push(Own { table: 0, match_, priority, actions, counted });
@@ -214,14 +226,6 @@ pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
         _ => None,
     });
     written.or(own.counted.map(|it| (it.tenant, it.port)))
-}
-
-fn apply(actions: &[Action<'static>], out: &mut Vec<u8>) {
-    let mut list = ListBuf::<Action<'static>>::new();
-    for action in actions {
-        list.push(*action);
-    }
-    Instruction::ApplyActions(list.as_list()).write(out);
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry of the hypervisor's own. False for a match that 1.3 cannot say.

@@ -1,7 +1,7 @@
-//! Random courses of tenants' networks: what controllers say and which packets come, and that what is forwarded and told is
-//! what would be on networks of the tenants' own.
+//! Networks in random courses: for random rules, groups and packets each forwards exactly what the tenant's own rules would on
+//! a network of its own, and nothing of one tenant's reaches another.
 
-use crate::networks::both_say;
+use crate::networks::{big, both_say, local, two};
 use crate::sharing::{at_hosts, comes, is_shared};
 use crate::support::*;
 use proptest::collection::vec;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 /// How matches and packets name addresses.
 #[derive(Clone, Copy, Debug)]
-struct Names {
+pub(crate) struct Names {
     /// How often a match does.
     named: f64,
     /// Whether some are of nobody's, or others'.
@@ -26,6 +26,11 @@ pub(crate) fn address(whose: u8) -> &'static str {
 }
 
 impl Names {
+    /// Hosts' own only, in a match so often.
+    pub(crate) const fn of_hosts(named: f64) -> Names {
+        Names { named, strange: false }
+    }
+
     /// Of one host, or of those with a prefix: 10.0.0.0/31 are the first two, 10.0.0.2/31 is the third.
     fn in_matches(self) -> impl Strategy<Value = String> {
         let mut all: Vec<String> = (0..12).map(|host| address(host % 3).to_owned()).collect();
@@ -44,7 +49,7 @@ impl Names {
 }
 
 /// A virtual switch's ports, by tenant and physical switch, in the plans of `two`.
-fn a_match(version: Version, names: Names) -> impl Strategy<Value = String> {
+pub(crate) fn a_match(version: Version, names: Names) -> impl Strategy<Value = String> {
     let port = weighted(0.5, prop::sample::select(vec!["1", "2", "10", "11", "LOCAL"]));
     let source = weighted(names.named, names.in_matches());
     let destination = weighted(names.named.max(0.5), names.in_matches());
@@ -73,7 +78,7 @@ fn a_match(version: Version, names: Names) -> impl Strategy<Value = String> {
     })
 }
 
-fn actions(version: Version, names: Names) -> impl Strategy<Value = String> {
+pub(crate) fn actions(version: Version, names: Names) -> impl Strategy<Value = String> {
     let strange = if names.strange { 1 } else { 0 };
     let action = prop_oneof![
         6 => prop::sample::select(vec![1u8, 2, 10, 11]).prop_map(|port| format!("output:{port}")),
@@ -146,7 +151,7 @@ fn instructions(version: Version, names: Names) -> BoxedStrategy<String> {
 }
 
 /// Some of the bits of a port's configuration, which are alike on both versions.
-fn port_mod(version: Version) -> impl Strategy<Value = String> {
+pub(crate) fn port_mod(version: Version) -> impl Strategy<Value = String> {
     let mut bits = vec![0u8, 1, 4, 0x20, 0x21, 0x24];
     let mask = if version == Version::V1_0 { 0x35 } else { 0x25 };
     if version == Version::V1_0 {
@@ -157,7 +162,7 @@ fn port_mod(version: Version) -> impl Strategy<Value = String> {
 }
 
 /// Groups of all kinds, also such that name others.
-fn group_mod() -> impl Strategy<Value = String> {
+pub(crate) fn group_mod() -> impl Strategy<Value = String> {
     let output = prop::sample::select(vec!["1", "2", "10", "11"]);
     let output = prop_oneof![
         10 => output.prop_map(|port| format!("output:{port}")),
@@ -215,16 +220,16 @@ fn group_mod() -> impl Strategy<Value = String> {
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     /// Whether what meets nothing else goes to a port that is chosen by a group (1.3).
-    spreads: bool,
+    pub spreads: bool,
     /// Tenant, switch, and what the controller says.
-    commands: Vec<(usize, u64, String)>,
+    pub commands: Vec<(usize, u64, String)>,
     /// Which of the links that may lose their ways have none when packets come: blue's, the first and the last.
-    cut: [bool; 2],
+    pub cut: [bool; 2],
     /// Tenant, edge, the frame's tag if it has one, and whose address is its source and its destination.
-    packets: Vec<(usize, usize, Option<u16>, u8, u8)>,
+    pub packets: Vec<(usize, usize, Option<u16>, u8, u8)>,
 }
 
-fn command(version: Version, names: Names) -> impl Strategy<Value = String> {
+pub(crate) fn command(version: Version, names: Names) -> impl Strategy<Value = String> {
     let what = prop_oneof![
         12 => Just("add"),
         2 => Just("modify"),
@@ -252,7 +257,7 @@ fn command(version: Version, names: Names) -> impl Strategy<Value = String> {
 }
 
 /// Entries whose sets are merged, for all packets, in whichever order they come.
-fn merging() -> impl Strategy<Value = Vec<String>> {
+pub(crate) fn merging() -> impl Strategy<Value = Vec<String>> {
     let set = || {
         prop::sample::select(vec![
             "write=output:1",
@@ -296,7 +301,7 @@ fn merging() -> impl Strategy<Value = Vec<String>> {
 
 /// `named` says how often matches name addresses.
 pub(crate) fn cases(version: Version, named: f64) -> impl Strategy<Value = Case> {
-    cases_of(version, Names { named, strange: false })
+    cases_of(version, Names::of_hosts(named))
 }
 
 /// The same in which matches, packets and actions have all kinds of addresses, and matches name both, one or none.
@@ -336,31 +341,40 @@ fn ports_of(stage: &Stage, plans: &[Plan], tenant: usize, switch: u64) -> Vec<u3
     ends.filter(|end| stage.head(tenant, end.0) == switch).map(|end| end.1).collect()
 }
 
+/// Groups that every switch of 1.3 has.
+fn add_groups(stage: &mut Stage, plans: &[Plan], case: &Case, (tenant, switch): (usize, u64)) {
+    // Ports that every switch has, and on which no other stands.
+    both_say(
+        stage,
+        tenant,
+        switch,
+        "group add id=1 type=all buckets=output:1|mod_nw_dst:10.0.0.2,output:1",
+    );
+    let far = if tenant == 0 { 10 } else { 1 };
+    let words = format!("group add id=2 type=indirect buckets=mod_nw_dst:10.0.0.1,output:{far}");
+    both_say(stage, tenant, switch, &words);
+    if case.spreads {
+        let ports = ports_of(stage, plans, tenant, switch);
+        let buckets = ports.iter().map(|port| format!("1*output:{port}"));
+        let buckets = buckets.collect::<Vec<_>>().join("|");
+        let words = format!("group add id=3 type=select buckets={buckets}");
+        both_say(stage, tenant, switch, &words);
+        both_say(stage, tenant, switch, "flow add prio=0 actions=group:3");
+    }
+}
+
 pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<(), TestCaseError> {
-    let mut stage = Stage::new(version, plans.to_vec());
+    agree([version; SWITCHES as usize], plans, case)
+}
+
+/// The same with switches of several versions.
+pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(), TestCaseError> {
+    let mut stage = Stage::mixed(versions, plans.to_vec(), 0);
     let seats = |tenant: usize| stage.switches_of(tenant).into_iter().map(move |it| (tenant, it));
     let seats: Vec<(usize, u64)> = seats(0).chain(seats(1)).collect();
-    if version == Version::V1_3 {
-        for &(tenant, switch) in &seats {
-            // Ports that every switch has, and on which no other stands.
-            both_say(
-                &mut stage,
-                tenant,
-                switch,
-                "group add id=1 type=all buckets=output:1|mod_nw_dst:10.0.0.2,output:1",
-            );
-            let far = if tenant == 0 { 10 } else { 1 };
-            let words =
-                format!("group add id=2 type=indirect buckets=mod_nw_dst:10.0.0.1,output:{far}");
-            both_say(&mut stage, tenant, switch, &words);
-            if case.spreads {
-                let ports = ports_of(&stage, plans, tenant, switch);
-                let buckets = ports.iter().map(|port| format!("1*output:{port}"));
-                let buckets = buckets.collect::<Vec<_>>().join("|");
-                let words = format!("group add id=3 type=select buckets={buckets}");
-                both_say(&mut stage, tenant, switch, &words);
-                both_say(&mut stage, tenant, switch, "flow add prio=0 actions=group:3");
-            }
+    for &(tenant, switch) in &seats {
+        if stage.version(switch) == Version::V1_3 {
+            add_groups(&mut stage, plans, case, (tenant, switch));
         }
     }
     // Entries of this one may overlap and be of equal priority: then the first to come counts, and a cut brings some anew.
@@ -378,7 +392,8 @@ pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<()
         } else {
             prop_assert_eq!(told.len(), 1);
             // That is what 1.0 says of ports that there are not.
-            let is_denied = version == Version::V1_3 && told[0].contains("OFPFMFC_EPERM");
+            let is_denied =
+                stage.version(head) == Version::V1_3 && told[0].contains("OFPFMFC_EPERM");
             prop_assert!(!is_denied, "{}: {:?}", words, told);
             // Of groups nothing is refused but what a switch refuses as well, and ports and groups that there are not.
             let ports = ports_of(&stage, plans, *tenant, head);
@@ -424,7 +439,8 @@ pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<()
         }
         // Each entry and group with its counts.
         let questions = ["stats flow", "stats aggregate", "stats group", "stats group_desc"];
-        let questions = questions.iter().take(if version == Version::V1_3 { 4 } else { 2 });
+        let has_groups = stage.version(switch) == Version::V1_3;
+        let questions = questions.iter().take(if has_groups { 4 } else { 2 });
         for &question in questions {
             let told = stage.say(tenant, switch, question);
             prop_assert_eq!(told, stage.say_beside(tenant, switch, question));
@@ -438,4 +454,29 @@ pub(crate) fn config() -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let default = ProptestConfig::default();
     ProptestConfig { cases: if asked { default.cases } else { 300 }, ..default }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn networks_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3, 0.3)) {
+        agrees(Version::V1_3, &local(two()), &case)?;
+    }
+
+    #[test]
+    fn networks_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0, 0.3)) {
+        agrees(Version::V1_0, &local(two()), &case)?;
+    }
+
+    /// The same of big switches: what stands on several physical ones is, to the tenant, one.
+    #[test]
+    fn big_switches_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3, 0.3)) {
+        agrees(Version::V1_3, &local(big()), &case)?;
+    }
+
+    #[test]
+    fn big_switches_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0, 0.3)) {
+        agrees(Version::V1_0, &local(big()), &case)?;
+    }
 }

@@ -29,6 +29,7 @@ mod groups_watched;
 mod labels;
 mod mapped;
 mod message_policy;
+mod mixed;
 mod networks;
 mod packets;
 mod port_counts;

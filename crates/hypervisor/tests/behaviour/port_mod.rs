@@ -20,7 +20,7 @@ fn bits(version: Version) -> Vec<u32> {
 }
 
 fn set(stage: &mut Stage, tenant: usize, switch: u64, port: u32, config: u32) -> Vec<String> {
-    let mask = if stage.version() == Version::V1_0 { 0x7d } else { 0x65 };
+    let mask = if stage.version(switch) == Version::V1_0 { 0x7d } else { 0x65 };
     let words = format!("port_mod port={port} config={config} mask={mask}");
     // Whoever asks is not told what it did itself.
     assert_eq!(stage.say_beside(tenant, switch, &words), Vec::<String>::new(), "{words}");

@@ -1,4 +1,4 @@
-//! Networks in random courses whose edge ports are others' as well, as far as they differ from those of [`crate::networks`].
+//! Networks in random courses whose edge ports are others' as well, as far as they differ from those of [`crate::courses`].
 
 use crate::courses::{address, agrees, cases, config};
 use crate::networks::{big, two};

@@ -158,6 +158,13 @@ impl Network {
         self.open_vswitch().vsctl(limit).unwrap_or_else(|error| panic!("{error}"));
     }
 
+    /// Has a switch speak this version.
+    pub fn speak(&self, switch: &str, version: Version) {
+        let version = format!("protocols={}", version.name());
+        let arguments = ["set", "bridge", switch, &version];
+        self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
+    }
+
     /// Has the switches look up each packet anew, as if they had forwarded none like it.
     pub fn forget_packets(&self) {
         self.open_vswitch().appctl(["revalidator/purge"]).unwrap_or_else(|error| panic!("{error}"));

@@ -184,3 +184,27 @@ fn a_port_that_is_rewired_is_told_with_its_new_link_only() {
     assert_eq!(world.up(), ["1.1-2.3 100Mbit Discovered"]);
     assert_eq!(world.state.wires().count(), 1);
 }
+
+#[test]
+fn what_a_switch_can_do_with_tags_goes_by_its_version() {
+    let mut world = World::new("");
+    let tagging = |world: &World, dpid| {
+        let network = world.state.network();
+        network.switch(network.switch_index(Dpid(dpid)).unwrap()).tagging()
+    };
+    world.state.take_changed();
+    for (version, known, is_news) in [
+        (Version::V1_3, Tagging::Stacked, false),
+        (Version::V1_0, Tagging::Single, true),
+        (Version::V1_0, Tagging::Single, false),
+        (Version::V1_3, Tagging::Stacked, true),
+    ] {
+        world.state.handle_version(Dpid(1), version);
+        assert_eq!(tagging(&world, 1), known);
+        assert_eq!(world.state.take_changed().is_some(), is_news);
+        assert_eq!(tagging(&world, 2), Tagging::Stacked);
+    }
+    // Of one that is not there nothing is kept.
+    world.state.handle_version(Dpid(3), Version::V1_0);
+    assert_eq!(world.state.take_changed(), None);
+}

@@ -11,7 +11,7 @@ use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
 use crate::v13::network::exits::{is_for_several, sent_by, several};
-use crate::v13::numbers::{Held, Numbered};
+use crate::v13::numbers::{Bears, Held, Look, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -54,30 +54,30 @@ impl Switch {
         let network = self.tenants[tenant.0 as usize].network.clone();
         let network = network.as_deref();
         let group = GroupMod::parse(&known.body).map_err(super::unreadable)?;
-        let ports = self.ports_apart(tenant, network, &group);
+        let looks = self.looks_apart(tenant, network, &group);
         let others = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| known);
         let others = others.filter(|other| other.physical != known.physical);
-        if others.map(|other| other.all().count()).sum::<usize>() + ports.len() >= MAX_NUMBERS {
+        if others.map(|other| other.all().count()).sum::<usize>() + looks.len() >= MAX_NUMBERS {
             return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
         }
         let (mut copies, mut made) = (BTreeMap::new(), Vec::new());
         let mut taken = Ok(());
-        for &port in &ports {
-            match known.copies.get(&port) {
-                Some(&number) => drop(copies.insert(port, number)),
+        for &look in &looks {
+            match known.copies.get(&look) {
+                Some(&number) => drop(copies.insert(look, number)),
                 None => match self.take_group() {
                     Ok(number) => {
                         made.push(number);
-                        copies.insert(port, number);
+                        copies.insert(look, number);
                     }
                     Err(code) => taken = Err(code),
                 },
             }
         }
-        let gone = known.copies.iter().filter(|(port, _)| !ports.contains(port));
+        let gone = known.copies.iter().filter(|(look, _)| !looks.contains(look));
         let dropped = gone.map(|(_, &number)| number).collect();
         let after = Numbered { copies, ..known.clone() };
-        let write = |form: (_, u32)| {
+        let write = |form: (Look, u32)| {
             let command = match made.contains(&form.1) {
                 true => GroupModCommand::ADD,
                 false => command(form.1),
@@ -138,17 +138,22 @@ impl Switch {
         changed: &[NumberBefore],
     ) {
         let groups = self.numbers(tenant, Kind::Group);
-        let is_same = |entered| {
+        let is_same = |look| {
             changed.iter().all(|one| {
-                let was = one.before.as_ref().map(|it| it.at(entered));
-                groups.get(one.number).map(|it| it.at(entered)) == was
+                let (was, is) = (one.before.as_ref(), groups.get(one.number));
+                // A bucket may name the form for packets with another tag than it got.
+                let by_tag = was.into_iter().chain(is).any(Numbered::is_apart_by_tag);
+                match by_tag {
+                    true => was.map(|it| &it.copies) == is.map(|it| &it.copies),
+                    false => was.map(|it| it.at(look)) == is.map(|it| it.at(look)),
+                }
             })
         };
         let Formed { after, made, messages, .. } = formed;
         let mut forms = after.forms();
         messages.retain(|_| {
             let form = forms.next();
-            form.is_none_or(|(entered, number)| made.contains(&number) || !is_same(entered))
+            form.is_none_or(|(look, number)| made.contains(&number) || !is_same(look))
         });
     }
 
@@ -179,31 +184,50 @@ impl Switch {
         }
     }
 
-    /// The ports of entry for which a group needs a copy.
-    fn ports_apart(
+    /// The packets for which a group needs a copy: of some ports of entry, and where it sends to where a frame bears one tag,
+    /// with each tag.
+    fn looks_apart(
         &self,
         tenant: TenantIndex,
         network: Option<&Network>,
         group: &GroupMod<'_>,
-    ) -> BTreeSet<u32> {
-        let mut ports = BTreeSet::new();
-        let Some(network) = network else { return ports };
+    ) -> BTreeSet<Look> {
+        let (mut ports, mut by_tag) = (BTreeSet::from([None]), false);
+        let Some(network) = network else { return BTreeSet::new() };
         for action in group.buckets.into_iter().filter_map(|bucket| sent_by(bucket.actions)) {
             match action {
-                Action::Output { port: PortNo::IN_PORT, .. } => ports.extend(network.entries()),
-                Action::Output { port, .. } if is_for_several(port) => {
-                    let meant = several(network, port);
-                    ports.extend(meant.flat_map(|port| network.entries_beside(port)));
+                Action::Output { port: PortNo::IN_PORT, .. } => {
+                    ports.extend(network.entries().map(Some));
+                    by_tag |= network.entries().any(|port| network.is_single(port));
                 }
-                Action::Output { port, .. } => ports.extend(network.entries_beside(port.0)),
+                Action::Output { port, .. } if is_for_several(port) => {
+                    let meant = || several(network, port);
+                    ports.extend(meant().flat_map(|port| network.entries_beside(port)).map(Some));
+                    by_tag |= meant().any(|port| network.is_single(port));
+                }
+                Action::Output { port, .. } => {
+                    ports.extend(network.entries_beside(port.0).map(Some));
+                    by_tag |= network.is_single(port.0);
+                }
                 Action::Group(number) => {
                     let named = self.numbers(tenant, Kind::Group).get(number);
-                    ports.extend(named.into_iter().flat_map(|named| named.copies.keys()));
+                    ports.extend(
+                        named.into_iter().flat_map(|it| it.copies.keys()).map(|it| it.port),
+                    );
+                    by_tag |= named.is_some_and(Numbered::is_apart_by_tag);
                 }
                 _ => {}
             }
         }
-        ports
+        let mut bears = Vec::from([Bears::NoTag]);
+        if by_tag {
+            bears.extend(network.vlans().map(Bears::Vlan));
+            bears.push(Bears::Other);
+        }
+        let each = |port: Option<u32>| bears.iter().map(move |&bears| Look { port, bears });
+        let mut looks: BTreeSet<Look> = ports.into_iter().flat_map(each).collect();
+        looks.remove(&Look::default());
+        looks
     }
 
     /// All of a tenant's groups are worked out anew, in the tables and on the switch: what is beneath them has changed. Those

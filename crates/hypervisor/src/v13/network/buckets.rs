@@ -8,14 +8,17 @@
 //!   output:10                    tag of 10, OUTPUT 5
 //!   VLAN 7, output:10            VLAN 7, GROUP of the exit for 10
 //!   VLAN 7, output:1             VLAN 7, OUTPUT 1
+//!   output:11, to a 1.0 switch   tag of 11, OUTPUT 5; in the group's copy for VLAN 7: tag for VLAN 7, OUTPUT 5
 //!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port; so NORMAL and ALL
 //! ```
 
 use super::exits::{self, Output, is_exit};
+use super::wires::Tags;
 use super::{Packets, said};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network};
+use crate::network::{Entered, Network, Unsaid};
 use crate::switch::Switch;
+use crate::v13::numbers::Look;
 use crate::v13::unreadable;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -29,7 +32,7 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         network: &Network,
-        (group, entered): (u32, Entered),
+        (group, look): (u32, Look),
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
@@ -38,13 +41,15 @@ impl Switch {
         }
         self.check_network_set_v13(tenant, network, actions)?;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
+        let tags = Tags::of_look(look).in_bucket(actions);
+        let (entered, dl_dst) = (look.entered(), host_written(actions));
+        let packets = &Packets { entered, tags, dl_dst, defers: false, has_group: None };
         let done = match (exits::sent_by(actions), output_by_exit(network, actions)) {
-            (_, Some(output)) => self.network_exit_v13(tenant, output, entered, out),
+            (_, Some(output)) => self.network_exit_v13(tenant, network, packets, output, out),
             (Some(Action::Group(number)), _) => {
-                self.network_group_v13(tenant, number, entered, out)
+                self.network_group_v13(tenant, network, packets, number, out)
             }
             (Some(Action::Output { port, max_len }), _) => {
-                let packets = Packets { entered, dl_dst: host_written(actions), has_group: None };
                 return self.send_by_bucket(network, packets, (port, max_len), out);
             }
             _ => Ok(()),
@@ -55,7 +60,7 @@ impl Switch {
     fn send_by_bucket(
         &self,
         network: &Network,
-        packets: Packets,
+        packets: &Packets,
         (port, max_len): Output,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
@@ -64,11 +69,16 @@ impl Switch {
             return Ok(());
         }
         let mut leaving = Vec::new();
-        self.network_output_v13(network, packets, port, max_len, &mut leaving).map_err(said)?;
+        match self.network_output_v13(network, packets, port, max_len, &mut leaving) {
+            // With this tag it cannot pass there.
+            Err(Unsaid::Code(code::BAD_ACTION_BAD_ARGUMENT)) => return Ok(()),
+            done => done.map_err(said)?,
+        }
         for action in List::<Action<'_>>::parse(&leaving).map_err(unreadable)? {
-            // The packet is a copy, so the tag needs not be taken from it again.
-            if action != Action::PopVlan {
-                action.write(out);
+            action.write(out);
+            if matches!(action, Action::Output { .. }) {
+                // The packet is a copy, so its tag needs not become again what it was.
+                break;
             }
         }
         Ok(())

@@ -54,17 +54,22 @@ impl Deferred {
         Deferred { can, ports: BTreeSet::new(), delivery: delivery.unwrap_or_default() }
     }
 
+    /// Whether outputs to shared ports are deferred that do not say for which host packets are.
+    pub(super) fn can(&self) -> bool {
+        self.can
+    }
+
     /// What of a list is done at once.
     pub(super) fn taken_from(
         &mut self,
         network: &Network,
-        packets: Packets,
+        packets: &Packets,
         list: List<'_, Action<'_>>,
     ) -> Result<Vec<u8>, ErrorCode> {
         if !self.can {
             return Ok(list.as_bytes().to_vec());
         }
-        let Packets { entered, mut dl_dst, .. } = packets;
+        let &Packets { entered, mut dl_dst, .. } = packets;
         let mut at_once = Vec::new();
         for action in list {
             match action {
@@ -99,11 +104,11 @@ impl Deferred {
             }
             return Ok(());
         }
+        // The shared ones among its ports are left out there ([`Packets::defers`]).
         for number in several(network, port) {
-            if !self.defer(network, entered, number)? {
-                Action::Output { port: PortNo(number), max_len: 0 }.write(at_once);
-            }
+            self.defer(network, entered, number)?;
         }
+        action.write(at_once);
         Ok(())
     }
 

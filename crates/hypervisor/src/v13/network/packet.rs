@@ -1,5 +1,6 @@
 //! PACKET_IN and PACKET_OUT of a network: the port of entry is in the metadata, or the controller names it.
 
+use super::wires::{Tags, Vlan};
 use super::{Packets, said};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
@@ -87,14 +88,20 @@ impl Switch {
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
-        let mut packets = Packets { entered, dl_dst: Some(key.get(Field::DlDst)), has_group: None };
+        let mut packets = Packets {
+            entered,
+            tags: Tags::new(Vlan::of_field(key.get(Field::VlanVid))),
+            dl_dst: Some(key.get(Field::DlDst)),
+            defers: false,
+            has_group: None,
+        };
         let mut source = address(key.get(Field::DlSrc));
         for action in actions {
             if let Action::Output { port: PortNo::TABLE, .. } = action {
                 let Entered::Port(number) = entered else {
                     return Err(code::BAD_ACTION_BAD_OUT_PORT);
                 };
-                self.network_enter_v13(network, number, source, out)?;
+                self.network_enter_v13(network, number, source, &packets, out)?;
                 continue;
             }
             if let Action::SetField(oxm) = action

@@ -1,12 +1,13 @@
 //! Where tenants' networks lie on the stage's switches, as maps that those have to follow.
 
-use super::stage::{Plan, datapath, head};
+use super::stage::{Plan, Versions, datapath, head};
 use fabric::embedding::{
     AddressMap, Exit, FarEnd, Frames, Hop, Mapped, Member, PortKind, SwitchMap, Tag, Transit,
     VirtualPort, VirtualPortId, VlanWay, Way, spanning_tree,
 };
-use fabric::{Dpid, MacAddress, PortNumber};
+use fabric::{Dpid, MacAddress, PortNumber, Tagging};
 use hypervisor::TenantId;
+use openflow::Version;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The tenants' own addresses.
@@ -22,7 +23,8 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             for (end, far) in [(a, b), (b, a)] {
                 // Nowhere, it is on all members alike.
                 for member in far_end(plan, end).on {
-                    put_port(&mut maps, at, plan, member.0, end.1, no_way(far_end(plan, far)));
+                    let nowhere = no_way(far_end(plan, far), &plan.vlans);
+                    put_port(&mut maps, at, plan, member.0, end.1, nowhere);
                 }
             }
         }
@@ -112,7 +114,9 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                     PortKind::Edge { hosts, .. } => hosts.clone(),
                     _ => Vec::new(),
                 };
-                let kind = PortKind::Remote { sends, vlans, mapped, hosts };
+                // It becomes known with the versions that switches speak.
+                let tagging = Tagging::default();
+                let kind = PortKind::Remote { sends, vlans, mapped, tagging, hosts };
                 put_port(&mut maps, at, plan, member, *number, kind);
             }
         }
@@ -123,21 +127,52 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
     (maps, next.max(first + 1) - 1)
 }
 
+/// What the ends of links know of each other.
+pub fn know_versions(maps: &mut BTreeMap<u64, SwitchMap>, versions: &Versions) {
+    let tagging = |dpid: u64| match versions[dpid as usize - 1] {
+        Version::V1_0 => Tagging::Single,
+        _ => Tagging::Stacked,
+    };
+    let mut behind = BTreeMap::new();
+    for (id, member) in maps.values_mut().flat_map(|map| &mut map.members) {
+        for (number, port) in &mut member.ports {
+            if let PortKind::Link { far, .. } = &mut port.kind
+                && let Some(end) = far.on.first()
+            {
+                far.tagging = tagging(end.0);
+                behind.insert((*id, member.datapath, *number), far.tagging);
+            }
+        }
+    }
+    for (id, member) in maps.values_mut().flat_map(|map| &mut map.members) {
+        for (number, port) in &mut member.ports {
+            if let PortKind::Remote { tagging, .. } = &mut port.kind {
+                let known = behind.get(&(*id, member.datapath, *number));
+                *tagging = known.copied().unwrap_or_default();
+            }
+        }
+    }
+}
+
 /// A tenant's link has no path: its port is down.
 pub fn cut(map: &mut SwitchMap, tenant: TenantId, port: u32) {
     let port = map.members.get_mut(&tenant).unwrap().ports.get_mut(&port).unwrap();
     port.up = false;
-    port.kind = no_way(FarEnd::default());
+    port.kind = no_way(FarEnd::default(), &[]);
 }
 
-fn no_way(far: FarEnd) -> PortKind {
-    let (sends, receives, vlans, mapped) = Default::default();
+/// A link that has no way for frames of any of the tenant's VLANs.
+fn no_way(far: FarEnd, vlans: &[u16]) -> PortKind {
+    let (sends, receives, mapped) = Default::default();
+    let way = |&vlan: &u16| VlanWay { vlan, sends: None, receives: Vec::new() };
+    let vlans = vlans.iter().map(way).collect();
     PortKind::Link { sends, receives, vlans, mapped, far }
 }
 
 fn far_end(plan: &Plan, (switch, port): (u64, u32)) -> FarEnd {
     let on = if plan.big.contains(&switch) { plan.big.clone() } else { vec![switch] };
-    FarEnd { port, on: on.into_iter().map(Dpid).collect() }
+    let on = on.into_iter().map(Dpid).collect();
+    FarEnd { port, on, ..FarEnd::default() }
 }
 
 fn put_port(

@@ -6,10 +6,11 @@
 //! ```
 
 mod counting;
+mod following;
 mod ports;
 
 use super::actions::port_v13;
-use super::places::{hw_addr, maps, repeating};
+use super::places::{hw_addr, know_versions, maps, repeating};
 use super::repeater::{Link, repeat};
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
@@ -20,7 +21,6 @@ use hypervisor::policy::{Limits, Tenant};
 use hypervisor::{ControllerIndex, Instant, Policy, Settings, StoreKey, StoreOp, Switch, TenantId};
 use openflow::{Hello, Version, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 pub use counting::Counted;
@@ -31,6 +31,9 @@ pub const SWITCHES: u64 = 3;
 pub const LOCAL: u32 = 0xffff_fffe;
 /// The first VLAN id of those reserved for links.
 const FIRST_TAG: u16 = 2000;
+
+/// What each of the physical switches speaks.
+pub type Versions = [Version; SWITCHES as usize];
 
 /// A tenant's network, in words.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +76,7 @@ impl Seen {
 }
 
 pub struct Stage {
-    version: Version,
+    versions: Versions,
     physical: Network,
     cores: Vec<Switch>,
     /// What they have stored.
@@ -126,20 +129,26 @@ impl Stage {
     }
 
     /// With switches that keep so many packets; those beside it keep none.
-    pub fn with_buffers(version: Version, mut plans: Vec<Plan>, buffers: u32) -> Stage {
+    pub fn with_buffers(version: Version, plans: Vec<Plan>, buffers: u32) -> Stage {
+        Stage::mixed([version; SWITCHES as usize], plans, buffers)
+    }
+
+    /// With switches of several versions. Those of a big switch speak the same.
+    pub fn mixed(versions: Versions, mut plans: Vec<Plan>, buffers: u32) -> Stage {
         plans.iter_mut().for_each(|plan| plan.repeating = repeating(plan));
-        let (maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
-        let (physical, hosts, host_points) = physical(version, &plans, buffers);
+        let (mut maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
+        know_versions(&mut maps, &versions);
+        let (physical, hosts, host_points) = physical(&versions, &plans, buffers);
         let tenants = (0..plans.len()).map(tenant).collect();
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
         let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags) };
         let references: Vec<(Network, Vec<(u64, u32)>)> =
-            plans.iter().enumerate().map(|(at, plan)| reference(version, at, plan)).collect();
+            plans.iter().enumerate().map(|(at, plan)| reference(&versions, at, plan)).collect();
         let (mut references, reference_hosts): (Vec<_>, _) = references.into_iter().unzip();
         let each = plans.iter().zip(&mut references);
         let repeating = each.map(|(plan, network)| repeat(network, plan, &[])).collect();
         let mut stage = Stage {
-            version,
+            versions,
             physical,
             cores: Vec::new(),
             stores: vec![BTreeMap::new(); SWITCHES as usize],
@@ -160,7 +169,7 @@ impl Stage {
             now: 0,
         };
         let policy = Arc::new(policy);
-        for at in 0..SWITCHES as usize {
+        for (at, &version) in versions.iter().enumerate() {
             let features = shake_hands(&mut stage.physical, SwitchIndex(at), version);
             let settings = Settings::default();
             let core = Switch::new(
@@ -177,14 +186,14 @@ impl Stage {
         stage.pump();
         for (key, plan) in big_switch::plans(&policy) {
             let tenant = usize::from(plan.tenant.0) - 1;
-            let mut seats = BTreeMap::new();
+            let head = *plan.members.first().unwrap();
+            let (mut seats, version) = (BTreeMap::new(), stage.version(head));
             for &dpid in &plan.members {
                 let core = &mut stage.cores[dpid as usize - 1];
                 let seat = core.controller_connected(plan.tenant).expect("not served");
                 core.handle_controller_message(seat, &request(version, 7, "features"), Instant(0));
                 seats.insert(dpid, seat);
             }
-            let head = *plan.members.first().unwrap();
             let joint = BigSwitch::new(key, plan, version);
             let (connected, store) = (Vec::new(), BTreeMap::new());
             stage.bigs.push(Big { tenant, head, joint, seats, connected, front: None, store });
@@ -211,8 +220,9 @@ impl Stage {
         stage
     }
 
-    pub fn version(&self) -> Version {
-        self.version
+    /// What a switch speaks.
+    pub fn version(&self, switch: u64) -> Version {
+        self.versions[switch as usize - 1]
     }
 
     pub fn big(&mut self, tenant: usize, switch: u64) -> Option<&mut Big> {
@@ -250,7 +260,7 @@ impl Stage {
 
     /// And comes back.
     pub fn find(&mut self, tenant: usize, head: u64, member: u64) {
-        let (now, version) = (Instant(self.now), self.version);
+        let (now, version) = (Instant(self.now), self.version(member));
         let core = &mut self.cores[member as usize - 1];
         let seat = core.controller_connected(TenantId(tenant as u16 + 1)).unwrap();
         core.handle_controller_message(seat, &request(version, 7, "features"), now);
@@ -299,7 +309,7 @@ impl Stage {
     }
 
     fn speak(&mut self, tenant: usize, switch: u64, words: &str) {
-        let message = request(self.version, 7, &self.addressed(tenant, switch, words));
+        let message = request(self.version(switch), 7, &self.addressed(tenant, switch, words));
         let seat = self.seats[&(tenant, switch)];
         let now = Instant(self.now);
         match self.big(tenant, switch) {
@@ -329,7 +339,7 @@ impl Stage {
 
     /// The same is said to the tenant's own switch beside it; gives the errors.
     pub fn say_beside(&mut self, tenant: usize, switch: u64, words: &str) -> Vec<String> {
-        let message = request(self.version, 7, words);
+        let message = request(self.version(switch), 7, words);
         let reference = &mut self.references[tenant];
         let at = reference_index(&self.plans[tenant], switch);
         reference.handle_message(self.now, at, &message);
@@ -363,7 +373,7 @@ impl Stage {
 
     /// The same beside it.
     pub fn out_beside(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
-        let message = request(self.version, 7, words);
+        let message = request(self.version(switch), 7, words);
         let at = reference_index(&self.plans[tenant], switch);
         let journey = self.references[tenant].handle_message(self.now, at, &message);
         self.seen_beside(tenant, journey)
@@ -383,51 +393,6 @@ impl Stage {
         seen.sorted()
     }
 
-    /// New maps come into force.
-    pub fn set_maps(&mut self, maps: &BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
-        let maps = maps.iter().map(|(dpid, map)| (*dpid, Arc::new(map.clone()))).collect();
-        let tenants = (0..self.plans.len()).map(tenant).collect();
-        let policy = Arc::new(Policy { tenants, maps, tags: Some(tags) });
-        let now = Instant(self.now);
-        self.policy = policy.clone();
-        let away = self.away.map(|switch| switch as usize - 1);
-        let cores = self.cores.iter_mut().enumerate().filter(|(at, _)| Some(*at) != away);
-        cores.for_each(|(_, core)| core.handle_policy(policy.clone(), now));
-        let plans = big_switch::plans(&policy);
-        for big in &mut self.bigs {
-            let own = |plan: &&big_switch::Plan| usize::from(plan.tenant.0) == big.tenant + 1;
-            if let Some(plan) = plans.values().find(own) {
-                big.joint.handle_plan(plan.clone(), now);
-            }
-            if let Some(front) = &mut big.front {
-                front.handle_policy(policy.clone(), now);
-            }
-        }
-        self.pump();
-    }
-
-    /// Only these of a tenant's links have no way from now on, on both networks.
-    pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) {
-        self.plans[tenant].cut = links;
-        self.plans[tenant].repeating = repeating(&self.plans[tenant]);
-        let (maps, tags) = maps(&self.plans, first);
-        self.set_maps(&maps, FIRST_TAG..=tags);
-        let plan = &self.plans[tenant];
-        for link in &plan.links {
-            for &(switch, port) in link {
-                let index = reference_index(plan, switch);
-                let switch = self.references[tenant].switch_mut(index).unwrap();
-                switch.set_link(port, !plan.cut.contains(link));
-                self.references[tenant].take_output(index, SessionId::MAIN);
-            }
-        }
-        let repeating = &mut self.repeating[tenant];
-        *repeating = repeat(&mut self.references[tenant], plan, repeating);
-        let [own, beside] = [&plan.repeating, &*repeating].map(BTreeSet::from_iter);
-        assert_eq!(own, beside);
-        self.seen = Seen::default();
-    }
-
     /// What tenants were told since it was asked last.
     pub fn take_told(&mut self) -> Vec<(usize, u64, String)> {
         std::mem::take(&mut self.seen.told)
@@ -439,7 +404,7 @@ impl Stage {
         let core = &mut self.cores[switch as usize - 1];
         core.handle_controller_message(
             seat,
-            &request(self.version, 7, "stats group"),
+            &request(Version::V1_3, 7, "stats group"),
             Instant(self.now),
         );
         let asked = core.switch_outbox();
@@ -721,9 +686,9 @@ fn shake_hands(network: &mut Network, at: SwitchIndex, version: Version) -> Vec<
 
 type Standing = (Network, Vec<Vec<(usize, u32)>>, Vec<Point>);
 
-fn physical(version: Version, plans: &[Plan], buffers: u32) -> Standing {
+fn physical(versions: &Versions, plans: &[Plan], buffers: u32) -> Standing {
     let mut network = Network::new();
-    for dpid in 1..=SWITCHES {
+    for (dpid, &version) in (1..).zip(versions) {
         let mut config = Config { n_buffers: buffers, ..config(version, dpid, 6) };
         config.ports.push(emulate::PortConfig::new(LOCAL));
         network.add_switch(emulate::Switch::new(config));
@@ -750,10 +715,11 @@ fn physical(version: Version, plans: &[Plan], buffers: u32) -> Standing {
     (network, hosts, points)
 }
 
-fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64, u32)>) {
+fn reference(versions: &Versions, tenant: usize, plan: &Plan) -> (Network, Vec<(u64, u32)>) {
     let mut network = Network::new();
+    let version = |switch: u64| versions[switch as usize - 1];
     for switch in switches_of(plan) {
-        let mut config = config(version, datapath(tenant, switch), 0);
+        let mut config = config(version(switch), datapath(tenant, switch), 0);
         // What a tenant sees between the hypervisor's tables.
         config.n_tables = config.n_tables.saturating_sub(2).max(1);
         let index = network.add_switch(emulate::Switch::new(config));
@@ -780,8 +746,8 @@ fn reference(version: Version, tenant: usize, plan: &Plan) -> (Network, Vec<(u64
         network.add_host(silent(), point((switch, port)));
         hosts.push((switch, port));
     }
-    for at in 0..switches_of(plan).len() {
-        shake_hands(&mut network, SwitchIndex(at), version);
+    for (at, switch) in switches_of(plan).into_iter().enumerate() {
+        shake_hands(&mut network, SwitchIndex(at), version(switch));
     }
     (network, hosts)
 }

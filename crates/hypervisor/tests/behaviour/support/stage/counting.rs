@@ -18,7 +18,7 @@ impl Stage {
         self.wait(1);
         self.counted_at_once(tenant, switch, port).unwrap_or_else(|| {
             self.wait(1);
-            self.count_told().expect("no answer")
+            self.count_told(switch).expect("no answer")
         })
     }
 
@@ -26,15 +26,15 @@ impl Stage {
     pub fn counted_at_once(&mut self, tenant: usize, switch: u64, port: u32) -> Option<Counted> {
         self.raw.clear();
         self.speak(tenant, switch, &format!("stats port port={port}"));
-        self.count_told()
+        self.count_told(switch)
     }
 
-    fn count_told(&mut self) -> Option<Counted> {
+    fn count_told(&mut self, switch: u64) -> Option<Counted> {
         let told = std::mem::take(&mut self.raw);
         let message = told.first()?.get(8..).unwrap();
         assert_eq!(told.len(), 1);
         let one = |packets, bytes| (packets != u64::MAX).then_some((packets, bytes));
-        if self.version == Version::V1_0 {
+        if self.version(switch) == Version::V1_0 {
             let reply = openflow::v10::StatsReply::parse(message).unwrap();
             let openflow::v10::StatsReplyBody::Port(ports) = reply.body else { panic!() };
             let it = ports.iter().next().unwrap();
@@ -57,7 +57,7 @@ impl Stage {
 
     /// A switch's connection is lost and made again, by a Weir that remembers what was stored.
     pub fn reconnect(&mut self, switch: u64) {
-        let (at, now, version) = (switch as usize - 1, Instant(self.now), self.version);
+        let (at, now, version) = (switch as usize - 1, Instant(self.now), self.version(switch));
         let index = SwitchIndex(at);
         let features = shake_hands(&mut self.physical, index, version);
         let stored = self.stores[at].clone().into_iter().collect();

@@ -1,0 +1,269 @@
+//! How packets leave by a virtual port: with a link's tag in front of the tenant's own, or in the place of it.
+//!
+//! Between two switches of 1.3 the tenant's tags travel behind the link's, and nobody asks for them. Where the link's other end
+//! is on 1.0, a frame bears one tag there, and that says of which of the tenant's VLANs it is:
+//!
+//! ```text
+//!   packet of the tenant's    into a link to 1.3           into a link to 1.0 (the network has VLAN 10)
+//!   without a tag             tag of the link, OUTPUT      tag of the link, OUTPUT
+//!   of VLAN 10                tag of the link, OUTPUT      SET_FIELD tag for VLAN 10, OUTPUT, SET_FIELD 10
+//!   of another VLAN           tag of the link, OUTPUT      –
+//! ```
+//! So an entry that sends into such a link and does not say of which VLAN its packets are is written once for each, and for
+//! untagged ones. A packet may have more tags behind its outermost; they go along untouched. What is behind the tag that it
+//! came with nobody can ask for in the same table: once a list has taken that off, the packet counts as untagged.
+
+use super::{Packets, set};
+use crate::network::{Network, Unsaid, WayOut, Wire, number_of};
+use crate::v13::actions::order_in_set;
+use crate::v13::numbers::{Bears, Look};
+use alloc::vec::Vec;
+use fabric::embedding::{Frames, Hop};
+use fabric::{MacAddress, Tagging};
+use flowspace::field::VLAN_PRESENT;
+use flowspace::{Field, Match};
+use openflow::List;
+use openflow::error::v13 as code;
+use openflow::v13::{Action, OxmField, PortNo};
+
+/// TPID of the tag (IEEE 802.1Q).
+const VLAN: u16 = 0x8100;
+
+/// A VLAN that no network has, for all that a network does not have.
+const OTHER: u16 = 0xfff;
+
+/// What is known of the outermost VLAN tag of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::v13) enum Vlan {
+    Unknown,
+    /// There is one.
+    Tagged,
+    Untagged,
+    Id(u16),
+}
+
+/// What is known of the VLAN tags of packets, as a list of actions goes on.
+#[derive(Clone, Debug)]
+pub(in crate::v13) struct Tags {
+    /// The tag that they came with.
+    came: Vlan,
+    /// Those that have been pushed, the outermost last.
+    pushed: Vec<Vlan>,
+    /// Whether others may come, or go, before they leave.
+    is_merged: bool,
+}
+
+/// What is done to a packet so that it bears what it has to on a wire, and undone.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::v13) enum Marking {
+    Nothing,
+    /// This tag is put in front.
+    Put(u16),
+    /// The outermost tag becomes another one.
+    Exchange {
+        own: u16,
+        tag: u16,
+    },
+}
+
+impl Tags {
+    pub(in crate::v13) fn new(came: Vlan) -> Tags {
+        Tags { came, pushed: Vec::new(), is_merged: false }
+    }
+
+    /// Of the packets that a match means.
+    pub(in crate::v13) fn of_match(match_: &Match) -> Tags {
+        Tags::new(match (match_.exact_value(Field::VlanVid), match_.get(Field::VlanVid)) {
+            (Some(vid), _) => Vlan::of_field(vid),
+            (None, (value, mask)) if value & mask & VLAN_PRESENT != 0 => Vlan::Tagged,
+            _ => Vlan::Unknown,
+        })
+    }
+
+    /// Of packets for which a group has a form of its own.
+    pub(super) fn of_look(look: Look) -> Tags {
+        Tags::new(match look.bears {
+            Bears::NoTag => Vlan::Untagged,
+            Bears::Vlan(vlan) => Vlan::Id(vlan),
+            Bears::Other => Vlan::Id(OTHER),
+        })
+    }
+
+    pub(super) fn outermost(&self) -> Vlan {
+        self.pushed.last().copied().unwrap_or(self.came)
+    }
+
+    /// Notes what an action makes of them.
+    pub(super) fn follow(&mut self, action: &Action<'_>) {
+        match action {
+            // It is of the VLAN of the tag that it covers (specification section 5.11.1).
+            Action::PushVlan(_) => self.pushed.push(match self.outermost() {
+                Vlan::Untagged => Vlan::Id(0),
+                Vlan::Unknown => Vlan::Tagged,
+                covered => covered,
+            }),
+            Action::PopVlan => match self.pushed.pop() {
+                Some(_) => {}
+                None => self.came = Vlan::Untagged,
+            },
+            Action::SetField(oxm) if oxm.basic() == Some(OxmField::VLAN_VID) => {
+                let outermost = self.pushed.last_mut().unwrap_or(&mut self.came);
+                // Without a tag there is nothing to set; whatever a switch makes of it, it gets the link's in front.
+                if let (Vlan::Tagged | Vlan::Id(_), Some(vid)) = (*outermost, oxm.number()) {
+                    *outermost = Vlan::of_field(vid);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is known of packets of which this stands in the action set, and may be merged with others': what tables to come do
+    /// to them is not, so of those with a tag it is not known with which they leave.
+    pub(super) fn in_set(self, written: List<'_, Action<'_>>) -> Tags {
+        Tags { is_merged: true, ..self.in_bucket(written) }
+    }
+
+    /// What a bucket makes of them, which is a set: whatever the order in which it is written.
+    pub(super) fn in_bucket(mut self, written: List<'_, Action<'_>>) -> Tags {
+        let mut changes: Vec<Action<'_>> = written.iter().collect();
+        changes.sort_by_key(order_in_set);
+        changes.iter().for_each(|action| self.follow(action));
+        self
+    }
+
+    /// Which form of a group is for them.
+    pub(super) fn bears(&self, network: &Network) -> Result<Bears, Unsaid> {
+        match self.outermost() {
+            Vlan::Untagged => Ok(Bears::NoTag),
+            Vlan::Unknown if self.is_merged => Err(Unsaid::NeedsTag),
+            _ if self.is_merged => Ok(Bears::Other),
+            Vlan::Unknown | Vlan::Tagged => Err(Unsaid::NeedsVlan),
+            Vlan::Id(vlan) if network.has_vlan(vlan) => Ok(Bears::Vlan(vlan)),
+            Vlan::Id(_) => Ok(Bears::Other),
+        }
+    }
+
+    /// How packets are marked on a wire; `None` if there is no way for them now. The error says that they cannot pass.
+    fn marking(&self, wire: Wire<'_>) -> Result<Option<Marking>, Unsaid> {
+        let Wire::Tagged { vlans, far: Tagging::Single, .. } = wire else {
+            return Ok(Some(Marking::stacked(wire)));
+        };
+        match self.outermost() {
+            Vlan::Unknown | Vlan::Tagged => Err(Unsaid::NeedsVlan),
+            Vlan::Untagged => Ok(Some(Marking::stacked(wire))),
+            Vlan::Id(own) => {
+                let way = vlans.iter().find(|way| way.vlan == own);
+                let sends = way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?.sends;
+                Ok(sends.map(|hop| Marking::Exchange { own, tag: hop.tag.get() }))
+            }
+        }
+    }
+
+    /// How packets are marked that are to look as if they came by the end of a link, at this hop.
+    pub(super) fn arriving(
+        &self,
+        network: &Network,
+        number: u32,
+        hop: Hop,
+        far: Tagging,
+    ) -> Marking {
+        let tag_of = |vlan| network.arrival_tag(number, hop.port.get(), Frames::Vlan(vlan));
+        match self.outermost() {
+            Vlan::Id(own) if far == Tagging::Single => match tag_of(own) {
+                Some(tag) => Marking::Exchange { own, tag: tag.get() },
+                None => Marking::Put(hop.tag.get()),
+            },
+            _ => Marking::Put(hop.tag.get()),
+        }
+    }
+}
+
+impl Vlan {
+    /// By a field of a packet or a match.
+    pub(in crate::v13) fn of_field(vid: u128) -> Vlan {
+        match vid & VLAN_PRESENT {
+            0 => Vlan::Untagged,
+            _ => Vlan::Id((vid & 0xfff) as u16),
+        }
+    }
+}
+
+impl Marking {
+    /// Behind whose tag all others travel.
+    pub(in crate::v13) fn stacked(wire: Wire<'_>) -> Marking {
+        match wire {
+            Wire::Plain => Marking::Nothing,
+            Wire::Tagged { tag, .. } => Marking::Put(tag.get()),
+        }
+    }
+
+    /// Appends an output of packets that are marked so, and are as before afterwards.
+    pub(in crate::v13) fn send_by(self, port: PortNo, out: &mut Vec<u8>) {
+        let send = Action::Output { port, max_len: 0 };
+        match self {
+            Marking::Nothing => send.write(out),
+            Marking::Put(tag) => {
+                push(tag, out);
+                send.write(out);
+                Action::PopVlan.write(out);
+            }
+            Marking::Exchange { own, tag } => {
+                set_vlan(tag, out);
+                send.write(out);
+                set_vlan(own, out);
+            }
+        }
+    }
+}
+
+/// Appends what sends a packet by a way out, and leaves it as it was for what comes after. What cannot pass stays, if
+/// `may_stay`.
+pub(super) fn leave(
+    packets: &Packets,
+    way: WayOut<'_>,
+    port: PortNo,
+    may_stay: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), Unsaid> {
+    let marking = match packets.tags.marking(way.wire) {
+        Ok(Some(marking)) => marking,
+        Ok(None) => return Ok(()),
+        Err(Unsaid::Code(_)) if may_stay => return Ok(()),
+        Err(unsaid) => return Err(unsaid),
+    };
+    if way.hosts.is_empty() {
+        marking.send_by(port, out);
+        return Ok(());
+    }
+    // What is for everybody goes to each of the tenant's own.
+    let dl_dst = packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+    let known = |host: &MacAddress| number_of(*host);
+    if dl_dst >> 40 & 1 == 0 {
+        if way.hosts.iter().any(|host| known(host) == dl_dst) {
+            marking.send_by(port, out);
+        }
+        return Ok(());
+    }
+    for host in way.hosts {
+        set(OxmField::ETH_DST, known(host), out);
+        marking.send_by(port, out);
+    }
+    set(OxmField::ETH_DST, dl_dst, out);
+    Ok(())
+}
+
+/// Packets that have a tag.
+pub(super) fn with_tag() -> Match {
+    Match::ANY.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT)
+}
+
+/// Appends the marking of a packet.
+pub(super) fn push(tag: u16, out: &mut Vec<u8>) {
+    Action::PushVlan(VLAN).write(out);
+    set_vlan(tag, out);
+}
+
+/// Appends a SET_FIELD of the VLAN id of a tag that is there.
+pub(in crate::v13) fn set_vlan(vlan: u16, out: &mut Vec<u8>) {
+    set(OxmField::VLAN_VID, u128::from(vlan) | VLAN_PRESENT, out);
+}

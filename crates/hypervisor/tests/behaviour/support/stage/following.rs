@@ -1,0 +1,65 @@
+//! The stage's cores follow what changes beneath the tenants.
+
+use super::{FIRST_TAG, Seen, Stage, reference_index, tenant};
+use crate::support::places::{know_versions, maps, repeating};
+use crate::support::repeater::repeat;
+use emulate::SessionId;
+use fabric::embedding::SwitchMap;
+use hypervisor::{Instant, Policy, big_switch};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+impl Stage {
+    /// New maps come into force.
+    pub fn set_maps(&mut self, maps: &BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
+        let mut maps = maps.clone();
+        know_versions(&mut maps, &self.versions);
+        self.put_maps(maps, tags);
+    }
+
+    /// The same, with what they say of the versions of links' ends.
+    pub fn put_maps(&mut self, maps: BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
+        let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
+        let tenants = (0..self.plans.len()).map(tenant).collect();
+        let policy = Arc::new(Policy { tenants, maps, tags: Some(tags) });
+        let now = Instant(self.now);
+        self.policy = policy.clone();
+        let away = self.away.map(|switch| switch as usize - 1);
+        let cores = self.cores.iter_mut().enumerate().filter(|(at, _)| Some(*at) != away);
+        cores.for_each(|(_, core)| core.handle_policy(policy.clone(), now));
+        let plans = big_switch::plans(&policy);
+        for big in &mut self.bigs {
+            let own = |plan: &&big_switch::Plan| usize::from(plan.tenant.0) == big.tenant + 1;
+            if let Some(plan) = plans.values().find(own) {
+                big.joint.handle_plan(plan.clone(), now);
+            }
+            if let Some(front) = &mut big.front {
+                front.handle_policy(policy.clone(), now);
+            }
+        }
+        self.pump();
+    }
+
+    /// Only these of a tenant's links have no way from now on, on both networks.
+    pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) {
+        self.plans[tenant].cut = links;
+        self.plans[tenant].repeating = repeating(&self.plans[tenant]);
+        let (maps, tags) = maps(&self.plans, first);
+        self.set_maps(&maps, FIRST_TAG..=tags);
+        let plan = &self.plans[tenant];
+        for link in &plan.links {
+            for &(switch, port) in link {
+                let index = reference_index(plan, switch);
+                let switch = self.references[tenant].switch_mut(index).unwrap();
+                switch.set_link(port, !plan.cut.contains(link));
+                self.references[tenant].take_output(index, SessionId::MAIN);
+            }
+        }
+        let repeating = &mut self.repeating[tenant];
+        *repeating = repeat(&mut self.references[tenant], plan, repeating);
+        let [own, beside] = [&plan.repeating, &*repeating].map(BTreeSet::from_iter);
+        assert_eq!(own, beside);
+        self.seen = Seen::default();
+    }
+}
