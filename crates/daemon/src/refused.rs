@@ -23,7 +23,7 @@ struct Told {
 
 impl Refused {
     /// The ports of a switch from now on; none of one that has gone.
-    pub fn set(&self, dpid: Dpid, ports: Vec<(TenantId, u32)>) {
+    pub fn set_ports(&self, dpid: Dpid, ports: Vec<(TenantId, u32)>) {
         let mut all = self.lock();
         if ports.is_empty() {
             all.ports.remove(&dpid);
@@ -43,7 +43,7 @@ impl Refused {
     }
 
     /// Whether a port of a tenant's is one, by its number there.
-    pub fn has(&self, dpid: Dpid, tenant: TenantId, port: u32) -> bool {
+    pub fn has_port(&self, dpid: Dpid, tenant: TenantId, port: u32) -> bool {
         self.lock().ports.get(&dpid).is_some_and(|ports| ports.contains(&(tenant, port)))
     }
 
@@ -60,13 +60,13 @@ mod tests {
     fn a_switch_says_all_of_its_own() {
         let refused = Refused::default();
         let [red, blue] = [TenantId(1), TenantId(2)];
-        refused.set(Dpid(1), vec![(red, 1), (blue, 1)]);
-        refused.set(Dpid(2), vec![(red, 2)]);
-        refused.set(Dpid(1), vec![(red, 3)]);
+        refused.set_ports(Dpid(1), vec![(red, 1), (blue, 1)]);
+        refused.set_ports(Dpid(2), vec![(red, 2)]);
+        refused.set_ports(Dpid(1), vec![(red, 3)]);
         let all = [(1, red, 1), (1, blue, 1), (1, red, 3), (2, red, 2), (2, red, 3)];
-        let has = all.map(|(dpid, tenant, port)| refused.has(Dpid(dpid), tenant, port));
+        let has = all.map(|(dpid, tenant, port)| refused.has_port(Dpid(dpid), tenant, port));
         assert_eq!(has, [false, false, true, true, false]);
-        refused.set(Dpid(1), Vec::new());
-        assert!(!refused.has(Dpid(1), red, 3) && refused.has(Dpid(2), red, 2));
+        refused.set_ports(Dpid(1), Vec::new());
+        assert!(!refused.has_port(Dpid(1), red, 3) && refused.has_port(Dpid(2), red, 2));
     }
 }

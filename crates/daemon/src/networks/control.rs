@@ -302,7 +302,7 @@ impl Inner {
                 // by the others they get there.
                 let port_id = VirtualPortId { switch: member.datapath, number };
                 let (up, refused) = ports.entry(port_id).or_insert((port.up, false));
-                *refused |= *up && self.refused.has(here, id, number);
+                *refused |= *up && self.refused.has_port(here, id, number);
             }
         }
         let view = |(port, (up, refused)): (VirtualPortId, (bool, bool))| PortView {

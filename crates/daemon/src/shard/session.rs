@@ -251,7 +251,7 @@ impl Shard {
                 // The topology is that of real switches.
                 Some(Event::Ports(_) | Event::Probe(..)) if is_key(dpid) => {}
                 Some(Event::RefusedPorts(_) | Event::RefusedTransits(_)) if is_key(dpid) => {}
-                Some(Event::RefusedPorts(ports)) => self.refused.set(Dpid(dpid), ports),
+                Some(Event::RefusedPorts(ports)) => self.refused.set_ports(Dpid(dpid), ports),
                 Some(Event::RefusedTransits(all)) => self.refused.add_transits(Dpid(dpid), all),
                 Some(Event::OwnRefused { match_, priority }) => {
                     tracing::warn!(
@@ -357,7 +357,7 @@ impl Shard {
         self.by_dpid.remove(&dpid);
         if !is_key(dpid) {
             self.topology.gone(dpid);
-            self.refused.set(Dpid(dpid), Vec::new());
+            self.refused.set_ports(Dpid(dpid), Vec::new());
         }
         self.events.cancel_timer(Timer::Core(at).key());
         self.events.cancel_timer(Timer::Alive(at).key());

@@ -12,8 +12,8 @@
 //!   a frame of any other VLAN        –                    it stays where it came in
 //! ```
 //! So an entry that sends by a link and does not say of which VLAN is written once for each, and for untagged frames; one
-//! that makes of a packet what no tag stands for is refused. Of a network that has physical addresses a link has one more
-//! tag, for packets that bear these: see `addresses`.
+//! that makes of a packet what no tag stands for is refused. Of a network that has physical addresses a link has three
+//! more tags, for packets that bear these as source, as destination, or as both: see `addresses`.
 
 pub(super) mod addresses;
 pub(super) mod packet;
