@@ -194,9 +194,10 @@ impl Capture {
 
     fn socket_error(&self) -> Error {
         match nix::sys::socket::getsockopt(&self.socket, nix::sys::socket::sockopt::SocketError) {
-            Ok(libc::ENETDOWN) => match Interface::find(&self.interface) {
-                Ok(_) => Error::InterfaceDown(self.interface.clone()),
-                Err(_) => Error::InterfaceGone(self.interface.clone()),
+            // By its name another interface might be found, or none: the caller may be in another namespace.
+            Ok(libc::ENETDOWN) => match system::bound_to(&self.socket) {
+                Ok(Some(_)) => Error::InterfaceDown(self.interface.clone()),
+                _ => Error::InterfaceGone(self.interface.clone()),
             },
             Ok(0) => Error::InterfaceGone(self.interface.clone()),
             Ok(code) => Error::system(

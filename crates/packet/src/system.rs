@@ -39,6 +39,21 @@ pub(crate) fn bind(socket: impl AsFd, index: u32, receive: bool) -> io::Result<(
     check(unsafe { libc::bind(socket.as_fd().as_raw_fd(), (&raw const address).cast(), length) })
 }
 
+/// The index of the interface that it is bound to, while that is there.
+pub(crate) fn bound_to(socket: impl AsFd) -> io::Result<Option<u32>> {
+    let mut address = MaybeUninit::<libc::sockaddr_ll>::zeroed();
+    let mut length = size_of::<libc::sockaddr_ll>() as socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which are the address's.
+    check(unsafe {
+        let address = address.as_mut_ptr().cast();
+        libc::getsockname(socket.as_fd().as_raw_fd(), address, &raw mut length)
+    })?;
+    // SAFETY: it was all zeros, which is a valid address, and what the kernel has written of it is plain data.
+    let address = unsafe { address.assume_init() };
+    // The kernel writes -1 when the interface goes.
+    Ok(u32::try_from(address.sll_ifindex).ok().filter(|index| *index > 0))
+}
+
 /// Has the interface accept frames for any hardware address while the socket is open.
 pub(crate) fn join_promiscuous(socket: impl AsFd, index: u32) -> io::Result<()> {
     let membership = libc::packet_mreq {

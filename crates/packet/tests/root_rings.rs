@@ -295,6 +295,17 @@ fn root_interfaces_that_cannot_be_used() {
     let invalid = CaptureOptions { block_size: 1000, ..CaptureOptions::default() };
     pair.run("h1", &["ip", "link", "set", "eth0", "up"]);
     assert!(matches!(pair.at("h1", || Capture::open("eth0", &invalid)), Err(Error::Invalid(_))));
+
+    // Where the caller is there may be another of that name, or none.
+    pair.run("h2", &["ip", "link", "set", "eth0", "up"]);
+    let mut capture = pair.capture(&CaptureOptions::default());
+    pair.run("h2", &["ip", "link", "delete", "eth0"]);
+    for namespace in ["h1", "h2"] {
+        pair.run(namespace, &["ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth1"]);
+    }
+    let outcome =
+        pair.at("h1", || capture.next_block(Duration::from_secs(5)).map(|block| block.is_some()));
+    assert!(matches!(outcome, Err(Error::InterfaceGone(_))), "{outcome:?}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Borrowed {
             bail!("{bridge} samples by sFlow already: to measure that it would have to be ended");
         }
         let kind = self.switch.vsctl(["get", "Bridge", bridge, "datapath_type"])?;
-        Ok(kind.trim().trim_matches('"').to_owned())
+        Ok(datapath(&kind).to_owned())
     }
 
     fn pin(&mut self, process: i32, cpu: usize) -> anyhow::Result<()> {
@@ -146,5 +146,26 @@ impl Drop for Borrowed {
     fn drop(&mut self) {
         // Whoever sees the error that led here is told that one.
         let _ = self.end();
+    }
+}
+
+/// What ovs-vsctl says of a `datapath_type`; if it is not set, that is the kernel's (ovs-vswitchd.conf.db(5)).
+fn datapath(printed: &str) -> &str {
+    match printed.trim().trim_matches('"') {
+        "" => "system",
+        named => named,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::datapath;
+
+    #[test]
+    fn a_bridge_that_names_no_datapath_has_the_kernels() {
+        assert_eq!(
+            ["\"\"\n", "netdev\n", "system\n"].map(datapath),
+            ["system", "netdev", "system"]
+        );
     }
 }

@@ -11,9 +11,13 @@
 //! Nobody waits busily, and switch and samplers share the CPU with it, so that what arrives per second is the inverse of
 //! what a frame costs, all together. Batches keep it steady: what a switch spends on a frame depends on how many it finds
 //! when it wakes, and a TCP stream lets that be decided by chance.
+//!
+//! Kernels before 6.11 cut no buffer where the interface leaves checksums to them, as the lab's do for the userspace datapath:
+//! there a batch is handed over frame by frame, which costs the sender a call for each.
 
 use anyhow::{Context, ensure};
 use lab::Lab;
+use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 use packet::{Filter, in_namespace};
 use std::fs;
@@ -67,6 +71,8 @@ pub struct Stream {
     /// Where the receiver is.
     namespace: String,
     batch: Batch,
+    /// Whether the kernel cuts a batch into frames.
+    is_cut: bool,
     number: u32,
     sent: u64,
     /// What the receiver's interface had counted when it was opened.
@@ -90,11 +96,10 @@ impl Stream {
         receiver.connect(from).with_context(|| format!("{second} has no way to {first}"))?;
         receiver.set_read_timeout(Some(PATIENCE)).context("cannot set a timeout")?;
         Filter::first_byte(LAST).attach(&receiver)?;
-        setsockopt(&sender, sockopt::UdpGsoSegment, &(batch.payload as i32))
-            .context("this kernel cannot cut a buffer into datagrams (UDP_SEGMENT)")?;
+        let is_cut = setsockopt(&sender, sockopt::UdpGsoSegment, &(batch.payload as i32)).is_ok();
         let namespace = lab.namespace(second)?;
         let before = frames_in(&namespace)?;
-        Ok(Stream { sender, receiver, namespace, batch, number: 0, sent: 0, before })
+        Ok(Stream { sender, receiver, namespace, batch, is_cut, number: 0, sent: 0, before })
     }
 
     /// A frame the other way: the switch has learned where its sender is, and would forget it.
@@ -115,8 +120,7 @@ impl Stream {
             let last = batch.len() - self.batch.payload;
             batch[last] = LAST;
             batch[last + 1..last + 5].copy_from_slice(&self.number.to_be_bytes());
-            let sent = self.sender.send(batch).context("cannot send from the first host")?;
-            ensure!(sent == batch.len(), "a part of a batch was sent");
+            self.hand_over(batch).context("cannot send from the first host")?;
             self.sent += frames;
             if self.arrives()? {
                 arrived += frames;
@@ -126,6 +130,25 @@ impl Stream {
                 return Ok((arrived, took));
             }
         }
+    }
+
+    fn hand_over(&mut self, batch: &[u8]) -> anyhow::Result<()> {
+        if self.is_cut {
+            match self.sender.send(batch) {
+                Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => {
+                    setsockopt(&self.sender, sockopt::UdpGsoSegment, &0)?;
+                    self.is_cut = false;
+                }
+                sent => {
+                    ensure!(sent? == batch.len(), "a part of a batch was sent");
+                    return Ok(());
+                }
+            }
+        }
+        for payload in batch.chunks(self.batch.payload) {
+            self.sender.send(payload)?;
+        }
+        Ok(())
     }
 
     /// Waits for the last frame of the batch under way; false if it does not come.
@@ -157,4 +180,31 @@ fn frames_in(namespace: &str) -> anyhow::Result<u64> {
     // Bytes come first, then packets.
     let packets = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
     packets.context("a host lacks eth0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_goes_as_so_many_frames_whoever_cuts_it() {
+        let batch = Batch { frames: 3, payload: 100 };
+        for is_cut in [true, false] {
+            let [sender, receiver] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+            sender.connect(receiver.local_addr().unwrap()).unwrap();
+            receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            if is_cut {
+                setsockopt(&sender, sockopt::UdpGsoSegment, &100).unwrap();
+            }
+            let namespace = String::new();
+            let (number, sent, before) = (0, 0, 0);
+            let mut stream =
+                Stream { sender, receiver, namespace, batch, is_cut, number, sent, before };
+            stream.hand_over(&[7; 300]).unwrap();
+            assert_eq!(stream.is_cut, is_cut);
+            for _ in 0..3 {
+                assert_eq!(stream.receiver.recv(&mut [0; 300]).unwrap(), 100);
+            }
+        }
+    }
 }
