@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::iperf::{self, IperfOptions, IperfReport};
 use crate::namespace;
 use crate::openvswitch::OpenVSwitch;
-use crate::options::{Controller, Options};
+use crate::options::{Controller, Datapath, Options};
 use crate::ping::{self, PingOptions, PingReport};
 use crate::plan;
 use crate::process::{self, ProcessIdentity};
@@ -59,7 +59,8 @@ impl Lab {
             )));
         }
         let rates = topology.links().iter().any(|link| link.rate.is_some());
-        Requirements { switches: !topology.switches().is_empty(), rates }.require()?;
+        let needs = Requirements { switches: !topology.switches().is_empty(), rates };
+        needs.require_for(options.datapath)?;
         // Held while names and addresses are looked for and taken, so that no other lab takes them
         // in between.
         let turn = Turn::wait(TURN)?;
@@ -199,7 +200,7 @@ impl Lab {
     /// Gives a switch's port (by its interface, such as `s1-eth2`) queues 0, 1, ..., in place of those that it had; each
     /// lets through so much at most. None takes them away.
     ///
-    /// Open vSwitch makes them of HTB. With its userspace datapath, which labs have, every packet leaves by queue 0: it
+    /// Open vSwitch makes them of HTB. With its userspace datapath every packet leaves by queue 0: it
     /// hands frames to the kernel through a packet socket, which takes no priority along, so that HTB cannot tell which
     /// class they were meant for. The switch tells its controllers of all of them nevertheless.
     pub fn set_queues(&self, interface: &str, rates: &[Rate]) -> Result<()> {
@@ -355,7 +356,8 @@ impl Lab {
                 }
                 // The userspace datapath forwards frames as they are: a checksum that was left to
                 // the hardware would stay wrong.
-                for end in self.topology().ports(&host.name) {
+                let ends = self.topology().ports(&host.name);
+                for end in ends.filter(|_| options.datapath == Datapath::Netdev) {
                     run(self.program("ethtool").args(["-K", &end.interface, "tx", "off"]))?;
                 }
                 self.ip_batch(&plan::host_interfaces(self.topology(), host, options.static_arp))

@@ -1,9 +1,9 @@
 #![forbid(unsafe_code)]
 //! Real emulated networks on one Linux machine, in the manner of Mininet.
 //!
-//! Hosts are network namespaces, switches are bridges of a private Open vSwitch with its userspace
-//! datapath, links are veth pairs with an optional rate (HTB). This crate is the only code of Weir
-//! that runs `ip`, `tc`, `ethtool` and `ovs-*`.
+//! Hosts are network namespaces, switches are bridges of a private Open vSwitch, with its userspace
+//! datapath or the kernel's ([`Datapath`]), links are veth pairs with an optional rate (HTB). This
+//! crate is the only code of Weir that runs `ip`, `tc`, `ethtool` and `ovs-*`.
 //!
 //! ```text
 //!          the caller's namespace                      weir-NAME.switches
@@ -58,7 +58,7 @@ pub use guard::LabGuard;
 pub use iperf::{IperfOptions, IperfReport};
 pub use lab::Lab;
 pub use openvswitch::OpenVSwitch;
-pub use options::{Controller, FailMode, Options, Protocol};
+pub use options::{Controller, Datapath, FailMode, Options, Protocol};
 pub use ping::{Ping, PingOptions, PingReport};
 pub use process::ProcessIdentity;
 pub use requirements::{Missing, Requirements};

@@ -22,6 +22,8 @@ pub struct Options {
     pub controllers: Vec<Controller>,
     /// OpenFlow versions that the switches offer; Open vSwitch's default (all) when empty.
     pub protocols: Vec<Protocol>,
+    /// By what the switches forward.
+    pub datapath: Datapath,
     /// What switches do without a controller; [`FailMode::Secure`] when there are controllers,
     /// [`FailMode::Standalone`] when there are none.
     pub fail_mode: Option<FailMode>,
@@ -35,6 +37,26 @@ pub struct Options {
     /// Ties the lab to the calling process: [`crate::Lab::down_abandoned`] removes it when that
     /// process is gone. Set it wherever a [`crate::LabGuard`] is used.
     pub ephemeral: bool,
+}
+
+/// By what switches forward.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Datapath {
+    /// The one of `ovs-vswitchd` itself, on any kernel.
+    #[default]
+    Netdev,
+    /// The kernel's, which is faster, if it has the module `openvswitch`.
+    System,
+}
+
+impl Datapath {
+    /// As Open vSwitch's `datapath_type` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Datapath::Netdev => "netdev",
+            Datapath::System => "system",
+        }
+    }
 }
 
 /// What a switch does while it has no controller.

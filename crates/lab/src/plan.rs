@@ -155,7 +155,8 @@ pub(crate) fn bridges(topology: &Topology, options: &Options) -> Vec<String> {
     for switch in topology.switches() {
         let name = &switch.name;
         arguments.command(["add-br", name]);
-        arguments.command(["set", "Bridge", name, "datapath_type=netdev"]);
+        let kind = format!("datapath_type={}", options.datapath.name());
+        arguments.command(["set", "Bridge", name, &kind]);
         arguments.extend([
             format!("other_config:datapath-id={:016x}", switch.dpid),
             "other_config:disable-in-band=true".to_owned(),
@@ -426,6 +427,9 @@ mod tests {
                 "set Port s1-eth1 qos=@ours",
             ]
         );
+        let options = Options { datapath: crate::Datapath::System, ..Options::default() };
+        let kernels = lines(&bridges(&one_switch(""), &options));
+        assert!(kernels[1].starts_with("set Bridge s1 datapath_type=system "), "{kernels:?}");
         let two = ["tcp:localhost:6653", "ssl:192.0.2.1:6654"].map(|one| one.parse().unwrap());
         assert_eq!(
             lines(&controllers(&one_switch(""), &two, &here())),

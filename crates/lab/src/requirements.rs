@@ -8,6 +8,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use crate::command::{find_program, program, run};
 use crate::error::{Error, Result};
+use crate::options::Datapath;
 
 /// One thing that is missing, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,10 @@ impl Requirements {
     ///
     /// Kernel features are tried, in a network namespace that nobody else sees and that vanishes.
     pub fn check(self) -> Vec<Missing> {
+        self.check_for(Datapath::default())
+    }
+
+    fn check_for(self, datapath: Datapath) -> Vec<Missing> {
         let mut missing = missing_privileges();
         let switch_programs: &[_] = if self.switches { &SWITCH_PROGRAMS } else { &[] };
         let tc: &[_] = if self.rates { &[("tc", "iproute2")] } else { &[] };
@@ -76,7 +81,7 @@ impl Requirements {
                     remedy: "Open vSwitch's database schema is not where it should be; on Debian: apt-get install openvswitch-switch, elsewhere set OVS_PKGDATADIR".to_owned(),
                 });
             }
-            if !Path::new("/dev/net/tun").exists() {
+            if datapath == Datapath::Netdev && !Path::new("/dev/net/tun").exists() {
                 missing.push(Missing {
                     what: "/dev/net/tun".to_owned(),
                     remedy:
@@ -87,13 +92,25 @@ impl Requirements {
         }
         if missing.is_empty() {
             missing.extend(self.missing_kernel_features());
+            if self.switches && datapath == Datapath::System && !has_kernel_datapath() {
+                missing.push(Missing {
+                    what: "the kernel module openvswitch".to_owned(),
+                    remedy: "this kernel cannot load it; Open vSwitch's userspace datapath (netdev) needs none"
+                        .to_owned(),
+                });
+            }
         }
         missing
     }
 
     /// Like [`Requirements::check`], as a result.
     pub fn require(self) -> Result<()> {
-        let missing = self.check();
+        self.require_for(Datapath::default())
+    }
+
+    /// The same for switches of that kind.
+    pub(crate) fn require_for(self, datapath: Datapath) -> Result<()> {
+        let missing = self.check_for(datapath);
         if missing.is_empty() { Ok(()) } else { Err(Error::Missing(missing)) }
     }
 
@@ -125,6 +142,12 @@ impl Requirements {
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
+}
+
+/// Loads what is missing, as Open vSwitch's own start script does.
+fn has_kernel_datapath() -> bool {
+    Path::new("/sys/module/openvswitch").exists()
+        || run(program("modprobe").args(["-q", "openvswitch"])).is_ok()
 }
 
 fn missing_privileges() -> Vec<Missing> {

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use crate::command::find_program;
+use crate::options::Datapath;
 use crate::requirements::{Missing, Requirements};
 
 /// Whether `test` has to be skipped because this machine lacks something; says so on stderr.
@@ -29,6 +30,19 @@ pub fn skip_without(test: &str, programs: &[(&str, &str)]) -> bool {
     let absent = programs.iter().filter(|(name, _)| find_program(name).is_none());
     let missing: Vec<_> = absent.map(|(name, package)| Missing::program(name, package)).collect();
     report(test, &missing)
+}
+
+/// By what the switches of tests forward: `WEIR_TEST_DATAPATH`, `netdev` unless it is set.
+///
+/// # Panics
+/// If it says anything but `netdev` or `system`.
+#[allow(clippy::panic)] // A test's failure is a panic.
+pub fn datapath() -> Datapath {
+    match std::env::var("WEIR_TEST_DATAPATH").as_deref() {
+        Err(_) | Ok("netdev") => Datapath::Netdev,
+        Ok("system") => Datapath::System,
+        Ok(other) => panic!("WEIR_TEST_DATAPATH={other}: neither netdev nor system"),
+    }
 }
 
 #[allow(clippy::panic)] // A test's failure is a panic.

@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lab::{
-    Controller, Error, IperfOptions, Lab, LabGuard, Options, PingOptions, Protocol, Requirements,
-    StateDirectory, Topology,
+    Controller, Datapath, Error, IperfOptions, Lab, LabGuard, Options, PingOptions, Protocol,
+    Requirements, StateDirectory, Topology,
 };
 
 /// One test's own state directory and names; checks at its end that nothing of it is left.
@@ -112,6 +112,33 @@ fn root_linear_forwards_and_leaves_nothing() {
     let link = link(&lab);
     lab.down().unwrap();
     place.check_nothing_left(link.as_deref());
+}
+
+#[test]
+fn root_the_kernels_datapath_forwards_or_is_said_to_be_missing() {
+    let test = "root_the_kernels_datapath_forwards_or_is_said_to_be_missing";
+    if lab::testing::skip(test, Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("kernel");
+    let options = Options { datapath: Datapath::System, ..place.options() };
+    match Lab::up(&Topology::builtin("linear,2").unwrap(), &options) {
+        Ok(lab) => {
+            let lab = LabGuard::new(lab);
+            let forwards = lab.exec("s1", &["ovs-appctl", "dpif/show"]).unwrap();
+            assert!(text(&forwards).contains("system@ovs-system"), "{forwards:?}");
+            let report = lab.ping_all(&PingOptions::default()).unwrap();
+            assert_eq!(report.reached(), 2, "{report:?}");
+            let link = link(&lab);
+            lab.down().unwrap();
+            place.check_nothing_left(link.as_deref());
+        }
+        Err(error) => {
+            assert!(!Path::new("/sys/module/openvswitch").exists(), "{error}");
+            assert!(error.to_string().contains("the kernel module openvswitch: "), "{error}");
+            place.check_nothing_left(None);
+        }
+    }
 }
 
 #[test]

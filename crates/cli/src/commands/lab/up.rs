@@ -4,7 +4,7 @@ use super::State;
 use crate::exit::Exit;
 use crate::signals::Interrupt;
 use anyhow::Context;
-use lab::{Controller, FailMode, Lab, Options, Protocol, Rate, Topology};
+use lab::{Controller, Datapath, FailMode, Lab, Options, Protocol, Rate, Topology};
 use std::io::Write;
 use std::time::Duration;
 
@@ -31,6 +31,9 @@ pub struct Up {
     /// OpenFlow versions that the switches offer, such as 1.0,1.3 [default: Open vSwitch's]
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
     protocols: Vec<Protocol>,
+    /// By what switches forward
+    #[arg(long, value_name = "KIND", default_value = "netdev")]
+    datapath: Kind,
     /// What switches do without their controller [default: secure with --controller, else standalone]
     #[arg(long, value_name = "MODE")]
     fail_mode: Option<Mode>,
@@ -58,6 +61,14 @@ enum Mode {
     Standalone,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    /// Open vSwitch's program itself, on any kernel
+    Netdev,
+    /// The kernel, by its module openvswitch: faster, where there is one
+    System,
+}
+
 impl Up {
     pub fn run(self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::catch()?;
@@ -67,6 +78,10 @@ impl Up {
             state: self.state.directory(),
             controllers: self.controllers,
             protocols: self.protocols,
+            datapath: match self.datapath {
+                Kind::Netdev => Datapath::Netdev,
+                Kind::System => Datapath::System,
+            },
             fail_mode: self.fail_mode.map(|mode| match mode {
                 Mode::Secure => FailMode::Secure,
                 Mode::Standalone => FailMode::Standalone,

@@ -97,6 +97,7 @@ impl Network {
         Lab::down_abandoned(&StateDirectory::default()).unwrap_or_else(|error| panic!("{error}"));
         let options = Options {
             protocols: vec![version],
+            datapath: lab::testing::datapath(),
             // Without a controller nothing is forwarded: what passes, a controller has allowed.
             fail_mode: Some(FailMode::Secure),
             ephemeral: true,
