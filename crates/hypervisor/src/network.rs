@@ -42,6 +42,9 @@ use openflow::{ErrorCode, Version, v10, v13};
 /// Where bridges send their spanning-tree frames (IEEE 802.1D, table 7-10).
 const SPANNING_TREE: u128 = 0x0180_c200_0000;
 
+/// The bit of addresses that are for many.
+pub(crate) const MULTICAST: u128 = 1 << 40;
+
 /// A tenant's virtual switch on this switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Network {
@@ -191,8 +194,13 @@ impl Network {
 
     /// Ports by which packets come in here: not those of other members.
     pub(crate) fn entries(&self) -> impl Iterator<Item = u32> + '_ {
-        let here = |port: &VirtualPort| !matches!(port.kind, PortKind::Remote { .. });
-        self.ports.iter().filter(move |(_, port)| here(port)).map(|(&number, _)| number)
+        self.ports.keys().copied().filter(|number| self.is_entry(*number))
+    }
+
+    /// Whether a port is one of them.
+    pub(crate) fn is_entry(&self, number: u32) -> bool {
+        let kind = self.ports.get(&number).map(|port| &port.kind);
+        kind.is_some_and(|kind| !matches!(kind, PortKind::Remote { .. }))
     }
 
     /// Whether packets bear a tag of the network's when they leave by the port.
@@ -222,11 +230,14 @@ impl Network {
 
     /// Whether other tenants may stand on the port as well, here or on another member.
     pub(crate) fn is_shared_edge(&self, number: u32) -> bool {
+        !self.hosts_behind(number).is_empty()
+    }
+
+    /// The tenant's own hosts there, if they may.
+    pub(crate) fn hosts_behind(&self, number: u32) -> &[MacAddress] {
         match self.ports.get(&number).map(|port| &port.kind) {
-            Some(PortKind::Edge { hosts, .. } | PortKind::Remote { hosts, .. }) => {
-                !hosts.is_empty()
-            }
-            _ => false,
+            Some(PortKind::Edge { hosts, .. } | PortKind::Remote { hosts, .. }) => hosts,
+            _ => &[],
         }
     }
 
@@ -435,6 +446,11 @@ pub(crate) fn at_hop(hop: &Hop) -> Match {
 /// A hardware address as a number.
 pub(crate) fn number_of(address: MacAddress) -> u128 {
     address.octets().iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
+}
+
+/// Whether a destination address is for many: broadcast or multicast (IEEE 802-2014, section 8.2.2).
+pub(crate) fn is_for_many(dl_dst: u128) -> bool {
+    dl_dst & MULTICAST != 0
 }
 
 /// How packets come by a link, and which they are; not at all by other ports.

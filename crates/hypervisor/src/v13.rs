@@ -12,6 +12,7 @@ pub(crate) mod flow_mod;
 mod flow_removed;
 pub(crate) mod groups;
 pub(crate) mod idle;
+pub(crate) mod looks;
 mod meters;
 pub(crate) mod network;
 pub(crate) mod numbers;

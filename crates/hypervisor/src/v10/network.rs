@@ -22,7 +22,9 @@ pub(super) mod statistics;
 use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::{Admits, Arrival, Entered, Network, WayOut, Wire, number_of, spanning_tree};
+use crate::network::{
+    Admits, Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, spanning_tree,
+};
 use crate::switch::Switch;
 use addresses::Addresses;
 use alloc::vec::Vec;
@@ -393,7 +395,7 @@ impl Writer<'_> {
             return Ok(());
         }
         let dl_dst = self.packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-        if dl_dst >> 40 & 1 == 0 {
+        if !is_for_many(dl_dst) {
             if hosts.iter().any(|host| number_of(*host) == dl_dst) {
                 send.write(self.out);
             }

@@ -21,7 +21,7 @@
 
 use super::network::wires::Marking;
 use super::{METADATA_OWN, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of, network};
-use crate::network::{Network, from_16_bits, in_16_bits, number_of};
+use crate::network::{MULTICAST, Network, from_16_bits, in_16_bits, number_of};
 use crate::policy::TenantId;
 use crate::switch::{Own, Switch};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -35,8 +35,6 @@ use openflow::v13::{Instruction, OxmField, PortNo};
 const HERE: u16 = 1;
 /// Packets that may have to go back by the switch's port that they came by.
 const BACK: u16 = 2;
-/// The bit of addresses that are for many (IEEE 802-2014, section 8.2.2).
-const MULTICAST: u128 = 1 << 40;
 /// All shared ports, in the metadata: above all numbers of ports.
 const ALL: u64 = 1 << 16;
 

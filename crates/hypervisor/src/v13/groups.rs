@@ -18,6 +18,15 @@
 //!   bucket of the tenant's      without a tag             of VLAN 5                   of VLAN 9, which is none of the network's
 //!   output:10                   tag of 10, OUTPUT 5       tag for VLAN 5, OUTPUT 5    does nothing
 //! ```
+//! And so it is with the destination where a bucket sends by a shared edge port and does not write for which host its packets
+//! are: such a group has a copy for each of the tenant's hosts there, and one for what is for many. Entries that use it have to
+//! name their destination.
+//!
+//! ```text
+//!   bucket of the tenant's           for packets to a, a host at 7    to many                            to anybody else
+//!   output:7                         OUTPUT 4                         a copy for each host, OUTPUT 4     does nothing
+//!   output:1                         OUTPUT 1                         OUTPUT 1                           OUTPUT 1
+//! ```
 //! A bucket that does nothing stays a bucket: it has its weight, its counts, and what it watches. A bucket that names
 //! another group names its copy for the same packets, so a group has copies for all for which one that it names
 //! has any. Entries that use a group with copies are written once per port of entry, or VLAN, as others that send to such ports.
@@ -34,8 +43,9 @@ pub(crate) mod statistics;
 pub(crate) mod undo;
 mod watched;
 
+use super::looks::Look;
 use super::network::exits::{self, is_exit};
-use super::numbers::{Look, Numbered, write_deletion};
+use super::numbers::{Numbered, write_deletion};
 use super::unreadable;
 use crate::ids::TenantIndex;
 use crate::network::Network;
@@ -205,7 +215,7 @@ impl Switch {
         look: Look,
     ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
         let mut out = ListBuf::<Bucket<'static>>::new();
-        let exit = network.and_then(|network| exits::buckets(network, group));
+        let exit = network.and_then(|network| exits::buckets(network, group, look));
         let buckets = exit.as_ref().map_or(group.buckets, ListBuf::as_list);
         for bucket in buckets {
             let watch_port = match (bucket.watch_port, network) {
@@ -253,7 +263,8 @@ impl Switch {
         }
         let buckets = self.translate_buckets(tenant, network, group, look)?;
         let mut message = Vec::new();
-        GroupMod { command, type_: group.type_, group_id: physical, buckets: buckets.as_list() }
+        let type_ = exits::type_of(group, look);
+        GroupMod { command, type_, group_id: physical, buckets: buckets.as_list() }
             .write_message(0, &mut message)
             .map_err(|_| code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)?;
         Ok(message)

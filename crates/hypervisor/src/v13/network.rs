@@ -6,7 +6,7 @@
 //! ([whole_set]); [buckets] are sets as well. Bit 31 says whether a set holds a group ([group_in_set]); the bits below are the
 //! tenant's own, until what is left of an entry's outputs is [deferred] to the last table.
 
-mod buckets;
+pub(crate) mod buckets;
 mod deferred;
 pub(crate) mod exits;
 mod group_in_set;
@@ -16,7 +16,8 @@ pub(crate) mod unused;
 mod whole_set;
 pub(super) mod wires;
 
-use super::numbers::{Bears, Look, Numbered};
+use super::looks::{Bears, Look, To};
+use super::numbers::Numbered;
 use super::{
     METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
     unreadable,
@@ -41,7 +42,7 @@ use wires::Tags;
 pub(super) struct Packets {
     pub entered: Entered,
     pub tags: Tags,
-    /// The destination address, where it is the same for all.
+    /// The destination address, where it is the same for all; in a group's form, one that stands for theirs.
     pub dl_dst: Option<u128>,
     /// Whether outputs to shared edge ports are [deferred] that do not say for which host packets are.
     pub defers: bool,
@@ -350,7 +351,9 @@ impl Switch {
     ) -> Result<(), Unsaid> {
         self.check_network_set_v13(tenant, network, actions)?;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
-        let packets = &Packets { tags: packets.tags.clone().in_set(actions), ..packets.clone() };
+        // What tables to come make of the destination nobody knows.
+        let tags = packets.tags.clone().in_set(actions);
+        let packets = &Packets { tags, dl_dst: None, ..packets.clone() };
         match exits::sent_by(actions) {
             Some(Action::Group(number)) => {
                 self.network_group_v13(tenant, network, packets, number, out)
@@ -419,7 +422,11 @@ fn send_to(
         true => packets.tags.bears(network)?,
         false => Bears::NoTag,
     };
-    Action::Group(known.at(Look::new(packets.entered, bears))).write(out);
+    let to = match known.is_apart_by_destination() {
+        true => To::of(packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?),
+        false => To::Nobody,
+    };
+    Action::Group(known.at(Look::new(packets.entered, bears, to))).write(out);
     Ok(())
 }
 

@@ -3,10 +3,10 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
+use super::looks::{Bears, Look, To};
 use super::network::exits::{self, Output, is_exit};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::network::Entered;
 use crate::policy::TenantId;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Request, Switch, named_of};
@@ -30,60 +30,6 @@ pub(crate) struct Numbers {
     exits: BTreeMap<Output, u32>,
 }
 
-/// Packets for which a group may have a form of its own; by default those for which it has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Look {
-    /// They came by this port.
-    pub port: Option<u32>,
-    pub bears: Bears,
-}
-
-/// Which tag packets bear, where that says what becomes of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Bears {
-    #[default]
-    NoTag,
-    /// That of a VLAN of the network.
-    Vlan(u16),
-    /// Another, or nobody knows which.
-    Other,
-}
-
-impl Look {
-    pub(crate) fn new(entered: Entered, bears: Bears) -> Look {
-        let port = match entered {
-            Entered::Port(port) => Some(port),
-            Entered::Anywhere | Entered::Nowhere => None,
-        };
-        Look { port, bears }
-    }
-
-    /// How its packets have come.
-    pub(crate) fn entered(self) -> Entered {
-        self.port.map_or(Entered::Nowhere, Entered::Port)
-    }
-}
-
-impl Bears {
-    /// As it is stored: no VLAN is numbered like the others.
-    fn to_number(self) -> u32 {
-        match self {
-            Bears::NoTag => 0,
-            Bears::Vlan(vlan) => vlan.into(),
-            Bears::Other => u32::MAX,
-        }
-    }
-
-    fn from_number(number: u32) -> Option<Bears> {
-        match number {
-            0 => Some(Bears::NoTag),
-            1..=0xffe => Some(Bears::Vlan(number as u16)),
-            u32::MAX => Some(Bears::Other),
-            _ => None,
-        }
-    }
-}
-
 /// In the place of a port of entry, in the store.
 const NO_PORT: u32 = 0;
 
@@ -98,17 +44,20 @@ pub(crate) struct Numbered {
     pub body: Box<[u8]>,
 }
 
-/// First bytes of a stored group that has copies, for ports of entry alone or for all sorts of packets; no number on the
-/// switch is like that.
+/// First bytes of a stored group that has copies: for ports of entry alone, by tags as well, or also by destinations. No number
+/// on the switch is like that.
 const WITH_COPIES: u32 = u32::MAX;
 const WITH_LOOKS: u32 = u32::MAX - 1;
+const WITH_DESTINATIONS: u32 = u32::MAX - 2;
 
 impl Numbered {
     /// Its number on the switch for such packets.
     pub(crate) fn at(&self, look: Look) -> u32 {
         let bears = if self.is_apart_by_tag() { look.bears } else { Bears::NoTag };
-        let of = |port| self.copies.get(&Look { port, bears }).copied();
-        of(look.port).or_else(|| of(None)).unwrap_or(self.physical)
+        let of = |port, to| self.copies.get(&Look { port, bears, to }).copied();
+        // What has none for a host treats its packets as it does nobody's.
+        let by_port = |to| of(look.port, to).or_else(|| of(None, to));
+        by_port(look.to).or_else(|| by_port(To::Nobody)).unwrap_or(self.physical)
     }
 
     /// What it is on the switch, and for which packets.
@@ -127,6 +76,11 @@ impl Numbered {
         self.copies.keys().any(|look| look.bears != Bears::NoTag)
     }
 
+    /// Whether it depends on the destination.
+    pub(crate) fn is_apart_by_destination(&self) -> bool {
+        self.copies.keys().any(|look| look.to != To::Nobody)
+    }
+
     /// Its numbers on the switch.
     pub(crate) fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.forms().map(|(_, number)| number)
@@ -135,14 +89,22 @@ impl Numbered {
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut write = |number: u32| out.extend_from_slice(&number.to_be_bytes());
-        let by_tag = self.is_apart_by_tag();
+        let by_destination = self.is_apart_by_destination();
+        let by_tag = by_destination || self.is_apart_by_tag();
         if !self.copies.is_empty() {
-            write(if by_tag { WITH_LOOKS } else { WITH_COPIES });
+            write(match (by_destination, by_tag) {
+                (true, _) => WITH_DESTINATIONS,
+                (_, true) => WITH_LOOKS,
+                _ => WITH_COPIES,
+            });
             write(self.copies.len() as u32);
             for (look, &number) in &self.copies {
                 write(look.port.unwrap_or(NO_PORT));
                 if by_tag {
                     write(look.bears.to_number());
+                }
+                if by_destination {
+                    look.to.to_numbers().into_iter().for_each(&mut write);
                 }
                 write(number);
             }
@@ -160,12 +122,18 @@ impl Numbered {
         };
         let mut copies = BTreeMap::new();
         let mut physical = number()?;
-        let by_tag = physical == WITH_LOOKS;
+        let by_destination = physical == WITH_DESTINATIONS;
+        let by_tag = by_destination || physical == WITH_LOOKS;
         if by_tag || physical == WITH_COPIES {
             for _ in 0..number()? {
                 let port = Some(number()?).filter(|port| *port != NO_PORT);
                 let bears = if by_tag { Bears::from_number(number()?)? } else { Bears::NoTag };
-                let look = Some(Look { port, bears }).filter(|look| *look != Look::default())?;
+                let to = match by_destination {
+                    true => To::from_numbers([number()?, number()?])?,
+                    false => To::Nobody,
+                };
+                let look =
+                    Some(Look { port, bears, to }).filter(|look| *look != Look::default())?;
                 copies.insert(look, number()?);
             }
             physical = number()?;
@@ -544,18 +512,42 @@ pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Re
 mod tests {
     use super::*;
 
-    fn group(looks: &[(Option<u32>, Bears)]) -> Numbered {
-        let looks = looks.iter().map(|&(port, bears)| Look { port, bears });
-        Numbered { physical: 7, copies: looks.zip(8..).collect(), body: [1, 2, 3].into() }
+    /// By the port, the tag, and for whom packets are.
+    type Sort = (Option<u32>, Bears, To);
+
+    fn look((port, bears, to): Sort) -> Look {
+        Look { port, bears, to }
+    }
+
+    fn group(looks: &[Sort]) -> Numbered {
+        let copies = looks.iter().map(|sort| look(*sort)).zip(8..).collect();
+        Numbered { physical: 7, copies, body: [1, 2, 3].into() }
+    }
+
+    fn host(n: u8) -> To {
+        To::of(0x0200_0000_0000 | u128::from(n))
     }
 
     #[test]
     fn a_stored_group_has_the_forms_that_it_had() {
         use Bears::{NoTag, Other, Vlan};
+        use To::{Many, Nobody};
         for (looks, marker) in [
             (&[][..], 7),
-            (&[(Some(10), NoTag), (Some(0xffff_fffe), NoTag)], WITH_COPIES),
-            (&[(None, Vlan(5)), (None, Other), (Some(10), NoTag), (Some(10), Vlan(5))], WITH_LOOKS),
+            (&[(Some(10), NoTag, Nobody), (Some(0xffff_fffe), NoTag, Nobody)], WITH_COPIES),
+            (
+                &[
+                    (None, Vlan(5), Nobody),
+                    (None, Other, Nobody),
+                    (Some(10), NoTag, Nobody),
+                    (Some(10), Vlan(5), Nobody),
+                ],
+                WITH_LOOKS,
+            ),
+            (
+                &[(None, NoTag, host(1)), (None, NoTag, Many), (Some(10), Vlan(5), host(2))],
+                WITH_DESTINATIONS,
+            ),
         ] {
             let (before, bytes) = (group(looks), group(looks).to_bytes());
             assert_eq!(bytes[..4], marker.to_be_bytes());
@@ -572,19 +564,49 @@ mod tests {
     #[test]
     fn packets_get_the_form_for_their_port_and_tag() {
         use Bears::{NoTag, Other, Vlan};
-        let by_port = group(&[(Some(10), NoTag)]);
-        let by_both =
-            group(&[(None, Vlan(5)), (None, Other), (Some(10), NoTag), (Some(10), Vlan(5))]);
-        let at = |group: &Numbered, port, bears| group.at(Look { port, bears });
+        use To::Nobody;
+        let by_port = group(&[(Some(10), NoTag, Nobody)]);
+        let by_both = group(&[
+            (None, Vlan(5), Nobody),
+            (None, Other, Nobody),
+            (Some(10), NoTag, Nobody),
+            (Some(10), Vlan(5), Nobody),
+        ]);
+        let at = |group: &Numbered, port, bears| group.at(look((port, bears, Nobody)));
         assert_eq!(
             at(&by_port, Some(10), Vlan(5)),
-            by_port.copies[&Look { port: Some(10), bears: NoTag }]
+            by_port.copies[&look((Some(10), NoTag, Nobody))]
         );
         assert_eq!(at(&by_port, Some(1), Other), 7);
         assert_eq!(at(&by_both, Some(1), NoTag), 7);
         for (came, form) in [(Some(1), None), (None, None), (Some(10), Some(10))] {
-            let wanted = by_both.copies[&Look { port: form, bears: Vlan(5) }];
+            let wanted = by_both.copies[&look((form, Vlan(5), Nobody))];
             assert_eq!(at(&by_both, came, Vlan(5)), wanted, "{came:?}");
+        }
+    }
+
+    #[test]
+    fn packets_get_the_form_for_their_destination() {
+        use Bears::{NoTag, Vlan};
+        use To::{Many, Nobody};
+        let by_port = group(&[(Some(10), NoTag, Nobody)]);
+        let by_both = group(&[
+            (None, NoTag, host(1)),
+            (None, NoTag, Many),
+            (Some(10), NoTag, Nobody),
+            (Some(10), NoTag, host(1)),
+            (Some(10), NoTag, Many),
+        ]);
+        let at = |group: &Numbered, port, to| group.at(look((port, Vlan(5), to)));
+        for to in [Nobody, host(1), host(2), Many] {
+            assert_eq!(at(&by_port, Some(10), to), 8, "{to:?}");
+            assert_eq!(at(&by_port, Some(1), to), 7, "{to:?}");
+            // No other host has a form of its own.
+            let form = if to == host(2) { Nobody } else { to };
+            let wanted = by_both.copies[&look((Some(10), NoTag, form))];
+            assert_eq!(at(&by_both, Some(10), to), wanted, "{to:?}");
+            let wanted = by_both.copies.get(&look((None, NoTag, form)));
+            assert_eq!(at(&by_both, Some(1), to), wanted.copied().unwrap_or(7), "{to:?}");
         }
     }
 }

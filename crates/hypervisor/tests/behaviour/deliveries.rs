@@ -7,23 +7,23 @@ use emulate::Fault;
 use fabric::embedding::SwitchMap;
 use hypervisor::{Event, TenantId};
 
-const RED: usize = 0;
-const BLUE: usize = 1;
+pub(crate) const RED: usize = 0;
+pub(crate) const BLUE: usize = 1;
 /// The port's numbers: a whole edge, the shared ones, the end of the link.
-const WHOLE: u32 = 1;
+pub(crate) const WHOLE: u32 = 1;
 const SHARED: [u32; 2] = [7, 8];
-const LINK: u32 = 10;
-const BROADCAST: [u8; 6] = [0xff; 6];
-const EVERY_NODE: [u8; 6] = [0x33, 0x33, 0, 0, 0, 1];
+pub(crate) const LINK: u32 = 10;
+pub(crate) const BROADCAST: [u8; 6] = [0xff; 6];
+pub(crate) const EVERY_NODE: [u8; 6] = [0x33, 0x33, 0, 0, 0, 1];
 
 /// A host of a tenant's.
-fn host(tenant: usize, n: u8) -> [u8; 6] {
+pub(crate) fn host(tenant: usize, n: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0x10 + tenant as u8, n]
 }
 
 /// A tenant with two shared ports on the first switch, behind one of which are two hosts of its own. The wires there are the
 /// other tenant's as well. By a link it reaches a host at the second.
-fn plan(tenant: usize) -> Plan {
+pub(crate) fn plan(tenant: usize) -> Plan {
     let whole = tenant as u32 + 1;
     Plan {
         edges: vec![(1, whole, WHOLE), (2, whole, WHOLE)],
@@ -48,7 +48,7 @@ fn stage() -> Stage {
 }
 
 #[track_caller]
-fn accept(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
+pub(crate) fn accept(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
     assert_eq!(stage.say(tenant, switch, words), [""; 0], "{words}");
 }
 
@@ -58,7 +58,7 @@ fn refuse(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
     assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{words}");
 }
 
-fn frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
+pub(crate) fn frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
     let mut frame = packet("10.0.0.1>10.0.0.2");
     frame[..6].copy_from_slice(&to);
     frame[6..12].copy_from_slice(&from);
@@ -322,7 +322,7 @@ fn leaves_big(stage: &mut Stage, from: (u64, u32), by: &[u32], to: [u8; 6], note
     assert_eq!(reached, meant, "{note}: {from:?} {to:x?}");
 }
 
-const BIG_FROM: [(u64, u32); 5] = [(1, 1), (1, 7), (2, 2), (2, 8), (3, 1)];
+pub(crate) const BIG_FROM: [(u64, u32); 5] = [(1, 1), (1, 7), (2, 2), (2, 8), (3, 1)];
 
 fn big_stage(version: Version) -> Stage {
     let mut stage = Stage::new(version, vec![big_plan(RED), big_plan(BLUE)]);
@@ -506,7 +506,7 @@ fn the_tenant_sees_nothing_of_it() {
     assert_eq!(features, stage.say_beside(RED, 1, "stats table_features").concat());
 }
 
-fn map() -> SwitchMap {
+pub(crate) fn map() -> SwitchMap {
     Stage::maps_from(2000, &[plan(RED), plan(BLUE)]).0.remove(&1).unwrap()
 }
 
@@ -517,7 +517,7 @@ fn map_with_more() -> SwitchMap {
     Stage::maps_from(2000, &[red, plan(BLUE)]).0.remove(&1).unwrap()
 }
 
-fn world_on(map: SwitchMap, configure: fn(&mut emulate::Config)) -> (World, Seat) {
+pub(crate) fn world_on(map: SwitchMap, configure: fn(&mut emulate::Config)) -> (World, Seat) {
     let setup = Setup::new(Version::V1_3, "");
     let mut world = World::new(Setup { policy: on(map), ports: 6, configure, ..setup });
     let red = world.connect("red");

@@ -1,9 +1,11 @@
 //! Tables, switch and store agree at rest, whatever became of groups, of the entries that use them and of ports. What a random
 //! course of the property finds is kept here by name.
 
+use crate::deliveries::{host, plan};
 use crate::groups_kept::{crowded, on, roomy};
 use crate::support::*;
 use emulate::Fault;
+use fabric::embedding::SwitchMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
@@ -16,6 +18,7 @@ enum Step {
     Crowded(bool),
 }
 
+/// Of tenants whose links stand on one port.
 fn step() -> impl Strategy<Value = Step> {
     let output = prop::sample::select(vec![
         "output:1",
@@ -81,6 +84,78 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Of tenants with shared ports. Some rules do not name their destination.
+fn sharing_step() -> impl Strategy<Value = Step> {
+    let output = prop::sample::select(vec![
+        "output:1",
+        "output:7",
+        "output:8",
+        "output:9",
+        "in_port",
+        "flood",
+        "mod_dl_dst:02.00.00.00.10.01,flood",
+        "mod_dl_dst:ff.ff.ff.ff.ff.ff,output:7",
+        "group:1",
+        "group:2",
+        "mod_dl_dst:02.00.00.00.10.02,group:3",
+    ]);
+    let what = prop::sample::select(vec!["add", "add", "modify", "modify", "delete"]);
+    let buckets = vec(output, 1..3).prop_map(|buckets| buckets.join("|"));
+    let group = (any::<bool>(), what, 1..4u32, buckets).prop_map(|(blue, what, id, buckets)| {
+        let buckets = if what == "delete" { String::new() } else { buckets };
+        Step::Say(blue, format!("group {what} id={id} type=all buckets={buckets}"))
+    });
+    let what = prop::sample::select(vec!["add", "add", "modify", "delete"]);
+    let actions = prop::sample::select(vec![
+        "group:1",
+        "group:2",
+        "group:3",
+        "flood",
+        "write=group:1",
+        "write=group:2;goto=1",
+        "write=output:1;goto=1",
+    ]);
+    let match_ = prop::sample::select(vec![
+        "dl_dst=02:00:00:00:10:01 prio=5",
+        "dl_dst=02:00:00:00:10:02 prio=5",
+        "dl_dst=ff:ff:ff:ff:ff:ff prio=6",
+        "in_port=7,dl_dst=ff:ff:ff:ff:ff:ff prio=7",
+        "arp prio=8",
+    ]);
+    let flow = (any::<bool>(), what, match_, actions).prop_map(|(blue, what, match_, actions)| {
+        Step::Say(blue, format!("flow {what} match={match_} actions={actions}"))
+    });
+    prop_oneof![
+        6 => group,
+        6 => flow,
+        2 => (1..20u32).prop_map(Step::Refuse),
+        1 => prop_oneof![4 => 0..100u64, 1 => 0..4_000u64].prop_map(Step::Wait),
+        1 => any::<bool>().prop_map(Step::Crowded),
+    ]
+}
+
+/// The maps between which courses change: one with ports that stand on one of the switch, and one without.
+type Maps = fn() -> [SwitchMap; 2];
+
+fn linked() -> [SwitchMap; 2] {
+    [crowded(), roomy()]
+}
+
+/// With a host and a port more, or less.
+fn sharing() -> [SwitchMap; 2] {
+    let plan = |tenant, is_crowded: bool| {
+        let mut plan = plan(tenant);
+        if is_crowded {
+            plan.shared.push((1, 4, 9, host(tenant, 4)));
+        } else {
+            plan.shared.retain(|it| it.3 != host(tenant, 2));
+        }
+        plan
+    };
+    let map = |is| Stage::maps_from(2000, &[plan(0, is), plan(1, is)]).0.remove(&1).unwrap();
+    [true, false].map(map)
+}
+
 /// The same courses each time, unless others are asked for: `PROPTEST_CASES=20000 PROPTEST_RNG_SEED=7`.
 fn configs() -> Vec<ProptestConfig> {
     let default = || ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
@@ -96,9 +171,20 @@ fn configs() -> Vec<ProptestConfig> {
 /// each form, and each number is one group's. A new connection finds nothing else.
 #[test]
 fn at_rest_everybody_agrees_on_groups() {
+    all_agree(linked, step);
+}
+
+/// Also where they have forms for hosts.
+#[test]
+fn at_rest_everybody_agrees_on_groups_that_send_by_shared_ports() {
+    all_agree(sharing, sharing_step);
+}
+
+fn all_agree<S: Strategy<Value = Step>>(maps: Maps, step: fn() -> S) {
     for config in configs() {
         let courses = (vec(step(), 1..30), any::<bool>());
-        let checked = TestRunner::new(config).run(&courses, |(steps, slow)| at_rest(&steps, slow));
+        let mut runner = TestRunner::new(config);
+        let checked = runner.run(&courses, |(steps, slow)| at_rest(maps, &steps, slow));
         checked.unwrap_or_else(|error| panic!("{error}"));
     }
 }
@@ -199,16 +285,17 @@ fn found_courses() {
                 _ => Step::Say(is_blue, words.trim().to_owned()),
             };
             let steps: Vec<Step> = course.split("; ").map(step).collect();
-            at_rest(&steps, true).unwrap_or_else(|error| panic!("{course}: {error}"));
+            at_rest(linked, &steps, true).unwrap_or_else(|error| panic!("{course}: {error}"));
         }
     }
 }
 
 /// Goes a course, then checks.
-fn at_rest(steps: &[Step], slow: bool) -> Result<(), TestCaseError> {
+fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> {
     let per_second = slow.then_some(1_000);
+    let [crowded, roomy] = maps();
     let mut world = World::new(Setup {
-        policy: on(crowded()),
+        policy: on(crowded.clone()),
         ports: 6,
         per_second,
         ..Setup::new(Version::V1_3, "")
@@ -230,7 +317,7 @@ fn at_rest(steps: &[Step], slow: bool) -> Result<(), TestCaseError> {
             Step::Crowded(is) => {
                 has_moved = true;
                 world.switch.switch_mut().plant(Vec::new());
-                world.set_policy(on(if *is { crowded() } else { roomy() }));
+                world.set_policy(on(if *is { crowded.clone() } else { roomy.clone() }));
             }
         }
     }

@@ -25,6 +25,7 @@ mod groups_agree;
 mod groups_in_order;
 mod groups_in_sets;
 mod groups_kept;
+mod groups_shared;
 mod groups_watched;
 mod labels;
 mod mapped;

@@ -1,8 +1,9 @@
 //! Networks in random courses whose edge ports are others' as well, as far as they differ from those of [`crate::courses`].
 
-use crate::courses::{address, agrees, cases, config};
+use crate::courses::{Case, address, agrees, cases, config, group_mod};
 use crate::networks::{big, two};
 use crate::support::*;
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// The first of the plans, each with two ports at its second switch that both share, behind which are hosts of either; the
@@ -80,16 +81,56 @@ pub(crate) fn comes(
     (tenant, switch, port, frame)
 }
 
+/// Rules that use groups and, most of them, name their destination: a host's address, or one of many.
+fn naming() -> impl Strategy<Value = String> {
+    let addresses = || {
+        let hosts = (0..3).map(mac).chain([[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]]);
+        let words = |it: [u8; 6]| it.map(|octet| format!("{octet:02x}"));
+        prop::sample::select(hosts.map(words).collect::<Vec<_>>())
+    };
+    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
+    let matched = prop::option::weighted(0.8, addresses());
+    let written = prop::option::weighted(0.2, addresses());
+    let ends = prop::sample::select(vec!["", "", "", ",output:1", ",flood", ";goto=1"]);
+    let how = prop::sample::select(vec!["", "", "", "write=", "clear;write="]);
+    (port, matched, written, 1..6u32, ends, how, 1..60_000u16).prop_map(
+        |(port, matched, written, group, ends, how, priority)| {
+            let mut match_ = vec!["ip".to_owned()];
+            match_.extend(port.map(|port| format!("in_port={port}")));
+            match_.extend(matched.map(|it| format!("dl_dst={}", it.join(":"))));
+            let written = written.map(|it| format!("mod_dl_dst:{},", it.join(".")));
+            let actions = format!("{how}{}group:{group}{ends}", written.unwrap_or_default());
+            format!("flow add match={} prio={priority} actions={actions}", match_.join(","))
+        },
+    )
+}
+
+/// With groups more often, and such rules; before all else or behind it.
+fn grouping() -> impl Strategy<Value = Case> {
+    let said = vec((0..2usize, 1..=3u64, group_mod(), [naming(), naming(), naming()]), 0..6);
+    (cases(Version::V1_3, 0.3), said, any::<bool>()).prop_map(|(mut case, said, first)| {
+        let each = |(tenant, switch, group, rules): (usize, u64, String, [String; 3])| {
+            let words = std::iter::once(group).chain(rules);
+            words.map(move |words| (tenant, switch, words))
+        };
+        let said: Vec<_> = said.into_iter().flat_map(each).collect();
+        let (mut all, more) = if first { (said, case.commands) } else { (case.commands, said) };
+        all.extend(more);
+        case.commands = all;
+        case
+    })
+}
+
 proptest! {
     #![proptest_config(config())]
 
     /// The same of hosts at ports that are others' as well.
     #[test]
-    fn shared_ports_are_the_tenants_own_to_its_hosts(case in cases(Version::V1_3, 0.3)) {
+    fn shared_ports_are_the_tenants_own_to_its_hosts(case in grouping()) {
         agrees(Version::V1_3, &sharing(), &case)?;
     }
     #[test]
-    fn so_are_those_of_big_switches(case in cases(Version::V1_3, 0.3)) {
+    fn so_are_those_of_big_switches(case in grouping()) {
         agrees(Version::V1_3, &sharing_big(), &case)?;
     }
 }

@@ -10,8 +10,10 @@ use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
-use crate::v13::network::exits::{is_for_several, sent_by, several};
-use crate::v13::numbers::{Bears, Held, Look, Numbered};
+use crate::v13::looks::{Bears, Look, To};
+use crate::v13::network::buckets::destination_written;
+use crate::v13::network::exits::{needs_destination, ports_of, sent_by};
+use crate::v13::numbers::{Held, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -141,9 +143,9 @@ impl Switch {
         let is_same = |look| {
             changed.iter().all(|one| {
                 let (was, is) = (one.before.as_ref(), groups.get(one.number));
-                // A bucket may name the form for packets with another tag than it got.
-                let by_tag = was.into_iter().chain(is).any(Numbered::is_apart_by_tag);
-                match by_tag {
+                // A bucket may name the form for packets with another tag than it got, or for another host.
+                let is_apart = |it: &Numbered| it.is_apart_by_tag() || it.is_apart_by_destination();
+                match was.into_iter().chain(is).any(is_apart) {
                     true => was.map(|it| &it.copies) == is.map(|it| &it.copies),
                     false => was.map(|it| it.at(look)) == is.map(|it| it.at(look)),
                 }
@@ -184,37 +186,40 @@ impl Switch {
         }
     }
 
-    /// The packets for which a group needs a copy: of some ports of entry, and where it sends to where a frame bears one tag,
-    /// with each tag.
+    /// The packets for which a group needs a copy: of some ports of entry; where it sends to where a frame bears one tag, with
+    /// each tag; and where it sends by shared edge ports, to each of the tenant's hosts there, and to many.
     fn looks_apart(
         &self,
         tenant: TenantIndex,
         network: Option<&Network>,
         group: &GroupMod<'_>,
     ) -> BTreeSet<Look> {
-        let (mut ports, mut by_tag) = (BTreeSet::from([None]), false);
         let Some(network) = network else { return BTreeSet::new() };
-        for action in group.buckets.into_iter().filter_map(|bucket| sent_by(bucket.actions)) {
-            match action {
-                Action::Output { port: PortNo::IN_PORT, .. } => {
-                    ports.extend(network.entries().map(Some));
-                    by_tag |= network.entries().any(|port| network.is_single(port));
-                }
-                Action::Output { port, .. } if is_for_several(port) => {
-                    let meant = || several(network, port);
-                    ports.extend(meant().flat_map(|port| network.entries_beside(port)).map(Some));
+        let (mut ports, mut by_tag) = (BTreeSet::from([None]), false);
+        let mut to = BTreeSet::from([To::Nobody]);
+        for bucket in group.buckets {
+            let is_for_any = destination_written(bucket.actions).is_none();
+            match sent_by(bucket.actions) {
+                Some(Action::Output { port, .. }) => {
+                    let meant = || ports_of(network, port);
+                    match port {
+                        PortNo::IN_PORT => ports.extend(meant().map(Some)),
+                        _ => ports
+                            .extend(meant().flat_map(|it| network.entries_beside(it)).map(Some)),
+                    }
                     by_tag |= meant().any(|port| network.is_single(port));
+                    if is_for_any && needs_destination(network, port) {
+                        let hosts = meant().flat_map(|port| network.hosts_behind(port));
+                        to.extend(hosts.map(|host| To::Host(*host)));
+                        to.insert(To::Many);
+                    }
                 }
-                Action::Output { port, .. } => {
-                    ports.extend(network.entries_beside(port.0).map(Some));
-                    by_tag |= network.is_single(port.0);
-                }
-                Action::Group(number) => {
+                Some(Action::Group(number)) => {
                     let named = self.numbers(tenant, Kind::Group).get(number);
-                    ports.extend(
-                        named.into_iter().flat_map(|it| it.copies.keys()).map(|it| it.port),
-                    );
+                    let looks = || named.into_iter().flat_map(|it| it.copies.keys());
+                    ports.extend(looks().map(|look| look.port));
                     by_tag |= named.is_some_and(Numbered::is_apart_by_tag);
+                    to.extend(looks().map(|look| look.to).filter(|_| is_for_any));
                 }
                 _ => {}
             }
@@ -224,8 +229,12 @@ impl Switch {
             bears.extend(network.vlans().map(Bears::Vlan));
             bears.push(Bears::Other);
         }
-        let each = |port: Option<u32>| bears.iter().map(move |&bears| Look { port, bears });
-        let mut looks: BTreeSet<Look> = ports.into_iter().flat_map(each).collect();
+        let mut looks = BTreeSet::new();
+        for port in ports {
+            for &to in &to {
+                looks.extend(bears.iter().map(|&bears| Look { port, bears, to }));
+            }
+        }
         looks.remove(&Look::default());
         looks
     }

@@ -10,15 +10,18 @@
 //!   VLAN 7, output:1             VLAN 7, OUTPUT 1
 //!   output:11, to a 1.0 switch   tag of 11, OUTPUT 5; in the group's copy for VLAN 7: tag for VLAN 7, OUTPUT 5
 //!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port; so NORMAL and ALL
+//!   output:7, a shared edge      GROUP of the exit for 7; in the group's copy for a host, or for many, the exit's copy for them
+//!   eth_dst of a host, output:7  eth_dst of the host, OUTPUT 4 if it is behind that port
 //! ```
+//! So a bucket that writes no host's address leaves it to who uses the group to say for whom packets are.
 
 use super::exits::{self, Output, is_exit};
 use super::wires::Tags;
 use super::{Packets, said};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network, Unsaid};
+use crate::network::{Entered, Network, Unsaid, is_for_many};
 use crate::switch::Switch;
-use crate::v13::numbers::Look;
+use crate::v13::looks::Look;
 use crate::v13::unreadable;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -42,9 +45,12 @@ impl Switch {
         self.check_network_set_v13(tenant, network, actions)?;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
         let tags = Tags::of_look(look).in_bucket(actions);
-        let (entered, dl_dst) = (look.entered(), host_written(actions));
+        // A group that is not apart by destination has no use for one.
+        let dl_dst = Some(destination_written(actions).unwrap_or(look.to.address()));
+        let entered = look.entered();
         let packets = &Packets { entered, tags, dl_dst, defers: false, has_group: None };
-        let done = match (exits::sent_by(actions), output_by_exit(network, actions)) {
+        let by_exit = output_by_exit(network, actions).filter(|_| !is_exit(group));
+        let done = match (exits::sent_by(actions), by_exit) {
             (_, Some(output)) => self.network_exit_v13(tenant, network, packets, output, out),
             (Some(Action::Group(number)), _) => {
                 self.network_group_v13(tenant, network, packets, number, out)
@@ -85,14 +91,14 @@ impl Switch {
     }
 }
 
-/// The one host for which a bucket makes its packets, whatever they were. In a set that is so before they leave, in whatever
-/// order it is written.
-fn host_written(actions: List<'_, Action<'_>>) -> Option<u128> {
+/// The destination that a bucket gives its packets, whatever it was. In a set that is so before they leave, in whatever order
+/// it is written.
+pub(crate) fn destination_written(actions: List<'_, Action<'_>>) -> Option<u128> {
     let written = actions.iter().filter_map(|action| match action {
         Action::SetField(oxm) if oxm.basic() == Some(OxmField::ETH_DST) => oxm.number(),
         _ => None,
     });
-    written.last().filter(|address| address >> 40 & 1 == 0)
+    written.last()
 }
 
 /// The outputs of a group's buckets in whose place exits stand. An exit's own buckets have none.
@@ -103,12 +109,11 @@ pub(crate) fn outputs_by_exits(network: &Network, group: &GroupMod<'_>) -> BTree
 
 fn output_by_exit(network: &Network, actions: List<'_, Action<'_>>) -> Option<Output> {
     let Some(Action::Output { port, max_len }) = exits::sent_by(actions) else { return None };
-    let has_tag = match port {
-        port if exits::is_for_several(port) => return Some(exits::output(port, max_len)),
-        PortNo::IN_PORT => network.entries().any(|port| network.is_tagged(port)),
-        PortNo(number) => network.is_tagged(number),
-    };
-    let is_by_exit = has_tag && actions.iter().any(|action| is_about_vlan(&action));
+    let has_tag = || exits::ports_of(network, port).any(|port| network.is_tagged(port));
+    let is_for_a_host = || destination_written(actions).is_some_and(|to| !is_for_many(to));
+    let is_by_exit = exits::is_for_several(port)
+        || has_tag() && actions.iter().any(|action| is_about_vlan(&action))
+        || exits::needs_destination(network, port) && !is_for_a_host();
     is_by_exit.then(|| exits::output(port, max_len))
 }
 

@@ -12,6 +12,10 @@
 //!   flood                      GROUP 9         one bucket for each port
 //!   normal                     GROUP 10        one bucket for each port by which the switch repeats
 //! ```
+//! By shared edge ports only what is for one of the tenant's hosts leaves. An exit that sends there has copies for each of
+//! them, and one for what is for many, of type ALL, which has one bucket for each, with its address. Of a set that is merged it
+//! is not known for whom packets are, so there it cannot stand.
+//!
 //! An exit is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use, and has copies,
 //! is stored, and follows the network as they do. It is made when an entry or a group first needs it, and goes with its port
 //! or the network, or a while after the last that [needs](super::unused) it; the tenant is never told of it. If the switch
@@ -22,19 +26,21 @@
 
 use super::buckets::outputs_by_exits;
 use super::group_in_set::Written;
-use super::whole_set;
+use super::{set, whole_set};
 use crate::ids::TenantIndex;
-use crate::network::Network;
+use crate::network::{Network, number_of};
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch};
+use crate::v13::looks::{Look, To};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use fabric::MacAddress;
 use fabric::embedding::VirtualPort;
 use openflow::error::v13 as code;
 use openflow::v13::{
     Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType,
-    Instruction, PortNo,
+    Instruction, OxmField, PortNo,
 };
 use openflow::{ErrorCode, Header, List, ListBuf};
 
@@ -67,6 +73,21 @@ pub(crate) fn several(network: &Network, port: PortNo) -> impl Iterator<Item = u
     network.ports.iter().filter(move |(_, it)| is_meant(it)).map(|(&number, _)| number)
 }
 
+/// The ports by which an output may send.
+pub(crate) fn ports_of(network: &Network, port: PortNo) -> impl Iterator<Item = u32> {
+    let is_meant = move |number: &u32| match port {
+        PortNo::IN_PORT => network.is_entry(*number),
+        port if is_for_several(port) => true,
+        port => *number == port.0,
+    };
+    several(network, port).filter(is_meant)
+}
+
+/// Whether it depends on the destination what becomes of packets.
+pub(crate) fn needs_destination(network: &Network, port: PortNo) -> bool {
+    ports_of(network, port).any(|number| network.is_shared_edge(number))
+}
+
 /// Whether packets leave by an action of a set.
 pub(super) fn sends(action: &Action<'_>) -> bool {
     matches!(action, Action::Output { .. } | Action::Group(_))
@@ -90,24 +111,48 @@ pub(crate) fn is_exit(number: u32) -> bool {
     number > GROUP_MAX
 }
 
-/// The buckets of an exit as a tenant would have written them.
-pub(crate) fn buckets<'a>(
+/// The buckets of an exit as a tenant would have written them for such packets; `None` if they are as it is described.
+pub(crate) fn buckets(
     network: &Network,
-    group: &GroupMod<'a>,
+    group: &GroupMod<'_>,
+    look: Look,
 ) -> Option<ListBuf<Bucket<'static>>> {
     let output = group.buckets.iter().next().and_then(|bucket| sent_by(bucket.actions));
     let Some(Action::Output { port, .. }) = output.filter(|_| is_exit(group.group_id)) else {
         return None;
     };
-    if !is_for_several(port) {
-        return None;
-    }
+    let ports: Vec<PortNo> = match port {
+        port if is_for_several(port) => several(network, port).map(PortNo).collect(),
+        _ if look.to == To::Many => Vec::from([port]),
+        _ => return None,
+    };
     let mut buckets = ListBuf::<Bucket<'static>>::new();
-    for number in several(network, port) {
-        let sends = ListBuf::from([Action::Output { port: PortNo(number), max_len: 0 }]);
-        buckets.push(Bucket { actions: sends.as_list(), ..Bucket::default() });
+    let mut add = |host: Option<MacAddress>, port| {
+        let mut actions = Vec::new();
+        if let Some(host) = host {
+            set(OxmField::ETH_DST, number_of(host), &mut actions);
+        }
+        Action::Output { port, max_len: 0 }.write(&mut actions);
+        let actions = List::parse(&actions).unwrap_or_default();
+        buckets.push(Bucket { actions, ..Bucket::default() });
+    };
+    for port in ports {
+        let number = if port == PortNo::IN_PORT { look.port } else { Some(port.0) };
+        let hosts = number.map(|number| network.hosts_behind(number)).unwrap_or_default();
+        match look.to {
+            To::Many if !hosts.is_empty() => hosts.iter().for_each(|host| add(Some(*host), port)),
+            _ => add(None, port),
+        }
     }
     Some(buckets)
+}
+
+/// The type of a group's form for such packets: an exit's may have several buckets though the exit is described with one.
+pub(crate) fn type_of(group: &GroupMod<'_>, look: Look) -> GroupType {
+    match look.to {
+        To::Many if is_exit(group.group_id) => GroupType::ALL,
+        _ => group.type_,
+    }
 }
 
 impl Switch {
@@ -119,11 +164,12 @@ impl Switch {
         table: u8,
         instructions: &[u8],
     ) -> Result<Option<u32>, ErrorCode> {
-        let tenant = request.tenant;
-        if self.tenants[tenant.0 as usize].network.is_none() {
-            return Ok(None);
-        }
+        let network = self.tenants[request.tenant.0 as usize].network.as_deref();
+        let Some(network) = network else { return Ok(None) };
         let Some(output) = exit_for(table, instructions) else { return Ok(None) };
+        if needs_destination(network, output.0) {
+            return Err(code::BAD_ACTION_BAD_OUT_PORT);
+        }
         // What is asked for is an entry.
         let is_full = |refused| match refused {
             code::GROUP_MOD_FAILED_OUT_OF_GROUPS => code::FLOW_MOD_FAILED_TABLE_FULL,
@@ -181,9 +227,12 @@ impl Switch {
 
     /// The exits that entries need and that are not there: the messages that make them.
     pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
-        let flows = self.tenants[tenant.0 as usize].flows.iter();
-        let outputs = flows.filter_map(|(_, flow)| exit_for(flow.table, &flow.actions));
-        self.make_missing(tenant, outputs.collect())
+        let state = &self.tenants[tenant.0 as usize];
+        let Some(network) = state.network.as_deref() else { return Vec::new() };
+        let outputs =
+            state.flows.iter().filter_map(|(_, flow)| exit_for(flow.table, &flow.actions));
+        let outputs = outputs.filter(|output| !needs_destination(network, output.0)).collect();
+        self.make_missing(tenant, outputs)
     }
 
     /// The same of groups.

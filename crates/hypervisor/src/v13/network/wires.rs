@@ -14,9 +14,9 @@
 //! came with nobody can ask for in the same table: once a list has taken that off, the packet counts as untagged.
 
 use super::{Packets, set};
-use crate::network::{Network, Unsaid, WayOut, Wire, number_of};
+use crate::network::{Network, Unsaid, WayOut, Wire, is_for_many, number_of};
 use crate::v13::actions::order_in_set;
-use crate::v13::numbers::{Bears, Look};
+use crate::v13::looks::{Bears, Look};
 use alloc::vec::Vec;
 use fabric::embedding::{Frames, Hop};
 use fabric::{MacAddress, Tagging};
@@ -238,7 +238,7 @@ pub(super) fn leave(
     // What is for everybody goes to each of the tenant's own.
     let dl_dst = packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
     let known = |host: &MacAddress| number_of(*host);
-    if dl_dst >> 40 & 1 == 0 {
+    if !is_for_many(dl_dst) {
         if way.hosts.iter().any(|host| known(host) == dl_dst) {
             marking.send_by(port, out);
         }

@@ -1,0 +1,132 @@
+//! What packets look like, as far as a group may have a [form](super::groups) of its own for them: by which port they came,
+//! which tag they bear, and for whom they are.
+
+use crate::network::{Entered, is_for_many, number_of};
+use fabric::MacAddress;
+
+/// Packets for which a group may have a form of its own; by default those for which it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Look {
+    /// They came by this port.
+    pub port: Option<u32>,
+    pub bears: Bears,
+    pub to: To,
+}
+
+/// Which tag packets bear, where that says what becomes of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Bears {
+    #[default]
+    NoTag,
+    /// That of a VLAN of the network.
+    Vlan(u16),
+    /// Another, or nobody knows which.
+    Other,
+}
+
+/// For whom packets are, where that says what becomes of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum To {
+    /// For no host that has a form of its own.
+    #[default]
+    Nobody,
+    /// For one of the tenant's hosts.
+    Host(MacAddress),
+    /// Broadcast or multicast.
+    Many,
+}
+
+impl Look {
+    pub(crate) fn new(entered: Entered, bears: Bears, to: To) -> Look {
+        let port = match entered {
+            Entered::Port(port) => Some(port),
+            Entered::Anywhere | Entered::Nowhere => None,
+        };
+        Look { port, bears, to }
+    }
+
+    /// How its packets have come.
+    pub(crate) fn entered(self) -> Entered {
+        self.port.map_or(Entered::Nowhere, Entered::Port)
+    }
+}
+
+impl Bears {
+    /// As it is stored: no VLAN is numbered like the others.
+    pub(super) fn to_number(self) -> u32 {
+        match self {
+            Bears::NoTag => 0,
+            Bears::Vlan(vlan) => vlan.into(),
+            Bears::Other => u32::MAX,
+        }
+    }
+
+    pub(super) fn from_number(number: u32) -> Option<Bears> {
+        match number {
+            0 => Some(Bears::NoTag),
+            1..=0xffe => Some(Bears::Vlan(number as u16)),
+            u32::MAX => Some(Bears::Other),
+            _ => None,
+        }
+    }
+}
+
+/// What nobody has for an address, and what everybody has.
+const ZERO: u128 = 0;
+const BROADCAST: u128 = 0xffff_ffff_ffff;
+
+impl To {
+    /// Packets with this destination address.
+    pub(crate) fn of(dl_dst: u128) -> To {
+        let [.., a, b, c, d, e, f] = dl_dst.to_be_bytes();
+        match MacAddress::new([a, b, c, d, e, f]) {
+            _ if is_for_many(dl_dst) => To::Many,
+            Ok(host) => To::Host(host),
+            Err(_) => To::Nobody,
+        }
+    }
+
+    /// A destination address that such packets may have.
+    pub(super) fn address(self) -> u128 {
+        match self {
+            To::Nobody => ZERO,
+            To::Host(host) => number_of(host),
+            To::Many => BROADCAST,
+        }
+    }
+
+    /// As it is stored.
+    pub(super) fn to_numbers(self) -> [u32; 2] {
+        let address = self.address();
+        [(address >> 32) as u32, address as u32]
+    }
+
+    pub(super) fn from_numbers([high, low]: [u32; 2]) -> Option<To> {
+        let address = u128::from(high) << 32 | u128::from(low);
+        Some(To::of(address)).filter(|to| to.address() == address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_for_whom_packets_are() {
+        let host = MacAddress::new([2, 0, 0, 0, 0x10, 1]).unwrap();
+        for (address, to) in [
+            (0x0200_0000_1001, To::Host(host)),
+            (BROADCAST, To::Many),
+            (0x3333_0000_0001, To::Many),
+            (0x0100_5e00_0001, To::Many),
+            (0, To::Nobody),
+        ] {
+            assert_eq!(To::of(address), to, "{address:x}");
+            assert_eq!(To::of(to.address()), to);
+            assert_eq!(To::from_numbers(to.to_numbers()), Some(to));
+        }
+        // What is stored is one of those that are written.
+        assert_eq!(To::from_numbers([0x3333, 1]), None);
+        assert_eq!(To::from_numbers([u32::MAX, u32::MAX]), None);
+    }
+}
