@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use packet::{Capture, CaptureOptions};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::app::App;
 use crate::support::network::{Network, V10, V13, Version};
@@ -45,6 +45,40 @@ fn make_hubs(app: &mut App) {
             json!({"priority": 5, "match": {}, "actions": [{"type": "OUTPUT", "port": FLOOD}]});
         app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "xid": 1, "flow": flow}));
         app.barrier_at(dpid, 2);
+    }
+}
+
+/// A group spreads what is for everybody, and takes what is for either guest, to the port that both share.
+#[test]
+fn ovs_groups_spread_broadcasts_at_a_shared_edge_port() {
+    needs!(ovs_groups_spread_broadcasts_at_a_shared_edge_port: Needs::OpenVSwitch, Needs::OsKen);
+    let apps = [App::flow_installer("1.3"), App::flow_installer("1.3")];
+    check(V13, apps, make_groups, find_again);
+}
+
+fn make_groups(app: &mut App) {
+    for _ in 0..2 {
+        app.expect("switch");
+    }
+    let output = |port: u32| json!([{"type": "OUTPUT", "port": port}]);
+    let group = json!([{"type": "GROUP", "group_id": 1}]);
+    app.order(&json!({
+        "send": "group", "dpid": 0xa1, "xid": 1, "command": "add", "group": 1, "type": "ALL",
+        "buckets": [{"actions": output(1)}, {"actions": output(2)}],
+    }));
+    let mut add = |dpid: u64, priority: u16, match_: Value, actions: &Value| {
+        let flow = json!({"priority": priority, "match": match_, "actions": actions});
+        app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "xid": 2, "flow": flow}));
+    };
+    // Nobody of the other tenant's is reached, whoever names its guest.
+    for destination in ["ff:ff:ff:ff:ff:ff", GUESTS[0], GUESTS[1]] {
+        add(0xa1, 5, json!({"eth_dst": destination}), &group);
+    }
+    add(0xa1, 1, json!({}), &output(2));
+    add(0xa2, 5, json!({"in_port": 1}), &output(2));
+    add(0xa2, 5, json!({"in_port": 2}), &output(1));
+    for dpid in [0xa1, 0xa2] {
+        app.barrier_at(dpid, 3);
     }
 }
 

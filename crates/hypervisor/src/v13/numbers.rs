@@ -561,6 +561,26 @@ mod tests {
         }
     }
 
+    /// What was stored before groups had forms for destinations.
+    #[test]
+    fn older_stores_are_read() {
+        use Bears::{NoTag, Vlan};
+        use To::Nobody;
+        let [tail, count] = [[0, 0, 0, 7, 1, 2, 3], [0, 0, 0, 1, 0, 0, 0]];
+        let by_port = [&[255; 4][..], &count, &[10, 0, 0, 0, 8], &tail].concat();
+        let by_tag =
+            [&[255, 255, 255, 254][..], &count, &[10, 0, 0, 0, 5, 0, 0, 0, 8], &tail].concat();
+        for (bytes, looks) in [
+            (&tail[..], &[][..]),
+            (&by_port, &[(Some(10), NoTag, Nobody)]),
+            (&by_tag, &[(Some(10), Vlan(5), Nobody)]),
+        ] {
+            let (read, known) = (Numbered::from_bytes(bytes).unwrap(), group(looks));
+            assert_eq!((read.physical, read.copies, read.body), (7, known.copies, known.body));
+            assert_eq!(group(looks).to_bytes(), bytes);
+        }
+    }
+
     #[test]
     fn packets_get_the_form_for_their_port_and_tag() {
         use Bears::{NoTag, Other, Vlan};

@@ -81,17 +81,27 @@ pub(crate) fn comes(
     (tenant, switch, port, frame)
 }
 
-/// Rules that use groups and, most of them, name their destination: a host's address, or one of many.
+/// A host's address, or one of many, in octets.
+fn addresses() -> impl Strategy<Value = [String; 6]> {
+    let all = (0..3).map(mac).chain([[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]]);
+    let words = |it: [u8; 6]| it.map(|octet| format!("{octet:02x}"));
+    prop::sample::select(all.map(words).collect::<Vec<_>>())
+}
+
+/// Rules that use groups and, most of them, name their destination; and some of a later table that write another.
 fn naming() -> impl Strategy<Value = String> {
-    let addresses = || {
-        let hosts = (0..3).map(mac).chain([[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]]);
-        let words = |it: [u8; 6]| it.map(|octet| format!("{octet:02x}"));
-        prop::sample::select(hosts.map(words).collect::<Vec<_>>())
-    };
+    let rewrites = (addresses(), 1..60_000u16).prop_map(|(to, priority)| {
+        let to = to.join(".");
+        format!("flow add match=ip prio={priority} actions=write=mod_dl_dst:{to} table=1")
+    });
+    prop_oneof![4 => using(), 1 => rewrites]
+}
+
+fn using() -> impl Strategy<Value = String> {
     let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
     let matched = prop::option::weighted(0.8, addresses());
     let written = prop::option::weighted(0.2, addresses());
-    let ends = prop::sample::select(vec!["", "", "", ",output:1", ",flood", ";goto=1"]);
+    let ends = prop::sample::select(vec!["", "", ",output:1", ",flood", ";goto=1", ";goto=1"]);
     let how = prop::sample::select(vec!["", "", "", "write=", "clear;write="]);
     (port, matched, written, 1..6u32, ends, how, 1..60_000u16).prop_map(
         |(port, matched, written, group, ends, how, priority)| {
