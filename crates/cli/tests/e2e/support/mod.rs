@@ -20,8 +20,8 @@ pub mod puppet;
 pub mod requirements;
 pub mod weir;
 
-/// How long anything may take that must happen. Generous: a busy machine is no failure.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+/// How long anything may take that must happen. Generous: a busy machine is no failure, nor is an emulated one.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until `happened`, or fails with `what`.
 #[track_caller]
