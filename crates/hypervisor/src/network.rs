@@ -194,13 +194,7 @@ impl Network {
 
     /// Ports by which packets come in here: not those of other members.
     pub(crate) fn entries(&self) -> impl Iterator<Item = u32> + '_ {
-        self.ports.keys().copied().filter(|number| self.is_entry(*number))
-    }
-
-    /// Whether a port is one of them.
-    pub(crate) fn is_entry(&self, number: u32) -> bool {
-        let kind = self.ports.get(&number).map(|port| &port.kind);
-        kind.is_some_and(|kind| !matches!(kind, PortKind::Remote { .. }))
+        self.ports.iter().filter(|(_, port)| is_entry(port)).map(|(&number, _)| number)
     }
 
     /// Whether packets bear a tag of the network's when they leave by the port.
@@ -451,6 +445,11 @@ pub(crate) fn number_of(address: MacAddress) -> u128 {
 /// Whether a destination address is for many: broadcast or multicast (IEEE 802-2014, section 8.2.2).
 pub(crate) fn is_for_many(dl_dst: u128) -> bool {
     dl_dst & MULTICAST != 0
+}
+
+/// Whether packets come in by a port here: it is not another member's.
+pub(crate) fn is_entry(port: &VirtualPort) -> bool {
+    !matches!(port.kind, PortKind::Remote { .. })
 }
 
 /// How packets come by a link, and which they are; not at all by other ports.

@@ -299,7 +299,7 @@ impl Switch {
                 let is_deferred = |number| {
                     packets.defers && packets.dl_dst.is_none() && network.is_shared_edge(number)
                 };
-                for number in exits::several(network, port).filter(|it| !is_deferred(*it)) {
+                for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
                     if let Some(Some(way)) = network.way_out(number, packets.entered) {
                         leave(way, true)?;
                     }

@@ -14,7 +14,7 @@
 //! on a packet that may bear one host's address. So no tenant sees the metadata afterwards, and they may name the ports.
 
 use super::Packets;
-use super::exits::{is_for_several, several};
+use super::exits::{is_for_several, ports_of};
 use super::group_in_set::Written;
 use crate::network::{Entered, Network};
 use crate::v13::delivery::Name;
@@ -105,7 +105,7 @@ impl Deferred {
             return Ok(());
         }
         // The shared ones among its ports are left out there ([`Packets::defers`]).
-        for number in several(network, port) {
+        for number in ports_of(network, port) {
             self.defer(network, entered, number)?;
         }
         action.write(at_once);

@@ -28,7 +28,7 @@ use super::buckets::outputs_by_exits;
 use super::group_in_set::Written;
 use super::{set, whole_set};
 use crate::ids::TenantIndex;
-use crate::network::{Network, number_of};
+use crate::network::{Network, is_entry, number_of};
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch};
 use crate::v13::looks::{Look, To};
@@ -67,20 +67,18 @@ pub(crate) fn is_for_several(port: PortNo) -> bool {
     matches!(port, PortNo::FLOOD | PortNo::ALL | PortNo::NORMAL)
 }
 
-/// The ports for which it stands. 1.3 has no bit that tells FLOOD and ALL apart.
-pub(crate) fn several(network: &Network, port: PortNo) -> impl Iterator<Item = u32> {
-    let is_meant = move |it: &VirtualPort| port != PortNo::NORMAL || it.repeats;
-    network.ports.iter().filter(move |(_, it)| is_meant(it)).map(|(&number, _)| number)
-}
-
-/// The ports by which an output may send.
+/// The ports by which an output may send. 1.3 has no bit that tells FLOOD and ALL apart.
 pub(crate) fn ports_of(network: &Network, port: PortNo) -> impl Iterator<Item = u32> {
-    let is_meant = move |number: &u32| match port {
-        PortNo::IN_PORT => network.is_entry(*number),
-        port if is_for_several(port) => true,
-        port => *number == port.0,
+    let numbers = match port {
+        port if port == PortNo::IN_PORT || is_for_several(port) => 0..=u32::MAX,
+        PortNo(number) => number..=number,
     };
-    several(network, port).filter(is_meant)
+    let is_meant = move |it: &VirtualPort| match port {
+        PortNo::IN_PORT => is_entry(it),
+        PortNo::NORMAL => it.repeats,
+        _ => true,
+    };
+    network.ports.range(numbers).filter(move |(_, it)| is_meant(it)).map(|(&number, _)| number)
 }
 
 /// Whether it depends on the destination what becomes of packets.
@@ -122,7 +120,7 @@ pub(crate) fn buckets(
         return None;
     };
     let ports: Vec<PortNo> = match port {
-        port if is_for_several(port) => several(network, port).map(PortNo).collect(),
+        port if is_for_several(port) => ports_of(network, port).map(PortNo).collect(),
         _ if look.to == To::Many => Vec::from([port]),
         _ => return None,
     };
