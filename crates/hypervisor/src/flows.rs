@@ -6,9 +6,10 @@
 
 use crate::store::Kind;
 use crate::switch::named_of;
-use crate::v13::network::exits::{Output, exit_for};
+use crate::v13::network::left_destination::destination_left_from;
+use crate::v13::network::needed::{ByExit, by_exits};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use flowspace::Match;
@@ -48,6 +49,11 @@ impl Flow {
     pub(crate) fn names_numbers(&self) -> bool {
         [Kind::Group, Kind::Meter].iter().any(|kind| !named_of(*kind, &self.actions).is_empty())
     }
+
+    /// Whether it presumes that no other has left a destination in the action set (1.3).
+    pub(crate) fn presumes(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.presumes)
+    }
 }
 
 /// An entry on the switch.
@@ -57,6 +63,8 @@ pub struct Piece {
     pub match_wire: Box<[u8]>,
     /// The actions or instructions on the wire.
     pub actions: Box<[u8]>,
+    /// Whether it presumes that no other entry has left a destination in the action set (1.3).
+    pub presumes: bool,
 }
 
 /// The table.
@@ -70,8 +78,12 @@ pub struct FlowTable {
     owners: HashMap<(u8, u16, Box<[u8]>), u32>,
     /// Entries that came, changed or went, while that is kept.
     touched: Option<HashSet<u32>>,
-    /// How many entries have sets that send this by an exit (1.3).
-    exits: BTreeMap<Output, usize>,
+    /// How many entries may send this by an exit (1.3).
+    exits: BTreeMap<ByExit, usize>,
+    /// How many entries leave a destination in the action set for tables from this one on (1.3).
+    leaving: BTreeMap<u8, usize>,
+    /// Entries that presume that nobody does, by their tables.
+    presuming: BTreeSet<(u8, u32)>,
 }
 
 impl FlowTable {
@@ -122,8 +134,14 @@ impl FlowTable {
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
-        if let Some(output) = exit_for(flow.table, &flow.actions) {
-            *self.exits.entry(output).or_default() += 1;
+        for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
+            *self.exits.entry(by_exit).or_default() += 1;
+        }
+        if let Some(table) = destination_left_from(&flow.actions) {
+            *self.leaving.entry(table).or_default() += 1;
+        }
+        if flow.presumes() {
+            self.presuming.insert((flow.table, id));
         }
         for piece in &flow.pieces {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
@@ -140,10 +158,16 @@ impl FlowTable {
     pub fn remove(&mut self, id: u32) -> Option<Flow> {
         let flow = self.flows.remove(&id)?;
         self.touch(id);
-        let exit = exit_for(flow.table, &flow.actions);
-        if let Some(count) = exit.and_then(|output| self.exits.get_mut(&output)) {
+        for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
+            if let Some(count) = self.exits.get_mut(&by_exit) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        let left = destination_left_from(&flow.actions);
+        if let Some(count) = left.and_then(|table| self.leaving.get_mut(&table)) {
             *count = count.saturating_sub(1);
         }
+        self.presuming.remove(&(flow.table, id));
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
@@ -154,9 +178,19 @@ impl FlowTable {
         Some(flow)
     }
 
-    /// What sets send by exits.
-    pub(crate) fn exits(&self) -> impl Iterator<Item = Output> + '_ {
-        self.exits.iter().filter(|(_, count)| **count > 0).map(|(output, _)| *output)
+    /// What entries may send by exits.
+    pub(crate) fn by_exits(&self) -> impl Iterator<Item = ByExit> + '_ {
+        self.exits.iter().filter(|(_, count)| **count > 0).map(|(by_exit, _)| *by_exit)
+    }
+
+    /// Whether an entry leaves a destination in the action set that may still be there in this table.
+    pub(crate) fn leave_a_destination_to(&self, table: u8) -> bool {
+        self.leaving.range(..=table).any(|(_, count)| *count > 0)
+    }
+
+    /// Whether an entry of this table or a later one presumes that none does.
+    pub(crate) fn presume_from(&self, table: u8) -> bool {
+        self.presuming.range((table, 0)..).next().is_some()
     }
 
     /// Whether it is kept which entries came, changed or went. Turned on, all count as changed.
@@ -197,6 +231,20 @@ impl FlowTable {
         flow.pieces.iter().any(|piece| {
             let key = (flow.table, flow.priority, piece.match_wire.clone());
             self.owners.get(&key).is_some_and(|owner| *owner != id)
+        })
+    }
+
+    /// Whether any of these entries, as they are to be, would be the same on the switch as another, or as one another.
+    pub fn become_one(&self, changed: &[(u32, Flow)]) -> bool {
+        let mut owners = HashMap::new();
+        changed.iter().any(|(id, flow)| {
+            let mut pieces = flow.pieces.iter();
+            self.collides(*id, flow)
+                || changed.len() > 1
+                    && pieces.any(|piece| {
+                        let key = (flow.table, flow.priority, &*piece.match_wire);
+                        owners.insert(key, *id).is_some_and(|other| other != *id)
+                    })
         })
     }
 

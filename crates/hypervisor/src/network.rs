@@ -140,6 +140,8 @@ pub(crate) enum Unsaid {
     NeedsVlan,
     /// It depends on whether there is one.
     NeedsTag,
+    /// It depends on the destination.
+    NeedsDestination,
     Code(ErrorCode),
 }
 

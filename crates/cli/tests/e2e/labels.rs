@@ -126,7 +126,8 @@ fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
     let program = env!("CARGO_BIN_EXE_weir");
     let mut agent = Program::start("agent", program, &["agent", &edge]);
     blue.expect_where("label", |event| is_label(event, 10_000));
-    assert!((weir.metric("weir_measured_vnics", &[]) - 6.0).abs() < 0.5);
+    // The label hangs on one of them.
+    eventually("all are measured", || weir.metric("weir_measured_vnics", &[]) > 5.5);
 
     // A sends about 4 Mbit/s, and B as much back: 1,000 bytes, 500 times a second, if ping keeps up.
     let to = network.address("B");
@@ -152,7 +153,7 @@ fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
     // The agent is killed in the middle of it: a second later red counts as what it bought.
     agent.kill();
     blue.expect_where("label", |event| is_label(event, 2_000));
-    assert!(weir.metric("weir_measured_vnics", &[]) < 0.5);
+    eventually("nothing is measured", || weir.metric("weir_measured_vnics", &[]) < 0.5);
     drop(pinging);
 }
 

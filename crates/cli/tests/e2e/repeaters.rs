@@ -14,7 +14,7 @@ use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 use crate::support::{PATIENCE, eventually, repository};
 
-/// Of two virtual links only one finds room on a physical one: where that fails, there is no other way.
+/// Each virtual link is on a physical one, whichever of them are found first. Where that fails, there is no room on others.
 const NETWORK: &str = "
 [topology]
 discovery = true
@@ -35,9 +35,9 @@ ports = [
     { switch = \"0xa1\", number = \"LOCAL\", at = \"1 port LOCAL\" },
 ]
 links = [
-    { between = [\"0xa1 port 2\", \"0xa2 port 2\"], bandwidth = \"6Mbit\" },
-    { between = [\"0xa2 port 3\", \"0xa3 port 3\"], bandwidth = \"6Mbit\" },
-    { between = [\"0xa3 port 2\", \"0xa1 port 3\"], bandwidth = \"6Mbit\" },
+    { between = [\"0xa1 port 2\", \"0xa2 port 2\"], bandwidth = \"6Mbit\", route = [\"1 port 2\"] },
+    { between = [\"0xa2 port 3\", \"0xa3 port 3\"], bandwidth = \"6Mbit\", route = [\"2 port 3\"] },
+    { between = [\"0xa3 port 2\", \"0xa1 port 3\"], bandwidth = \"6Mbit\", route = [\"3 port 3\"] },
 ]
 ";
 
@@ -125,7 +125,7 @@ fn flow(app: &mut App, dpid: Option<u64>, priority: u16, match_: &Value, port: &
     app.order(&json!({"send": "flow", "dpid": dpid, "command": "add", "xid": 1, "flow": flow}));
 }
 
-/// Links between neighbours in a ring of four; each link takes more than half of a physical one.
+/// Links between neighbours in a ring of four, each on the physical one, of which it takes more than half.
 const RING: &str = "
 [topology]
 discovery = true
@@ -147,10 +147,10 @@ ports = [
     { switch = \"0xa4\", number = 1, at = \"4 port 1\" },
 ]
 links = [
-    { between = [\"0xa1 port 2\", \"0xa2 port 2\"], bandwidth = \"6Mbit\" },
-    { between = [\"0xa2 port 3\", \"0xa3 port 2\"], bandwidth = \"6Mbit\" },
-    { between = [\"0xa3 port 3\", \"0xa4 port 2\"], bandwidth = \"6Mbit\" },
-    { between = [\"0xa4 port 3\", \"0xa1 port 3\"], bandwidth = \"6Mbit\" },
+    { between = [\"0xa1 port 2\", \"0xa2 port 2\"], bandwidth = \"6Mbit\", route = [\"1 port 2\"] },
+    { between = [\"0xa2 port 3\", \"0xa3 port 2\"], bandwidth = \"6Mbit\", route = [\"2 port 3\"] },
+    { between = [\"0xa3 port 3\", \"0xa4 port 2\"], bandwidth = \"6Mbit\", route = [\"3 port 3\"] },
+    { between = [\"0xa4 port 3\", \"0xa1 port 3\"], bandwidth = \"6Mbit\", route = [\"4 port 3\"] },
 ]
 ";
 

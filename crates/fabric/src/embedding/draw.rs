@@ -250,7 +250,8 @@ impl<'a> Draw<'a> {
                 let at = members[usize::from(lane.forth)];
                 let exit = self.exit(VirtualPortId { switch, number: lane.port }, lane.frames);
                 if let (Some(from), Some(to)) = (route.arrival(lane), exit) {
-                    let transit = Transit { from, to, vlan: lane.frames.vlan() };
+                    let leaves_by = Some((self.tenant, lane.port));
+                    let transit = Transit { from, to, vlan: lane.frames.vlan(), leaves_by };
                     maps.entry(at).or_default().transit.push(transit);
                 }
             }

@@ -199,6 +199,8 @@ pub struct Transit {
     /// The VLAN of the tenant's whose place the tag has taken; `None` if the packet has none beside the tag, or bears it
     /// inside.
     pub vlan: Option<u16>,
+    /// Where it leaves the inside of a big switch by this: whose that is, and by which of its ports. `None` where it passes.
+    pub leaves_by: Option<(TenantId, u32)>,
 }
 
 /// Where a packet in transit leaves.

@@ -109,7 +109,7 @@ impl Routed {
                 let (from, to) = if lane.forth { (before, after) } else { (after, before) };
                 let hop = |(port, tag): (PortId, Tag)| Hop { port: port.port, tag };
                 let (vlan, to) = (lane.frames.vlan(), Exit::Next(hop(to)));
-                (from.0.dpid, Transit { from: hop(from), to, vlan })
+                (from.0.dpid, Transit { from: hop(from), to, vlan, leaves_by: None })
             })
         })
     }

@@ -242,15 +242,21 @@ impl Switch {
             }
         }
         let loose = self.reconcile_groups(held, now);
+        let version = self.version;
+        let mut flows = Vec::new();
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
-            let version = self.version;
             let flow = Flow::from_bytes(&bytes, |wire| match version {
                 Version::V1_0 => crate::v10::read_match(wire),
                 _ => crate::v13::read_match(wire),
             });
-            let tenant = self.tenant_of(key.tenant);
-            let kept = tenant.zip(flow).and_then(|(tenant, mut flow)| {
+            flows.push((key, number, self.tenant_of(key.tenant).zip(flow)));
+        }
+        if version != Version::V1_0 {
+            self.restore_exits(flows.iter().filter_map(|(.., known)| known.as_ref()), now);
+        }
+        for (key, number, known) in flows {
+            let kept = known.and_then(|(tenant, mut flow)| {
                 flow.pieces = self.plan(tenant, &flow).ok()?;
                 if self.tenants[tenant.0 as usize].flows.collides(number, &flow) {
                     return None;

@@ -1,8 +1,8 @@
 //! Entries of the hypervisor's own that the switch refuses.
 //!
 //! One is tried once more, since what stood in its way may have gone. If it is refused again, and packets of a network were to
-//! come in by it or to get to hosts at a shared port (1.3), then the tenant's port is down: that is what it sees of a port by
-//! which nothing comes. So it stays until the switch gets another map, or connects again. If packets of links were to pass through
+//! come in by it, to get to hosts at a shared port (1.3), or to leave a big switch that others are members of as well, then the
+//! tenant's port is down: that is what it sees of a port by which nothing comes or goes. So it stays until the switch gets another map, or connects again. If packets of links were to pass through
 //! by it, whoever drew the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
 //! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] tell it to whoever runs the hypervisor.
 
@@ -15,7 +15,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use fabric::embedding::{Exit, Member, Transit};
+use fabric::embedding::{Member, Transit};
 use flowspace::Match;
 use openflow::Version;
 
@@ -72,21 +72,34 @@ impl Switch {
         if own.table == 0
             && let Some(transit) = self.transit_by(&own.match_)
         {
-            self.refused_transits.insert(transit);
+            self.transit_refused(transit);
         }
         if self.version != Version::V1_0 {
             for (tenant, port) in self.ports_of(&own) {
-                let refused = &mut self.tenants[tenant.0 as usize].refused_ports;
-                self.has_refused_ports |= refused.insert(port);
+                self.refuse_port(tenant, port);
             }
         }
     }
 
-    /// What passes through to another switch by an entry of this match.
+    fn transit_refused(&mut self, transit: Transit) {
+        let Some((id, port)) = transit.leaves_by else {
+            self.refused_transits.insert(transit);
+            return;
+        };
+        if let Some(tenant) = self.tenant_of(id) {
+            self.refuse_port(tenant, port);
+        }
+    }
+
+    fn refuse_port(&mut self, tenant: TenantIndex, port: u32) {
+        self.has_refused_ports |= self.tenants[tenant.0 as usize].refused_ports.insert(port);
+    }
+
+    /// What passes through to another switch, or leaves a big switch, by an entry of this match.
     fn transit_by(&self, match_: &Match) -> Option<Transit> {
         let mut transits = self.policy.maps.get(&self.dpid)?.transit.iter();
-        let is_it = |it: &&Transit| matches!(it.to, Exit::Next(_)) && at_hop(&it.from) == *match_;
-        transits.find(is_it).copied()
+        // Where addresses are restored, it may say more.
+        transits.find(|it| at_hop(&it.from).contains(match_)).copied()
     }
 
     /// The ports that an entry is about.

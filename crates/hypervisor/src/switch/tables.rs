@@ -57,10 +57,10 @@ pub(crate) struct Operation {
     pub(super) overtaken: bool,
     /// Whether the map or the ports have changed behind it: what it goes back to is worked out anew.
     pub(super) moved: bool,
-    /// The matches of pieces that it adds.
-    pub(super) adds: Vec<Box<[u8]>>,
-    /// Of those that it modifies, and so adds if it does not find them (1.0).
-    pub(super) adds_missing: Vec<Box<[u8]>>,
+    /// The pieces that it adds, by their entries and matches.
+    pub(super) adds: Vec<(u32, Box<[u8]>)>,
+    /// Those that it modifies, and so adds if it does not find them (1.0).
+    pub(super) adds_missing: Vec<(u32, Box<[u8]>)>,
     /// The exits that its entries or groups name (1.3), and who is told if one of them cannot be.
     pub(super) needs: Option<(Vec<u32>, Origin)>,
     /// Whether the switch has refused one, and which groups are left of those to be deleted after this.
@@ -266,10 +266,8 @@ impl Switch {
         is_meant: impl Fn(&[u8]) -> bool,
     ) -> bool {
         self.operations.values().any(|operation| {
-            // With a group come pieces of entries that it does not change otherwise.
-            let changes = operation.changes(number) || !operation.numbers_before.is_empty();
-            let adds = || operation.adds.iter().any(|match_| is_meant(match_));
-            operation.tenant == tenant && changes && adds()
+            let adds = |(other, match_): &(u32, Box<[u8]>)| *other == number && is_meant(match_);
+            operation.tenant == tenant && operation.adds.iter().any(adds)
         })
     }
 
@@ -386,9 +384,9 @@ impl Switch {
     ) {
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             match change {
-                Change::Add => operation.adds.push(piece.match_wire.clone()),
+                Change::Add => operation.adds.push((number, piece.match_wire.clone())),
                 Change::Modify if self.version == Version::V1_0 => {
-                    operation.adds_missing.push(piece.match_wire.clone());
+                    operation.adds_missing.push((number, piece.match_wire.clone()));
                 }
                 Change::Modify | Change::Delete => {}
             }

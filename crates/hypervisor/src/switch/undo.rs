@@ -16,7 +16,6 @@ use crate::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
 use crate::v13::groups::undo::Extent;
-use crate::v13::network::exits::exit_for;
 use crate::v13::numbers::Numbered;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -43,7 +42,9 @@ impl Switch {
             .filter(|(_, operation)| operation.changes(number))
             .collect();
         changes.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
-        let is_among = |matches: &[Box<[u8]>]| matches.iter().any(|match_| is_meant(match_));
+        let is_among = |pieces: &[(u32, Box<[u8]>)]| {
+            pieces.iter().any(|(other, match_)| *other == number && is_meant(match_))
+        };
         let adds = changes.iter().any(|(_, operation)| is_among(&operation.adds));
         let adds_missing = changes.iter().any(|(_, operation)| is_among(&operation.adds_missing));
         if !adds
@@ -281,16 +282,10 @@ impl Switch {
         flows.find(flow.table, &flow.match_, flow.priority).is_some_and(|other| other != number)
     }
 
-    /// Whether groups, exits or meters decide what stands on the switch for an entry.
-    pub(crate) fn uses_numbers(&self, flow: &Flow) -> bool {
-        let has_exit = || exit_for(flow.table, &flow.actions).is_some();
-        self.version != Version::V1_0 && (flow.names_numbers() || has_exit())
-    }
-
     /// An entry that stands again uses groups and meters as they are now, or the map and the ports. `None`: one is gone, so
     /// nothing can stand for it.
     fn as_it_is(&self, tenant: TenantIndex, number: u32, flow: &Flow, moved: bool) -> Option<Flow> {
-        let pieces = match moved || self.uses_numbers(flow) {
+        let pieces = match moved || self.uses_numbers(tenant, flow) {
             true => self.plan(tenant, flow).ok()?,
             false => flow.pieces.clone(),
         };
@@ -381,13 +376,15 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         failed: u32,
-        adds: &[Box<[u8]>],
+        adds: &[(u32, Box<[u8]>)],
         before: &[(u32, Option<Flow>)],
     ) {
-        let adds: HashSet<&[u8]> = adds.iter().map(|match_| &**match_).collect();
-        let is_among = |piece: &Piece| adds.contains(&*piece.match_wire);
+        let adds: HashSet<(u32, &[u8])> =
+            adds.iter().map(|(number, match_)| (*number, &**match_)).collect();
         let flows = self.tenants[tenant.0 as usize].flows.iter();
-        let added = flows.filter(|(_, flow)| flow.pieces.iter().any(is_among));
+        let added = flows.filter(|(number, flow)| {
+            flow.pieces.iter().any(|piece| adds.contains(&(*number, &*piece.match_wire)))
+        });
         let added = added.map(|(number, _)| number);
         let overtaken: Vec<u32> =
             added.filter(|number| before.iter().all(|(other, _)| other != number)).collect();
@@ -440,7 +437,7 @@ impl Switch {
                 continue;
             };
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-            if self.uses_numbers(&flow) && self.plan(tenant, &flow).is_err() {
+            if self.uses_numbers(tenant, &flow) && self.plan(tenant, &flow).is_err() {
                 // What it uses is gone. A change that is on its way is taken back for that, or nothing can stand for it.
                 let is_changing = |it: &Operation| it.tenant == tenant && it.changes(number);
                 if !self.operations.values().any(is_changing) {

@@ -146,6 +146,9 @@ impl Switch {
             flow.pieces = self.plan(cause.tenant, &flow)?;
             changed.push((number, flow));
         }
+        if self.tenants[cause.tenant.0 as usize].flows.become_one(&changed) {
+            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+        }
         for (number, flow) in changed {
             let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
             self.put_flow(cause, number, flow.clone());
@@ -217,6 +220,7 @@ impl Switch {
             pieces.push(Piece {
                 match_wire: match_wire.into_boxed_slice(),
                 actions: translated.into_boxed_slice(),
+                presumes: false,
             });
         }
         if pieces.is_empty() {

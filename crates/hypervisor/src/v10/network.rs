@@ -154,6 +154,7 @@ impl Switch {
                         pieces.push(Piece {
                             match_wire: match_wire.into_boxed_slice(),
                             actions: actions.into_boxed_slice(),
+                            presumes: false,
                         });
                     }
                 }

@@ -122,7 +122,7 @@ mod tests {
         let from = Hop { port: port(1), tag: Tag::new(2000).unwrap() };
         for (mapped, count) in [(Mapped::Source, 2), (Mapped::Destination, 2), (Mapped::Both, 4)] {
             let to = Exit::Restored(port(2), TenantId(1), mapped);
-            let entries = passed(&map, &Transit { from, to, vlan: None });
+            let entries = passed(&map, &Transit { from, to, vlan: None, leaves_by: None });
             assert_eq!(entries.len(), count, "{mapped:?}");
             for entry in entries {
                 let mut wire = Vec::new();

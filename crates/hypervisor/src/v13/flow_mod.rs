@@ -41,11 +41,15 @@ impl Switch {
                 Some(*buffers.peek(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
             }
         };
-        let exit = match deletes {
-            true => None,
+        if !deletes && self.waits_for_destinations(tenant, &flow_mod) {
+            self.postpone(request);
+            return Ok(());
+        }
+        let exits = match deletes {
+            true => Vec::new(),
             false => {
-                let instructions = flow_mod.instructions.as_bytes();
-                self.ready_exit(request, flow_mod.table_id, instructions)?
+                let at = (flow_mod.table_id, &match_);
+                self.ready_exits(request, at, flow_mod.instructions.as_bytes())?
             }
         };
         let operation = self.begin(tenant);
@@ -56,7 +60,7 @@ impl Switch {
             direct: false,
             now: request.now,
         };
-        self.remember_exits(&cause, exit.into_iter().collect());
+        self.remember_exits(&cause, exits);
         let done = match flow_mod.command {
             FlowModCommand::ADD => self.add_v13(&cause, &flow_mod, match_, buffered),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
@@ -106,6 +110,7 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_);
         flow.pieces = self.plan(cause.tenant, &flow)?;
+        self.check_left_destination(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
@@ -152,6 +157,7 @@ impl Switch {
         // Checked even if nothing is meant: the tenant learns of its mistake now.
         let pattern = new_flow(flow_mod, match_);
         self.plan(cause.tenant, &pattern)?;
+        self.check_left_destination(cause.tenant, &pattern)?;
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
         for number in found {
@@ -159,10 +165,10 @@ impl Switch {
             let Some(mut flow) = flows.get(number).cloned() else { continue };
             flow.actions = flow_mod.instructions.as_bytes().into();
             flow.pieces = self.plan(cause.tenant, &flow)?;
-            if self.tenants[cause.tenant.0 as usize].flows.collides(number, &flow) {
-                return Err(code::FLOW_MOD_FAILED_OVERLAP);
-            }
             changed.push((number, flow));
+        }
+        if self.tenants[cause.tenant.0 as usize].flows.become_one(&changed) {
+            return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let any = !changed.is_empty();
@@ -320,6 +326,7 @@ impl Switch {
         Ok(Vec::from([Piece {
             match_wire: match_wire.into_boxed_slice(),
             actions: translated.into_boxed_slice(),
+            presumes: false,
         }]))
     }
 }

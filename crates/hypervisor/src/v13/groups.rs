@@ -19,8 +19,8 @@
 //!   output:10                   tag of 10, OUTPUT 5       tag for VLAN 5, OUTPUT 5    does nothing
 //! ```
 //! And so it is with the destination where a bucket sends by a shared edge port and does not write for which host its packets
-//! are: such a group has a copy for each of the tenant's hosts there, and one for what is for many. Entries that use it have to
-//! name their destination.
+//! are: such a group has a copy for each of the tenant's hosts there, and one for what is for many. Entries that use it and do not
+//! name their destination are written once for each of them, and for all others ([`super::network`], `destinations`).
 //!
 //! ```text
 //!   bucket of the tenant's           for packets to a, a host at 7    to many                            to anybody else
@@ -93,7 +93,7 @@ impl Switch {
     fn add_group(&mut self, request: &Request<'_>, group: &GroupMod<'_>) -> Result<(), ErrorCode> {
         let (tenant, number) = (request.tenant, group.group_id);
         self.check_watched(tenant, group)?;
-        let exits = self.ready_exits(request, group)?;
+        let exits = self.ready_exits_of_group(request, group)?;
         let (change, mut messages) = self.make_group(tenant, number, request.body().into())?;
         let mut change = Change { before: Vec::from([change]), ..Change::default() };
         let rewatched = self.rewatch(tenant, |group| group == number, &mut change);
@@ -131,7 +131,7 @@ impl Switch {
             return Err(code::GROUP_MOD_FAILED_LOOP);
         }
         self.check_watched(request.tenant, group)?;
-        let exits = self.ready_exits(request, group)?;
+        let exits = self.ready_exits_of_group(request, group)?;
         let wanted = Numbered { body: request.body().into(), ..known };
         let (tenant, number) = (request.tenant, group.group_id);
         let change = self.change_group(tenant, number, wanted)?;

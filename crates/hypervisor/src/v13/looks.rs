@@ -1,8 +1,11 @@
 //! What packets look like, as far as a group may have a [form](super::groups) of its own for them: by which port they came,
 //! which tag they bear, and for whom they are.
 
-use crate::network::{Entered, is_for_many, number_of};
+use crate::network::{Entered, MULTICAST, Unsaid, is_for_many, number_of};
 use fabric::MacAddress;
+use flowspace::{Field, Match};
+use openflow::error::v13 as code;
+use openflow::v13::{Action, OxmField};
 
 /// Packets for which a group may have a form of its own; by default those for which it has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +37,57 @@ pub(crate) enum To {
     Host(MacAddress),
     /// Broadcast or multicast.
     Many,
+}
+
+/// What is known of the destination address of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    Unknown,
+    /// Nobody can know it: tables to come may write another, or what is written does not say.
+    Unforeseen,
+    /// It is broadcast or multicast.
+    Many,
+    /// It is none of those, nor one of the tenant's hosts'.
+    Nobody,
+    /// It is this one; in a group's form, one that stands for theirs.
+    Is(u128),
+}
+
+impl Destination {
+    /// Of the packets that a match means.
+    pub(super) fn of_match(match_: &Match) -> Destination {
+        let (address, mask) = match_.get(Field::DlDst);
+        match match_.exact_value(Field::DlDst) {
+            Some(address) => Destination::Is(address),
+            None if address & mask & MULTICAST != 0 => Destination::Many,
+            None => Destination::Unknown,
+        }
+    }
+
+    /// Whether it is known what becomes of packets with it, wherever they are sent.
+    pub(super) fn is_told(self) -> bool {
+        matches!(self, Destination::Is(_) | Destination::Nobody)
+    }
+
+    /// What it is after an action.
+    pub(super) fn follow(&mut self, action: &Action<'_>) {
+        if let Action::SetField(oxm) = action
+            && oxm.basic() == Some(OxmField::ETH_DST)
+        {
+            *self = oxm.number().map_or(Destination::Unforeseen, Destination::Is);
+        }
+    }
+
+    /// For whom packets with it are.
+    pub(super) fn to(self) -> Result<To, Unsaid> {
+        match self {
+            Destination::Unknown => Err(Unsaid::NeedsDestination),
+            Destination::Unforeseen => Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
+            Destination::Many => Ok(To::Many),
+            Destination::Nobody => Ok(To::Nobody),
+            Destination::Is(address) => Ok(To::of(address)),
+        }
+    }
 }
 
 impl Look {

@@ -4,19 +4,23 @@
 //! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
 //! all headers are the tenant's own. By which tags they leave is in [wires]. Action sets that may be merged send by [exits], others are said as lists
 //! ([whole_set]); [buckets] are sets as well. Bit 31 says whether a set holds a group ([group_in_set]); the bits below are the
-//! tenant's own, until what is left of an entry's outputs is [deferred] to the last table.
+//! tenant's own, until what is left of an entry's outputs is [deferred] to the last table. Where the destination decides and
+//! nothing can be deferred an entry is several, by [destinations].
 
 pub(crate) mod buckets;
 mod deferred;
+mod destinations;
 pub(crate) mod exits;
 mod group_in_set;
+pub(crate) mod left_destination;
+pub(crate) mod needed;
 pub(super) mod packet;
 pub(super) mod statistics;
 pub(crate) mod unused;
 mod whole_set;
 pub(super) mod wires;
 
-use super::looks::{Bears, Look, To};
+use super::looks::{Bears, Destination, Look, To};
 use super::numbers::Numbered;
 use super::{
     METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
@@ -29,6 +33,7 @@ use crate::store::Kind;
 use crate::switch::Switch;
 use alloc::vec::Vec;
 use deferred::Deferred;
+use destinations::by_looks;
 use fabric::MacAddress;
 use flowspace::{Field, Match};
 use group_in_set::Written;
@@ -42,12 +47,30 @@ use wires::Tags;
 pub(super) struct Packets {
     pub entered: Entered,
     pub tags: Tags,
-    /// The destination address, where it is the same for all; in a group's form, one that stands for theirs.
-    pub dl_dst: Option<u128>,
+    pub destination: Destination,
     /// Whether outputs to shared edge ports are [deferred] that do not say for which host packets are.
     pub defers: bool,
     /// Whether their action sets hold a group of the tenant's, where that is told apart.
     pub has_group: Option<bool>,
+}
+
+/// What is in the action sets of packets when an entry gets them.
+#[derive(Clone, Copy)]
+struct Found {
+    /// Nothing.
+    is_empty: bool,
+    /// No destination, as far as is known.
+    keeps_destination: bool,
+    /// Whether a group of the tenant's is, where that is told apart.
+    has_group: Option<bool>,
+}
+
+impl Packets {
+    /// Notes what an action makes of them.
+    fn follow(&mut self, action: &Action<'_>) {
+        self.tags.follow(action);
+        self.destination.follow(action);
+    }
 }
 
 impl Switch {
@@ -63,26 +86,33 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID);
         }
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
+        let written = Written::by(instructions);
+        let presumes = self.presumes(tenant, network, flow, instructions);
+        let is_empty = flow.table == 0;
+        let keeps_destination = is_empty || written.cleared || presumes;
         let mut pieces = Vec::new();
-        for &has_group in Written::by(instructions).told_apart(flow.table) {
-            pieces.extend(self.plan_network_packets_v13(tenant, network, flow, has_group)?);
+        for &has_group in written.told_apart(is_empty) {
+            let found = Found { is_empty, keeps_destination, has_group };
+            pieces.extend(self.plan_network_packets_v13(tenant, network, flow, found)?);
         }
+        pieces.iter_mut().for_each(|piece| piece.presumes = presumes);
         Ok(pieces)
     }
 
-    /// Those for packets whose sets hold a group, or none, or for all.
+    /// Those for packets that are found so.
     fn plan_network_packets_v13(
         &self,
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-        has_group: Option<bool>,
+        found: Found,
     ) -> Result<Vec<Piece>, ErrorCode> {
         let pieces = |entered| {
-            let piece = |match_: &Match| {
-                self.network_piece_v13(tenant, network, flow, match_, entered, has_group)
+            let piece = |match_: &Match, destination| {
+                let packets = (match_, entered, destination);
+                self.network_piece_v13(tenant, network, flow, packets, found)
             };
-            by_tags(network, &flow.match_, &piece)
+            by_looks(network, &flow.match_, &piece)
         };
         if let Some(port) = flow.match_.exact_value(Field::InPort) {
             let port = port as u32;
@@ -113,21 +143,34 @@ impl Switch {
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-        match_: &Match,
-        entered: Entered,
-        has_group: Option<bool>,
+        (match_, entered, destination): (&Match, Entered, Destination),
+        found: Found,
     ) -> Result<Piece, Unsaid> {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         let mut translated = Vec::new();
-        let whole = whole_set::as_list(flow.table, instructions);
-        let delivery = self.delivery_table();
-        let mut deferred = Deferred::by(flow.table, instructions, whole.is_some(), delivery);
-        let (dl_dst, defers) = (match_.exact_value(Field::DlDst), deferred.can());
-        let packets = &Packets { entered, tags: Tags::of_match(match_), dl_dst, defers, has_group };
-        if let Some(whole) = &whole {
-            let list = List::parse(whole).map_err(unreadable)?;
-            let at_once = deferred.taken_from(network, packets, list)?;
-            self.network_list_v13(tenant, network, packets, &at_once, &mut translated)?;
+        let Found { is_empty, has_group, .. } = found;
+        let whole = whole_set::as_list(is_empty, instructions);
+        let lists = needed::lists(whole.as_deref(), instructions);
+        let has_set = whole.is_none() && Written::by(instructions).is_set;
+        let deferred = Deferred::of(
+            network,
+            (entered, destination),
+            instructions,
+            &lists,
+            (is_empty, has_set),
+            self.delivery_table(),
+        );
+        let tags = Tags::of_match(match_);
+        let packets =
+            &Packets { entered, tags, destination, defers: deferred.is_some(), has_group };
+        let (at_once, named) = match deferred {
+            Some(deferred) => (deferred.at_once, deferred.named),
+            None => (lists.iter().map(|list| list.as_bytes().to_vec()).collect(), None),
+        };
+        let mut at_once = at_once.iter();
+        if whole.is_some() {
+            let list = at_once.next().map(Vec::as_slice).unwrap_or_default();
+            self.network_list_v13(tenant, network, packets, list, &mut translated)?;
         }
         for instruction in instructions {
             match instruction {
@@ -135,15 +178,14 @@ impl Switch {
                 Instruction::WriteActions(written) if whole.is_some() => {
                     self.check_network_set_v13(tenant, network, written)?;
                 }
-                Instruction::ApplyActions(list) => {
-                    let at_once = deferred.taken_from(network, packets, list)?;
-                    self.network_list_v13(tenant, network, packets, &at_once, &mut translated)?;
+                Instruction::ApplyActions(_) => {
+                    let list = at_once.next().map(Vec::as_slice).unwrap_or_default();
+                    self.network_list_v13(tenant, network, packets, list, &mut translated)?;
                 }
                 Instruction::WriteActions(list) => {
-                    let packets =
-                        Packets { tags: applied(packets, instructions), ..packets.clone() };
-                    let out = &mut translated;
-                    self.network_merged_v13(tenant, network, &packets, list, out)?;
+                    let keeps = found.keeps_destination;
+                    let packets = &of_set(packets, keeps, instructions, list);
+                    self.network_merged_v13(tenant, network, packets, list, &mut translated)?;
                 }
                 other => {
                     self.plain_instruction_v13(tenant, flow.table, other, &mut translated)?;
@@ -151,7 +193,7 @@ impl Switch {
             }
         }
         let translated = List::parse(&translated).map_err(unreadable)?;
-        let translated = match deferred.name(network, packets.entered)? {
+        let translated = match named {
             Some(name) => name.written_with(translated),
             None => Written::by(instructions).with_bit(translated),
         };
@@ -161,6 +203,7 @@ impl Switch {
         Ok(Piece {
             match_wire: match_wire.into_boxed_slice(),
             actions: translated.into_boxed_slice(),
+            presumes: false,
         })
     }
 
@@ -210,7 +253,7 @@ impl Switch {
         Ok(())
     }
 
-    /// WRITE_ACTIONS of a set that may be merged with others'. The packets are as they are when all is applied.
+    /// WRITE_ACTIONS of a set that may be merged with others'.
     fn network_merged_v13(
         &self,
         tenant: TenantIndex,
@@ -237,19 +280,14 @@ impl Switch {
     ) -> Result<(), Unsaid> {
         match action {
             Action::Output { port, max_len } => {
-                self.network_output_v13(network, packets, port, max_len, out)?;
+                self.network_output_v13(tenant, network, packets, (port, max_len), out)?;
             }
             Action::Group(number) => {
                 self.network_group_v13(tenant, network, packets, number, out)?;
             }
             other => {
                 self.check_action(tenant, &other)?;
-                if let Action::SetField(oxm) = other
-                    && oxm.basic() == Some(OxmField::ETH_DST)
-                {
-                    packets.dl_dst = oxm.number();
-                }
-                packets.tags.follow(&other);
+                packets.follow(&other);
                 other.write(out);
             }
         }
@@ -270,14 +308,18 @@ impl Switch {
 
     fn network_output_v13(
         &self,
+        tenant: TenantIndex,
         network: &Network,
         packets: &Packets,
-        port: PortNo,
-        max_len: u16,
+        (port, max_len): exits::Output,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
-        let mut leave = |way: WayOut<'_>, may_stay| {
+        let mut leave = |by: PortNo, way: WayOut<'_>, may_stay| {
+            if !way.hosts.is_empty() && packets.destination == Destination::Many {
+                // Copies get each host's address in turn; all the same the packet goes on with its own.
+                return self.network_exit_v13(tenant, network, packets, (by, 0), out);
+            }
             let back = network.is_back(way.port, packets.entered)?;
             let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
             wires::leave(packets, way, port, may_stay, out)
@@ -291,23 +333,24 @@ impl Switch {
                 Entered::Anywhere => Err(Unsaid::NeedsEntry),
                 Entered::Nowhere => Err(bad),
                 Entered::Port(number) => match network.way_back(number) {
-                    Some(way) => leave(way, false),
+                    Some(way) => leave(port, way, false),
                     None => Ok(()),
                 },
             },
             port if exits::is_for_several(port) => {
                 let is_deferred = |number| {
-                    packets.defers && packets.dl_dst.is_none() && network.is_shared_edge(number)
+                    let is_told = packets.destination.is_told();
+                    packets.defers && !is_told && network.is_shared_edge(number)
                 };
                 for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
                     if let Some(Some(way)) = network.way_out(number, packets.entered) {
-                        leave(way, true)?;
+                        leave(PortNo(number), way, true)?;
                     }
                 }
                 Ok(())
             }
             PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
-                Some(way) => leave(way, false),
+                Some(way) => leave(port, way, false),
                 None => Ok(()),
             },
         }
@@ -339,8 +382,8 @@ impl Switch {
         Ok(())
     }
 
-    /// An action set that may be merged with others', and is carried out at the end of the pipeline: in place of an output it
-    /// has its [exit](exits), or nothing behind a group. Sets that are [known in full](whole_set) are said as lists.
+    /// An action set that may be merged with others', and is carried out on such packets at the end of the pipeline: in place of an
+    /// output it has its [exit](exits), or nothing behind a group. Sets that are [known in full](whole_set) are said as lists.
     fn network_set_v13(
         &self,
         tenant: TenantIndex,
@@ -351,9 +394,6 @@ impl Switch {
     ) -> Result<(), Unsaid> {
         self.check_network_set_v13(tenant, network, actions)?;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
-        // What tables to come make of the destination nobody knows.
-        let tags = packets.tags.clone().in_set(actions);
-        let packets = &Packets { tags, dl_dst: None, ..packets.clone() };
         match exits::sent_by(actions) {
             Some(Action::Group(number)) => {
                 self.network_group_v13(tenant, network, packets, number, out)
@@ -423,43 +463,35 @@ fn send_to(
         false => Bears::NoTag,
     };
     let to = match known.is_apart_by_destination() {
-        true => To::of(packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?),
+        true => packets.destination.to()?,
         false => To::Nobody,
     };
     Action::Group(known.at(Look::new(packets.entered, bears, to))).write(out);
     Ok(())
 }
 
-/// The tags of packets when all is applied that an entry applies.
-fn applied(packets: &Packets, instructions: List<'_, Instruction<'_>>) -> Tags {
-    let mut tags = packets.tags.clone();
-    for instruction in instructions {
-        if let Instruction::ApplyActions(list) = instruction {
-            list.iter().for_each(|action| tags.follow(&action));
-        }
+/// Packets on which a set is carried out that an entry writes, behind what it applies. `keeps_destination` says that what was in
+/// the set before gives them no other.
+fn of_set(
+    packets: &Packets,
+    keeps_destination: bool,
+    instructions: List<'_, Instruction<'_>>,
+    written: List<'_, Action<'_>>,
+) -> Packets {
+    let mut packets = packets.clone();
+    for list in needed::lists(None, instructions) {
+        list.iter().for_each(|action| packets.follow(&action));
     }
-    tags
-}
-
-/// What is made of the packets of a match: of all, or by their tags. Packets with other tags do not meet it then.
-fn by_tags(
-    network: &Network,
-    match_: &Match,
-    piece: &impl Fn(&Match) -> Result<Piece, Unsaid>,
-) -> Result<Vec<Piece>, Unsaid> {
-    match piece(match_) {
-        Err(Unsaid::NeedsVlan) => network.by_vlan(match_).map(|(part, _)| piece(&part)).collect(),
-        Err(Unsaid::NeedsTag) => {
-            let mut pieces = Vec::new();
-            for tag in [Match::exact(Field::VlanVid, 0), wires::with_tag()] {
-                if let Some(part) = match_.intersect(&tag) {
-                    pieces.extend(by_tags(network, &part, piece)?);
-                }
-            }
-            Ok(pieces)
-        }
-        whole => whole.map(|piece| Vec::from([piece])),
-    }
+    let Written { to, next, .. } = Written::by(instructions);
+    packets.tags = packets.tags.in_set(written);
+    packets.destination = match to {
+        // What tables to come make of it nobody knows.
+        _ if next.is_some() => Destination::Unforeseen,
+        Some(to) => Destination::Is(to),
+        None if keeps_destination => packets.destination,
+        None => Destination::Unforeseen,
+    };
+    packets
 }
 
 /// Appends a SET_FIELD.
@@ -470,11 +502,11 @@ pub(super) fn set(field: OxmField, value: u128, out: &mut Vec<u8>) {
     Action::SetField(Oxm::exact(field, value)).write(out);
 }
 
-/// Where the port of entry and the VLAN tag are known, nothing is left open.
+/// Where the port of entry, the VLAN tag and the destination are known, nothing is left open.
 fn said(unsaid: Unsaid) -> ErrorCode {
     match unsaid {
         Unsaid::Code(code) => code,
-        Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
+        Unsaid::NeedsEntry | Unsaid::NeedsDestination => code::BAD_ACTION_BAD_OUT_PORT,
         Unsaid::NeedsVlan | Unsaid::NeedsTag => code::BAD_ACTION_BAD_ARGUMENT,
     }
 }

@@ -2,7 +2,7 @@
 //! a network of its own, and nothing of one tenant's reaches another.
 
 use crate::networks::{big, both_say, local, two};
-use crate::sharing::{at_hosts, comes, is_shared};
+use crate::sharing::{at_hosts, comes, is_shared, may_be_refused};
 use crate::support::*;
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -382,6 +382,7 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
     // Entries of this one may overlap and be of equal priority: then the first to come counts, and a cut brings some anew.
     let is_left_out =
         |words: &str| case.cut.contains(&true) && words.starts_with("flow modify_strict");
+    let mut accepted = Vec::new();
     for (tenant, switch, words) in case.commands.iter().filter(|it| !is_left_out(&it.2)) {
         let head = stage.head(*tenant, *switch);
         let switch = &head;
@@ -391,11 +392,14 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
         if told.is_empty() {
             let beside = stage.say_beside(*tenant, *switch, words);
             prop_assert!(beside.is_empty(), "{words}: {beside:?}");
+            accepted.push(words.clone());
         } else {
             prop_assert_eq!(told.len(), 1);
-            // That is what 1.0 says of ports that there are not.
-            let is_denied =
-                stage.version(head) == Version::V1_3 && told[0].contains("OFPFMFC_EPERM");
+            // That is what 1.0 says of ports that there are not; with shared ports, which destination may be left in a set also
+            // depends on rules that are there.
+            let is_denied = stage.version(head) == Version::V1_3
+                && plans[*tenant].shared.is_empty()
+                && told[0].contains("OFPFMFC_EPERM");
             prop_assert!(!is_denied, "{}: {:?}", words, told);
             // Of groups nothing is refused but what a switch refuses as well, and ports and groups that there are not.
             let ports = ports_of(&stage, plans, *tenant, head);
@@ -408,7 +412,14 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
             let mut shared = shared.filter(|it| stage.head(*tenant, it.0) == head).map(|it| it.2);
             let is_there = |port| ports.contains(port) || shared.clone().any(|it| it == *port);
             let is_there = all.iter().all(|port| is_there(port) || !names(port));
-            // A rule that uses it would have to name its destination, and does not.
+            let is_rule = stage.version(head) == Version::V1_3 && words.starts_with("flow");
+            if is_rule && is_there && !may_be_refused(words, &accepted) {
+                // What any switch refuses, and two that are one on this.
+                let errors = ["MATCH_INCONSISTENT", "OFPBMC_BAD_VALUE", "OFPFMFC_OVERLAP"];
+                let is_refused = errors.iter().any(|error| told[0].contains(error));
+                prop_assert!(is_refused, "{words}: {told:?}");
+            }
+            // It may not send by shared ports if a rule has it in a set that may be merged.
             let is_used = shared.next().is_some() && told[0].contains("OFPGMFC_EPERM");
             let is_refused = is_used || told[0].contains("BAD_WATCH");
             if words.starts_with("group") && is_there && !is_refused {

@@ -3,7 +3,7 @@
 
 use crate::deliveries::{
     BIG_FROM, BLUE, BROADCAST, EVERY_NODE, RED, WHOLE, accept, big_plan, frame, host, plan,
-    world_on,
+    plan_before_sharing, world_on,
 };
 use crate::groups_kept::{on, say};
 use crate::networks::both_say;
@@ -13,10 +13,10 @@ use emulate::Fault;
 use fabric::embedding::SwitchMap;
 use std::collections::BTreeSet;
 
-const STRANGER: [u8; 6] = [2, 0, 0, 0, 0x66, 6];
+pub(crate) const STRANGER: [u8; 6] = [2, 0, 0, 0, 0x66, 6];
 
-/// Both tenants' second switches pass on what comes.
-fn stage() -> Stage {
+/// Both tenants' second switches pass on what comes, and so do switches of their own.
+pub(crate) fn both() -> Stage {
     let mut stage = Stage::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
     for tenant in [RED, BLUE] {
         both_say(&mut stage, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
@@ -25,12 +25,12 @@ fn stage() -> Stage {
     stage
 }
 
-fn address(address: [u8; 6]) -> String {
+pub(crate) fn address(address: [u8; 6]) -> String {
     address.map(|octet| format!("{octet:02x}")).join(":")
 }
 
 /// For whom packets of a tenant's may be: its hosts behind the shared ports, others, and everybody.
-fn destinations(tenant: usize) -> Vec<[u8; 6]> {
+pub(crate) fn destinations(tenant: usize) -> Vec<[u8; 6]> {
     let own = [1, 2, 3].map(|n| host(tenant, n));
     let others = [host(1 - tenant, 1), host(1 - tenant, 3), STRANGER, BROADCAST, EVERY_NODE];
     own.into_iter().chain(others).collect()
@@ -46,7 +46,13 @@ fn name_all(stage: &mut Stage, tenant: usize, actions: &str) {
 
 /// What becomes of a frame is what becomes of it on the tenant's own, where its hosts take what is for them.
 #[track_caller]
-fn same(stage: &mut Stage, plan: &Plan, at: (usize, u64, u32), to: [u8; 6], note: &str) -> Seen {
+pub(crate) fn same(
+    stage: &mut Stage,
+    plan: &Plan,
+    at: (usize, u64, u32),
+    to: [u8; 6],
+    note: &str,
+) -> Seen {
     let (tenant, switch, port) = at;
     let mut sources = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port));
     let frame = frame(sources.next().map_or([2, 0, 0, 0, 0x77, 1], |it| it.3), to);
@@ -60,7 +66,7 @@ fn same(stage: &mut Stage, plan: &Plan, at: (usize, u64, u32), to: [u8; 6], note
 
 /// All frames that come in anywhere. Gives how often they leave.
 #[track_caller]
-fn all_same(stage: &mut Stage, plan: &Plan, tenant: usize, note: &str) -> usize {
+pub(crate) fn all_same(stage: &mut Stage, plan: &Plan, tenant: usize, note: &str) -> usize {
     let mut left = 0;
     for (switch, port) in [(1, WHOLE), (1, 7), (1, 8), (2, WHOLE)] {
         for to in destinations(tenant) {
@@ -97,7 +103,7 @@ fn each_kind_sends_to_the_tenants_own_hosts() {
         ("ff", "8@output:8|7@output:7"),
         ("ff", "7@flood|8@output:8"),
     ] {
-        let mut stage = stage();
+        let mut stage = both();
         for tenant in [RED, BLUE] {
             let words = format!("group add id=1 type={kind} buckets={buckets}");
             both_say(&mut stage, tenant, 1, &words);
@@ -116,7 +122,7 @@ fn each_kind_sends_to_the_tenants_own_hosts() {
 /// A rule names its destination by what it matches or writes; what is written last before the group counts.
 #[test]
 fn rules_that_name_their_destination_use_them() {
-    let mut stage = stage();
+    let mut stage = both();
     both_say(&mut stage, RED, 1, "group add id=1 type=all buckets=output:1|output:7|output:8");
     for (match_, actions) in [
         ("", "mod_dl_dst:ff.ff.ff.ff.ff.ff,group:1"),
@@ -124,6 +130,23 @@ fn rules_that_name_their_destination_use_them() {
         ("dl_dst=ff:ff:ff:ff:ff:ff", "mod_dl_dst:02.00.00.00.10.01,group:1"),
         ("dl_dst=02:00:00:00:10:01", "group:1,mod_dl_dst:02.00.00.00.10.02,group:1"),
         ("in_port=7,dl_dst=ff:ff:ff:ff:ff:ff", "group:1"),
+        // All addresses for many, whichever it is.
+        ("dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "group:1"),
+        ("dl_dst=33:33:00:00:00:00/ff:ff:00:00:00:00", "group:1,output:10"),
+        ("dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "mod_dl_dst:02.00.00.00.10.02,group:1"),
+        ("dl_dst=01:00:00:00:00:00/01:00:00:00:00:00", "write=group:1"),
+        // Some bits of an address, or none: then it is several rules on the switch.
+        ("dl_dst=02:00:00:00:10:00/ff:ff:ff:ff:ff:00", "group:1"),
+        ("dl_dst=02:00:00:00:10:00/ff:ff:ff:ff:ff:fd", "group:1"),
+        ("dl_dst=00:00:00:00:00:00/01:00:00:00:00:00", "group:1"),
+        ("", "group:1"),
+        ("in_port=1", "group:1"),
+        ("", "group:1,mod_dl_src:02.00.00.00.00.77,output:10"),
+        ("", "group:1;goto=1"),
+        ("", "output:10,group:1;meta=5/ff;goto=1"),
+        ("", "write=group:1"),
+        ("", "group:1,group:1"),
+        ("", "flood,group:1"),
         ("dl_dst=02:00:00:00:11:01", "group:1"),
         // Known in full, and so said as a list.
         ("dl_dst=ff:ff:ff:ff:ff:ff", "write=group:1"),
@@ -137,15 +160,9 @@ fn rules_that_name_their_destination_use_them() {
     }
     let refused = "OFPBAC_BAD_OUT_PORT";
     for words in [
-        "match= prio=9 actions=group:1",
-        "match=in_port=1 prio=9 actions=group:1",
-        // What some of the destination's bits are does not say whose it is.
-        "match=dl_dst=01:00:00:00:00:00/01:00:00:00:00:00 prio=9 actions=group:1",
-        "match= prio=9 actions=flood,group:1",
-        "match= prio=9 actions=write=group:1",
+        "match=dl_dst=01:00:00:00:00:00/01:00:00:00:00:00 prio=9 actions=write=group:1;goto=1",
         // Tables to come may write another.
         "match=dl_dst=ff:ff:ff:ff:ff:ff prio=9 actions=write=group:1;goto=1",
-        "match=dl_dst=ff:ff:ff:ff:ff:ff prio=9 table=1 actions=write=group:1",
         "match=dl_dst=ff:ff:ff:ff:ff:ff prio=9 actions=write=output:7;goto=1",
         "match=dl_dst=ff:ff:ff:ff:ff:ff prio=9 actions=write=flood;goto=1",
         "match=dl_dst=ff:ff:ff:ff:ff:ff prio=9 actions=write=in_port;goto=1",
@@ -158,7 +175,7 @@ fn rules_that_name_their_destination_use_them() {
 /// Of what a controller sends it is known for whom it is.
 #[test]
 fn packets_out_of_a_controllers_hands_use_them() {
-    let mut stage = stage();
+    let mut stage = both();
     both_say(
         &mut stage,
         RED,
@@ -185,7 +202,7 @@ fn packets_out_of_a_controllers_hands_use_them() {
 /// What names a group has a form for whomever that has one, unless it says itself for whom packets are.
 #[test]
 fn forms_follow_the_group_that_is_named() {
-    let mut stage = stage();
+    let mut stage = both();
     for (words, groups) in [
         // To nobody, to the host, to many; and an exit with as many.
         ("group add id=1 buckets=output:8", 6),
@@ -217,34 +234,53 @@ fn forms_follow_the_group_that_is_named() {
     assert_eq!(stage.groups(1), 0);
 }
 
-/// To rules that do not name their destination a group cannot be changed under them.
+/// Rules follow what becomes of the groups that they use, also such that do not name their destination; but a set that may be
+/// merged cannot.
 #[test]
-fn a_change_is_refused_of_a_group_that_is_used_without_a_destination() {
-    let mut stage = stage();
+fn groups_are_changed_under_rules() {
+    let mut stage = both();
     for words in [
         "group add id=1 type=all buckets=output:1",
         "group add id=2 type=all buckets=group:1",
-        "flow add prio=5 match=arp actions=group:2",
+        "flow add prio=4 match=ip actions=group:2",
         "flow add prio=5 match=dl_dst=ff:ff:ff:ff:ff:ff actions=group:1",
     ] {
         both_say(&mut stage, RED, 1, words);
     }
     let entries = stage.entries(1);
+    for buckets in ["output:7", "output:1|flood", "in_port|output:8", "output:1"] {
+        let words = format!("group modify id=1 type=all buckets={buckets}");
+        both_say(&mut stage, RED, 1, &words);
+        all_same(&mut stage, &plan(RED), RED, buckets);
+    }
+    stage.wait(20);
+    assert_eq!((stage.groups(1), stage.entries(1)), (2, entries));
+    both_say(&mut stage, RED, 1, "flow add prio=9 match=arp actions=write=group:1;goto=1");
+    let entries = stage.entries(1);
     for buckets in ["output:7", "output:1|flood", "in_port"] {
-        for id in [1, 2] {
-            let words = format!("group modify id={id} type=all buckets={buckets}");
-            refuse(&mut stage, &words, "OFPGMFC_EPERM");
-        }
+        let words = format!("group modify id=1 type=all buckets={buckets}");
+        refuse(&mut stage, &words, "OFPGMFC_EPERM");
         // What it would have needed of Weir's own goes.
         stage.wait(20);
         assert_eq!((stage.groups(1), stage.entries(1)), (2, entries.clone()), "{buckets}");
     }
     all_same(&mut stage, &plan(RED), RED, "as before");
-    both_say(&mut stage, RED, 1, "flow delete match=arp");
-    both_say(&mut stage, RED, 1, "group modify id=1 type=all buckets=output:1|flood");
-    all_same(&mut stage, &plan(RED), RED, "changed");
-    let words = "flow add prio=5 match=arp actions=group:2";
-    refuse(&mut stage, words, "OFPBAC_BAD_OUT_PORT");
+}
+
+/// What is for nobody has to be said without naming the hosts; hosts that have nothing in common make that long.
+#[test]
+fn rules_are_refused_that_would_be_too_many() {
+    let mut far = plan(RED);
+    far.shared.extend((0..32).map(|n| (1, 4, 7, [n << 3 | 2, n, 0, n, 0, 1])));
+    let mut stage = Stage::new(Version::V1_3, vec![far.clone()]);
+    both_say(&mut stage, RED, 1, "group add id=1 type=all buckets=output:7");
+    refuse(&mut stage, "flow add prio=5 actions=group:1", "OFPBAC_BAD_OUT_PORT");
+    // Of these there are fewer.
+    let near = "flow add prio=5 match=dl_dst=02:00:00:00:10:00/ff:ff:ff:ff:ff:00 actions=group:1";
+    both_say(&mut stage, RED, 1, near);
+    for to in destinations(RED) {
+        same(&mut stage, &far, (RED, 1, WHOLE), to, "near");
+    }
 }
 
 /// Each of the messages that a change becomes is refused once: then all of it is.
@@ -257,7 +293,7 @@ fn a_group_is_refused_with_all_its_forms() {
         ("group modify id=1 type=all buckets=flood", 5 + 5 + 5),
     ] {
         let refused = (1..30).filter(|nth| {
-            let mut stage = stage();
+            let mut stage = both();
             for words in [
                 "group add id=1 type=all buckets=output:1",
                 "group add id=2 type=all buckets=group:1|output:10",
@@ -286,7 +322,7 @@ fn a_group_is_refused_with_all_its_forms() {
 
 #[test]
 fn a_switch_that_does_not_chain_groups_refuses_them() {
-    let mut stage = stage();
+    let mut stage = both();
     stage.plant(1, vec![Fault::RefuseChaining]);
     for buckets in ["output:7", "flood", "output:1|in_port"] {
         let words = format!("group add id=1 type=all buckets={buckets}");
@@ -312,7 +348,7 @@ fn hosts_take_numbers() {
     assert_eq!(stage.groups(1), 20 * 202 + 1);
 }
 
-fn with(plan: &Plan, added: &[(u64, u32, u32, [u8; 6])], removed: &[[u8; 6]]) -> Plan {
+pub(crate) fn with(plan: &Plan, added: &[(u64, u32, u32, [u8; 6])], removed: &[[u8; 6]]) -> Plan {
     let mut plan = plan.clone();
     plan.shared.retain(|it| !removed.contains(&it.3));
     plan.shared.extend_from_slice(added);
@@ -322,7 +358,7 @@ fn with(plan: &Plan, added: &[(u64, u32, u32, [u8; 6])], removed: &[[u8; 6]]) ->
 /// Forms follow hosts that come and go, and then count anew.
 #[test]
 fn hosts_come_and_go() {
-    let mut stage = stage();
+    let mut stage = both();
     both_say(&mut stage, RED, 1, "group add id=1 type=all buckets=output:1|output:7|flood");
     both_say(&mut stage, RED, 1, "group add id=2 type=select buckets=1*group:1");
     let unused = stage.say(RED, 1, "stats group");
@@ -354,16 +390,11 @@ fn hosts_come_and_go() {
 /// A port comes to be shared under rules that do not name their destination: they cannot stand, and the tenant is told.
 #[test]
 fn rules_go_when_a_port_comes_to_be_shared() {
-    let whole = |tenant| {
-        let mut plan = plan(tenant);
-        plan.shared.retain(|it| it.2 != 8);
-        plan.edges.push((1, 3, 8));
-        plan
-    };
-    let mut stage = Stage::new(Version::V1_3, vec![whole(RED)]);
+    let mut stage = Stage::new(Version::V1_3, vec![plan_before_sharing(RED)]);
     for words in [
         "group add id=1 type=all buckets=output:8",
-        "flow add prio=5 match=in_port=1 flags=rem actions=group:1",
+        "flow add prio=5 match=in_port=1 flags=rem actions=write=group:1;goto=1",
+        "flow add prio=4 match=in_port=1 flags=rem actions=group:1",
         "flow add prio=6 match=dl_dst=ff:ff:ff:ff:ff:ff flags=rem actions=group:1",
     ] {
         accept(&mut stage, RED, 1, words);
@@ -377,7 +408,7 @@ fn rules_go_when_a_port_comes_to_be_shared() {
     assert_eq!(stage.groups(1), 6);
     let seen = stage.send(RED, 1, WHOLE, &frame(STRANGER, BROADCAST));
     assert_eq!(seen.delivered, [(RED, 1, 8, frame(STRANGER, host(RED, 3)))]);
-    let (maps, tags) = Stage::maps_from(2000, &[whole(RED)]);
+    let (maps, tags) = Stage::maps_from(2000, &[plan_before_sharing(RED)]);
     stage.set_maps(&maps, 2000..=tags);
     let seen = stage.send(RED, 1, WHOLE, &frame(STRANGER, BROADCAST));
     assert_eq!(seen.delivered, [(RED, 1, 8, frame(STRANGER, BROADCAST))]);
@@ -388,7 +419,7 @@ fn rules_go_when_a_port_comes_to_be_shared() {
 /// What is configured of ports bears on groups that are there, also while none is open.
 #[test]
 fn ports_open_and_close() {
-    let mut stage = stage();
+    let mut stage = both();
     both_say(&mut stage, RED, 1, "group add id=1 type=all buckets=flood|output:8");
     name_all(&mut stage, RED, "group:1");
     let groups = stage.groups(1);
@@ -470,11 +501,13 @@ fn members_of_a_big_switch_send_to_each_others_hosts() {
             let told = stage.say(RED, 1, question);
             assert_eq!(told, stage.say_beside(RED, 1, question), "{buckets} {question}");
         }
-        let words = "flow add prio=6 match= actions=group:1";
-        let told = stage.say(RED, 1, words);
-        let is_refused = told == ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"];
-        // Where all buckets say for whom packets are, rules need not.
-        assert_eq!(is_refused, !buckets.contains("10.02"), "{told:?}");
+        both_say(&mut stage, RED, 1, "flow delete match=");
+        both_say(&mut stage, RED, 1, "flow add prio=6 match= actions=group:1");
+        for (switch, port) in BIG_FROM {
+            for to in destinations(RED) {
+                same(&mut stage, &big_plan(RED), (RED, switch, port), to, &buckets);
+            }
+        }
     }
 }
 

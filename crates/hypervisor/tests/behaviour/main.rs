@@ -28,6 +28,8 @@ mod groups_kept;
 mod groups_shared;
 mod groups_watched;
 mod labels;
+mod later_tables;
+mod lists_shared;
 mod mapped;
 mod message_policy;
 mod mixed;

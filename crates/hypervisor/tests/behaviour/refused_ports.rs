@@ -137,7 +137,7 @@ fn what_is_refused_is_told() {
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
     full.transit.extend((3000..3040).map(|tag| {
         let (from, to) = (hop(1, tag), Exit::Next(hop(2, tag)));
-        Transit { from, to, vlan: None }
+        Transit { from, to, vlan: None, leaves_by: None }
     }));
     let before = world.core.counters().own_refused;
     set(&mut world, refuse(), full);
@@ -150,10 +150,14 @@ fn what_is_refused_is_told() {
 #[test]
 fn what_cannot_pass_through_is_told() {
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
-    let pass = |tag| Transit { from: hop(1, tag), to: Exit::Next(hop(2, tag)), vlan: None };
+    let pass = |tag| {
+        let (from, to) = (hop(1, tag), Exit::Next(hop(2, tag)));
+        Transit { from, to, vlan: None, leaves_by: None }
+    };
     let [first, second, third] = [3000, 3001, 3002].map(pass);
     // This one leaves a big switch here.
-    let last = Transit { to: Exit::Edge(PortNumber::new(2).unwrap()), ..pass(3003) };
+    let to = Exit::Edge(PortNumber::new(2).unwrap());
+    let last = Transit { to, leaves_by: Some((TenantId(2), 1)), ..pass(3003) };
     for version in [Version::V1_0, Version::V1_3] {
         let policy = on(roomy());
         let mut world = World::new(Setup { policy, ports: 6, ..Setup::new(version, "") });
@@ -285,6 +289,50 @@ fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
         // Another map is tried, and works.
         set(&mut stage, &less, Vec::new());
         assert_eq!(stage.refused(member), [], "{note}");
+        set(&mut stage, &whole, Vec::new());
+        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
+    }
+}
+
+/// So it has if what comes from another member, on either version, cannot leave by it where it is.
+#[test]
+fn a_port_by_which_nothing_leaves_a_big_switch_is_down() {
+    const ALL: [u32; 5] = [1, 2, 7, 8, 10];
+    let red = TenantId(1);
+    for (version, (port, owner)) in VERSIONS
+        .into_iter()
+        .flat_map(|it| [(1, 1), (2, 2), (7, 1), (8, 2), (10, 2)].map(|port| (it, port)))
+    {
+        let note = format!("{version:?}: {port} on {owner}");
+        let mut plans = vec![big_plan(0), big_plan(1)];
+        if version == Version::V1_0 && port == 2 {
+            // Several entries restore addresses there.
+            plans[0].physical = Some("172.16.5.0/30");
+        }
+        let mut stage = Stage::new(version, plans.clone());
+        let (whole, tags) = Stage::maps_from(2000, &plans);
+        let mut less = whole.clone();
+        let transits = &mut less.get_mut(&owner).unwrap().transit;
+        let before = transits.len();
+        transits.retain(|it| it.leaves_by != Some((red, port)));
+        assert_ne!(transits.len(), before, "{note}");
+        let set = |stage: &mut Stage, maps, faults| {
+            stage.plant(owner, faults);
+            stage.set_maps(maps, 2000..=tags);
+            stage.plant(owner, Vec::new());
+        };
+        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
+        set(&mut stage, &less, Vec::new());
+        assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
+        set(&mut stage, &whole, vec![Fault::RefuseFlowMods { every: 1 }]);
+        assert_eq!(stage.refused(owner), [(red, port)], "{note}");
+        assert_eq!(stage.refused(3 - owner), [], "{note}");
+        let up: Vec<u32> = ALL.into_iter().filter(|number| *number != port).collect();
+        assert_eq!(stage.ports_up(0, 1), up, "{note}");
+        assert_eq!(stage.ports_up(1, 1), ALL, "{note}");
+        // Another map is tried, and works.
+        set(&mut stage, &less, Vec::new());
+        assert_eq!(stage.refused(owner), [], "{note}");
         set(&mut stage, &whole, Vec::new());
         assert_eq!(stage.ports_up(0, 1), ALL, "{note}");
     }

@@ -57,7 +57,7 @@ pub(crate) fn is_shared(plan: &Plan, switch: u64, port: u32) -> bool {
 }
 
 /// Whose frame it is, where it comes in, and what it is. By a shared port it comes from one of the tenant's hosts there, and
-/// where there are such ports some frames are for everybody.
+/// where there are such ports some frames are for everybody, and some for nobody.
 pub(crate) fn comes(
     plans: &[Plan],
     (tenant, edge, tag, from, to): (usize, usize, Option<u16>, u8, u8),
@@ -73,6 +73,9 @@ pub(crate) fn comes(
     let mut frame = packet(&format!("{tag}{}>{}", address(from), address(to)));
     if let Some(source) = source {
         frame[6..12].copy_from_slice(&source);
+    }
+    if !plan.shared.is_empty() && from == to {
+        frame[..6].copy_from_slice(&[2, 0, 0, 0, 0x66, from]);
     }
     if !plan.shared.is_empty() && from != to && from + to == 3 {
         let everybody = if from == 1 { [0xff; 6] } else { [0x33, 0x33, 0, 0, 0, 1] };
@@ -99,7 +102,9 @@ fn naming() -> impl Strategy<Value = String> {
 
 fn using() -> impl Strategy<Value = String> {
     let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
-    let matched = prop::option::weighted(0.8, addresses());
+    let one = addresses().prop_map(|it| it.join(":"));
+    let many = Just("01:00:00:00:00:00/01:00:00:00:00:00".to_owned());
+    let matched = prop::option::weighted(0.8, prop_oneof![6 => one, 1 => many]);
     let written = prop::option::weighted(0.2, addresses());
     let ends = prop::sample::select(vec!["", "", ",output:1", ",flood", ";goto=1", ";goto=1"]);
     let how = prop::sample::select(vec!["", "", "", "write=", "clear;write="]);
@@ -107,7 +112,7 @@ fn using() -> impl Strategy<Value = String> {
         |(port, matched, written, group, ends, how, priority)| {
             let mut match_ = vec!["ip".to_owned()];
             match_.extend(port.map(|port| format!("in_port={port}")));
-            match_.extend(matched.map(|it| format!("dl_dst={}", it.join(":"))));
+            match_.extend(matched.map(|it| format!("dl_dst={it}")));
             let written = written.map(|it| format!("mod_dl_dst:{},", it.join(".")));
             let actions = format!("{how}{}group:{group}{ends}", written.unwrap_or_default());
             format!("flow add match={} prio={priority} actions={actions}", match_.join(","))
@@ -131,6 +136,82 @@ fn grouping() -> impl Strategy<Value = Case> {
     })
 }
 
+/// With rules that send by shared ports by lists, in all tables, whatever comes behind that and whatever is in the set.
+fn listing() -> impl Strategy<Value = Case> {
+    let output = || {
+        prop::sample::select(vec![
+            "flood", "all", "normal", "local", "output:2", "output:2", "output:1", "in_port",
+            "group:4",
+        ])
+    };
+    let change = prop_oneof![
+        2 => prop::sample::select(vec![
+            "mod_nw_dst:10.0.0.1".to_owned(),
+            "mod_dl_src:02.00.00.00.00.77".to_owned(),
+            "controller".to_owned(),
+        ]),
+        1 => addresses().prop_map(|to| format!("mod_dl_dst:{}", to.join("."))),
+    ];
+    let action = prop_oneof![4 => output().prop_map(str::to_owned), 1 => change.clone()];
+    let applied = vec(action, 0..4).prop_map(|actions| actions.join(","));
+    let set = vec(prop_oneof![2 => output().prop_map(str::to_owned), 1 => change], 1..3);
+    let set = set.prop_map(|actions| format!("write={}", actions.join(",")));
+    let set = prop_oneof![4 => Just(String::new()), 1 => Just("clear".to_owned()), 3 => set];
+    let meta = prop_oneof![6 => Just(""), 1 => Just("meta=5/ff")];
+    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
+    let one = addresses().prop_map(|it| it.join(":"));
+    let some = prop::sample::select(vec![
+        "01:00:00:00:00:00/01:00:00:00:00:00",
+        "33:33:00:00:00:00/ff:ff:00:00:00:00",
+        "00:00:00:00:00:00/01:00:00:00:00:00",
+        "02:00:00:00:00:00/ff:ff:ff:ff:ff:fe",
+    ]);
+    let to = prop_oneof![3 => one, 2 => some.prop_map(str::to_owned)];
+    let to = prop::option::weighted(0.4, to);
+    let next = prop_oneof![3 => Just(None), 2 => (1..=2u8).prop_map(Some)];
+    let rule = (port, to, (applied, set, meta), next, 0..=2u8, 1..60_000u16).prop_map(
+        |(port, to, (applied, set, meta), next, table, priority)| {
+            let mut match_ = vec!["ip".to_owned()];
+            match_.extend(port.map(|port| format!("in_port={port}")));
+            match_.extend(to.map(|it| format!("dl_dst={it}")));
+            let next = next.filter(|next| *next > table).map(|next| format!("goto={next}"));
+            let words = [applied, set, meta.to_owned(), next.unwrap_or_default()];
+            let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
+            let actions = if words.is_empty() { "drop".to_owned() } else { words.join(";") };
+            let match_ = match_.join(",");
+            format!("flow add match={match_} prio={priority} actions={actions} table={table}")
+        },
+    );
+    let pass = (1..=2u8, 1..60_000u16).prop_map(|(next, priority)| {
+        format!("flow add match=ip prio={priority} actions=meta=5/ff;goto={next}")
+    });
+    let said = vec((0..2usize, 1..=3u64, vec(rule, 1..4), pass), 1..8);
+    (cases(Version::V1_3, 0.3), said).prop_map(|(mut case, said)| {
+        // Before and after others.
+        for (at, (tenant, switch, rules, pass)) in said.into_iter().enumerate() {
+            let words = rules.into_iter().chain([pass]);
+            let words: Vec<_> = words.map(|words| (tenant, switch, words)).collect();
+            let at = if at % 2 == 0 { 0 } else { case.commands.len() };
+            case.commands.splice(at..at, words);
+        }
+        case
+    })
+}
+
+/// Whether a rule that names only ports that there are may be refused on a switch of 1.3 with shared ports. Of its set it has to
+/// be known for whom packets are: no later table may change that, nor one before have written another.
+pub(crate) fn may_be_refused(words: &str, before: &[String]) -> bool {
+    let writes = |words: &str| words.contains("write=");
+    let leaves_one = |words: &String| {
+        let written = words.split("write=").nth(1).unwrap_or_default();
+        written.contains("mod_dl_dst") && words.contains("goto=")
+    };
+    let is_last = !words.contains("goto=");
+    let presumes = writes(words) && is_last && words.contains("table=");
+    let leaves_some = before.iter().any(leaves_one);
+    words.contains("group") || writes(words) && !is_last || presumes && leaves_some
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -141,6 +222,16 @@ proptest! {
     }
     #[test]
     fn so_are_those_of_big_switches(case in grouping()) {
+        agrees(Version::V1_3, &sharing_big(), &case)?;
+    }
+
+    /// Also by lists that do more than that, and in later tables.
+    #[test]
+    fn they_are_so_by_lists(case in listing()) {
+        agrees(Version::V1_3, &sharing(), &case)?;
+    }
+    #[test]
+    fn also_of_big_switches(case in listing()) {
         agrees(Version::V1_3, &sharing_big(), &case)?;
     }
 }

@@ -21,7 +21,7 @@ use super::{Packets, said};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, is_for_many};
 use crate::switch::Switch;
-use crate::v13::looks::Look;
+use crate::v13::looks::{Destination, Look};
 use crate::v13::unreadable;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -46,9 +46,10 @@ impl Switch {
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
         let tags = Tags::of_look(look).in_bucket(actions);
         // A group that is not apart by destination has no use for one.
-        let dl_dst = Some(destination_written(actions).unwrap_or(look.to.address()));
+        let destination = destination_written(actions).unwrap_or(look.to.address());
+        let destination = Destination::Is(destination);
         let entered = look.entered();
-        let packets = &Packets { entered, tags, dl_dst, defers: false, has_group: None };
+        let packets = &Packets { entered, tags, destination, defers: false, has_group: None };
         let by_exit = output_by_exit(network, actions).filter(|_| !is_exit(group));
         let done = match (exits::sent_by(actions), by_exit) {
             (_, Some(output)) => self.network_exit_v13(tenant, network, packets, output, out),
@@ -56,7 +57,7 @@ impl Switch {
                 self.network_group_v13(tenant, network, packets, number, out)
             }
             (Some(Action::Output { port, max_len }), _) => {
-                return self.send_by_bucket(network, packets, (port, max_len), out);
+                return self.send_by_bucket(tenant, network, packets, (port, max_len), out);
             }
             _ => Ok(()),
         };
@@ -65,6 +66,7 @@ impl Switch {
 
     fn send_by_bucket(
         &self,
+        tenant: TenantIndex,
         network: &Network,
         packets: &Packets,
         (port, max_len): Output,
@@ -75,7 +77,7 @@ impl Switch {
             return Ok(());
         }
         let mut leaving = Vec::new();
-        match self.network_output_v13(network, packets, port, max_len, &mut leaving) {
+        match self.network_output_v13(tenant, network, packets, (port, max_len), &mut leaving) {
             // With this tag it cannot pass there.
             Err(Unsaid::Code(code::BAD_ACTION_BAD_ARGUMENT)) => return Ok(()),
             done => done.map_err(said)?,

@@ -10,26 +10,26 @@
 //! ```
 //! What is deferred is done when all else is, so it can be only where nothing comes after that would be seen of it: no
 //! change of the packet, no other table, and no action set but such as is [said as a list](super::whole_set). An entry that
-//! may find in the set what earlier tables have left cannot defer either, for behind the last table that set is carried out
-//! on a packet that may bear one host's address. So no tenant sees the metadata afterwards, and they may name the ports.
+//! may find in the set what earlier tables have left cannot defer either, for behind the last table that set is carried out on
+//! a packet that may bear one host's address. So no tenant sees the metadata afterwards, and they may name the ports.
+//!
+//! An entry that cannot defer is [one for each destination](super::destinations) instead.
 
-use super::Packets;
 use super::exits::{is_for_several, ports_of};
 use super::group_in_set::Written;
 use crate::network::{Entered, Network};
 use crate::v13::delivery::Name;
+use crate::v13::looks::Destination;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use openflow::error::v13 as code;
-use openflow::v13::{Action, Instruction, OxmField, PortNo};
-use openflow::{ErrorCode, List};
+use openflow::List;
+use openflow::v13::{Action, Instruction, PortNo};
 
-/// The ports to which an entry's outputs are deferred.
+/// What becomes of an entry that defers all outputs that it has to; it may have none.
 pub(super) struct Deferred {
-    /// Whether it can defer any; else they are left where they are, and refused there.
-    can: bool,
-    ports: BTreeSet<u32>,
-    delivery: u8,
+    /// What its lists do at once.
+    pub at_once: Vec<Vec<u8>>,
+    pub named: Option<Named>,
 }
 
 /// What is deferred, and to which table.
@@ -39,115 +39,109 @@ pub(super) struct Named {
 }
 
 impl Deferred {
-    /// Nothing yet, of an entry of `table`; `is_list` says whether its set is said as a list, `delivery` is the switch's
-    /// last table, if outputs may be deferred to that.
-    pub(super) fn by(
-        table: u8,
-        instructions: List<'_, Instruction<'_>>,
-        is_list: bool,
-        delivery: Option<u8>,
-    ) -> Deferred {
-        let Written { cleared, goes_on, .. } = Written::by(instructions);
-        let is_set = |it: Instruction<'_>| matches!(it, Instruction::WriteActions(_));
-        let has_set = !is_list && instructions.iter().any(is_set);
-        let can = delivery.is_some() && (table == 0 || cleared) && !goes_on && !has_set;
-        Deferred { can, ports: BTreeSet::new(), delivery: delivery.unwrap_or_default() }
-    }
-
-    /// Whether outputs to shared ports are deferred that do not say for which host packets are.
-    pub(super) fn can(&self) -> bool {
-        self.can
-    }
-
-    /// What of a list is done at once.
-    pub(super) fn taken_from(
-        &mut self,
+    /// `None` if there is one that the entry cannot defer. `lists` are what it applies, also of its set; `is_empty` says that
+    /// nothing is in the set when it gets its packets, `has_set` that it leaves something there; `delivery` is the switch's last
+    /// table, if outputs may be deferred to that.
+    pub(super) fn of(
         network: &Network,
-        packets: &Packets,
-        list: List<'_, Action<'_>>,
-    ) -> Result<Vec<u8>, ErrorCode> {
-        if !self.can {
-            return Ok(list.as_bytes().to_vec());
+        packets: (Entered, Destination),
+        instructions: List<'_, Instruction<'_>>,
+        lists: &[List<'_, Action<'_>>],
+        (is_empty, has_set): (bool, bool),
+        delivery: Option<u8>,
+    ) -> Option<Deferred> {
+        let Written { cleared, next, .. } = Written::by(instructions);
+        let can = (is_empty || cleared) && next.is_none() && !has_set;
+        let (entered, mut destination) = packets;
+        let mut ports = Ports { network, entered, named: BTreeSet::new() };
+        let mut at_once = Vec::new();
+        for list in lists {
+            at_once.push(ports.taken_from(&mut destination, *list)?);
         }
-        let &Packets { entered, mut dl_dst, .. } = packets;
+        if ports.named.is_empty() {
+            return Some(Deferred { at_once, named: None });
+        }
+        let (name, table) = (ports.name()?, delivery.filter(|_| can)?);
+        Some(Deferred { at_once, named: Some(Named { name, table }) })
+    }
+}
+
+/// The ports to which outputs are deferred, as lists go on.
+struct Ports<'a> {
+    network: &'a Network,
+    entered: Entered,
+    named: BTreeSet<u32>,
+}
+
+impl Ports<'_> {
+    /// What of a list is done at once.
+    fn taken_from(
+        &mut self,
+        destination: &mut Destination,
+        list: List<'_, Action<'_>>,
+    ) -> Option<Vec<u8>> {
         let mut at_once = Vec::new();
         for action in list {
             match action {
-                Action::Output { port, .. } if dl_dst.is_none() => {
-                    self.output(network, entered, (port, action), &mut at_once)?;
+                Action::Output { port, .. } if !destination.is_told() => {
+                    self.output(port, action, &mut at_once)?;
                     continue;
                 }
                 Action::Output { .. } | Action::Group(_) => {}
                 // The packet would leave changed, or by another queue.
-                _ if !self.ports.is_empty() => return Err(code::BAD_ACTION_BAD_OUT_PORT),
-                Action::SetField(oxm) if oxm.basic() == Some(OxmField::ETH_DST) => {
-                    dl_dst = oxm.number();
-                }
-                _ => {}
+                _ if !self.named.is_empty() => return None,
+                _ => destination.follow(&action),
             }
             action.write(&mut at_once);
         }
-        Ok(at_once)
+        Some(at_once)
     }
 
     /// What of an OUTPUT is done at once.
-    fn output(
-        &mut self,
-        network: &Network,
-        entered: Entered,
-        (port, action): (PortNo, Action<'_>),
-        at_once: &mut Vec<u8>,
-    ) -> Result<(), ErrorCode> {
-        if !is_for_several(port) {
-            if !self.defer(network, entered, port.0)? {
-                action.write(at_once);
+    fn output(&mut self, port: PortNo, action: Action<'_>, at_once: &mut Vec<u8>) -> Option<()> {
+        match port {
+            port if is_for_several(port) => {
+                // The shared ones among its ports are left out there ([`Packets::defers`](super::Packets)).
+                for number in ports_of(self.network, port) {
+                    self.defer(number)?;
+                }
             }
-            return Ok(());
-        }
-        // The shared ones among its ports are left out there ([`Packets::defers`]).
-        for number in ports_of(network, port) {
-            self.defer(network, entered, number)?;
+            // Each host behind that port would have it, but for the one from which it came.
+            PortNo::IN_PORT if self.may_have_come_by_shared_port() => return None,
+            PortNo(number) if self.defer(number)? => return Some(()),
+            _ => {}
         }
         action.write(at_once);
-        Ok(())
+        Some(())
     }
 
-    /// Whether an output to a port is not done at once: then it is deferred, if any packet leaves by it.
-    fn defer(
-        &mut self,
-        network: &Network,
-        entered: Entered,
-        number: u32,
-    ) -> Result<bool, ErrorCode> {
-        if !network.is_shared_edge(number) {
-            return Ok(false);
-        }
-        let leaves = entered != Entered::Port(number) && network.way_back(number).is_some();
-        match leaves && !self.ports.insert(number) {
-            // It would leave twice.
-            true => Err(code::BAD_ACTION_BAD_OUT_PORT),
-            false => Ok(true),
+    fn may_have_come_by_shared_port(&self) -> bool {
+        match self.entered {
+            Entered::Port(number) => self.network.is_shared_edge(number),
+            _ => self.network.entries().any(|number| self.network.is_shared_edge(number)),
         }
     }
 
-    /// What has been deferred, if anything: one port, or all.
-    pub(super) fn name(
-        &self,
-        network: &Network,
-        entered: Entered,
-    ) -> Result<Option<Named>, ErrorCode> {
-        let named = |name| Ok(Some(Named { name, table: self.delivery }));
-        let Some(&first) = self.ports.first() else { return Ok(None) };
-        if self.ports.len() == 1 {
-            return named(Name::Port(first));
+    /// Whether an output to a port is not done at once: then it is deferred, if any packet leaves by it. `None`: it would leave
+    /// twice.
+    fn defer(&mut self, number: u32) -> Option<bool> {
+        if !self.network.is_shared_edge(number) {
+            return Some(false);
+        }
+        let leaves =
+            self.entered != Entered::Port(number) && self.network.way_back(number).is_some();
+        (!leaves || self.named.insert(number)).then_some(true)
+    }
+
+    /// How all of them are named: as one, or all that there are.
+    fn name(&self) -> Option<Name> {
+        if let (Some(&first), 1) = (self.named.first(), self.named.len()) {
+            return Some(Name::Port(first));
         }
         // A packet is not sent back anyway.
-        let mut all = Name::All.ports(network);
-        all.retain(|number| entered != Entered::Port(*number));
-        match self.ports.iter().copied().eq(all) {
-            true => named(Name::All),
-            false => Err(code::BAD_ACTION_BAD_OUT_PORT),
-        }
+        let mut all = Name::All.ports(self.network);
+        all.retain(|number| self.entered != Entered::Port(*number));
+        self.named.iter().copied().eq(all).then_some(Name::All)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Action sets that may be merged with others', and the *exits* by which they and some [buckets](super::buckets) send.
+//! Action sets that may be merged with others', and the *exits* by which they, some [buckets](super::buckets) and some lists
+//! send.
 //!
 //! A set has one output and one PUSH_VLAN, so in it a tag cannot be put on for one port alone, and what another set brings
 //! in its place cannot take the tag off again. A group is one action: an exit is a group of Weir's own, whose buckets send as
@@ -13,11 +14,16 @@
 //!   normal                     GROUP 10        one bucket for each port by which the switch repeats
 //! ```
 //! By shared edge ports only what is for one of the tenant's hosts leaves. An exit that sends there has copies for each of
-//! them, and one for what is for many, of type ALL, which has one bucket for each, with its address. Of a set that is merged it
-//! is not known for whom packets are, so there it cannot stand.
+//! them, and one for what is for many, of type ALL, which has one bucket for each, with its address. So it stands in a set if
+//! it is known for whom packets are; of one that later tables may change it is not. And in a list it stands for what is for many
+//! where these have several addresses:
 //!
+//! ```text
+//!   the tenant writes          for a host at 7       for many                 for anybody else
+//!   output:7, goto 1           OUTPUT 4, GOTO 1      GROUP 11, GOTO 1         GOTO 1
+//! ```
 //! An exit is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use, and has copies,
-//! is stored, and follows the network as they do. It is made when an entry or a group first needs it, and goes with its port
+//! is stored, and follows the network as they do. It is made when an entry or a group first [needs](super::needed) it, and goes with its port
 //! or the network, or a while after the last that [needs](super::unused) it; the tenant is never told of it. If the switch
 //! refuses it, the entries and groups that need it are taken back, and each is refused.
 //!
@@ -25,37 +31,29 @@
 //! same. So it is written only where [no group](super::group_in_set) is in the set.
 
 use super::buckets::outputs_by_exits;
-use super::group_in_set::Written;
-use super::{set, whole_set};
+use super::set;
+use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::network::{Network, is_entry, number_of};
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch};
+use crate::time::Instant;
 use crate::v13::looks::{Look, To};
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use fabric::MacAddress;
 use fabric::embedding::VirtualPort;
+use flowspace::Match;
 use openflow::error::v13 as code;
 use openflow::v13::{
     Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType,
-    Instruction, OxmField, PortNo,
+    OxmField, PortNo,
 };
 use openflow::{ErrorCode, Header, List, ListBuf};
 
 /// An output, and how much of a packet a controller gets.
 pub(crate) type Output = (PortNo, u16);
-
-/// The output for which an entry of `table` needs an exit: the one that counts in a set that may be merged with others'.
-pub(crate) fn exit_for(table: u8, instructions: &[u8]) -> Option<Output> {
-    let instructions = List::<Instruction<'_>>::parse(instructions).ok()?;
-    let Some(Action::Output { port, max_len }) = Written::by(instructions).sent else {
-        return None;
-    };
-    let is_merged = whole_set::as_list(table, instructions).is_none();
-    is_merged.then(|| output(port, max_len))
-}
 
 /// An output as exits are told apart by it.
 pub(super) fn output(port: PortNo, max_len: u16) -> Output {
@@ -154,30 +152,28 @@ pub(crate) fn type_of(group: &GroupMod<'_>, look: Look) -> GroupType {
 }
 
 impl Switch {
-    /// An entry is about to come that writes this: if its set may be merged, there is an exit for what it sends to, whose
-    /// number is given.
-    pub(crate) fn ready_exit(
+    /// An entry is about to come in this table that does this: there are the exits [that it needs](super::needed), whose numbers
+    /// are given.
+    pub(crate) fn ready_exits(
         &mut self,
         request: &Request<'_>,
-        table: u8,
+        at: (u8, &Match),
         instructions: &[u8],
-    ) -> Result<Option<u32>, ErrorCode> {
+    ) -> Result<Vec<u32>, ErrorCode> {
         let network = self.tenants[request.tenant.0 as usize].network.as_deref();
-        let Some(network) = network else { return Ok(None) };
-        let Some(output) = exit_for(table, instructions) else { return Ok(None) };
-        if needs_destination(network, output.0) {
-            return Err(code::BAD_ACTION_BAD_OUT_PORT);
-        }
+        let outputs = network.map(|network| self.exits_for(network, at, instructions));
+        let outputs = outputs.unwrap_or_default();
         // What is asked for is an entry.
         let is_full = |refused| match refused {
             code::GROUP_MOD_FAILED_OUT_OF_GROUPS => code::FLOW_MOD_FAILED_TABLE_FULL,
             other => other,
         };
-        self.ready(request, output, &BTreeSet::from([output])).map(Some).map_err(is_full)
+        let ready = outputs.iter().map(|output| self.ready(request, *output, &outputs));
+        ready.collect::<Result<_, _>>().map_err(is_full)
     }
 
     /// The same of a group and its buckets, which may need several.
-    pub(crate) fn ready_exits(
+    pub(crate) fn ready_exits_of_group(
         &mut self,
         request: &Request<'_>,
         group: &GroupMod<'_>,
@@ -225,12 +221,38 @@ impl Switch {
 
     /// The exits that entries need and that are not there: the messages that make them.
     pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
-        let state = &self.tenants[tenant.0 as usize];
-        let Some(network) = state.network.as_deref() else { return Vec::new() };
-        let outputs =
-            state.flows.iter().filter_map(|(_, flow)| exit_for(flow.table, &flow.actions));
-        let outputs = outputs.filter(|output| !needs_destination(network, output.0)).collect();
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let outputs = self.outputs_by_exits(tenant, flows.iter().map(|(_, flow)| flow));
         self.make_missing(tenant, outputs)
+    }
+
+    /// The same of entries that are about to be restored, each with whose it is: the network may be another than it was.
+    pub(crate) fn restore_exits<'a>(
+        &mut self,
+        flows: impl Iterator<Item = &'a (TenantIndex, Flow)>,
+        now: Instant,
+    ) {
+        let mut wanted = BTreeMap::<TenantIndex, BTreeSet<Output>>::new();
+        for (tenant, flow) in flows {
+            let outputs = self.outputs_by_exits(*tenant, core::iter::once(flow));
+            wanted.entry(*tenant).or_default().extend(outputs);
+        }
+        for (tenant, outputs) in wanted {
+            let messages = self.make_missing(tenant, outputs);
+            self.bring(&Cause::own(tenant, now), &messages);
+        }
+    }
+
+    fn outputs_by_exits<'a>(
+        &self,
+        tenant: TenantIndex,
+        flows: impl Iterator<Item = &'a Flow>,
+    ) -> BTreeSet<Output> {
+        let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() else {
+            return BTreeSet::new();
+        };
+        let of = |flow: &Flow| self.exits_for(network, (flow.table, &flow.match_), &flow.actions);
+        flows.flat_map(of).collect()
     }
 
     /// The same of groups.

@@ -13,6 +13,7 @@
 //! Each entry says by itself what it does to the bit, whatever others there are. Table 0 of the switch begins with 0. The bit is
 //! the highest of those that would be the tenant's own: all above it say whose a packet is and by which port it came.
 
+use super::buckets::destination_written;
 use super::exits::sent_by;
 use crate::v13::METADATA_GROUP;
 use alloc::vec::Vec;
@@ -20,33 +21,41 @@ use openflow::List;
 use openflow::v13::{Action, Instruction};
 
 /// What an entry does to the action set, as far as packets leave by that.
+#[derive(Default)]
 pub(super) struct Written<'a> {
+    /// Whether it writes anything there.
+    pub is_set: bool,
     /// The action by which they leave.
     pub sent: Option<Action<'a>>,
+    /// The destination that it gives them.
+    pub to: Option<u128>,
     /// Whether nothing stays of what earlier tables have left.
     pub cleared: bool,
-    /// Whether other tables come after.
-    pub goes_on: bool,
+    /// The table that comes after.
+    pub next: Option<u8>,
 }
 
 impl<'a> Written<'a> {
     pub(super) fn by(instructions: List<'a, Instruction<'a>>) -> Written<'a> {
-        let mut written = Written { sent: None, cleared: false, goes_on: false };
+        let mut written = Written::default();
         for instruction in instructions {
             match instruction {
-                Instruction::WriteActions(actions) => written.sent = sent_by(actions),
+                Instruction::WriteActions(actions) => {
+                    written.is_set = true;
+                    (written.sent, written.to) = (sent_by(actions), destination_written(actions));
+                }
                 Instruction::ClearActions => written.cleared = true,
-                Instruction::GotoTable(_) => written.goes_on = true,
+                Instruction::GotoTable(table) => written.next = Some(table),
                 _ => {}
             }
         }
         written
     }
 
-    /// The packets that an entry of `table` tells apart, by the bit: `None` stands for all.
-    pub(super) fn told_apart(&self, table: u8) -> &'static [Option<bool>] {
-        // In the first table there is nothing in the set.
-        let adds = table > 0 && !self.cleared;
+    /// The packets that an entry tells apart, by the bit: `None` stands for all. `is_empty` says that nothing is in the set
+    /// when it gets them.
+    pub(super) fn told_apart(&self, is_empty: bool) -> &'static [Option<bool>] {
+        let adds = !is_empty && !self.cleared;
         match self.sent {
             Some(Action::Output { .. }) if adds => &[Some(false), Some(true)],
             _ => &[None],
@@ -56,7 +65,7 @@ impl<'a> Written<'a> {
     /// What later tables have to find in the bit, if it changes.
     fn bit(&self) -> Option<bool> {
         match self.sent {
-            _ if !self.goes_on => None,
+            _ if self.next.is_none() => None,
             Some(Action::Group(_)) => Some(true),
             _ => self.cleared.then_some(false),
         }

@@ -5,6 +5,7 @@ use super::{Packets, said};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
 use crate::switch::{Request, Switch, set_length};
+use crate::v13::looks::Destination;
 use crate::v13::port_in;
 use alloc::vec::Vec;
 use fabric::MacAddress;
@@ -91,7 +92,7 @@ impl Switch {
         let mut packets = Packets {
             entered,
             tags: Tags::new(Vlan::of_field(key.get(Field::VlanVid))),
-            dl_dst: Some(key.get(Field::DlDst)),
+            destination: Destination::Is(key.get(Field::DlDst)),
             defers: false,
             has_group: None,
         };

@@ -1,9 +1,9 @@
 //! Action sets that are known in full when they are written: nothing was in the set before, and nothing comes after.
 //!
 //! A set that is merged with others cannot put on the tag of a link for one port, and sends by a group of its own
-//! ([`super::exits`]). But most are not merged: the entry is in the tenant's first table, or clears the set, and goes to no other table. What is in
-//! such a set is carried out at once, one of each kind and in the order of the specification (1.3.5, section 5.10), just as a
-//! list is; so it is said as one, behind what the entry applies anyway.
+//! ([`super::exits`]). But most are not merged: the entry is in the tenant's first table, or clears the set, and goes to no other
+//! table. What is in such a set is carried out at once, one of each kind and in the order of the specification (1.3.5,
+//! section 5.10), just as a list is; so it is said as one, behind what the entry applies anyway.
 
 use super::exits::sent_by;
 use crate::v13::actions::order_in_set;
@@ -12,9 +12,9 @@ use core::mem::discriminant;
 use openflow::List;
 use openflow::v13::{Action, Instruction, PortNo};
 
-/// What an entry of `table` applies and writes, as one list in the order in which it is carried out; `None` if the set is not
-/// known in full, or there is none.
-pub(super) fn as_list(table: u8, instructions: List<'_, Instruction<'_>>) -> Option<Vec<u8>> {
+/// What an entry applies and writes, as one list in the order in which it is carried out; `None` if the set is not known in
+/// full, or there is none. `is_empty` says that nothing is in the set before.
+pub(super) fn as_list(is_empty: bool, instructions: List<'_, Instruction<'_>>) -> Option<Vec<u8>> {
     let (mut applied, mut written) = (None, None);
     let (mut cleared, mut goes_on, mut writes_metadata) = (false, false, false);
     for instruction in instructions {
@@ -30,7 +30,7 @@ pub(super) fn as_list(table: u8, instructions: List<'_, Instruction<'_>>) -> Opt
             _ => {}
         }
     }
-    if goes_on || !(table == 0 || cleared) {
+    if goes_on || !(is_empty || cleared) {
         return None;
     }
     let written = written?;

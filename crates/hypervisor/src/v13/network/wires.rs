@@ -14,12 +14,12 @@
 //! came with nobody can ask for in the same table: once a list has taken that off, the packet counts as untagged.
 
 use super::{Packets, set};
-use crate::network::{Network, Unsaid, WayOut, Wire, is_for_many, number_of};
+use crate::network::{Network, Unsaid, WayOut, Wire, number_of};
 use crate::v13::actions::order_in_set;
-use crate::v13::looks::{Bears, Look};
+use crate::v13::looks::{Bears, Destination, Look, To};
 use alloc::vec::Vec;
+use fabric::Tagging;
 use fabric::embedding::{Frames, Hop};
-use fabric::{MacAddress, Tagging};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::List;
@@ -235,20 +235,24 @@ pub(super) fn leave(
         marking.send_by(port, out);
         return Ok(());
     }
-    // What is for everybody goes to each of the tenant's own.
-    let dl_dst = packets.dl_dst.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-    let known = |host: &MacAddress| number_of(*host);
-    if !is_for_many(dl_dst) {
-        if way.hosts.iter().any(|host| known(host) == dl_dst) {
-            marking.send_by(port, out);
+    match (packets.destination.to()?, packets.destination) {
+        (To::Nobody, _) => {}
+        (To::Host(host), _) => {
+            if way.hosts.contains(&host) {
+                marking.send_by(port, out);
+            }
         }
-        return Ok(());
+        // What is for everybody goes to each of the tenant's own.
+        (To::Many, Destination::Is(address)) => {
+            for host in way.hosts {
+                set(OxmField::ETH_DST, number_of(*host), out);
+                marking.send_by(port, out);
+            }
+            set(OxmField::ETH_DST, address, out);
+        }
+        // Afterwards it could not be given its address back: that takes an exit.
+        (To::Many, _) => return Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
     }
-    for host in way.hosts {
-        set(OxmField::ETH_DST, known(host), out);
-        marking.send_by(port, out);
-    }
-    set(OxmField::ETH_DST, dl_dst, out);
     Ok(())
 }
 

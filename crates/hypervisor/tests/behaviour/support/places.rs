@@ -79,7 +79,8 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             for (owner, number, kind) in own.iter().filter(|(owner, ..)| *owner != member) {
                 let mut tunnel = |frames: Frames, to| {
                     let (leaves, from) = way(member, *owner, frames, &mut next, &mut transits);
-                    transits.push((*owner, Transit { from, to, vlan: frames.vlan() }));
+                    let (vlan, leaves_by) = (frames.vlan(), Some((id, *number)));
+                    transits.push((*owner, Transit { from, to, vlan, leaves_by }));
                     Some(leaves)
                 };
                 let to = match kind {
@@ -254,7 +255,7 @@ fn way(
             None => first = Some(leaves),
             Some(from) => {
                 let (to, vlan) = (Exit::Next(leaves), frames.vlan());
-                transits.push((at, Transit { from, to, vlan }));
+                transits.push((at, Transit { from, to, vlan, leaves_by: None }));
             }
         }
         arrived = Some(Hop { port: port_number(into), tag });
