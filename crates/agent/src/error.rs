@@ -56,7 +56,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Packet(error) => Some(error),
+            // Its sentence is ours.
+            Error::Packet(error) => error.source(),
             Error::Io { source, .. } => Some(source),
             _ => None,
         }

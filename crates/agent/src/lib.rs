@@ -19,6 +19,7 @@
 //!   a ring.
 //! * [`sflow`] writes and reads sFlow v5; [`Exporter`] sends it, many datagrams per system call.
 //! * [`ovsdb`] tells Open vSwitch to sample by itself.
+//! * [`standing`]: samplers of either kind that go on beside an agent's other work.
 //! * [`mirror`] writes down, for `tc`, which random share of an interface's frames goes where, each frame to at most one
 //!   place.
 //! * [`station`]: one server's part of a plan that all servers enact together: what receives, what sends, step by step.
@@ -41,6 +42,7 @@ pub mod ovsdb;
 mod sampler;
 pub mod sflow;
 pub mod shaper;
+pub mod standing;
 pub mod station;
 mod vlan;
 

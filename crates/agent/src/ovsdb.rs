@@ -15,6 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// No answer to what is asked here is near this; a peer that sends more is not the database.
 const LARGEST_ANSWER: usize = 1 << 22;
 
+/// The most bytes of a packet that Open vSwitch's sFlow sends. Of a sample that takes more than half of a datagram of 1,400
+/// bytes, with what it says beside the header, its agent only logs that it is too big.
+pub const LARGEST_HEADER: u32 = 512;
+
 /// Open vSwitch's own sFlow, as the database's table of that name has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OvsSampling {
@@ -22,7 +26,7 @@ pub struct OvsSampling {
     pub collector: SocketAddr,
     /// One of so many packets, at least 1.
     pub one_in: u32,
-    /// Bytes of each sampled packet.
+    /// Bytes of each sampled packet, at most [`LARGEST_HEADER`].
     pub header: u32,
 }
 
@@ -64,8 +68,15 @@ impl Database {
     /// Has a bridge sample, in place of what it did before, and waits until it does.
     ///
     /// # Errors
-    /// [`Error::Database`] when there is no such bridge or the database refuses; [`Error::Io`].
+    /// [`Error::Option`] for a header that Open vSwitch would not send; [`Error::Database`] when there is no such bridge or
+    /// the database refuses; [`Error::Io`].
     pub fn set_sampling(&mut self, bridge: &str, sampling: &OvsSampling) -> Result<()> {
+        if sampling.header > LARGEST_HEADER {
+            return Err(Error::Option(format!(
+                "Open vSwitch sends at most {LARGEST_HEADER} bytes of a packet, not {}",
+                sampling.header
+            )));
+        }
         let row = json!({
             "targets": sampling.collector.to_string(),
             "sampling": sampling.one_in,

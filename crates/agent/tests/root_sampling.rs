@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests, too.
 
 use agent::mirror::{Destination, script};
-use agent::ovsdb::{Database, OvsSampling};
+use agent::ovsdb::{Database, LARGEST_HEADER, OvsSampling};
 use agent::{Collector, Exporter, Limits, Sampler, SamplerOptions};
 use lab::{Lab, LabGuard, Options, Requirements, StateDirectory, Topology};
 use packet::{
@@ -328,7 +328,7 @@ fn ovs_samples_when_the_database_says_so() {
     database.set_sampling("s1", &sampling).unwrap();
 
     let mut collector = Collector::new(Vec::new(), Limits::default());
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while collector.total().samples < 20 && Instant::now() < deadline {
         network.run("h1", "ping -c 5 -i 0.002 -q 10.0.0.2");
         let mut buffer = [0; 2048];
@@ -338,6 +338,23 @@ fn ovs_samples_when_the_database_says_so() {
     }
     assert!(collector.total().samples >= 20);
     assert!(collector.flows(1)[0].name.contains("ip 1 10.0.0."), "{:?}", collector.flows(1));
+
+    // As much of a packet as it sends, and more.
+    let large = OvsSampling { header: LARGEST_HEADER, ..sampling };
+    database.set_sampling("s1", &large).unwrap();
+    let mut samples = 0;
+    while samples < 20 && Instant::now() < deadline {
+        network.run("h1", "ping -c 5 -i 0.002 -s 1400 -q 10.0.0.2");
+        let mut buffer = [0; 2048];
+        while let Ok(count) = socket.recv(&mut buffer) {
+            // A large header makes a datagram of its own.
+            samples += u32::from(count > 500);
+        }
+    }
+    assert!(samples >= 20, "{samples}");
+    let larger = OvsSampling { header: LARGEST_HEADER + 1, ..sampling };
+    let error = database.set_sampling("s1", &larger).unwrap_err().to_string();
+    assert!(error.contains("at most 512 bytes"), "{error}");
 
     let error = database.set_sampling("s9", &sampling).unwrap_err().to_string();
     assert!(error.contains("no bridge \"s9\""), "{error}");

@@ -199,7 +199,9 @@ fn what_cannot_be_meant_is_said() {
 /// The guard has no more to do than it is told, and is not confused by what is no plan.
 #[test]
 fn a_guard_of_nothing_ends() {
-    for (input, expected) in [("", 0), ("done\n", 0), ("[]\n", 0), ("garbage\n", 3)] {
+    for (input, expected) in
+        [("", 0), ("done\n", 0), ("{\"vnics\":[],\"bridges\":[]}\n", 0), ("garbage\n", 3)]
+    {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.args(["agent", "--guard"]).stdin(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("start weir");

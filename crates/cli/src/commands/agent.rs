@@ -1,32 +1,40 @@
-//! `weir agent`: shapers and meters of virtual interfaces, on one server or for a whole lab.
+//! `weir agent`: shapers and meters of virtual interfaces and samplers of traffic, on one server or for a whole lab.
 //!
-//! [`config`] reads the file that all agents share, or makes the same of a lab and `--vnic`; [`guard`] is the process
-//! beside it that undoes throttling when the agent is killed. The work is [`agent::edge`]'s.
+//! [`config`] reads the file that all agents share, or makes the same of a lab and `--vnic`; [`samplers`] is its part about
+//! sampling; [`guard`] is the process beside it that undoes throttling, and sampling by Open vSwitch, when the agent is
+//! killed. The work is [`agent::edge`]'s and [`agent::standing`]'s. With `--sampling` it is a [`station`], which
+//! `weir sampling run` tells what to do.
 
 mod config;
 mod guard;
+mod samplers;
 mod show;
+mod station;
 
 use crate::exit::Exit;
 use crate::signals::Interrupt;
 use agent::edge::Edge;
+use agent::standing::Standing;
 use anyhow::Context;
-use guard::Guard;
+use config::Duties;
+use guard::{Guard, Remains};
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Give virtual interfaces the bandwidth that they were promised
+/// Give virtual interfaces the bandwidth that they were promised, and sample traffic
 ///
 /// Shapes what each virtual interface (VNIC) sends to its bandwidth, and meters what it receives. When more is sent to one
 /// than its bandwidth, its senders get shares in proportion to their own bandwidths; what one leaves goes to the others.
-/// Agents on several servers tell each other every 5 ms; one can serve a whole lab. Ctrl-C gives every interface back as
-/// it was. Needs root.
+/// Agents on several servers tell each other every 5 ms; one can serve a whole lab. It also runs the samplers that its file
+/// names: Weir's own, or Open vSwitch's sFlow. Ctrl-C gives every interface and bridge back as it was. Needs root.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   weir agent --lab iso --vnic A=8Mbit@red --vnic B=8Mbit@red --vnic C=2Mbit@blue --vnic D=2Mbit@blue --every 1
   weir agent edge.toml --name server1
+  ssh server1 weir agent --sampling
 
 See docs/agent.md.")]
 pub struct Agent {
@@ -60,6 +68,10 @@ pub struct Agent {
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
+    /// Sample as `weir sampling run` says, which starts this on each server: orders come by stdin, reports go to stdout.
+    /// When stdin ends, or says nothing for ten seconds, all is as it was
+    #[arg(long, conflicts_with_all = ["config", "lab", "every", "seconds", "json", "guard"])]
+    sampling: bool,
     /// Be the process beside an agent, which tells by stdin what to do if it is killed
     #[arg(long, hide = true, conflicts_with_all = ["config", "lab"])]
     guard: bool,
@@ -70,76 +82,119 @@ impl Agent {
         if self.guard {
             return guard::watch();
         }
-        let settings = match (&self.config, &self.lab) {
+        if self.sampling {
+            return station::serve();
+        }
+        let duties = match (&self.config, &self.lab) {
             (Some(file), _) => match config::read(file, self.name.as_deref()) {
-                Ok(settings) => settings,
+                Ok(duties) => duties,
                 Err(error) => return Ok(Exit::usage(&format_args!("{error:#}"))),
             },
             (None, Some(lab)) => {
-                let mut settings = config::of_lab(lab, self.state.as_deref(), &self.vnic)?;
+                let mut duties = config::of_lab(lab, self.state.as_deref(), &self.vnic)?;
                 if let (Some(weir), Some(key)) = (self.report, &self.key) {
                     match config::read_key(key) {
-                        Ok(key) => config::report(&mut settings, weir, key),
+                        Ok(key) => config::report(&mut duties.settings, weir, key),
                         Err(error) => return Ok(Exit::usage(&format_args!("{error:#}"))),
                     }
                 }
-                settings
+                duties
             }
             (None, None) => {
                 return Ok(Exit::usage(&"neither a CONFIG nor a --lab; see weir agent --help"));
             }
         };
-        let interrupt = Interrupt::catch()?;
-        // Before anything is shaped: between the two nothing may be left alone.
+        self.do_all(&duties, &Interrupt::catch()?)
+    }
+
+    fn do_all(&self, duties: &Duties, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        // Before anything is shaped or samples: between the two nothing may be left alone.
         let mut guard = Guard::start()?;
-        let mut edge = Edge::open(&settings)?;
-        guard.tell(&edge.fallbacks())?;
+        let samplers = Standing::start(&duties.samplers)?;
+        guard.tell(&Remains::of(None, &samplers))?;
+        let edge = duties.has_vnics().then(|| Edge::open(&duties.settings)).transpose();
+        let mut edge = match edge {
+            Ok(edge) => edge,
+            Err(error) => {
+                samplers.close().context("a bridge may still sample")?;
+                guard.dismiss();
+                return Err(error.into());
+            }
+        };
+        guard.tell(&Remains::of(edge.as_ref(), &samplers))?;
         let mut stderr = std::io::stderr();
-        match edge.address() {
-            Some(address) => writeln!(
-                stderr,
-                "agent {}: {} VNICs shaped, listening on {address}",
-                settings.own,
-                edge.status().len()
-            )?,
-            None => writeln!(stderr, "{} VNICs shaped", edge.status().len())?,
+        if let Some(edge) = &edge {
+            let shaped = format!("{} VNICs shaped", edge.status().len());
+            match edge.address() {
+                Some(address) => {
+                    let own = &duties.settings.own;
+                    writeln!(stderr, "agent {own}: {shaped}, listening on {address}")?;
+                }
+                None => writeln!(stderr, "{shaped}")?,
+            }
         }
-        let result = self.serve(&mut edge, &mut guard, &interrupt);
-        let counts = edge.counts();
-        edge.close().context("cannot give back every interface as it was")?;
+        for sampler in &duties.samplers {
+            writeln!(stderr, "{}", show::sampler(sampler))?;
+        }
+        let result = self.serve(edge.as_mut(), &samplers, &mut guard, interrupt);
+        let counts = edge.as_ref().map(Edge::counts);
+        let shaped = edge.map(Edge::close).transpose();
+        let sampled = samplers.close();
+        shaped.context("cannot give back every interface as it was")?;
+        let sent = sampled.context("a bridge may still sample")?;
         guard.dismiss();
         result?;
-        writeln!(stderr, "interfaces are as they were; {}", show::counts(&counts))?;
+        if let Some(counts) = counts {
+            writeln!(stderr, "interfaces are as they were; {}", show::counts(&counts))?;
+        }
+        if !duties.samplers.is_empty() {
+            writeln!(stderr, "sampling has ended; {}", show::sent(&sent))?;
+        }
         Ok(Exit::Success)
     }
 
     fn serve(
         &self,
-        edge: &mut Edge,
+        edge: Option<&mut Edge>,
+        samplers: &Standing,
         guard: &mut Guard,
         interrupt: &Interrupt,
     ) -> anyhow::Result<()> {
         let start = Instant::now();
-        let stop = std::sync::atomic::AtomicBool::new(false);
+        let stop = AtomicBool::new(false);
         let mut shown = start;
         let mut checked = start;
-        edge.run(&stop, |edge| -> anyhow::Result<()> {
+        let mut look = |mut edge: Option<&mut Edge>| -> anyhow::Result<()> {
             let now = Instant::now();
-            for event in edge.take_events() {
+            let mut events = samplers.take_events();
+            events.extend(edge.as_mut().map(|edge| edge.take_events()).unwrap_or_default());
+            for event in events {
                 writeln!(std::io::stderr(), "weir: {event}")?;
             }
-            if self.every.is_some_and(|every| now - shown >= Duration::from_secs_f64(every)) {
+            if let Some(edge) = &edge
+                && self.every.is_some_and(|every| now - shown >= Duration::from_secs_f64(every))
+            {
                 shown = now;
                 show::status(&edge.status(), now - start, self.json)?;
             }
             if now - checked >= Duration::from_secs(1) {
                 checked = now;
-                guard.check(&edge.fallbacks())?;
+                guard.check(&Remains::of(edge.as_deref(), samplers))?;
             }
             let is_over = self.seconds.is_some_and(|most| (now - start).as_secs_f64() >= most);
-            stop.store(is_over || interrupt.is_asked(), std::sync::atomic::Ordering::SeqCst);
+            stop.store(is_over || interrupt.is_asked(), Ordering::SeqCst);
             Ok(())
-        })
+        };
+        match edge {
+            Some(edge) => edge.run(&stop, |edge| look(Some(edge))),
+            None => {
+                while !stop.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(50));
+                    look(None)?;
+                }
+                Ok(())
+            }
+        }
     }
 }
 

@@ -2,20 +2,20 @@
 //!
 //! One file per subcommand: [`calibrate`] (what sampling costs here), [`plan`] (an optimal plan for a traffic matrix),
 //! [`simulate`] (what collaboration gains, after the 2019 paper), [`filters`] (a plan as `tc` is told it), [`sample`] (one interface, sFlow out), [`collect`]
-//! (what samples say), [`run`] (the closed loop over servers) and [`mod@agent`] (its part on each). Here is what they share.
+//! (what samples say) and [`run`] (the closed loop over servers; its part on each is [`weir agent`](super::agent)'s). Here is
+//! what they share.
 
-mod agent;
 pub mod calibrate;
 mod collect;
 mod filters;
 mod plan;
 pub mod run;
-mod sample;
+pub mod sample;
 pub mod simulate;
 mod traffic;
 
 use crate::exit::Exit;
-use ::agent::Tenant;
+use agent::Tenant;
 use anyhow::Context;
 use sampling::{Costs, Error, Problem, Solver};
 use std::net::Ipv4Addr;
@@ -46,7 +46,6 @@ enum Command {
     Sample(sample::Sample),
     Collect(collect::Collect),
     Run(run::Run),
-    Agent(agent::Agent),
     #[command(hide = true)]
     Traffic(traffic::Traffic),
     Simulate(simulate::Simulate),
@@ -61,7 +60,6 @@ impl Sampling {
             Command::Sample(sample) => sample.run(),
             Command::Collect(collect) => collect.run(),
             Command::Run(run) => run.run(),
-            Command::Agent(agent) => agent.run(),
             Command::Traffic(traffic) => traffic.run(),
             Command::Simulate(simulate) => simulate.run(),
         };

@@ -19,9 +19,16 @@
 //! agent = "server1"                 # who serves it; not needed if there is one
 //! namespace = "weir-iso.A"          # on that server; may be left out
 //! interface = "eth0"                # default eth0
+//!
+//! [[samplers]]                      # may be left out; see samplers.rs
+//! bridge = "br0"
+//! one_in = 100
+//! collector = "192.0.2.9"
 //! ```
 
+use super::samplers::{self, SamplerTable};
 use agent::edge::{Settings, Site};
+use agent::standing::Sampling;
 use anyhow::{Context, bail, ensure};
 use fabric::edge::EdgeKey;
 use fabric::{Bandwidth, MacAddress};
@@ -39,6 +46,24 @@ struct File {
     hypervisor: Option<AgentTable>,
     #[serde(default)]
     vnics: Vec<VnicTable>,
+    #[serde(default)]
+    samplers: Vec<SamplerTable>,
+}
+
+/// What one agent does.
+pub struct Duties {
+    /// Whose interfaces it shapes.
+    pub settings: Settings,
+    /// What it samples.
+    pub samplers: Vec<Sampling>,
+}
+
+impl Duties {
+    /// Whether it has interfaces to shape. One that has nothing else to do is meant to.
+    pub fn has_vnics(&self) -> bool {
+        let own = &self.settings.own;
+        self.samplers.is_empty() || self.settings.vnics.iter().any(|vnic| vnic.agent == *own)
+    }
 }
 
 #[derive(Deserialize)]
@@ -93,8 +118,8 @@ fn plain(message: &str) -> &str {
     message.strip_prefix("topology: ").unwrap_or(message)
 }
 
-/// One agent's settings from the shared file; errors are about the file.
-pub fn read(file: &Path, own: Option<&str>) -> anyhow::Result<Settings> {
+/// What one agent does by the shared file; errors are about the file.
+pub fn read(file: &Path, own: Option<&str>) -> anyhow::Result<Duties> {
     let shown = file.display();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
     let parsed: File = toml::from_str(&text).map_err(|error| {
@@ -104,11 +129,10 @@ pub fn read(file: &Path, own: Option<&str>) -> anyhow::Result<Settings> {
     })?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let key = parsed.key.as_ref().map(|name| read_key(&folder.join(name))).transpose()?;
-    let settings = settle(parsed, key, own);
-    settings.with_context(|| shown.to_string())
+    settle(parsed, key, own).with_context(|| shown.to_string())
 }
 
-fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result<Settings> {
+fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result<Duties> {
     let names: Vec<&str> = file.agents.iter().map(|agent| agent.name.as_str()).collect();
     let own = match (own, names.as_slice()) {
         (Some(own), names) if names.contains(&own) => own,
@@ -118,6 +142,7 @@ fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result
         (None, []) => "agent",
         (None, names) => bail!("say with --name which agent this is: {}", names.join(", ")),
     };
+    let samplers = samplers::settle(file.samplers, &names, own)?;
     let mut vnics = Vec::new();
     for vnic in file.vnics {
         let agent = match vnic.agent {
@@ -149,7 +174,8 @@ fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result
         Some(AgentTable { name, address: None }) => bail!("hypervisor {name}: it has no address"),
         None => None,
     };
-    Ok(Settings { own: own.to_owned(), vnics, listen, peers, hypervisor, key })
+    let settings = Settings { own: own.to_owned(), vnics, listen, peers, hypervisor, key };
+    Ok(Duties { settings, samplers })
 }
 
 /// 32 hexadecimal digits, readable by their owner alone.
@@ -163,7 +189,7 @@ pub fn read_key(file: &Path) -> anyhow::Result<EdgeKey> {
 }
 
 /// One agent for all hosts of a lab.
-pub fn of_lab(name: &str, state: Option<&Path>, rates: &[HostRate]) -> anyhow::Result<Settings> {
+pub fn of_lab(name: &str, state: Option<&Path>, rates: &[HostRate]) -> anyhow::Result<Duties> {
     let state = state.map_or_else(StateDirectory::default, StateDirectory::at);
     let lab = Lab::open(name, &state)?;
     let mut wanted = rates.to_vec();
@@ -199,7 +225,9 @@ pub fn of_lab(name: &str, state: Option<&Path>, rates: &[HostRate]) -> anyhow::R
         });
     }
     let own = "agent".to_owned();
-    Ok(Settings { own, vnics, listen: None, peers: Vec::new(), hypervisor: None, key: None })
+    let settings =
+        Settings { own, vnics, listen: None, peers: Vec::new(), hypervisor: None, key: None };
+    Ok(Duties { settings, samplers: Vec::new() })
 }
 
 /// Has an agent tell Weir what it measures.
@@ -239,14 +267,18 @@ bandwidth = '8Mbit'
 agent = 'two'
 ";
 
-    fn settings(text: &str, own: Option<&str>) -> anyhow::Result<Settings> {
+    fn duties(text: &str, own: Option<&str>) -> anyhow::Result<Duties> {
         let folder = std::env::temp_dir().join(format!("weir-agent-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let file = folder.join("edge.toml");
         std::fs::write(&file, text)?;
-        let settings = read(&file, own);
+        let duties = read(&file, own);
         std::fs::remove_dir_all(&folder)?;
-        settings
+        duties
+    }
+
+    fn settings(text: &str, own: Option<&str>) -> anyhow::Result<Settings> {
+        Ok(duties(text, own)?.settings)
     }
 
     #[test]
@@ -262,6 +294,73 @@ agent = 'two'
         );
         let alone = "[[vnics]]\nname='A'\nmac='00:00:00:00:00:01'\nbandwidth='8Mbit'\n";
         assert_eq!(settings(alone, None).unwrap().vnics[0].agent, "agent");
+    }
+
+    #[test]
+    fn each_samples_what_is_its_own() {
+        let _alone = ALONE.lock();
+        let samplers = "
+[[samplers]]
+agent = 'one'
+bridge = 'br0'
+one_in = 100
+collector = '192.0.2.9'
+[[samplers]]
+agent = 'two'
+interface = 'eth1'
+namespace = 'vm-a'
+one_in = 2.5
+collector = '[2001:db8::9]:7000'
+header = 64
+[[samplers]]
+agent = 'two'
+interface = 'eth2'
+one_in = 1
+collector = '192.0.2.9'
+";
+        let text = TWO.to_owned() + samplers;
+        let one = duties(&text, Some("one")).unwrap();
+        assert!(!one.has_vnics());
+        let [Sampling::Bridge(bridge)] = &one.samplers[..] else { panic!("{:?}", one.samplers) };
+        assert_eq!((&*bridge.bridge, bridge.switch.to_str()), ("br0", Some("/run/openvswitch")));
+        assert_eq!((bridge.sampling.one_in, bridge.sampling.header), (100, 128));
+        assert_eq!(bridge.sampling.collector, "192.0.2.9:6343".parse().unwrap());
+        let two = duties(&text, Some("two")).unwrap();
+        assert!(two.has_vnics());
+        let [Sampling::Interface(first), Sampling::Interface(second)] = &two.samplers[..] else {
+            panic!("{:?}", two.samplers)
+        };
+        assert_eq!((&*first.interface, first.namespace.as_deref()), ("eth1", Some("vm-a")));
+        assert_eq!((first.one_in, first.stands_for, first.header), (2.5, 2.5, 64));
+        assert_eq!(first.collector, "[2001:db8::9]:7000".parse().unwrap());
+        assert_eq!((first.sub_agent, second.sub_agent), (0, 1));
+        for (from, to, expected) in [
+            ("agent = 'one'\nbridge", "bridge", "sampler 1: say which agent's it is"),
+            (
+                "agent = 'one'\nbridge",
+                "agent = 'six'\nbridge",
+                "sampler 1: there is no agent \"six\"",
+            ),
+            (
+                "one_in = 100",
+                "one_in = 2.5",
+                "sampler 1: Open vSwitch samples one of a whole number",
+            ),
+            ("one_in = 100", "one_in = 0", "not a number within 1 to"),
+            ("one_in = 100", "", "missing field `one_in`"),
+            ("'br0'", "'br0'\ninterface = 'eth0'", "sampler 1: an interface or a bridge, not both"),
+            ("bridge = 'br0'\n", "", "sampler 1: an interface or a bridge"),
+            ("'br0'", "'br0'\nnamespace = 'vm-a'", "sampler 1: a namespace is of an interface"),
+            ("'eth1'", "'eth1'\nswitch = '/run'", "sampler 2: a switch is of a bridge"),
+            ("header = 64", "header = 9", "sampler 2: 14 to 1024 bytes"),
+            ("'[2001:db8::9]:7000'", "'here'", "not an address such as"),
+            ("'br0'", "'br0'\nheader = 513", "sampler 1: Open vSwitch sends at most 512 bytes"),
+            ("'br0'", "'br0'\nrate = 1", "unknown field `rate`"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let error = duties(&text.replacen(from, to, 1), Some("one")).err().unwrap();
+            assert!(format!("{error:#}").contains(expected), "{to}: {error:#}");
+        }
     }
 
     /// The tests share a folder's name.

@@ -1,6 +1,8 @@
 //! What an agent prints.
 
+use agent::Sent;
 use agent::edge::{Counts, Status};
+use agent::standing::Sampling;
 use fabric::Bandwidth;
 use serde_json::json;
 use std::io::Write;
@@ -45,6 +47,21 @@ pub fn status(vnics: &[Status], elapsed: Duration, as_json: bool) -> std::io::Re
         )?;
     }
     stdout.flush()
+}
+
+/// What a sampler does.
+pub fn sampler(sampling: &Sampling) -> String {
+    match sampling {
+        Sampling::Interface(own) => format!("sampling one of {} on {}", own.one_in, own.interface),
+        Sampling::Bridge(it) => {
+            format!("Open vSwitch samples one of {} on {}", it.sampling.one_in, it.bridge)
+        }
+    }
+}
+
+/// What Weir's own samplers have sent.
+pub fn sent(sent: &Sent) -> String {
+    format!("{} samples in {} datagrams, {} lost", sent.samples, sent.datagrams, sent.lost)
 }
 
 /// One sentence.

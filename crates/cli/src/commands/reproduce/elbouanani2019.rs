@@ -13,6 +13,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Bytes of each sample: as many as there can be. In the paper's switch samples go to the program whole.
+const HEADER: u32 = agent::ovsdb::LARGEST_HEADER;
+
 /// Collaborative Traffic Measurement in Virtualized Data Center Networks (2019): costs and gain
 ///
 /// Figures 2a and 2b with the fit and the table of α and β are measured through a real Open vSwitch (root and iperf3 are
@@ -66,7 +69,7 @@ impl Elbouanani2019 {
             None
         };
         if costs {
-            let calibration = self.effort.calibrate()?;
+            let calibration = self.effort.calibrate(HEADER)?;
             let Extras { figures, tables } = calibration.extras();
             extras.figures.extend(figures);
             extras.tables.extend(tables);

@@ -30,6 +30,7 @@ mod turns;
 use super::{Output, write};
 use crate::exit::Exit;
 use crate::signals::Interrupt;
+use agent::ovsdb::LARGEST_HEADER;
 use anyhow::Context;
 use borrowed::Target;
 use bridge::Bridge;
@@ -62,6 +63,9 @@ pub struct Calibrate {
     output: Output,
 }
 
+/// Bytes of each sample, as sFlow agents have it.
+const HEADER: u32 = 128;
+
 /// What is measured, how often and for how long.
 #[derive(clap::Args)]
 pub struct Effort {
@@ -76,9 +80,10 @@ pub struct Effort {
     /// Sampling rates as "one of N packets"
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "20,10,5,3,2,1", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     one_in: Vec<u32>,
-    /// Bytes of each sample where sFlow is sent, 64 to 1024: by `ovs-sflow` and `weir`
-    #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(64..=1024))]
-    header: u32,
+    /// Bytes of each sample where sFlow is sent, 64 to 512: by `ovs-sflow` and `weir` [default: 128; where the paper is
+    /// reproduced, 512: Open vSwitch sends no more]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=i64::from(LARGEST_HEADER)))]
+    header: Option<u32>,
     /// How often each case is measured, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repetitions: u16,
@@ -116,7 +121,7 @@ pub struct Effort {
 
 impl Calibrate {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let calibration = self.effort.calibrate()?;
+        let calibration = self.effort.calibrate(HEADER)?;
         let mut stdout = std::io::stdout().lock();
         if self.output.json {
             write!(stdout, "{}", calibration.results.to_json())?;
@@ -139,8 +144,9 @@ impl Effort {
         self.quick
     }
 
-    /// Makes the lab, measures, and takes the lab down, however that ends.
-    pub fn calibrate(mut self) -> anyhow::Result<Calibration> {
+    /// Makes the lab, measures, and takes the lab down, however that ends. Samples have so many bytes unless others are asked for.
+    pub fn calibrate(mut self, header: u32) -> anyhow::Result<Calibration> {
+        let header = self.header.unwrap_or(header);
         if self.quick {
             (self.repetitions, self.seconds, self.course) = (5, 0.3, 4);
             self.one_in = vec![10, 3, 1];
@@ -153,12 +159,13 @@ impl Effort {
         let folder = self.switch.clone();
         let target = self.bridge.clone().map(|bridge| Target { bridge, folder });
         let bridge = Bridge::up(target.as_ref(), cpu)?;
-        let measured = self.measure(&bridge, cpu, batch, &interrupt);
+        let measured = self.measure(&bridge, cpu, (batch, header), &interrupt);
         bridge.down()?;
         // A signal also ends iperf3, and that is then what went wrong.
         interrupt.check()?;
         let mut calibration = measured?;
         calibration.results.settings.insert("cpu".to_owned(), cpu.into());
+        calibration.results.settings.insert("header".to_owned(), header.into());
         if let Some(bridge) = self.bridge {
             calibration.results.settings.insert("bridge".to_owned(), bridge.into());
         }
@@ -180,7 +187,7 @@ impl Effort {
         &self,
         bridge: &Bridge,
         cpu: usize,
-        batch: Batch,
+        (batch, header): (Batch, u32),
         interrupt: &Interrupt,
     ) -> anyhow::Result<Calibration> {
         let mut cases = self.cases();
@@ -198,8 +205,8 @@ impl Effort {
                 interrupt.check()?;
                 let running = match work {
                     Work::Off => None,
-                    Work::Standing => Some(mechanism.start(bridge, NEVER, self.header)?),
-                    Work::OneIn(number) => Some(mechanism.start(bridge, number, self.header)?),
+                    Work::Standing => Some(mechanism.start(bridge, NEVER, header)?),
+                    Work::OneIn(number) => Some(mechanism.start(bridge, number, header)?),
                 };
                 let samplers = running.as_ref().map(Running::samplers).transpose()?;
                 let samplers = samplers.unwrap_or_default();
@@ -214,7 +221,7 @@ impl Effort {
         for mechanism in &self.mechanism {
             interrupt.check()?;
             talk(&format!("over time: {}", mechanism.name()));
-            let running = mechanism.start(bridge, 1, self.header)?;
+            let running = mechanism.start(bridge, 1, header)?;
             courses.push((mechanism.name().to_owned(), bridge.course(self.course)?));
             running.stop()?;
         }

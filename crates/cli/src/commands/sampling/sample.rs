@@ -2,15 +2,19 @@
 
 use crate::exit::Exit;
 use crate::signals::Interrupt;
-use agent::ovsdb::{Database, OvsSampling};
-use agent::sflow::{Origin, PORT};
-use agent::{Exporter, Sampler, SamplerOptions, Sent, Taken};
-use anyhow::{Context, bail};
+use agent::ovsdb::OvsSampling;
+use agent::sflow::PORT;
+use agent::standing::{BridgeSampling, OwnSampler, OwnSampling};
+use agent::{Sent, Taken};
+use anyhow::bail;
 use serde_json::json;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+/// Where the sockets of a machine's Open vSwitch are.
+pub const SWITCH: &str = "/run/openvswitch";
 
 /// Sample what comes in on an interface, and send it to a collector as sFlow v5
 ///
@@ -32,7 +36,7 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["interface", "stands_for", "agent", "sub_agent", "namespace", "json"])]
     bridge: Option<String>,
     /// Where the sockets of that bridge's Open vSwitch are
-    #[arg(long, value_name = "DIR", default_value = "/run/openvswitch", requires = "bridge")]
+    #[arg(long, value_name = "DIR", default_value = SWITCH, requires = "bridge")]
     switch: PathBuf,
     /// One of so many packets, 1 to 10^9; need not be a whole number
     #[arg(long, value_name = "N", value_parser = one_in, required_unless_present = "stands_for")]
@@ -52,7 +56,7 @@ pub struct Sample {
     /// The network namespace in which the interface is; samples are sent from this process's own
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Bytes of each packet, 14 to 1024
+    /// Bytes of each packet, 14 to 1024; Open vSwitch sends at most 512
     #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(14..=1024))]
     header: u32,
     /// Stop after so many seconds, 1 to 86400 [default: at Ctrl-C]
@@ -75,22 +79,24 @@ impl Sample {
 
     /// Weir's own sampler, until the end.
     fn by_weir(&self, name: &str, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-        let (mut sampler, interface) = self.open(name)?;
-        let agent = self.agent.map_or_else(|| self.own_address(), Ok)?;
-        let origin = Origin { agent, sub_agent: self.sub_agent, interface };
         let one_in = self.one_in.unwrap_or(1.0);
-        let mut exporter =
-            Exporter::new(self.collector, origin, self.stands_for.unwrap_or(one_in))?;
+        let mut sampler = OwnSampler::open(&OwnSampling {
+            interface: name.to_owned(),
+            namespace: self.namespace.clone(),
+            one_in,
+            stands_for: self.stands_for.unwrap_or(one_in),
+            header: self.header,
+            collector: self.collector,
+            agent: self.agent,
+            sub_agent: self.sub_agent,
+        })?;
         writeln!(std::io::stderr(), "sampling one of {one_in} on {name}")?;
         let end = self.end();
         while !interrupt.is_asked() && end.is_none_or(|end| Instant::now() < end) {
-            sampler
-                .read(Duration::from_millis(100), |bytes, length| exporter.add(bytes, length))?;
-            exporter.set_drops(sampler.taken()?.dropped);
-            // What was read goes out now: an estimate is to be of the present.
-            exporter.flush();
+            sampler.turn(Duration::from_millis(100))?;
         }
-        self.tell(sampler.taken()?, exporter.sent())
+        let (taken, sent) = sampler.counts()?;
+        self.tell(taken, sent)
     }
 
     fn end(&self) -> Option<Instant> {
@@ -105,52 +111,18 @@ impl Sample {
         })?;
         let sampling =
             OvsSampling { collector: self.collector, one_in: one_in as u32, header: self.header };
-        let database = || Database::connect(&self.switch.join("db.sock"));
-        if database()?.is_sampling(bridge)? {
-            bail!("{bridge} samples by sFlow already, which this would end");
-        }
-        database()?.set_sampling(bridge, &sampling)?;
+        let (bridge, switch) = (bridge.to_owned(), self.switch.clone());
+        let sampling = BridgeSampling { bridge, switch, sampling };
+        sampling.begin()?;
+        let bridge = &sampling.bridge;
         writeln!(std::io::stderr(), "Open vSwitch samples one of {one_in} on {bridge}")?;
         let end = self.end();
         while !interrupt.is_asked() && end.is_none_or(|end| Instant::now() < end) {
             std::thread::sleep(Duration::from_millis(50));
         }
-        // The database closes what is silent for long.
-        database()?.clear_sampling(bridge)?;
+        sampling.end()?;
         writeln!(std::io::stderr(), "Open vSwitch no longer samples on {bridge}")?;
         Ok(Exit::Success)
-    }
-
-    fn open(&self, name: &str) -> anyhow::Result<(Sampler, u32)> {
-        let options = SamplerOptions {
-            rate: 1.0 / self.one_in.unwrap_or(1.0),
-            header: self.header,
-            ..SamplerOptions::default()
-        };
-        let open = || -> agent::Result<(Sampler, u32)> {
-            let index = packet::Interface::find(name)?.index;
-            Ok((Sampler::open(name, &options)?, index))
-        };
-        Ok(match &self.namespace {
-            Some(namespace) => packet::in_namespace(namespace, open)??,
-            None => open()?,
-        })
-    }
-
-    fn own_address(&self) -> anyhow::Result<Ipv4Addr> {
-        let here: SocketAddr = match self.collector {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            // sFlow's agents have IPv4 addresses here; over IPv6 somebody has to say which.
-            SocketAddr::V6(_) => return Ok(Ipv4Addr::UNSPECIFIED),
-        };
-        let local = UdpSocket::bind(here).and_then(|socket| {
-            socket.connect(self.collector)?;
-            socket.local_addr()
-        });
-        match local.with_context(|| format!("there is no way to {}", self.collector))?.ip() {
-            IpAddr::V4(address) => Ok(address),
-            IpAddr::V6(_) => Ok(Ipv4Addr::UNSPECIFIED),
-        }
     }
 
     fn tell(&self, taken: Taken, sent: Sent) -> anyhow::Result<Exit> {
@@ -172,12 +144,12 @@ impl Sample {
     }
 }
 
-fn one_in(text: &str) -> Result<f64, String> {
+pub fn one_in(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok().filter(|number| (1.0..=1e9).contains(number));
     number.ok_or_else(|| "not a number within 1 to 1000000000".to_owned())
 }
 
-fn collector(text: &str) -> Result<SocketAddr, String> {
+pub fn collector(text: &str) -> Result<SocketAddr, String> {
     let with_port = text.parse().ok();
     let without = || Some(SocketAddr::new(text.parse().ok()?, PORT));
     with_port

@@ -102,8 +102,11 @@ impl Bridge {
         Ok(Bridge { borrowed: Some(borrowed), lab, sink, place })
     }
 
-    /// The two paths, with the CPU that all share.
+    /// The two paths, with the CPU that all share. Each frame is in memory of its own, as it comes from a network card. Else a
+    /// batch would be cut into frames that share its memory; one of them that waits for a program would keep all of it, and a
+    /// few samples would cost the sender the memory that it has in its cache.
     pub fn turns(&self, cpu: usize, batch: Batch) -> anyhow::Result<Turns> {
+        self.scatter_gather(false)?;
         Turns::open(&self.lab, [UNTOUCHED, SAMPLED], &[self.place.process], cpu, batch)
     }
 
@@ -130,8 +133,20 @@ impl Bridge {
             .context("does this kernel have cls_bpf and act_mirred?")
     }
 
+    /// Whether what hosts send may be frames that share memory.
+    fn scatter_gather(&self, on: bool) -> anyhow::Result<()> {
+        let words = ["ethtool", "-K", "eth0", "sg", if on { "on" } else { "off" }];
+        for host in SAMPLED.into_iter().chain(UNTOUCHED) {
+            let output = self.lab.exec(host, &words)?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            ensure!(output.status.success(), "ethtool cannot set up {host}: {}", said.trim());
+        }
+        Ok(())
+    }
+
     /// Bits per second in each second of a TCP stream: (its end, rate).
     pub fn course(&self, seconds: u16) -> anyhow::Result<Vec<(f64, f64)>> {
+        self.scatter_gather(true)?;
         let duration = Duration::from_secs(seconds.into());
         let options = IperfOptions { duration, ..IperfOptions::default() };
         let report = self.lab.iperf(SAMPLED[0], SAMPLED[1], &options)?;

@@ -252,7 +252,6 @@ impl Calibration {
         let mut results =
             Results::new("sampling calibrate", effort.seed, Environment::capture(peers));
         results.settings.insert("repetitions".to_owned(), u32::from(effort.repetitions).into());
-        results.settings.insert("header".to_owned(), effort.header.into());
         results.settings.insert("batch".to_owned(), u32::from(effort.batch).into());
         results.settings.insert("length".to_owned(), u32::from(effort.length).into());
         results.settings.insert("seconds".to_owned(), effort.seconds.into());

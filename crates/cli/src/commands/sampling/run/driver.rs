@@ -423,7 +423,7 @@ impl Link {
             None => {
                 let own = std::env::current_exe().context("cannot find this program")?;
                 let mut command = Command::new(own);
-                command.args(["sampling", "agent"]);
+                command.args(["agent", "--sampling"]);
                 command
             }
         };

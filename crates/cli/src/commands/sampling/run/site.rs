@@ -205,7 +205,7 @@ mod tests {
         address = "192.0.2.1"
         bridge = "br0"
         guests = [{ port = "vnet0", mac = "52:54:00:00:00:01", tenant = "red" }]
-        agent = ["ssh", "rack1", "weir", "sampling", "agent"]
+        agent = ["ssh", "rack1", "weir", "agent", "--sampling"]
         [[servers]]
         name = "rack2"
         address = "192.0.2.2"

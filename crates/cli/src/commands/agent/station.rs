@@ -1,4 +1,4 @@
-//! `weir sampling agent`: what `weir sampling run` starts on each server.
+//! `weir agent --sampling`: one server's part in `weir sampling run`, which starts it there.
 //!
 //! ```text
 //!   stdin ── lines ──▶ reader's thread ── bounded channel ──▶ this thread ── lines ──▶ stdout
@@ -9,8 +9,8 @@
 //! Whatever ends it, it removes what it made: the end of stdin, silence for ten seconds, SIGTERM. SIGINT is left to who
 //! started it, since a terminal sends it to both.
 
-use super::run::counters;
-use super::run::protocol::{Counted, Observed, Report, Request, Setup};
+use crate::commands::sampling::run::counters;
+use crate::commands::sampling::run::protocol::{Counted, Observed, Report, Request, Setup};
 use crate::exit::Exit;
 use agent::station::{Machine, Receiver, ReceiverOptions, Reporter, Station, is_out};
 use anyhow::{Context, bail};
@@ -28,13 +28,6 @@ use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Take part in `weir sampling run`: started by it, on each server
-///
-/// Reads orders from stdin and writes reports to stdout, a line of JSON each. When stdin ends, or says nothing for ten
-/// seconds, it removes everything that it made and ends. Needs root.
-#[derive(clap::Args)]
-pub struct Agent {}
-
 /// How often headroom is looked at, and for how long it has to be gone: longer than it takes to enact a plan, in which
 /// programs are run, and short enough to have stopped within a second.
 const TICK: Duration = Duration::from_millis(100);
@@ -44,39 +37,38 @@ const LEASE: Duration = Duration::from_secs(10);
 /// No order is this long.
 const LONGEST_LINE: u64 = 1 << 20;
 
-impl Agent {
-    pub fn run(self) -> anyhow::Result<Exit> {
-        let ending = Arc::new(AtomicBool::new(false));
-        // SIGINT only sets a flag that nobody reads.
-        let ignored = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&ending))
-            .and(signal_hook::flag::register(signal_hook::consts::SIGINT, ignored))
-            .context("cannot handle signals")?;
-        let (sender, orders) = sync_channel(64);
-        std::thread::Builder::new()
-            .name("orders".to_owned())
-            .spawn(move || {
-                let mut input = BufReader::new(std::io::stdin());
-                loop {
-                    let mut line = String::new();
-                    match (&mut input).take(LONGEST_LINE).read_line(&mut line) {
-                        Ok(count) if count > 0 && sender.send(line).is_ok() => {}
-                        _ => return,
-                    }
+/// Reads orders from stdin and writes reports to stdout, a line of JSON each, until stdin ends or says nothing for too long.
+pub fn serve() -> anyhow::Result<Exit> {
+    let ending = Arc::new(AtomicBool::new(false));
+    // SIGINT only sets a flag that nobody reads.
+    let ignored = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&ending))
+        .and(signal_hook::flag::register(signal_hook::consts::SIGINT, ignored))
+        .context("cannot handle signals")?;
+    let (sender, orders) = sync_channel(64);
+    std::thread::Builder::new()
+        .name("orders".to_owned())
+        .spawn(move || {
+            let mut input = BufReader::new(std::io::stdin());
+            loop {
+                let mut line = String::new();
+                match (&mut input).take(LONGEST_LINE).read_line(&mut line) {
+                    Ok(count) if count > 0 && sender.send(line).is_ok() => {}
+                    _ => return,
                 }
-            })
-            .context("cannot start a thread")?;
-        let Ok(first) = orders.recv() else { bail!("no orders come from stdin") };
-        let setup = match serde_json::from_str(&first).context("this is no order")? {
-            Request::Setup(setup) => *setup,
-            _ => bail!("the first order has to say which server this is"),
-        };
-        match Server::open(setup).and_then(|mut server| server.serve(&orders, &ending)) {
-            Ok(()) => Ok(Exit::Success),
-            Err(error) => {
-                let _ = say(&Report::Failed(format!("{error:#}")));
-                Err(error)
             }
+        })
+        .context("cannot start a thread")?;
+    let Ok(first) = orders.recv() else { bail!("no orders come from stdin") };
+    let setup = match serde_json::from_str(&first).context("this is no order")? {
+        Request::Setup(setup) => *setup,
+        _ => bail!("the first order has to say which server this is"),
+    };
+    match Server::open(setup).and_then(|mut server| server.serve(&orders, &ending)) {
+        Ok(()) => Ok(Exit::Success),
+        Err(error) => {
+            let _ = say(&Report::Failed(format!("{error:#}")));
+            Err(error)
         }
     }
 }

@@ -1,0 +1,348 @@
+//! Samplers that stand until they are closed, beside whatever else an agent does: Weir's own on interfaces, and Open
+//! vSwitch's sFlow on bridges.
+//!
+//! ```text
+//!   Standing ──▶ thread per sampler:  OwnSampler: ring ──▶ Exporter ══ UDP ══▶ collector       (opened again every second
+//!            │                        BridgeSampling: still set?  ◀──▶ Open vSwitch's database   while it is not there)
+//!            └◀── events, a sentence each, at most 256
+//! ```
+//!
+//! What was open at the start and fails later is told once and tried again every second; the others go on. Closing or
+//! dropping [`Standing`] leaves no bridge sampling. For an agent that is killed there is [`BridgeSampling::end`], which a
+//! process beside it calls; Weir's own samplers go with their process.
+
+use crate::error::{Error, Result};
+use crate::exporter::{Exporter, Sent};
+use crate::ovsdb::{Database, OvsSampling};
+use crate::sampler::{Sampler, SamplerOptions, Taken};
+use crate::sflow::Origin;
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a thread waits for samples before it looks whether it is over.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How often what is not there is looked for, and whether a bridge still samples.
+const RETRY: Duration = Duration::from_secs(1);
+/// What happened and nobody asked for yet.
+const MOST_EVENTS: usize = 256;
+
+/// One sampler.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sampling {
+    /// Weir's own, on an interface.
+    Interface(OwnSampling),
+    /// Open vSwitch's sFlow, on a bridge.
+    Bridge(BridgeSampling),
+}
+
+/// What Weir's own sampler does on an interface.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnSampling {
+    /// The interface: what comes in there is sampled.
+    pub interface: String,
+    /// Its network namespace; samples are sent from this process's own.
+    pub namespace: Option<String>,
+    /// One of so many packets is taken; need not be a whole number.
+    pub one_in: f64,
+    /// How many packets each sample stands for: as many, or more where they were sampled before they came here.
+    pub stands_for: f64,
+    /// Bytes of each packet.
+    pub header: u32,
+    /// Where samples go.
+    pub collector: SocketAddr,
+    /// Who they say that they are from; the address from which they are sent when `None`.
+    pub agent: Option<Ipv4Addr>,
+    /// Tells apart several origins behind one agent.
+    pub sub_agent: u32,
+}
+
+/// What Open vSwitch does on a bridge, and where its database is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeSampling {
+    /// The bridge: what comes in at any of its ports is sampled.
+    pub bridge: String,
+    /// The folder of Open vSwitch's sockets.
+    pub switch: PathBuf,
+    /// How it samples.
+    pub sampling: OvsSampling,
+}
+
+/// Weir's own sampler at work: what it reads it sends to the collector.
+pub struct OwnSampler {
+    sampler: Sampler,
+    exporter: Exporter,
+}
+
+impl OwnSampler {
+    /// Begins.
+    ///
+    /// # Errors
+    /// As [`Sampler::open`] and [`Exporter::new`]; [`Error::Packet`] when the namespace is not there.
+    pub fn open(sampling: &OwnSampling) -> Result<OwnSampler> {
+        let options = SamplerOptions {
+            rate: 1.0 / sampling.one_in,
+            header: sampling.header,
+            ..SamplerOptions::default()
+        };
+        let open = || -> Result<(Sampler, u32)> {
+            let index = packet::Interface::find(&sampling.interface)?.index;
+            Ok((Sampler::open(&sampling.interface, &options)?, index))
+        };
+        let (sampler, interface) = match &sampling.namespace {
+            Some(namespace) => packet::in_namespace(namespace, open)??,
+            None => open()?,
+        };
+        let agent = sampling.agent.map_or_else(|| address_towards(sampling.collector), Ok)?;
+        let origin = Origin { agent, sub_agent: sampling.sub_agent, interface };
+        let exporter = Exporter::new(sampling.collector, origin, sampling.stands_for)?;
+        Ok(OwnSampler { sampler, exporter })
+    }
+
+    /// Sends on what is there, or comes within `patience`.
+    ///
+    /// # Errors
+    /// [`Error::Packet`] when the interface went away.
+    pub fn turn(&mut self, patience: Duration) -> Result<()> {
+        self.sampler.read(patience, |bytes, length| self.exporter.add(bytes, length))?;
+        self.exporter.set_drops(self.sampler.taken()?.dropped);
+        // What was read goes out now: an estimate is to be of the present.
+        self.exporter.flush();
+        Ok(())
+    }
+
+    /// What was taken and sent so far.
+    ///
+    /// # Errors
+    /// As [`Sampler::taken`].
+    pub fn counts(&mut self) -> Result<(Taken, Sent)> {
+        Ok((self.sampler.taken()?, self.exporter.sent()))
+    }
+}
+
+/// The address of this machine from which datagrams get there. Agents have IPv4 addresses here; over IPv6 somebody has to
+/// say which.
+fn address_towards(collector: SocketAddr) -> Result<Ipv4Addr> {
+    if collector.is_ipv6() {
+        return Ok(Ipv4Addr::UNSPECIFIED);
+    }
+    let local = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| {
+        socket.connect(collector)?;
+        socket.local_addr()
+    });
+    match local.map_err(|error| Error::io(format!("reach {collector}"), error))?.ip() {
+        IpAddr::V4(address) => Ok(address),
+        IpAddr::V6(_) => Ok(Ipv4Addr::UNSPECIFIED),
+    }
+}
+
+impl BridgeSampling {
+    /// Begins.
+    ///
+    /// # Errors
+    /// [`Error::Database`] when there is no such bridge, or it samples already; [`Error::Io`].
+    pub fn begin(&self) -> Result<()> {
+        if self.is_on()? {
+            let message = format!("{} samples by sFlow already, which this would end", self.bridge);
+            return Err(Error::Database(message));
+        }
+        self.database()?.set_sampling(&self.bridge, &self.sampling)
+    }
+
+    /// Whether the bridge samples now, by whatever was set.
+    ///
+    /// # Errors
+    /// As [`Database::is_sampling`].
+    pub fn is_on(&self) -> Result<bool> {
+        self.database()?.is_sampling(&self.bridge)
+    }
+
+    /// The bridge samples no longer.
+    ///
+    /// # Errors
+    /// As [`Database::clear_sampling`].
+    pub fn end(&self) -> Result<()> {
+        self.database()?.clear_sampling(&self.bridge)
+    }
+
+    /// A connection each time: the database closes what is silent for long.
+    fn database(&self) -> Result<Database> {
+        Database::connect(&self.switch.join("db.sock"))
+    }
+}
+
+/// Running samplers.
+pub struct Standing {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    bridges: Vec<BridgeSampling>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    events: Mutex<VecDeque<String>>,
+    sent: Mutex<Sent>,
+}
+
+impl Standing {
+    /// Starts them all.
+    ///
+    /// # Errors
+    /// The first that cannot begin, as [`OwnSampler::open`] or [`BridgeSampling::begin`] say; those before it are ended.
+    pub fn start(samplings: &[Sampling]) -> Result<Standing> {
+        let mut standing =
+            Standing { shared: Arc::default(), threads: Vec::new(), bridges: Vec::new() };
+        for sampling in samplings {
+            match sampling {
+                Sampling::Interface(own) => {
+                    let (own, opened) = (own.clone(), OwnSampler::open(own)?);
+                    standing.spawn(move |shared| sample(&own, opened, shared))?;
+                }
+                Sampling::Bridge(bridge) => {
+                    bridge.begin()?;
+                    standing.bridges.push(bridge.clone());
+                    let bridge = bridge.clone();
+                    standing.spawn(move |shared| look_after(&bridge, shared))?;
+                }
+            }
+        }
+        Ok(standing)
+    }
+
+    fn spawn(&mut self, work: impl FnOnce(&Shared) + Send + 'static) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let builder = std::thread::Builder::new().name("sampler".to_owned());
+        let thread = builder.spawn(move || work(&shared));
+        self.threads.push(thread.map_err(|error| Error::io("start a thread", error))?);
+        Ok(())
+    }
+
+    /// The bridges that sample.
+    pub fn bridges(&self) -> &[BridgeSampling] {
+        &self.bridges
+    }
+
+    /// What happened since somebody last asked, in sentences.
+    pub fn take_events(&self) -> Vec<String> {
+        lock(&self.shared.events).drain(..).collect()
+    }
+
+    /// Ends them all, and says what Weir's own have sent.
+    ///
+    /// # Errors
+    /// The first bridge that goes on sampling; the others are ended nonetheless.
+    pub fn close(mut self) -> Result<Sent> {
+        self.end()?;
+        Ok(*lock(&self.shared.sent))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
+            if thread.join().is_err() {
+                self.shared.note("a sampler's thread ended by a panic".to_owned());
+            }
+        }
+        let mut outcome = Ok(());
+        for bridge in self.bridges.drain(..) {
+            outcome = outcome.and(bridge.end());
+        }
+        outcome
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        // Whoever sees the error that led here knows more.
+        let _ = self.end();
+    }
+}
+
+impl Shared {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    fn note(&self, event: String) {
+        let mut events = lock(&self.events);
+        if events.len() < MOST_EVENTS {
+            events.push_back(event);
+        }
+    }
+
+    fn add(&self, sent: Sent) {
+        let mut all = lock(&self.sent);
+        all.samples += sent.samples;
+        all.datagrams += sent.datagrams;
+        all.lost += sent.lost;
+    }
+
+    /// Waits for the next try. False if it is over.
+    fn pause(&self) -> bool {
+        if !self.is_over() {
+            std::thread::park_timeout(RETRY);
+        }
+        !self.is_over()
+    }
+}
+
+fn sample(sampling: &OwnSampling, opened: OwnSampler, shared: &Shared) {
+    let mut running = Some(opened);
+    while !shared.is_over() {
+        match running.take() {
+            Some(mut sampler) => match sampler.turn(PATIENCE) {
+                Ok(()) => running = Some(sampler),
+                Err(error) => {
+                    shared.add(sampler.exporter.sent());
+                    shared.note(format!("{error}; tried again every second"));
+                }
+            },
+            None => {
+                if shared.pause()
+                    && let Ok(opened) = OwnSampler::open(sampling)
+                {
+                    shared.note(format!("{} is sampled again", sampling.interface));
+                    running = Some(opened);
+                }
+            }
+        }
+    }
+    if let Some(mut sampler) = running {
+        // What is in the ring was taken.
+        let _ = sampler.turn(Duration::ZERO);
+        shared.add(sampler.exporter.sent());
+    }
+}
+
+/// Somebody may end what the bridge does, or make the bridge anew.
+fn look_after(sampling: &BridgeSampling, shared: &Shared) {
+    let mut was_told = false;
+    while shared.pause() {
+        let outcome = match sampling.is_on() {
+            Ok(true) => Ok(false),
+            Ok(false) => sampling.begin().map(|()| true),
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(is_new) if is_new || was_told => {
+                was_told = false;
+                shared.note(format!("{} samples again", sampling.bridge));
+            }
+            Err(error) if !was_told => {
+                was_told = true;
+                shared.note(format!("{}: {error}; tried again every second", sampling.bridge));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,122 @@
+//! What an agent samples beside its other work, as the file says that all agents share.
+//!
+//! ```toml
+//! [[samplers]]                      # Open vSwitch's own sFlow, on a bridge
+//! agent = "server1"                 # whose it is; not needed if there is one
+//! bridge = "br0"
+//! switch = "/run/openvswitch"       # where its sockets are; this when left out
+//! one_in = 100                      # a whole number
+//! collector = "192.0.2.9:6343"      # port 6343 if none is given
+//! header = 128                      # bytes of each packet; 128 when left out
+//!
+//! [[samplers]]                      # Weir's own sampler, on an interface
+//! agent = "server1"
+//! interface = "eth1"
+//! namespace = "vm-a"                # on that server; may be left out
+//! one_in = 2.5
+//! collector = "192.0.2.9"
+//! ```
+
+use crate::commands::sampling::sample;
+use agent::ovsdb::{LARGEST_HEADER, OvsSampling};
+use agent::standing::{BridgeSampling, OwnSampling, Sampling};
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplerTable {
+    agent: Option<String>,
+    interface: Option<String>,
+    namespace: Option<String>,
+    bridge: Option<String>,
+    switch: Option<PathBuf>,
+    #[serde(deserialize_with = "one_in")]
+    one_in: f64,
+    #[serde(deserialize_with = "collector")]
+    collector: SocketAddr,
+    #[serde(default = "custom")]
+    header: u32,
+}
+
+fn one_in<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(from)?;
+    sample::one_in(&number.to_string()).map_err(D::Error::custom)
+}
+
+fn collector<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    sample::collector(&String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+fn custom() -> u32 {
+    128
+}
+
+/// Those of one agent, of all that have these names.
+pub fn settle(
+    tables: Vec<SamplerTable>,
+    names: &[&str],
+    own: &str,
+) -> anyhow::Result<Vec<Sampling>> {
+    let mut samplers = Vec::new();
+    // So that each has numbers of its own at the collector.
+    let mut sub_agent = 0;
+    for (table, number) in tables.into_iter().zip(1..) {
+        let settled = settle_one(table, names, own, sub_agent);
+        let Some(sampler) = settled.with_context(|| format!("sampler {number}"))? else { continue };
+        sub_agent += u32::from(matches!(sampler, Sampling::Interface(_)));
+        samplers.push(sampler);
+    }
+    Ok(samplers)
+}
+
+/// `None` for another agent's.
+fn settle_one(
+    table: SamplerTable,
+    names: &[&str],
+    own: &str,
+    sub_agent: u32,
+) -> anyhow::Result<Option<Sampling>> {
+    let SamplerTable { one_in, collector, header, .. } = table;
+    ensure!((14..=1024).contains(&header), "14 to 1024 bytes of a packet, not {header}");
+    let sampler = match (table.interface, table.bridge) {
+        (Some(interface), None) => {
+            ensure!(table.switch.is_none(), "a switch is of a bridge, and this is an interface");
+            Sampling::Interface(OwnSampling {
+                interface,
+                namespace: table.namespace,
+                one_in,
+                stands_for: one_in,
+                header,
+                collector,
+                agent: None,
+                sub_agent,
+            })
+        }
+        (None, Some(bridge)) => {
+            ensure!(
+                table.namespace.is_none(),
+                "a namespace is of an interface, and this is a bridge"
+            );
+            ensure!(one_in.fract() == 0.0, "Open vSwitch samples one of a whole number of packets");
+            ensure!(header <= LARGEST_HEADER, "Open vSwitch sends at most {LARGEST_HEADER} bytes");
+            let switch = table.switch.unwrap_or_else(|| PathBuf::from(sample::SWITCH));
+            let sampling = OvsSampling { collector, one_in: one_in as u32, header };
+            Sampling::Bridge(BridgeSampling { bridge, switch, sampling })
+        }
+        (Some(_), Some(_)) => bail!("an interface or a bridge, not both"),
+        (None, None) => bail!("an interface or a bridge"),
+    };
+    let is_own = match table.agent.as_deref() {
+        Some(agent) => {
+            ensure!(agent == own || names.contains(&agent), "there is no agent {agent:?}");
+            agent == own
+        }
+        None if names.len() < 2 => true,
+        None => bail!("say which agent's it is"),
+    };
+    Ok(is_own.then_some(sampler))
+}
