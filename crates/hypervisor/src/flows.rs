@@ -11,6 +11,7 @@ use crate::v13::network::needed::{ByExit, by_exits};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::hash::BuildHasher;
 use flowspace::Match;
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
@@ -65,6 +66,20 @@ pub struct Piece {
     pub actions: Box<[u8]>,
     /// Whether it presumes that no other entry has left a destination in the action set (1.3).
     pub presumes: bool,
+    /// Who is told of its packets, as far as that is kept.
+    pub tells: Tells,
+}
+
+/// Who is told of the packets of an entry on the switch; kept of networks on 1.0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tells {
+    /// Nobody, or it is not kept.
+    #[default]
+    Nobody,
+    /// The tenant's controllers.
+    Tenant,
+    /// The hypervisor, which knows who else is to have them.
+    Hypervisor,
 }
 
 /// The table.
@@ -84,6 +99,9 @@ pub struct FlowTable {
     leaving: BTreeMap<u8, usize>,
     /// Entries that presume that nobody does, by their tables.
     presuming: BTreeSet<(u8, u32)>,
+    /// Entries that tell anybody of packets, those of the highest priority first; and which of them tell the hypervisor (1.0).
+    telling: BTreeSet<(Reverse<u16>, u32)>,
+    asking: BTreeSet<u32>,
 }
 
 impl FlowTable {
@@ -145,6 +163,12 @@ impl FlowTable {
         }
         for piece in &flow.pieces {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
+            if piece.tells != Tells::Nobody {
+                self.telling.insert((Reverse(flow.priority), id));
+            }
+            if piece.tells == Tells::Hypervisor {
+                self.asking.insert(id);
+            }
         }
         self.flows.insert(id, flow);
         let FlowTable { flows, index, hasher, .. } = self;
@@ -168,6 +192,8 @@ impl FlowTable {
             *count = count.saturating_sub(1);
         }
         self.presuming.remove(&(flow.table, id));
+        self.telling.remove(&(Reverse(flow.priority), id));
+        self.asking.remove(&id);
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
@@ -176,6 +202,12 @@ impl FlowTable {
             self.forget_piece(flow.table, flow.priority, piece);
         }
         Some(flow)
+    }
+
+    /// Entries that tell anybody of packets, those of the highest priority first, if any of them tells the hypervisor.
+    pub(crate) fn telling(&self) -> impl Iterator<Item = &Flow> + '_ {
+        let all = (!self.asking.is_empty()).then(|| self.telling.iter());
+        all.into_iter().flatten().filter_map(|(_, id)| self.flows.get(id))
     }
 
     /// What entries may send by exits.

@@ -44,7 +44,8 @@ impl Shard {
                 publish(Direction::FromController, &counters.from_controller);
                 publish(Direction::ToSwitch, &counters.to_switch);
                 metrics.dropped(DropReason::TenantAbsent).publish(counters.absent);
-                metrics.dropped(DropReason::QueueFull).publish(counters.overflowed);
+                let full = counters.overflowed + counters.unsent;
+                metrics.dropped(DropReason::QueueFull).publish(full);
                 metrics.dropped(DropReason::RateLimited).publish(counters.limited);
                 metrics.dropped(DropReason::PortConfig).publish(counters.unwanted);
                 for (code, total) in &counters.refusals {

@@ -3,7 +3,7 @@
 use super::actions::Packets;
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Piece, Tells};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch};
 use alloc::boxed::Box;
@@ -221,6 +221,7 @@ impl Switch {
                 match_wire: match_wire.into_boxed_slice(),
                 actions: translated.into_boxed_slice(),
                 presumes: false,
+                tells: Tells::Nobody,
             });
         }
         if pieces.is_empty() {

@@ -14,13 +14,17 @@
 //! So an entry that sends by a link and does not say of which VLAN is written once for each, and for untagged frames; one
 //! that makes of a packet what no tag stands for is refused. Of a network that has physical addresses a link has three
 //! more tags, for packets that bear these as source, as destination, or as both: see `addresses`.
+//!
+//! What leaves by a port that other tenants have as well depends on whom it is for. Where an entry does not say so, the
+//! hypervisor is told of its packets and sends them there: see `asking`.
 
 pub(super) mod addresses;
+mod asking;
 pub(super) mod packet;
 pub(super) mod statistics;
 
 use super::unreadable;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Piece, Tells};
 use crate::ids::TenantIndex;
 use crate::network::{
     Admits, Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, spanning_tree,
@@ -112,6 +116,22 @@ struct Writer<'a> {
     /// What has become of the packets so far.
     packets: Packets,
     out: &'a mut Vec<u8>,
+    sends: Sends,
+    /// Whether the tenant has had nothing done to the packets but send them.
+    is_as_it_came: bool,
+    /// Who is told of the packets: the hypervisor if something is not said, since their destination is not known.
+    tells: Tells,
+}
+
+/// Which of a list's outputs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sends {
+    /// All that can be said.
+    All,
+    /// The same behind one by which the hypervisor is told of the packet, and tells the tenant.
+    Asking,
+    /// Those that were left to the hypervisor.
+    Left,
 }
 
 impl Switch {
@@ -141,7 +161,7 @@ impl Switch {
                 let packets = packets(network, port, &arrival, &region);
                 let mut regions = Vec::new();
                 self.network_regions_v10(tenant, network, region, packets, actions, &mut regions)?;
-                for (region, actions) in regions {
+                for (region, actions, tells) in regions {
                     let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
                     let is_highest = flow.priority == u16::MAX || wire.wildcards.is_empty();
                     if admits == Admits::Nothing && is_highest {
@@ -155,6 +175,7 @@ impl Switch {
                             match_wire: match_wire.into_boxed_slice(),
                             actions: actions.into_boxed_slice(),
                             presumes: false,
+                            tells,
                         });
                     }
                 }
@@ -172,18 +193,17 @@ impl Switch {
         region: Match,
         packets: Packets,
         actions: List<'_, Action<'_>>,
-        regions: &mut Vec<(Match, Vec<u8>)>,
+        regions: &mut Vec<(Match, Vec<u8>, Tells)>,
     ) -> Result<(), ErrorCode> {
         let mut translated = Vec::new();
-        let need =
-            match self.network_actions_v10(tenant, network, packets, actions, &mut translated) {
-                Ok(()) => {
-                    regions.push((region, translated));
-                    return Ok(());
-                }
-                Err(Unsaid::Code(code)) => return Err(code),
-                Err(Unsaid::Needs(need)) => need,
-            };
+        let need = match self.rule_actions_v10(tenant, network, packets, actions, &mut translated) {
+            Ok(tells) => {
+                regions.push((region, translated, tells));
+                return Ok(());
+            }
+            Err(Unsaid::Code(code)) => return Err(code),
+            Err(Unsaid::Needs(need)) => need,
+        };
         let parts: Vec<(Match, Packets)> = match need {
             Need::Vlan => {
                 let part = |(region, vlan)| (region, Packets { vlan: Vlan::of(vlan), ..packets });
@@ -197,23 +217,48 @@ impl Switch {
         Ok(())
     }
 
-    /// Appends a list as it has to be on the switch.
-    fn network_actions_v10(
+    /// Writes a rule's list as it has to be on the switch, and says who is told of its packets.
+    fn rule_actions_v10(
         &self,
         tenant: TenantIndex,
         network: &Network,
         packets: Packets,
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Unsaid> {
-        let mut writer = Writer { network, packets, out };
+    ) -> Result<Tells, Unsaid> {
+        let tells = self.network_actions_v10(
+            tenant,
+            &mut Writer::new(network, packets, out, Sends::All),
+            actions,
+        )?;
+        if tells == Tells::Hypervisor {
+            out.clear();
+            let mut writer = Writer::new(network, packets, out, Sends::Asking);
+            asking::ASK.write(writer.out);
+            self.network_actions_v10(tenant, &mut writer, actions)?;
+        }
+        Ok(tells)
+    }
+
+    /// Writes a list, and says who is told of the packets.
+    fn network_actions_v10(
+        &self,
+        tenant: TenantIndex,
+        writer: &mut Writer<'_>,
+        actions: List<'_, Action<'_>>,
+    ) -> Result<Tells, Unsaid> {
         for action in actions {
+            writer.is_as_it_came &= matches!(action, Action::Output { .. });
             match action {
                 Action::Output { port, max_len } => writer.output(port, max_len)?,
                 Action::Enqueue { .. } => return Err(code::BAD_ACTION_BAD_QUEUE.into()),
                 Action::Vendor { vendor, .. } => {
                     if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
                         return Err(code::BAD_ACTION_BAD_VENDOR.into());
+                    }
+                    if writer.sends == Sends::Asking {
+                        // It would be carried out twice.
+                        return Err(code::BAD_ACTION_BAD_OUT_PORT.into());
                     }
                     // Whatever that does, it is to the tenant's addresses, and what becomes of them is not known.
                     writer.restore()?;
@@ -236,12 +281,28 @@ impl Switch {
                     if let Action::SetDlDst(address) = other {
                         let dl_dst = address.iter().fold(0, |n, b| n << 8 | u128::from(*b));
                         writer.packets.dl_dst = Some(dl_dst);
+                        if writer.sends == Sends::Left {
+                            // Whom packets are for is said from here on, and nothing was left.
+                            break;
+                        }
                     }
                     other.write(writer.out);
                 }
             }
         }
-        Ok(())
+        Ok(writer.tells)
+    }
+}
+
+impl<'a> Writer<'a> {
+    fn new(
+        network: &'a Network,
+        packets: Packets,
+        out: &'a mut Vec<u8>,
+        sends: Sends,
+    ) -> Writer<'a> {
+        let tells = Tells::Nobody;
+        Writer { network, packets, out, sends, is_as_it_came: true, tells }
     }
 }
 
@@ -271,7 +332,16 @@ impl Writer<'_> {
     fn output(&mut self, port: PortNo, max_len: u16) -> Result<(), Unsaid> {
         let Packets { entered, by_link, .. } = self.packets;
         match port {
+            PortNo::CONTROLLER if self.sends == Sends::Left => Ok(()),
+            PortNo::CONTROLLER if self.sends == Sends::Asking => match self.is_as_it_came {
+                true => Ok(()),
+                // Nobody could tell what it was told of first.
+                false => Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
+            },
             PortNo::CONTROLLER => {
+                if self.tells == Tells::Nobody {
+                    self.tells = Tells::Tenant;
+                }
                 // With the tag by which the hypervisor knows how it came, and what it is now.
                 let arrived = match (entered, by_link) {
                     (Entered::Port(number), Some(at)) => Some((number, at)),
@@ -337,15 +407,22 @@ impl Writer<'_> {
     /// Whether packets may leave by any port: the repeated ones become others when a link fails, and what stands has to be
     /// sayable still.
     fn check_all(&self) -> Result<(), ErrorCode> {
-        let (network, packets) = (self.network, self.packets);
-        let mut all = Writer { network, packets, out: &mut Vec::new() };
-        match all.leave_by_all(network.ports.keys().copied()) {
+        let mut out = Vec::new();
+        let mut all = Writer::new(self.network, self.packets, &mut out, self.sends);
+        match all.leave_by_all(self.network.ports.keys().copied()) {
             Err(Unsaid::Code(code)) => Err(code),
             _ => Ok(()),
         }
     }
 
     fn leave(&mut self, way: WayOut<'_>) -> Result<(), Unsaid> {
+        if self.sends == Sends::Left && way.hosts.is_empty() {
+            return Ok(());
+        }
+        if !way.hosts.is_empty() && self.packets.dl_dst.is_none() {
+            self.tells = Tells::Hypervisor;
+            return Ok(());
+        }
         let back = match self.packets.entered {
             Entered::Port(number) => self.network.physical(number) == Some(way.port),
             _ => false,
@@ -376,7 +453,12 @@ impl Writer<'_> {
                     Vlan::Id(id) => {
                         self.restore()?;
                         let way = vlans.iter().find(|way| way.vlan == id);
-                        way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?.sends.map(|hop| hop.tag)
+                        let way = match way {
+                            // Such frames go nowhere from here, and that could not be said before one came.
+                            None if self.sends == Sends::Left => return Ok(()),
+                            way => way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?,
+                        };
+                        way.sends.map(|hop| hop.tag)
                     }
                 };
                 // None: there is no way for that VLAN now.

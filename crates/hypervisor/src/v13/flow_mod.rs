@@ -3,7 +3,7 @@
 use super::{METADATA_TENANT, metadata_of, unreadable};
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Piece, Tells};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::store::Kind;
@@ -327,6 +327,7 @@ impl Switch {
             match_wire: match_wire.into_boxed_slice(),
             actions: translated.into_boxed_slice(),
             presumes: false,
+            tells: Tells::Nobody,
         }]))
     }
 }

@@ -26,7 +26,7 @@ use super::{
     METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
     unreadable,
 };
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Piece, Tells};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, WayOut};
 use crate::store::Kind;
@@ -204,6 +204,7 @@ impl Switch {
             match_wire: match_wire.into_boxed_slice(),
             actions: translated.into_boxed_slice(),
             presumes: false,
+            tells: Tells::Nobody,
         })
     }
 

@@ -47,7 +47,11 @@ pub(crate) fn plan_before_sharing(tenant: usize) -> Plan {
 
 /// Both tenants' second switches pass on what comes.
 pub(crate) fn stage() -> Stage {
-    let mut stage = Stage::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
+    stage_of(Version::V1_3)
+}
+
+pub(crate) fn stage_of(version: Version) -> Stage {
+    let mut stage = Stage::new(version, vec![plan(RED), plan(BLUE)]);
     for tenant in [RED, BLUE] {
         accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
         accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
@@ -138,16 +142,20 @@ pub(crate) fn leaves_by(stage: &mut Stage, tenant: usize, by: &[u32], note: &str
 
 pub(crate) const EVERYWHERE: &[u32] = &[WHOLE, 7, 8, LINK];
 
+/// Lists that send by shared ports, and by which ports.
+pub(crate) const LISTS: [(&str, &[u32]); 7] = [
+    ("flood", EVERYWHERE),
+    ("all", EVERYWHERE),
+    ("normal", EVERYWHERE),
+    ("output:8,output:1,output:7,output:10", EVERYWHERE),
+    ("output:7,output:8", &[7, 8]),
+    ("output:7", &[7]),
+    ("output:10,output:8,output:1", &[WHOLE, 8, LINK]),
+];
+
 #[test]
 fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
-    for (actions, by) in [
-        ("flood", EVERYWHERE),
-        ("all", EVERYWHERE),
-        ("normal", EVERYWHERE),
-        ("output:8,output:1,output:7,output:10", EVERYWHERE),
-        ("output:7,output:8", &[7, 8]),
-        ("output:7", &[7]),
-        ("output:10,output:8,output:1", &[WHOLE, 8, LINK]),
+    let sets: [(&str, &[u32]); 7] = [
         // Known in full, and so said as a list.
         ("write=flood", EVERYWHERE),
         ("write=output:8", &[8]),
@@ -157,7 +165,8 @@ fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
         ("flood;meta=5/7fffffff", EVERYWHERE),
         ("group:1,flood", EVERYWHERE),
         ("flood,group:1", EVERYWHERE),
-    ] {
+    ];
+    for (actions, by) in LISTS.into_iter().chain(sets) {
         let mut stage = stage();
         for tenant in [RED, BLUE] {
             accept(&mut stage, tenant, 1, "group add id=1 type=all buckets=drop");
@@ -244,16 +253,6 @@ fn of_three_shared_ports_one_or_all_can_be_named() {
         let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
         let at_hosts = seen.delivered.iter().filter(|it| it.2 != WHOLE).count();
         assert_eq!(at_hosts, reached, "{port} {bits}: {seen:?}");
-    }
-}
-
-#[test]
-fn on_openflow_1_0_they_are_refused() {
-    let mut stage = Stage::new(Version::V1_0, vec![plan(RED), plan(BLUE)]);
-    for actions in ["flood", "all", "normal", "output:7", "output:7,output:8", "output:1,output:8"]
-    {
-        let told = stage.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
-        assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_OUT_PORT")), "{told:?}");
     }
 }
 

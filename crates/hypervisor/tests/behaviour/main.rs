@@ -10,6 +10,7 @@ mod support;
 mod action_sets;
 mod actions;
 mod agreement;
+mod asking;
 mod attacks;
 mod bad_input;
 mod big_switches;

@@ -231,9 +231,12 @@ fn an_entry_that_no_port_in_use_could_have_is_refused_while_none_is() {
         let mut plans = two();
         plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
         let mut stage = Stage::new(version, plans);
-        // What is sent to a shared port has to name its destination, on 1.3 where tables to come may change it.
+        // What is sent to a shared port has to name its destination: on 1.0 where the controller is told of what was
+        // changed, on 1.3 where tables to come may change it.
         let words = match version {
-            Version::V1_0 => "flow add match=in_port=1 prio=5 actions=output:7",
+            Version::V1_0 => {
+                "flow add match=in_port=1 prio=5 actions=output:7,mod_nw_tos:8,controller"
+            }
             _ => "flow add match=in_port=1 prio=5 actions=write=output:7;goto=1",
         };
         for bits in [0, PORT_DOWN, NO_FWD] {

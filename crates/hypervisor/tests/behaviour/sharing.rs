@@ -198,6 +198,56 @@ fn listing() -> impl Strategy<Value = Case> {
     })
 }
 
+/// With rules of 1.0 that send by shared ports and do not say for whom packets are. None changes a packet before the controller is
+/// told of it: what it was then would not be known.
+fn asking() -> impl Strategy<Value = Case> {
+    let output = prop::sample::select(vec![
+        "flood",
+        "all",
+        "normal",
+        "local",
+        "output:2",
+        "output:2",
+        "output:1",
+        "output:10",
+        "in_port",
+    ]);
+    let change = prop_oneof![
+        2 => prop::sample::select(vec![
+            "mod_nw_dst:10.0.0.1".to_owned(),
+            "mod_dl_src:02.00.00.00.00.77".to_owned(),
+            "strip_vlan".to_owned(),
+        ]),
+        1 => addresses().prop_map(|to| format!("mod_dl_dst:{}", to.join("."))),
+    ];
+    let action = prop_oneof![4 => output.prop_map(str::to_owned), 1 => change];
+    let told = prop_oneof![3 => Just(None), 1 => Just(Some("controller".to_owned()))];
+    let actions = (told, vec(action, 1..5))
+        .prop_map(|(told, actions)| told.into_iter().chain(actions).collect::<Vec<_>>().join(","));
+    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
+    let to = prop::option::weighted(0.3, addresses().prop_map(|it| it.join(":")));
+    let rule = (port, to, actions, 1..60_000u16).prop_map(|(port, to, actions, priority)| {
+        let mut match_ = vec!["ip".to_owned()];
+        match_.extend(port.map(|port| format!("in_port={port}")));
+        match_.extend(to.map(|it| format!("dl_dst={it}")));
+        format!("flow add match={} prio={priority} actions={actions}", match_.join(","))
+    });
+    let said = vec((0..2usize, 1..=3u64, vec(rule, 1..4)), 1..8);
+    (cases(Version::V1_0, 0.3), said).prop_map(|(mut case, said)| {
+        case.commands.retain(|(_, _, words)| {
+            let told = words.rfind("controller");
+            let changed = words.find("mod_").or(words.find("strip_vlan"));
+            told.is_none_or(|told| changed.is_none_or(|changed| told < changed))
+        });
+        for (at, (tenant, switch, rules)) in said.into_iter().enumerate() {
+            let words = rules.into_iter().map(|words| (tenant, switch, words));
+            let at = if at % 2 == 0 { 0 } else { case.commands.len() };
+            case.commands.splice(at..at, words);
+        }
+        case
+    })
+}
+
 /// Whether a rule that names only ports that there are may be refused on a switch of 1.3 with shared ports. Of its set it has to
 /// be known for whom packets are: no later table may change that, nor one before have written another.
 pub(crate) fn may_be_refused(words: &str, before: &[String]) -> bool {
@@ -233,5 +283,15 @@ proptest! {
     #[test]
     fn also_of_big_switches(case in listing()) {
         agrees(Version::V1_3, &sharing_big(), &case)?;
+    }
+
+    /// And on 1.0, where the hypervisor is asked.
+    #[test]
+    fn they_are_so_where_the_hypervisor_is_asked(case in asking()) {
+        agrees(Version::V1_0, &sharing(), &case)?;
+    }
+    #[test]
+    fn also_of_big_switches_that_ask(case in asking()) {
+        agrees(Version::V1_0, &sharing_big(), &case)?;
     }
 }

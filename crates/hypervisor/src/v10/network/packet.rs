@@ -1,7 +1,7 @@
 //! PACKET_IN and PACKET_OUT of a network.
 
 use super::addresses::{self, Addresses};
-use super::{Packets, Unsaid, Vlan, Writer, map_of};
+use super::{Packets, Sends, Unsaid, Vlan, Writer, map_of};
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::network::{Came, Entered, Network};
@@ -34,13 +34,13 @@ impl Switch {
         key: &Key,
         now: Instant,
     ) {
-        let Some(Came { port, frames }) = network.entry_of(key) else {
+        let Some(came) = network.entry_of(key) else {
             self.counters.nobody += 1;
             return;
         };
         let state = &mut self.tenants[tenant.0 as usize];
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        if network.keeps_back(port, key, missed) {
+        if network.keeps_back(came.port, key, missed) {
             state.counters.unwanted += 1;
             return;
         }
@@ -48,6 +48,29 @@ impl Switch {
             state.counters.limited += 1;
             return;
         }
+        let asked = self.asked_by(tenant, packet, key);
+        let tells = match &asked {
+            Some(actions) => self.send_left(tenant, network, packet, key, actions, now),
+            None => 1,
+        };
+        for _ in 0..tells {
+            // What is kept has gone with what was asked.
+            let is_kept = packet.buffer_id != NO_BUFFER && asked.is_none();
+            self.tell_network_v10(tenant, network, packet, key, came, is_kept);
+        }
+    }
+
+    fn tell_network_v10(
+        &mut self,
+        tenant: TenantIndex,
+        network: &Network,
+        packet: &PacketIn<'_>,
+        key: &Key,
+        Came { port, frames }: Came,
+        buffered: bool,
+    ) {
+        let missed = packet.reason == PacketInReason::NO_MATCH;
+        let state = &mut self.tenants[tenant.0 as usize];
         if state.controllers.is_empty() {
             state.counters.absent += 1;
             return;
@@ -55,7 +78,6 @@ impl Switch {
         let by_link =
             matches!(network.ports.get(&port).map(|port| &port.kind), Some(PortKind::Link { .. }));
         let tagged = by_link && frames.vlan().is_none();
-        let buffered = packet.buffer_id != NO_BUFFER;
         let buffer_id = match buffered {
             // Where it came in, on the switch, is what is needed to release it.
             true => state.buffers.give(Buffered { physical: packet.buffer_id, key: *key }),
@@ -122,13 +144,13 @@ impl Switch {
                 let alone = packet.actions.iter().count() == 1;
                 let tag = looks_like_entry(network, &packets, key).filter(|_| alone);
                 let tag = tag.ok_or(code::BAD_ACTION_EPERM)?;
-                Writer { network, packets, out }.bear(tag);
+                Writer::new(network, packets, out, Sends::All).bear(tag);
                 Action::Output { port: PortNo::TABLE, max_len }.write(out);
             }
         }
         if out.len() == PACKET_OUT_ACTIONS {
-            self.network_actions_v10(tenant, network, packets, packet.actions, out)
-                .map_err(Unsaid::code)?;
+            let mut writer = Writer::new(network, packets, out, Sends::All);
+            self.network_actions_v10(tenant, &mut writer, packet.actions).map_err(Unsaid::code)?;
         }
         let actions_len =
             u16::try_from(out.len() - PACKET_OUT_ACTIONS).map_err(|_| code::BAD_ACTION_TOO_MANY)?;
@@ -160,7 +182,7 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
 }
 
 /// A packet that the switch keeps: it bears the tag with which it came.
-fn kept(network: &Network, key: &Key) -> Packets {
+pub(super) fn kept(network: &Network, key: &Key) -> Packets {
     let Some(came) = network.entry_of(key) else { return sent(network, key, None) };
     let vid = key.get(Field::VlanVid);
     let kind = network.ports.get(&came.port).map(|port| &port.kind);

@@ -1,0 +1,147 @@
+//! Shared edge ports on OpenFlow 1.0: of packets that a rule sends there without a word of whom they are for, the hypervisor is
+//! told, and takes them to the tenant's own hosts.
+
+use crate::deliveries::{
+    BLUE, BROADCAST, EVERYWHERE, LINK, LISTS, RED, WHOLE, accept, big_plan, frame, host,
+    leaves_big, leaves_by, plan, stage_of,
+};
+use crate::support::*;
+
+/// Ports of what is delivered to a tenant, in order.
+fn ports(seen: &Seen, tenant: usize) -> Vec<u32> {
+    let own = seen.delivered.iter().filter(|it| it.0 == tenant);
+    let mut ports: Vec<u32> = own.map(|it| it.2).collect();
+    ports.sort_unstable();
+    ports
+}
+
+#[test]
+fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
+    for (actions, by) in LISTS {
+        let mut stage = stage_of(Version::V1_0);
+        for tenant in [RED, BLUE] {
+            let entries = stage.entries(1).len();
+            accept(&mut stage, tenant, 1, &format!("flow add prio=5 actions={actions}"));
+            // By the whole port, the three hosts at shared ones, and the link.
+            assert_eq!(stage.entries(1).len(), entries + 5);
+        }
+        for tenant in [RED, BLUE] {
+            leaves_by(&mut stage, tenant, by, actions);
+        }
+    }
+}
+
+/// Rules of all priorities beside each other: the one that a packet meets counts, whoever is told by others.
+#[test]
+fn the_rule_that_a_packet_meets_says_where_it_goes() {
+    let mut stage = stage_of(Version::V1_0);
+    for words in [
+        "flow add prio=4 actions=output:8",
+        "flow add prio=5 actions=flood",
+        "flow add prio=6 match=in_port=1,dl_src=02:00:00:00:00:05 actions=output:7",
+        "flow add prio=6 match=in_port=1,dl_src=02:00:00:00:00:06 actions=controller",
+        "flow add prio=6 match=in_port=1,dl_src=02:00:00:00:00:07 actions=drop",
+    ] {
+        accept(&mut stage, RED, 1, words);
+    }
+    for (from, told, reached) in
+        [(5, 0, &[7, 7][..]), (6, 1, &[]), (7, 0, &[]), (8, 0, &[WHOLE, 7, 7, 8])]
+    {
+        let from = [2, 0, 0, 0, 0, from];
+        let seen = stage.send(RED, 1, WHOLE, &frame(from, BROADCAST));
+        let reached: Vec<u32> = reached.iter().copied().filter(|port| *port != WHOLE).collect();
+        let at_hosts: Vec<u32> =
+            ports(&seen, RED).into_iter().filter(|port| *port != WHOLE).collect();
+        assert_eq!((seen.told.len(), at_hosts), (told, reached), "{from:x?}: {seen:?}");
+    }
+    // It goes, and the one below counts.
+    accept(&mut stage, RED, 1, "flow delete_strict prio=5");
+    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+    assert_eq!(ports(&seen, RED), [8]);
+}
+
+/// The tenant is told as often as its rule says, of the packet as it came.
+#[test]
+fn the_controller_is_told_beside_it() {
+    for (actions, told) in [("controller,flood", 1), ("flood,controller", 1), ("flood", 0)] {
+        for buffers in [0, 16] {
+            let plans = vec![plan(RED), plan(BLUE)];
+            let mut stage = Stage::with_buffers(Version::V1_0, plans, buffers);
+            accept(&mut stage, RED, 1, &format!("flow add prio=5 actions={actions}"));
+            let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+            let at_hosts = ports(&seen, RED).into_iter().filter(|port| [7, 8].contains(port));
+            assert_eq!(at_hosts.collect::<Vec<_>>(), [7, 7, 8], "{actions} {buffers}: {seen:?}");
+            // The second switch has no rules, and tells of what comes by the link.
+            let at_first: Vec<_> = seen.told.iter().filter(|it| it.1 == 1).collect();
+            assert_eq!(at_first.len(), told, "{actions} {buffers}: {seen:?}");
+            let words = "PACKET_IN 1 ACTION 10.0.0.1>10.0.0.2";
+            assert!(at_first.iter().all(|it| it.0 == RED && it.2 == words), "{at_first:?}");
+        }
+    }
+}
+
+/// What changes before it leaves is changed; what names the destination before is the switch's.
+#[test]
+fn changes_count_in_their_order() {
+    let mut stage = stage_of(Version::V1_0);
+    let changes = "mod_dl_src:02.00.00.00.00.77,output:7,mod_dl_src:02.00.00.00.00.78,output:8";
+    accept(&mut stage, RED, 1, &format!("flow add prio=5 actions={changes}"));
+    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+    let own = seen.delivered.iter().filter(|it| it.0 == RED);
+    let mut sources: Vec<_> = own.map(|it| (it.2, it.3[11])).collect();
+    sources.sort_unstable();
+    assert_eq!(sources, [(7, 0x77), (7, 0x77), (8, 0x78)]);
+    // To the third host by name, behind what goes to whoever it was for.
+    let named = "output:7,mod_dl_dst:02.00.00.00.10.03,output:8,output:7";
+    accept(&mut stage, RED, 1, &format!("flow add prio=5 actions={named}"));
+    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), host(RED, 1)));
+    assert_eq!(ports(&seen, RED), [7, 8], "{seen:?}");
+}
+
+/// What would have to be told of twice, or be carried out twice, is refused.
+#[test]
+fn a_list_that_changes_a_packet_before_it_tells_is_refused() {
+    let mut stage = stage_of(Version::V1_0);
+    for actions in ["output:7,mod_nw_tos:8,controller", "mod_nw_tos:8,controller,flood"] {
+        let told = stage.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
+        assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_OUT_PORT")), "{told:?}");
+    }
+    // Alone it tells of what it has changed, as ever.
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=mod_nw_tos:8,controller");
+}
+
+/// A port that comes to be shared beneath a hub's rule.
+#[test]
+fn a_rule_stands_when_its_port_comes_to_be_shared() {
+    let plans = |of: fn(usize) -> Plan| vec![of(RED), of(BLUE)];
+    let before = |tenant| {
+        let mut plan = crate::deliveries::plan_before_sharing(tenant);
+        // The other has no such port yet.
+        plan.edges.retain(|edge| tenant == RED || edge.2 != 8);
+        plan
+    };
+    let mut stage = Stage::new(Version::V1_0, plans(before));
+    accept(&mut stage, RED, 2, "flow add prio=5 match=in_port=10 actions=output:1");
+    accept(&mut stage, RED, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
+    let (maps, last) = Stage::maps_from(100, &plans(plan));
+    stage.set_maps(&maps, 100..=last);
+    assert_eq!(stage.take_told().iter().filter(|it| it.2.contains("FLOW_REMOVED")).count(), 0);
+    leaves_by(&mut stage, RED, EVERYWHERE, "shared");
+}
+
+#[test]
+fn members_of_big_switches_ask_too() {
+    for (actions, by) in
+        [("flood", &[1, 2, 7, 8, LINK][..]), ("output:8", &[8]), ("output:7,output:1", &[1, 7])]
+    {
+        let mut stage = Stage::new(Version::V1_0, vec![big_plan(RED), big_plan(BLUE)]);
+        accept(&mut stage, RED, 1, &format!("flow add prio=5 actions={actions}"));
+        accept(&mut stage, RED, 3, "flow add prio=5 match=in_port=10 actions=output:1");
+        for from in [(1, 1), (1, 7), (2, 2), (2, 8)] {
+            for to in [host(RED, 1), host(RED, 2), host(RED, 3), host(BLUE, 1), BROADCAST] {
+                leaves_big(&mut stage, from, by, to, actions);
+            }
+        }
+    }
+}
