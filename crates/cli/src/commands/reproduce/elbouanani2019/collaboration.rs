@@ -1,8 +1,9 @@
 //! What the paper left as future work: real servers under skewed load, each on its own and together.
 //!
 //! Each server is a namespace with an Open vSwitch of its own and a bounded share of the CPU, in which its guests, its
-//! switch and its agent are. Costs and capacities are measured in that very lab first, from CPU time; then no sampling,
-//! local sampling only and collaboration take turns.
+//! switch and its agent are. Costs are measured in that very lab first, from CPU time; then no sampling, local sampling only
+//! and collaboration take turns. What servers bear is found out anew where there is no sampling: the machine may be
+//! faster or slower than it was.
 
 use crate::commands::sampling::run::driver::{CapacityOption, Driver, Manner, News};
 use crate::commands::sampling::run::servers::{Received, Servers};
@@ -74,12 +75,15 @@ struct Costs {
     import: f64,
     /// Share of a server's CPU that forwarding a packet per second takes.
     forward: f64,
-    capacities: Vec<f64>,
+    /// How busy forwarding kept the first server meanwhile.
+    busy: f64,
 }
 
 /// All of it.
 pub struct Collaboration {
     costs: Costs,
+    /// What servers bore in each repetition, in units of forwarding.
+    capacities: Vec<Vec<f64>>,
     stretches: Vec<(Way, Stretch)>,
 }
 
@@ -104,27 +108,39 @@ fn measure_in(
 ) -> anyhow::Result<Collaboration> {
     let time = Duration::from_secs(seconds.into());
     let costs = costs(servers, time, interrupt)?;
-    let mut stretches = Vec::new();
+    let (mut stretches, mut borne) = (Vec::new(), Vec::new());
     for repetition in 1..=repetitions {
+        let mut capacities = vec![0.0; SKEW.len()];
         for way in [Way::Nothing, Way::Alone, Way::Together] {
             talk(&format!("servers, {repetition} of {repetitions}: {}", way.name()));
-            let capacities = match way {
-                Way::Nothing => vec![0.0; SKEW.len()],
-                _ => costs.capacities.clone(),
-            };
             let stretch = Run {
                 capacities: &capacities,
                 costs: (costs.alpha, costs.beta),
                 is_collaborative: way == Way::Together,
             }
             .measure(servers, time, interrupt)?;
+            if way == Way::Nothing {
+                capacities = costs.capacities(&stretch);
+                borne.push(capacities.clone());
+            }
             stretches.push((way, stretch));
         }
     }
-    Ok(Collaboration { costs, stretches })
+    Ok(Collaboration { costs, capacities: borne, stretches })
 }
 
-/// α, β and capacities in units of forwarding: from the CPU time that each takes.
+impl Costs {
+    /// What servers bear that are as busy as in this stretch, in which nothing was sampled.
+    fn capacities(&self, stretch: &Stretch) -> Vec<f64> {
+        let now = stretch.busy.first().map_or(1.0, |busy| busy / self.busy);
+        let capacity = |(forwards, busy): (f64, &f64)| {
+            (forwards + (FILL - busy) / (self.forward * now)).max(0.0)
+        };
+        forwards(&stretch.own).into_iter().zip(&stretch.busy).map(capacity).collect()
+    }
+}
+
+/// α and β in units of forwarding: from the CPU time that each takes.
 fn costs(servers: &mut Servers, time: Duration, interrupt: &Interrupt) -> anyhow::Result<Costs> {
     let nothing = [0.0; SKEW.len()];
     let all = [1e9; SKEW.len()];
@@ -168,11 +184,9 @@ fn costs(servers: &mut Servers, time: Duration, interrupt: &Interrupt) -> anyhow
         (at(&mirrored.busy, server) - at(&local.busy, server)) / imported.max(1.0) / forward
     });
     let import = import.sum::<f64>() / others.len() as f64;
-    let capacity = |(server, forwards): (usize, &f64)| {
-        (forwards + (FILL - at(&forwarding.busy, server)) / forward).max(0.0)
-    };
-    let capacities = forwards(&forwarding.own).iter().enumerate().map(capacity).collect();
-    Ok(Costs { load, alpha, beta, import, forward, capacities })
+    let busy = at(&forwarding.busy, 0);
+    ensure!(busy > 0.0, "forwarding took no CPU time: this machine cannot be measured on");
+    Ok(Costs { load, alpha, beta, import, forward, busy })
 }
 
 /// Of each server, by what all send: half of it goes to the others, evenly.
@@ -330,11 +344,16 @@ impl Collaboration {
     }
 
     pub fn remarks(&self) -> String {
-        let Costs { load, alpha, beta, import, forward, capacities } = &self.costs;
+        let Costs { load, alpha, beta, import, forward, .. } = &self.costs;
         let gain = |value: fn(&Stretch) -> f64| {
             (self.mean(Way::Together, value) / self.mean(Way::Alone, value).max(1e-9) - 1.0) * 100.0
         };
-        let capacities: Vec<String> = capacities.iter().map(|one| number(*one)).collect();
+        let mean = |server| {
+            let its: Vec<f64> =
+                self.capacities.iter().filter_map(|all| all.get(server).copied()).collect();
+            number(report::stats::mean(&its).unwrap_or(0.0))
+        };
+        let capacities: Vec<String> = (0..SKEW.len()).map(mean).collect();
         let measured: f64 = gain(Stretch::sampled);
         format!(
             "Guests send {} packets/s. Measured in this lab: α = {alpha:.2}, β = {beta:.2}; processing another's sample {import:.2} (the model: α + β). \
