@@ -421,7 +421,7 @@ impl Writer<'_> {
         }
         if !way.hosts.is_empty() && self.packets.dl_dst.is_none() {
             self.tells = Tells::Hypervisor;
-            return Ok(());
+            return self.check_vlan(way.wire);
         }
         let back = match self.packets.entered {
             Entered::Port(number) => self.network.physical(number) == Some(way.port),
@@ -453,12 +453,7 @@ impl Writer<'_> {
                     Vlan::Id(id) => {
                         self.restore()?;
                         let way = vlans.iter().find(|way| way.vlan == id);
-                        let way = match way {
-                            // Such frames go nowhere from here, and that could not be said before one came.
-                            None if self.sends == Sends::Left => return Ok(()),
-                            way => way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?,
-                        };
-                        way.sends.map(|hop| hop.tag)
+                        way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?.sends.map(|hop| hop.tag)
                     }
                 };
                 // None: there is no way for that VLAN now.
@@ -469,6 +464,18 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether packets can leave by a wire, as far as that is for their VLAN to say.
+    fn check_vlan(&self, wire: Wire<'_>) -> Result<(), Unsaid> {
+        match (wire, self.packets.vlan) {
+            (Wire::Plain, _) | (Wire::Tagged { .. }, Vlan::Untagged) => Ok(()),
+            (Wire::Tagged { .. }, Vlan::Unknown) => Err(Unsaid::Needs(Need::Vlan)),
+            (Wire::Tagged { vlans, .. }, Vlan::Id(id)) => {
+                let is_its = vlans.iter().any(|way| way.vlan == id);
+                is_its.then_some(()).ok_or(code::BAD_ACTION_BAD_ARGUMENT.into())
+            }
+        }
     }
 
     /// Where a way leads to other tenants too, what is for everybody goes to each of the tenant's own hosts.

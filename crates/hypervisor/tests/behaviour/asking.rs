@@ -145,3 +145,11 @@ fn members_of_big_switches_ask_too() {
         }
     }
 }
+
+/// Inside a big switch frames go by links as well, so what cannot leave by one is refused whoever it is for.
+#[test]
+fn what_no_tag_stands_for_does_not_get_to_another_member() {
+    let mut stage = Stage::new(Version::V1_0, vec![big_plan(RED), big_plan(BLUE)]);
+    let told = stage.say(RED, 1, "flow add prio=5 actions=mod_vlan_vid:9,output:8");
+    assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_ARGUMENT")), "{told:?}");
+}
