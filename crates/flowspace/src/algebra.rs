@@ -88,6 +88,11 @@ impl Match {
         self
     }
 
+    /// Which bits of all fields are matched.
+    pub const fn mask(&self) -> Key {
+        self.mask
+    }
+
     /// The value and the mask of a field; mask 0 is "any".
     #[inline]
     pub const fn get(&self, field: Field) -> (u128, u128) {

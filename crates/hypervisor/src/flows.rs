@@ -4,6 +4,8 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
+mod telling;
+
 use crate::store::Kind;
 use crate::switch::named_of;
 use crate::v13::network::left_destination::destination_left_from;
@@ -11,10 +13,10 @@ use crate::v13::network::needed::{ByExit, by_exits};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use core::hash::BuildHasher;
-use flowspace::Match;
+use flowspace::{Key, Match};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+use telling::Telling;
 
 /// One entry, as the tenant sees it, and what stands for it on the switch.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +84,13 @@ pub enum Tells {
     Hypervisor,
 }
 
+impl Tells {
+    /// Whether the hypervisor is asked what is to become of them.
+    pub(crate) fn asks(self) -> bool {
+        self == Tells::Hypervisor
+    }
+}
+
 /// The table.
 #[derive(Debug, Default)]
 pub struct FlowTable {
@@ -99,9 +108,8 @@ pub struct FlowTable {
     leaving: BTreeMap<u8, usize>,
     /// Entries that presume that nobody does, by their tables.
     presuming: BTreeSet<(u8, u32)>,
-    /// Entries that tell anybody of packets, those of the highest priority first; and which of them tell the hypervisor (1.0).
-    telling: BTreeSet<(Reverse<u16>, u32)>,
-    asking: BTreeSet<u32>,
+    /// What tells anybody of packets (1.0).
+    telling: Telling,
 }
 
 impl FlowTable {
@@ -163,12 +171,7 @@ impl FlowTable {
         }
         for piece in &flow.pieces {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
-            if piece.tells != Tells::Nobody {
-                self.telling.insert((Reverse(flow.priority), id));
-            }
-            if piece.tells == Tells::Hypervisor {
-                self.asking.insert(id);
-            }
+            self.telling.insert(id, flow.priority, piece);
         }
         self.flows.insert(id, flow);
         let FlowTable { flows, index, hasher, .. } = self;
@@ -192,8 +195,6 @@ impl FlowTable {
             *count = count.saturating_sub(1);
         }
         self.presuming.remove(&(flow.table, id));
-        self.telling.remove(&(Reverse(flow.priority), id));
-        self.asking.remove(&id);
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
@@ -204,10 +205,18 @@ impl FlowTable {
         Some(flow)
     }
 
-    /// Entries that tell anybody of packets, those of the highest priority first, if any of them tells the hypervisor.
-    pub(crate) fn telling(&self) -> impl Iterator<Item = &Flow> + '_ {
-        let all = (!self.asking.is_empty()).then(|| self.telling.iter());
-        all.into_iter().flatten().filter_map(|(_, id)| self.flows.get(id))
+    /// The entry by which the switch tells of a packet, and whom, if the hypervisor may be asked at all (1.0).
+    pub(crate) fn told_by(&self, key: &Key) -> Option<(&Flow, Tells)> {
+        let (id, tells) = self.telling.met_by(key)?;
+        Some((self.flows.get(&id)?, tells))
+    }
+
+    /// Whether with these it would take too long to find out by which entry the switch tells of a packet (1.0).
+    pub(crate) fn tells_too_variously<'a>(
+        &self,
+        flows: impl Iterator<Item = &'a Flow> + Clone,
+    ) -> bool {
+        self.telling.is_full_for(flows)
     }
 
     /// What entries may send by exits.
@@ -254,6 +263,7 @@ impl FlowTable {
 
     /// A piece that is gone from its entry does not stand in another's way any more.
     pub fn forget_piece(&mut self, table: u8, priority: u16, piece: &Piece) {
+        self.telling.remove(priority, piece);
         self.owners.remove(&(table, priority, piece.match_wire.clone()));
     }
 

@@ -117,6 +117,9 @@ impl Switch {
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
+        if state.flows.tells_too_variously(core::iter::once(&flow)) {
+            return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
+        }
         let before = state.flows.get(number).cloned();
         self.put_flow(cause, number, flow.clone());
         self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |piece| {
@@ -146,8 +149,12 @@ impl Switch {
             flow.pieces = self.plan(cause.tenant, &flow)?;
             changed.push((number, flow));
         }
-        if self.tenants[cause.tenant.0 as usize].flows.become_one(&changed) {
+        let flows = &self.tenants[cause.tenant.0 as usize].flows;
+        if flows.become_one(&changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
+        }
+        if flows.tells_too_variously(changed.iter().map(|(_, flow)| flow)) {
+            return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         for (number, flow) in changed {
             let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();

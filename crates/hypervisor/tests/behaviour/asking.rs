@@ -153,3 +153,39 @@ fn what_no_tag_stands_for_does_not_get_to_another_member() {
     let told = stage.say(RED, 1, "flow add prio=5 actions=mod_vlan_vid:9,output:8");
     assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_ARGUMENT")), "{told:?}");
 }
+
+/// Each mask among rules that tell anybody takes a probe for each packet that asks, and that time is everybody's.
+#[test]
+fn rules_that_tell_beside_one_that_asks_have_a_bounded_number_of_masks() {
+    const MASKS: u32 = 128;
+    let mask = |at: u32| {
+        let (source, destination) = (at % 32 + 1, at / 32 + 1);
+        format!("ip,nw_src=10.0.0.0/{source},nw_dst=10.0.0.0/{destination}")
+    };
+    let tells =
+        |at: u32| format!("flow add prio=9 match=in_port=1,{} actions=controller", mask(at));
+    let refuse = |stage: &mut Stage, words: &str| {
+        let told = stage.say(RED, 1, words);
+        assert!(matches!(&told[..], [it] if it.contains("OFPFMFC_ALL_TABLES_FULL")), "{told:?}");
+    };
+    let mut stage = stage_of(Version::V1_0);
+    // Whoever asks nobody has as many as there are; then the one that would ask is refused.
+    for at in 0..MASKS {
+        accept(&mut stage, RED, 1, &tells(at));
+    }
+    let hub = "flow add prio=1 match=in_port=1 actions=output:7";
+    refuse(&mut stage, hub);
+    accept(&mut stage, RED, 1, &tells(MASKS));
+    // With as many as there may be, others of the same masks are welcome, and what tells nobody.
+    for at in [0, MASKS] {
+        accept(&mut stage, RED, 1, &tells(at).replace("add prio=9", "delete_strict prio=9"));
+    }
+    accept(&mut stage, RED, 1, hub);
+    refuse(&mut stage, &tells(0));
+    accept(&mut stage, RED, 1, &tells(0).replace("actions=controller", "actions=drop"));
+    refuse(&mut stage, &tells(0).replace("add", "modify"));
+    accept(&mut stage, RED, 1, &tells(1).replace("10.0.0.0", "11.0.0.0"));
+    // Of another tenant that is nothing.
+    accept(&mut stage, BLUE, 1, &tells(0));
+    accept(&mut stage, BLUE, 1, hub);
+}

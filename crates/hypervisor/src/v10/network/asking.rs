@@ -21,7 +21,6 @@
 
 use super::packet::kept;
 use super::{Sends, Writer};
-use crate::flows::Tells;
 use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::pending::Awaits;
@@ -49,14 +48,8 @@ impl Switch {
         if packet.reason != PacketInReason::ACTION {
             return None;
         }
-        let mut met = self.tenants[tenant.0 as usize].flows.telling().flat_map(|flow| {
-            let telling = flow.pieces.iter().filter(|piece| piece.tells != Tells::Nobody);
-            telling.map(move |piece| (flow, piece))
-        });
-        let (flow, piece) = met.find(|(_, piece)| {
-            crate::v10::read_match(&piece.match_wire).is_some_and(|match_| match_.matches(key))
-        })?;
-        (piece.tells == Tells::Hypervisor).then(|| flow.actions.clone())
+        let (flow, tells) = self.tenants[tenant.0 as usize].flows.told_by(key)?;
+        tells.asks().then(|| flow.actions.clone())
     }
 
     /// Sends a packet to the hosts that the switch could not tell from others', and says how often the rule wants the tenant to be
