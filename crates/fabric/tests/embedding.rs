@@ -397,12 +397,15 @@ fn contradictions_are_refused() {
     cannot(Some(block), "fd00::/24", Reason::NotAsMany(block));
     refused(
         |it| {
-            it.physical = Some(physical("172.16.5.0/24"));
-            it.hosts[0].addresses =
-                (1..=40).map(|last| std::net::Ipv4Addr::new(10, 0, 0, last).into()).collect();
+            (it.block, it.physical) =
+                (Some(physical("10.0.0.0/16")), Some(physical("172.16.0.0/16")));
+            let addresses = (1..=257u16).map(|it| it.to_be_bytes());
+            it.hosts[0].addresses = addresses
+                .map(|[high, low]| std::net::Ipv4Addr::new(10, 0, high, low).into())
+                .collect();
         },
-        Part::Physical(physical("172.16.5.0/24")),
-        Reason::TooManyMapped(16),
+        Part::Physical(physical("172.16.0.0/16")),
+        Reason::TooManyMapped(256),
     );
     let small = Block::new("10.0.0.0".parse().unwrap(), 30);
     refused(

@@ -80,14 +80,16 @@ pub enum Tells {
     Nobody,
     /// The tenant's controllers.
     Tenant,
-    /// The hypervisor, which knows who else is to have them.
+    /// The hypervisor, which knows who else is to have them; all else that is to be done with them the switch does.
     Hypervisor,
+    /// The hypervisor, which does all that is to be done with them.
+    HypervisorForAll,
 }
 
 impl Tells {
     /// Whether the hypervisor is asked what is to become of them.
     pub(crate) fn asks(self) -> bool {
-        self == Tells::Hypervisor
+        matches!(self, Tells::Hypervisor | Tells::HypervisorForAll)
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::big_switches;
 use crate::own_networks::{TOPOLOGY, Transfer, ctl, fail_link, number, path, ports_up, tenant};
 use crate::support::app::App;
-use crate::support::network::{Network, V10};
+use crate::support::network::{Network, V10, V13};
 use crate::support::program::Program;
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
@@ -29,6 +29,15 @@ fn with_addresses(
     text
 }
 
+/// The same with twenty more hosts, which are never there: of so many there is no entry for each two.
+fn with_many(text: String, at: &str) -> String {
+    (100..120).fold(text, |text, last| {
+        text + &format!(
+            "[[tenants.network.hosts]]\nmac = \"02:00:00:00:01:{last:02x}\"\naddress = \"10.0.0.{last}\"\nat = \"{at}\"\n"
+        )
+    })
+}
+
 /// What a rule says of the addresses of packets where they leave their host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
@@ -38,7 +47,13 @@ enum Named {
 
 /// Rules that name addresses where packets leave their host, and none where they come to the other.
 fn install(app: &mut App, named: Named) {
-    for (dpid, from, to) in [(0xa1, "10.0.0.1", "10.0.0.2"), (0xa2, "10.0.0.2", "10.0.0.1")] {
+    let both = [(0xa1, "10.0.0.1", "10.0.0.2"), (0xa2, "10.0.0.2", "10.0.0.1")];
+    install_on(app, named, &both);
+}
+
+/// The same on these switches, each with the addresses here and there.
+fn install_on(app: &mut App, named: Named, switches: &[(u64, &str, &str)]) {
+    for &(dpid, from, to) in switches {
         let mut naming = json!({"in_port": 1, "dl_type": 0x0800, "nw_dst": to});
         let mut highest = 15;
         if named == Named::Both {
@@ -152,6 +167,47 @@ fn ovs_physical_addresses_between_switches_of_openflow_1_0() {
 }
 
 #[test]
+fn ovs_physical_addresses_of_many_hosts_inside_a_big_switch() {
+    needs!(ovs_physical_addresses_of_many_hosts_inside_a_big_switch:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"), Needs::Program("tcpdump"));
+    let network = Network::builtin(TOPOLOGY, V10);
+    let mut red = App::flow_installer("1.0");
+    let hosts = [("h1", "0xb16 port 1"), ("h3", "0xb16 port 2")];
+    let tenant = big_switches::tenant("red", &red, 1);
+    let tenant = with_addresses(&network, &tenant, "172.16.5.0/24", hosts);
+    let configuration =
+        String::from("[topology]\ndiscovery = true\n") + &with_many(tenant, "0xb16 port 1");
+    let weir = Weir::serve_on(network.controller_host(), &configuration);
+    number(&network, [["h1", "h3"], ["h2", "h4"]]);
+    network.connect_to(weir.openflow);
+    red.expect("switch");
+    for (from, to) in [(1, 2), (2, 1)] {
+        let [source, destination] = [from, to].map(|last| format!("10.0.0.{last}"));
+        for match_ in [
+            json!({"dl_type": 0x0800, "nw_src": source, "nw_dst": destination}),
+            json!({"dl_type": 0x0806, "nw_dst": destination}),
+        ] {
+            let output = json!([{"type": "OUTPUT", "port": to}]);
+            let flow = json!({"priority": 10, "match": match_, "actions": output});
+            let add =
+                json!({"send": "flow", "command": "add", "xid": 1, "dpid": 0xb16, "flow": flow});
+            red.order(&add);
+        }
+    }
+    red.barrier(2);
+    eventually("the hosts reach each other", || network.answers("h1", "10.0.0.2"));
+    let onlooker = onlooker(&network, &weir, "red");
+    eventually("the hosts reach each other before an onlooker", || {
+        network.answers("h1", "10.0.0.2")
+    });
+    for seen in ["172.16.5.1 > 172.16.5.2: ICMP", "172.16.5.2 > 172.16.5.1: ICMP"] {
+        let shown = |line: &str| line.contains(seen).then_some(());
+        assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
+    }
+    Transfer::start(&network, "h1", "h3", "10.0.0.2").goes_on();
+}
+
+#[test]
 fn ovs_physical_addresses_inside_a_big_switch_of_openflow_1_0() {
     needs!(ovs_physical_addresses_inside_a_big_switch_of_openflow_1_0:
         Needs::OpenVSwitch, Needs::OsKen, Needs::Program("tcpdump"));
@@ -204,4 +260,52 @@ fn ovs_physical_addresses_inside_a_big_switch_of_openflow_1_0() {
     weir.restart();
     eventually("the hosts reach each other after a restart", works);
     eventually("all that restores them stands again", || restoring() == 2 * (2 + 4));
+}
+
+/// What bears two physical addresses the switches cannot give the tenant's back: Weir does, on 1.0 for the tenant's rule, and on
+/// 1.3 before it.
+#[test]
+fn ovs_physical_addresses_of_many_hosts() {
+    needs!(ovs_physical_addresses_of_many_hosts:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"), Needs::Program("tcpdump"));
+    let network = Network::builtin(TOPOLOGY, V10);
+    let (mut old, new) = (App::flow_installer("1.0"), App::learning_switch_13());
+    let hosts = [("h1", "0xa1 port 1"), ("h3", "0xa2 port 1")];
+    let red = with_addresses(&network, &tenant("red", &old, 1), "172.16.5.0/24", hosts);
+    let also = format!("controllers = [\"{old}\", \"{new}\"]");
+    let red = red.replacen(&format!("controllers = [\"{old}\"]"), &also, 1);
+    let configuration =
+        String::from("[topology]\ndiscovery = true\n") + &with_many(red, "0xa1 port 1");
+    let weir = Weir::serve_on(network.controller_host(), &configuration);
+    number(&network, [["h1", "h3"], ["h2", "h4"]]);
+    network.connect_to(weir.openflow);
+    eventually("the network is up", || ports_up(&weir) == [4]);
+    [0; 2].iter().for_each(|_| drop(old.expect("switch")));
+    install(&mut old, Named::Both);
+    let on_the_wire = |expected: &[&str]| {
+        let onlooker = onlooker(&network, &weir, "red");
+        eventually("the hosts reach each other", || network.answers("h1", "10.0.0.2"));
+        for seen in expected {
+            let shown = |line: &str| line.contains(seen).then_some(());
+            assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
+        }
+    };
+    on_the_wire(&["172.16.5.1 > 172.16.5.2: ICMP", "172.16.5.2 > 172.16.5.1: ICMP"]);
+    let texts = ["s1", "s2"].iter().flat_map(|switch| network.flow_texts(switch));
+    let is_of_two =
+        |it: &String| it.contains("nw_src=172.16.5.") && it.contains("nw_dst=172.16.5.");
+    assert_eq!(texts.filter(is_of_two).count(), 0);
+    // With the sums that are in its packets, TCP says whether they are whole.
+    Transfer::start(&network, "h1", "h3", "10.0.0.2").goes_on();
+
+    // The far end speaks 1.3, and floods.
+    network.disconnect();
+    network.speak("s2", V13);
+    network.forget_flows("s2");
+    network.connect_to(weir.openflow);
+    eventually("the network is up again", || ports_up(&weir) == [4]);
+    old.expect("switch");
+    install_on(&mut old, Named::Both, &[(0xa1, "10.0.0.1", "10.0.0.2")]);
+    on_the_wire(&["172.16.5.1 > 172.16.5.2: ICMP", "10.0.0.2 > 10.0.0.1: ICMP"]);
+    Transfer::start(&network, "h1", "h3", "10.0.0.2").goes_on();
 }

@@ -72,6 +72,10 @@ pub struct AddressMap {
 }
 
 impl AddressMap {
+    /// As many entries a switch may have to hold to give one rule's packets of one look their own addresses back. A table is
+    /// everybody's, and often one of 2,000.
+    pub const ENTRIES: usize = 256;
+
     /// `None` unless both blocks are of IPv4 and of the same length. Hosts outside of the tenant's block are left out.
     pub fn new(
         own: Block,
@@ -113,6 +117,13 @@ impl AddressMap {
     /// All for which [`maps`](AddressMap::maps) holds, in order.
     pub fn hosts(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         self.hosts.iter().copied()
+    }
+
+    /// Whether there may be an entry for each address, or each two, that packets bear then: [`borne`](AddressMap::borne) are no more
+    /// than [`ENTRIES`](AddressMap::ENTRIES). Where they are more, the hypervisor does it.
+    pub fn is_restored_by_entries(&self, mapped: Mapped) -> bool {
+        let count = |side| if mapped.has(side) { self.hosts.len() } else { 1 };
+        count(Side::Source).saturating_mul(count(Side::Destination)) <= AddressMap::ENTRIES
     }
 
     /// The tenant's addresses, source and destination, in whose places packets may bear physical ones; `None` where they
@@ -159,6 +170,21 @@ mod tests {
             assert_eq!(Mapped::new(source, destination), Some(mapped));
         }
         assert_eq!(Mapped::new(false, false), None);
+    }
+
+    #[test]
+    fn entries_are_bounded() {
+        let (own, physical) = ("10.0.0.0/16".parse().unwrap(), "172.16.0.0/16".parse().unwrap());
+        for (hosts, one, both) in
+            [(1, true, true), (16, true, true), (17, true, false), (257, false, false)]
+        {
+            let hosts = (1..=hosts).map(|at| Ipv4Addr::from(0x0a00_0000 | at));
+            let map = AddressMap::new(own, physical, hosts).unwrap();
+            for (mapped, is) in Mapped::ALL.into_iter().zip([one, one, both]) {
+                assert_eq!(map.is_restored_by_entries(mapped), is, "{mapped:?}");
+                assert_eq!(map.borne(mapped).count() <= AddressMap::ENTRIES, is);
+            }
+        }
     }
 
     #[test]

@@ -21,11 +21,9 @@ const LONGEST_NAME: usize = 15;
 /// Most VLANs of a network. On OpenFlow 1.0 each takes tags, and rules that let it through, on every link.
 const MOST_VLANS: usize = 32;
 
-/// Most addresses of hosts that physical ones may stand for. With *n* of them an entry of OpenFlow 1.0 that delivers packets
-/// and names no address is (*n* + 1)² on the switch for each link by which they come, here 289: as many as a table that is
-/// everybody's, often one of 2,000, holds a few times. The bound is said in addresses since those are what is asked for, and
-/// since what entries a tenant will write is known to nobody.
-const MOST_MAPPED: usize = 16;
+/// Most addresses of hosts that physical ones may stand for: of each, where only one is physical, a switch of OpenFlow 1.0 may have
+/// an entry for each rule that delivers packets and does not name it.
+const MOST_MAPPED: usize = AddressMap::ENTRIES;
 
 /// Addresses that hosts were given because they asked for none.
 pub(super) type Assigned = BTreeMap<TenantId, BTreeMap<MacAddress, IpAddr>>;

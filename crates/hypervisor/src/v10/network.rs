@@ -16,7 +16,8 @@
 //! more tags, for packets that bear these as source, as destination, or as both: see `addresses`.
 //!
 //! What leaves by a port that other tenants have as well depends on whom it is for. Where an entry does not say so, the
-//! hypervisor is told of its packets and sends them there: see `asking`.
+//! hypervisor is told of its packets and sends them there; and so it is where physical addresses would take more entries
+//! than a table has room for: see `asking`.
 
 pub(super) mod addresses;
 mod asking;
@@ -32,6 +33,7 @@ use crate::network::{
 use crate::switch::Switch;
 use addresses::Addresses;
 use alloc::vec::Vec;
+pub(super) use asking::ASK;
 use fabric::MacAddress;
 use fabric::embedding::{AddressMap, Frames, Mapped, Side};
 use flowspace::field::VLAN_PRESENT;
@@ -185,7 +187,8 @@ impl Switch {
     }
 
     /// Appends what is done with the packets of a region: with all alike or, where it depends on what they are, with each
-    /// part of them, at most three deep. With those of no part nothing is done: they meet no entry.
+    /// part of them, at most three deep. With those of no part nothing is done: they meet no entry. Where there would be too
+    /// many parts, the hypervisor is asked of each packet.
     fn network_regions_v10(
         &self,
         tenant: TenantIndex,
@@ -211,8 +214,19 @@ impl Switch {
             }
             Need::Address(side) => by_host(network, &region, packets, side).collect(),
         };
-        for (region, packets) in parts {
-            self.network_regions_v10(tenant, network, region, packets, actions, regions)?;
+        let before = regions.len();
+        let count = parts.len();
+        for (at, (part, packets)) in parts.into_iter().enumerate() {
+            self.network_regions_v10(tenant, network, part, packets, actions, regions)?;
+            let each = regions.len() - before;
+            if at == 0 && need != Need::Vlan && each * count > AddressMap::ENTRIES {
+                // All hosts are alike, and too many.
+                regions.truncate(before);
+                let mut ask = Vec::new();
+                ASK.write(&mut ask);
+                regions.push((region, ask, Tells::HypervisorForAll));
+                break;
+            }
         }
         Ok(())
     }
@@ -234,7 +248,7 @@ impl Switch {
         if tells == Tells::Hypervisor {
             out.clear();
             let mut writer = Writer::new(network, packets, out, Sends::Asking);
-            asking::ASK.write(writer.out);
+            ASK.write(writer.out);
             self.network_actions_v10(tenant, &mut writer, actions)?;
         }
         Ok(tells)

@@ -1,7 +1,7 @@
 //! The hypervisor's own entries on 1.0: what passes through for networks, or is not let in by a port, and nobody's rules
 //! are asked.
 
-use super::network::addresses;
+use super::network::{ASK, addresses};
 use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ impl Switch {
 }
 
 /// What passes something on: one entry, or for packets with physical addresses, which get their own back, one for each that
-/// they may bear.
+/// they may bear; if those are too many, one that asks the hypervisor.
 fn passed(map: &SwitchMap, transit: &Transit) -> Vec<Own> {
     let (port, actions) = match transit.to {
         Exit::Next(hop) => (hop.port, Vec::from([Action::SetVlanVid(hop.tag.get())])),
@@ -39,6 +39,18 @@ fn passed(map: &SwitchMap, transit: &Transit) -> Vec<Own> {
         }
         Exit::Restored(port, tenant, mapped) => {
             let by = map.members.get(&tenant).and_then(|member| member.addresses.as_ref());
+            if by.is_some_and(|by| !by.is_restored_by_entries(mapped)) {
+                let mut actions = Vec::new();
+                ASK.write(&mut actions);
+                let match_ = at_hop(&transit.from);
+                return Vec::from([Own {
+                    table: 0,
+                    match_,
+                    priority: TAGGED,
+                    actions,
+                    counted: None,
+                }]);
+            }
             let all = by.into_iter().flat_map(|by| addresses::restorations(by, mapped));
             let restored = all.filter_map(|(borne, mut actions)| {
                 actions.push(Action::StripVlan);

@@ -15,6 +15,7 @@ mod group_in_set;
 pub(crate) mod left_destination;
 pub(crate) mod needed;
 pub(super) mod packet;
+pub(super) mod restored;
 pub(super) mod statistics;
 pub(crate) mod unused;
 mod whole_set;

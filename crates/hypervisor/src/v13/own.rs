@@ -1,5 +1,6 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
+use super::network::restored::restorations;
 use super::{METADATA_NETWORK, METADATA_TENANT, metadata_at, metadata_of, port_in};
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
@@ -12,7 +13,7 @@ use fabric::embedding::{AddressMap, Exit, PortKind, VirtualPort};
 use flowspace::{Field, Match};
 use openflow::v13::{
     Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, FlowModFlags, Instruction, MatchBuf,
-    OxmField, PortNo,
+    PortNo,
 };
 use openflow::{List, ListBuf};
 
@@ -183,12 +184,17 @@ fn enter(id: TenantId, number: u32, actions: &[u8], out: &mut Vec<u8>) {
     if !actions.is_empty() {
         Instruction::ApplyActions(List::parse(actions).unwrap_or_default()).write(out);
     }
-    let metadata = metadata_at(id, number);
-    Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(out);
+    write_metadata(id, number, out);
     Instruction::GotoTable(1).write(out);
 }
 
-/// How packets come in to which a switch of 1.0 has given physical addresses: with the tenant's again.
+fn write_metadata(id: TenantId, number: u32, out: &mut Vec<u8>) {
+    let metadata = metadata_at(id, number);
+    Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(out);
+}
+
+/// How packets come in to which a switch of 1.0 has given physical addresses: with the tenant's again, or by the
+/// [hypervisor](super::network::restored).
 fn add_mapped(
     id: TenantId,
     number: u32,
@@ -198,21 +204,28 @@ fn add_mapped(
 ) {
     let (PortKind::Link { mapped, .. }, Some(map)) = (&port.kind, addresses) else { return };
     let hops = mapped.iter().flat_map(|(it, way)| way.receives.iter().map(move |hop| (hop, *it)));
-    for (hop, own) in hops.flat_map(|(hop, it)| map.borne(it).map(move |own| (hop, own))) {
-        let (mut actions, mut instructions) = (Vec::new(), Vec::new());
-        Action::PopVlan.write(&mut actions);
-        let mut match_ = at_hop(hop).with(Field::DlType, 0x0800);
-        let fields = [(Field::NwSrc, OxmField::IPV4_SRC), (Field::NwDst, OxmField::IPV4_DST)];
-        for ((field, oxm), own) in fields.into_iter().zip(own) {
-            if let Some(own) = own {
-                match_ = match_.with(field, map.physical(own).into());
-                super::network::set(oxm, own.into(), &mut actions);
-            }
+    for (hop, mapped) in hops {
+        if !map.is_restored_by_entries(mapped) {
+            let mut instructions = Vec::new();
+            let to_us =
+                [Action::Output { port: PortNo::CONTROLLER, max_len: CONTROLLER_NO_BUFFER }];
+            Instruction::ApplyActions(ListBuf::from(to_us).as_list()).write(&mut instructions);
+            // By that it is known whose port it is.
+            write_metadata(id, number, &mut instructions);
+            let (priority, actions) = (TAGGED, instructions);
+            wanted.push(Own { table: 0, match_: at_hop(hop), priority, actions, counted: None });
+            continue;
         }
-        enter(id, number, &actions, &mut instructions);
-        let counted = Counted::new(id, number);
-        let (priority, actions) = (TAGGED, instructions);
-        wanted.push(Own { table: 0, match_, priority, actions, counted });
+        for (borne, restore) in restorations(map, mapped) {
+            let Some(match_) = at_hop(hop).intersect(&borne) else { continue };
+            let (mut actions, mut instructions) = (Vec::new(), Vec::new());
+            Action::PopVlan.write(&mut actions);
+            actions.extend_from_slice(&restore);
+            enter(id, number, &actions, &mut instructions);
+            let counted = Counted::new(id, number);
+            let (priority, actions) = (TAGGED, instructions);
+            wanted.push(Own { table: 0, match_, priority, actions, counted });
+        }
     }
 }
 

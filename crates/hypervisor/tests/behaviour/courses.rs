@@ -379,9 +379,11 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
             add_groups(&mut stage, plans, case, (tenant, switch));
         }
     }
-    // Entries of this one may overlap and be of equal priority: then the first to come counts, and a cut brings some anew.
-    let is_left_out =
-        |words: &str| case.cut.contains(&true) && words.starts_with("flow modify_strict");
+    // Entries of this one may overlap and be of equal priority: then the first to come counts, and a cut, or a port that is configured,
+    // brings some anew.
+    let configures = case.commands.iter().any(|it| it.2.starts_with("port_mod"));
+    let is_anew = configures || case.cut.contains(&true);
+    let is_left_out = |words: &str| is_anew && words.starts_with("flow modify_strict");
     let mut accepted = Vec::new();
     for (tenant, switch, words) in case.commands.iter().filter(|it| !is_left_out(&it.2)) {
         let head = stage.head(*tenant, *switch);

@@ -1,6 +1,7 @@
 //! Networks with physical addresses: between switches of 1.0 packets bear these, and nobody but an onlooker there sees it.
 
 use crate::courses::{agrees, config, strange_cases};
+use crate::deliveries::accept;
 use crate::networks::{big, both_say, local, same, two};
 use crate::support::*;
 use fabric::embedding::{Mapped, PortKind};
@@ -321,6 +322,93 @@ fn a_switch_of_1_3_gives_packets_their_addresses_back() {
     }
 }
 
+/// The plans with physical addresses of so many hosts that there is no entry for each two of them.
+fn wide(plans: Vec<Plan>) -> Vec<Plan> {
+    let blocks = ["172.16.5.0/24", "172.16.6.0/24"].map(Some);
+    plans.into_iter().zip(blocks).map(|(plan, physical)| Plan { physical, ..plan }).collect()
+}
+
+/// With seventeen hosts: where both addresses are physical and neither is named, the hypervisor gives packets their own back.
+#[test]
+fn of_many_hosts_an_entry_asks_where_both_addresses_are_physical() {
+    for (rule, taken) in [
+        ("in_port=10 actions=output:11", 3 + 3),
+        ("in_port=10 actions=output:1", 3 + (17 + 17 + 1)),
+        ("in_port=10,ip,nw_dst=10.0.0.2 actions=output:1", 3 + (17 + 1 + 17)),
+        // Of these there are eight, so two are 17 times 8.
+        ("in_port=10,ip,nw_dst=10.0.0.0/29 actions=output:1", 3 + (17 + 8 + 17 * 8)),
+        ("in_port=10,ip,nw_dst=10.0.0.0/28 actions=output:1", 3 + (17 + 16 + 1)),
+        ("in_port=10,ip,nw_src=10.0.0.1,nw_dst=10.0.0.2 actions=output:1", 3 + 3),
+        ("in_port=10,ip actions=mod_nw_dst:10.0.0.1,output:1", 3 + (17 + 1 + 17)),
+        ("in_port=10,ip actions=mod_nw_tos:8,output:1,controller", 3 + (17 + 17 + 1)),
+    ] {
+        let switch = if rule.ends_with("11") { 2 } else { 3 };
+        let mut stage = Stage::new(Version::V1_0, wide(two()));
+        let before = stage.entries(switch).len();
+        let (match_, actions) = rule.split_once(' ').unwrap();
+        both_say(&mut stage, 0, switch, &format!("flow add match={match_} {actions}"));
+        assert_eq!(stage.entries(switch).len() - before, taken, "{rule}");
+    }
+    let pair = "in_port=1,ip,nw_src=10.0.0.1,nw_dst=10.0.0.2";
+    let frame = packet("10.0.0.1>10.0.0.2");
+    for (actions, arrives, tells) in [
+        ("output:1", true, 0),
+        ("output:1,controller", true, 1),
+        ("controller,mod_nw_tos:8,controller,output:1", true, 2),
+        ("mod_nw_src:10.0.0.9,controller", false, 1),
+        // The switch before has no rule for what comes back.
+        ("in_port", false, 1),
+    ] {
+        let mut stage = Stage::new(Version::V1_0, wide(two()));
+        both_say(&mut stage, 0, 1, &format!("flow add match={pair} actions=output:10"));
+        both_say(&mut stage, 0, 2, "flow add match=in_port=10 actions=output:11");
+        both_say(&mut stage, 0, 3, &format!("flow add match=in_port=10 actions={actions}"));
+        let seen = same(&mut stage, 0, 1, 1, &frame);
+        assert_eq!((seen.delivered.len() == 1, seen.told.len()), (arrives, tells), "{actions}");
+        // To the tenant it is one rule, that has had one packet.
+        let met: Vec<_> = stage.met(3);
+        assert!(met.iter().any(|it| !it.contains("nw_src")), "{met:?}");
+        let flows = stage.say(0, 3, "stats flow");
+        assert_eq!(flows, stage.say_beside(0, 3, "stats flow"), "{actions}");
+    }
+}
+
+/// What leaves a big switch by an edge port of another member, and what a switch of 1.3 takes from one of 1.0.
+#[test]
+fn of_many_hosts_the_hypervisor_restores_what_no_rule_is_asked_of() {
+    let frame = packet("10.0.0.1>10.0.0.2");
+    for named in ["nw_dst=10.0.0.2", "nw_src=10.0.0.1", "nw_src=10.0.0.1,nw_dst=10.0.0.2"] {
+        let mut stage = Stage::new(Version::V1_0, wide(big()));
+        let words = format!("flow add match=in_port=1,ip,{named} actions=output:11");
+        both_say(&mut stage, 0, 1, &words);
+        let seen = same(&mut stage, 0, 1, 1, &frame);
+        assert_eq!(seen.delivered, [(0, 3, 11, frame.clone())], "{named}");
+        assert_eq!(seen.told, []);
+    }
+    let plans = wide(two());
+    let mut stage = Stage::new(Version::V1_3, plans.clone());
+    let (maps, _) = Stage::maps_from(2000, &plans);
+    for (tenant, block) in [(0, "172.16.5"), (1, "172.16.6")] {
+        let words = "flow add match=ip,nw_dst=10.0.0.2 prio=5 actions=output:1,controller";
+        accept(&mut stage, tenant, 3, words);
+        let member = &maps[&3].members[&hypervisor::TenantId(tenant as u16 + 1)];
+        let PortKind::Link { mapped, .. } = &member.ports[&10].kind else { panic!("no link") };
+        for (borne, words) in [
+            (Mapped::Both, format!("{block}.1>{block}.2")),
+            (Mapped::Source, format!("{block}.1>10.0.0.2")),
+            (Mapped::Destination, format!("10.0.0.1>{block}.2")),
+        ] {
+            let hop = mapped[&borne].receives[0];
+            let mut sent = packet(&format!("vlan{}:{words}", hop.tag.get()));
+            sent[..12].copy_from_slice(&frame[..12]);
+            let seen = stage.send_at(3, hop.port.get(), &sent);
+            assert_eq!(seen.delivered, [(tenant, 3, 1, frame.clone())], "{words}");
+            let is_own = seen.told.len() == 1 && seen.told[0].2.contains("10.0.0.1>10.0.0.2");
+            assert!(is_own, "{seen:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -334,6 +422,20 @@ proptest! {
     #[test]
     fn mapped_big_switches_forward_as_the_tenants_own_would(case in strange_cases(Version::V1_0)) {
         agrees(Version::V1_0, &mapped(local(big())), &case)?;
+    }
+
+    #[test]
+    fn networks_of_many_hosts_forward_as_the_tenants_own_would(
+        case in strange_cases(Version::V1_0)
+    ) {
+        agrees(Version::V1_0, &wide(local(two())), &case)?;
+    }
+
+    #[test]
+    fn big_switches_of_many_hosts_forward_as_the_tenants_own_would(
+        case in strange_cases(Version::V1_0)
+    ) {
+        agrees(Version::V1_0, &wide(local(big())), &case)?;
     }
 
     /// On 1.3 nothing is mapped, whatever is wanted.

@@ -15,101 +15,131 @@
 //!               PACKET_OUT               by red's turn; by red's rates of either
 //! ```
 //!
+//! Of a packet with physical addresses that entries would have to give its own back, one for each two hosts' of a network with
+//! many, the switch only tells, and the hypervisor does all that the rule says.
+//!
 //! Which entry a packet has met is found out as the switch did: by what it looks like, among those that tell anybody. Of packets
 //! that a list changes before it outputs them to CONTROLLER it is not known what they looked like: one that looks then as
 //! if it had met an entry that asks is taken for such a one.
 
 use super::packet::kept;
-use super::{Sends, Writer};
+use super::{Addresses, Packets, Sends, Vlan, Writer};
+use crate::flows::Tells;
 use crate::ids::TenantIndex;
-use crate::network::Network;
-use crate::pending::Awaits;
-use crate::queue::{Class, Item};
+use crate::network::{Entered, Network};
 use crate::switch::Switch;
 use crate::time::Instant;
+use crate::view::Restored;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use flowspace::Key;
+use flowspace::{Field, Key, port_to_v10};
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{List, NO_BUFFER};
 
 /// Tells the hypervisor of a packet, all of it.
-pub(super) const ASK: Action<'static> =
+pub(in crate::v10) const ASK: Action<'static> =
     Action::Output { port: PortNo::CONTROLLER, max_len: u16::MAX };
 
 impl Switch {
-    /// The actions of the tenant's rule by which the switch asks what is to become of this packet, if it does.
+    /// The actions of the tenant's rule by which the switch asks what is to become of this packet, if it does, and how much of
+    /// them is left to do.
     pub(super) fn asked_by(
         &self,
         tenant: TenantIndex,
         packet: &PacketIn<'_>,
         key: &Key,
-    ) -> Option<Box<[u8]>> {
+    ) -> Option<(Box<[u8]>, Tells)> {
         if packet.reason != PacketInReason::ACTION {
             return None;
         }
         let (flow, tells) = self.tenants[tenant.0 as usize].flows.told_by(key)?;
-        tells.asks().then(|| flow.actions.clone())
+        tells.asks().then(|| (flow.actions.clone(), tells))
     }
 
-    /// Sends a packet to the hosts that the switch could not tell from others', and says how often the rule wants the tenant to be
-    /// told of it.
+    /// Does with a packet what the switch could not, and says how often the rule wants the tenant to be told of it, now.
     pub(super) fn send_left(
         &mut self,
         tenant: TenantIndex,
         network: &Network,
         packet: &PacketIn<'_>,
         key: &Key,
-        actions: &[u8],
+        (actions, tells): (&[u8], Tells),
         now: Instant,
     ) -> usize {
         let Ok(actions) = List::<Action<'_>>::parse(actions) else { return 0 };
         let mut left = Vec::new();
-        let mut writer = Writer::new(network, kept(network, key), &mut left, Sends::Left);
-        let written = self.network_actions_v10(tenant, &mut writer, actions);
+        let is_all = tells == Tells::HypervisorForAll;
+        let sends = if is_all { Sends::All } else { Sends::Left };
+        let mut writer = Writer::new(network, kept(network, key), &mut left, sends);
+        // With the tenant's addresses from the first action on, it does not look as if it met the same entry when the switch tells
+        // of it behind these.
+        let restored = if is_all { writer.restore() } else { Ok(()) };
+        let written =
+            restored.and_then(|()| self.network_actions_v10(tenant, &mut writer, actions));
         let is_kept = packet.buffer_id != NO_BUFFER;
-        let is_whole = is_kept || packet.data.len() >= usize::from(packet.total_len);
         let sends = written.is_ok() && List::<Action<'_>>::parse(&left).is_ok_and(sends_any);
-        let state = &mut self.tenants[tenant.0 as usize];
-        if state.backlog() >= self.settings.tenant_backlog || sends && !is_whole {
-            state.counters.unsent += 1;
-        } else if sends || is_kept {
+        if self.may_send_on(tenant, is_whole(packet) || !sends) && (sends || is_kept) {
             // What the switch keeps goes out of it also where nothing is sent.
             let left = if sends { &left[..] } else { &[] };
-            self.send_on(tenant, packet, left, now);
+            self.send_on(tenant, now, |out| sent(packet, left).write_message(0, out));
+        }
+        if is_all {
+            return 0;
         }
         let tells =
             |action: &Action<'_>| matches!(action, Action::Output { port: PortNo::CONTROLLER, .. });
         actions.iter().filter(tells).count()
     }
 
-    fn send_on(
+    /// Sends out a packet that leaves a big switch here, with the tenant's addresses again, if the switch asks for that. Says whether
+    /// it does.
+    pub(in crate::v10) fn restore_v10(
         &mut self,
-        tenant: TenantIndex,
         packet: &PacketIn<'_>,
-        actions: &[u8],
+        key: &Key,
         now: Instant,
-    ) {
-        let Ok(actions) = List::parse(actions) else { return };
-        let PacketIn { buffer_id, in_port, .. } = *packet;
-        let data = if buffer_id == NO_BUFFER { packet.data } else { &[] };
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
-        let sent = PacketOut { buffer_id, in_port, actions, data };
-        if sent.write_message(0, &mut message).is_ok() {
-            let item = Item {
-                origin: None,
-                awaits: Awaits::Nothing,
-                operation: None,
-                class: Class::PacketOut,
-                cost: 1,
-                gate: 0,
-                arrived: now,
-            };
-            self.submit(tenant, item, &message);
+    ) -> bool {
+        let Some(Restored { tenant, port, mapped }) = self.view.restored(key) else { return false };
+        let Some(network) = self.tenants[tenant.0 as usize].network.clone() else { return false };
+        let by = network.addresses.as_ref().map(|map| (map, mapped));
+        let packets = Packets {
+            entered: Entered::Nowhere,
+            by_link: None,
+            vlan: Vlan::Untagged,
+            tag: Some((key.get(Field::VlanVid) & 0xfff) as u16),
+            dl_dst: Some(key.get(Field::DlDst)),
+            addresses: Addresses::of_packet(key, by),
+        };
+        let mut actions = Vec::new();
+        let mut writer = Writer::new(&network, packets, &mut actions, Sends::All);
+        let is_restored = writer.restore().is_ok();
+        writer.bear(None);
+        let port = match port_to_v10(port.get()) {
+            Some(number) if number == packet.in_port.0 => PortNo::IN_PORT,
+            Some(number) => PortNo(number),
+            None => return false,
+        };
+        Action::Output { port, max_len: 0 }.write(&mut actions);
+        let state = &mut self.tenants[tenant.0 as usize];
+        if !state.admit_packet_in(now) {
+            state.counters.limited += 1;
+        } else if self.may_send_on(tenant, is_whole(packet) && is_restored) {
+            self.send_on(tenant, now, |out| sent(packet, &actions).write_message(0, out));
         }
-        self.scratch = message;
+        true
     }
+}
+
+/// Whether all of a packet is there, here or on the switch.
+fn is_whole(packet: &PacketIn<'_>) -> bool {
+    packet.buffer_id != NO_BUFFER || packet.data.len() >= usize::from(packet.total_len)
+}
+
+/// What sends a packet on with these actions.
+fn sent<'a>(packet: &PacketIn<'a>, actions: &'a [u8]) -> PacketOut<'a> {
+    let PacketIn { buffer_id, in_port, .. } = *packet;
+    let data = if buffer_id == NO_BUFFER { packet.data } else { &[] };
+    PacketOut { buffer_id, in_port, actions: List::parse(actions).unwrap_or_default(), data }
 }
 
 fn sends_any(actions: List<'_, Action<'_>>) -> bool {

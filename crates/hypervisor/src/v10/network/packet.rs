@@ -50,7 +50,9 @@ impl Switch {
         }
         let asked = self.asked_by(tenant, packet, key);
         let tells = match &asked {
-            Some(actions) => self.send_left(tenant, network, packet, key, actions, now),
+            Some((actions, tells)) => {
+                self.send_left(tenant, network, packet, key, (actions, *tells), now)
+            }
             None => 1,
         };
         for _ in 0..tells {

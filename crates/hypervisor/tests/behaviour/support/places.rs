@@ -217,10 +217,14 @@ pub fn repeating(plan: &Plan) -> Vec<[(u64, u32); 2]> {
     plan.links.iter().filter(|link| tree.contains(&ends(link))).copied().collect()
 }
 
-/// The addresses of the first three hosts, which are what `packet` calls 10.0.0.0 to 10.0.0.2.
+/// The addresses of the first hosts, of which `packet` calls three 10.0.0.0 to 10.0.0.2: those three, or in a block of more than
+/// four one more than there are entries for each two of.
 fn addresses(physical: &str) -> AddressMap {
-    let hosts = (0..3).map(|last| std::net::Ipv4Addr::new(10, 0, 0, last));
-    AddressMap::new(OWN.parse().unwrap(), physical.parse().unwrap(), hosts).unwrap()
+    let (_, length) = physical.split_once('/').unwrap();
+    let own = format!("10.0.0.0/{length}");
+    let count = if length == "30" { 3 } else { 17 };
+    let hosts = (0..count).map(|last| std::net::Ipv4Addr::new(10, 0, 0, last));
+    AddressMap::new(own.parse().unwrap(), physical.parse().unwrap(), hosts).unwrap()
 }
 
 /// A virtual port's own address.
