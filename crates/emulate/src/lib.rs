@@ -36,7 +36,7 @@
 //! - [`SlowSwitch`] is a slow switch in virtual time;
 //! - [`controller`] has controllers, good and bad, with and without sockets;
 //! - [`puppet`] has peers that a test scripts message by message;
-//! - [`frame`](mod@frame) builds frames and edits them.
+//! - [`frame`](mod@frame) builds frames and edits them (it is `flowspace`'s).
 //!
 //! Start reading in `switch.rs`; then `dispatch.rs` (sessions), `pipeline.rs` (packets),
 //! `datapath.rs` (commands), `v10` and `v13` (the wire).
@@ -49,7 +49,6 @@ mod dispatch;
 mod effects;
 mod error;
 mod fault;
-pub mod frame;
 mod groups;
 mod host;
 mod layout;
@@ -74,6 +73,7 @@ pub use action::{ANY_GROUP, Action, Instructions, port};
 pub use effects::{Outcome, PacketInReason, Transmit};
 pub use error::Error;
 pub use fault::Fault;
+pub use flowspace::frame;
 pub use host::Host;
 pub use layout::{Hop, Layout};
 pub use network::{HostIndex, Journey, Network, Point, SwitchIndex};

@@ -8,7 +8,7 @@
 //! [`Match::subtract`]; rewrites ([`Match::rewrite`] and its companions) give the image of a set
 //! under an action, or something larger where a header becomes unknown, never something smaller.
 //! [`Classifier`] finds the best of many prioritised matches for a key; [`wins_everywhere`] decides
-//! whether one owner's entries win all of a region.
+//! whether one owner's entries win all of a region. [`frame`](mod@frame) does to a packet's bytes what actions do.
 //!
 //! ```
 //! use flowspace::{Classifier, Field, Key, Match};
@@ -43,6 +43,7 @@ mod algebra;
 mod classifier;
 mod extract;
 pub mod field;
+pub mod frame;
 mod key;
 mod needs;
 mod port;

@@ -1,6 +1,8 @@
 //! Frames for emulated hosts and for tests: whole, with right lengths and checksums.
 
 use super::*;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// An Ethernet address.
 pub type Mac = [u8; 6];

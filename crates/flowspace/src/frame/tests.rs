@@ -1,5 +1,7 @@
 use super::build::*;
 use super::*;
+use alloc::vec;
+use alloc::vec::Vec;
 
 const PATH: Path = Path {
     eth_src: [2, 0, 0, 0, 0, 1],

@@ -2,7 +2,7 @@
 //!
 //! Every edit keeps the checksums right (incrementally, RFC 1624; SCTP by recomputing its CRC) and
 //! does nothing when the frame has no such header, as a switch does. Nothing here can read or write
-//! outside the frame. There is no matching here: that is `flowspace`'s.
+//! outside the frame. There is no matching here.
 //!
 //! Start at [`Headers::locate`], which all edits share.
 
@@ -69,7 +69,7 @@ pub enum Network {
 impl Headers {
     /// Walks the frame's headers. `None` if it is shorter than an Ethernet header.
     ///
-    /// Two VLAN tags are looked through, as `flowspace` does (and Open vSwitch with `vlan-limit=2`):
+    /// Two VLAN tags are looked through, as [`Key::extract`](crate::Key::extract) does (and Open vSwitch with `vlan-limit=2`):
     /// behind a third there is no network header to edit. Behind MPLS there is none either.
     pub fn locate(frame: &[u8]) -> Option<Headers> {
         let mut ether_type_at = 12;

@@ -1,6 +1,7 @@
 //! VLAN tags and MPLS label stack entries: pushing, popping, setting.
 
 use super::*;
+use alloc::vec::Vec;
 
 /// Sets the VLAN id (12 bits) the OpenFlow 1.0 way: an untagged frame gets a tag of priority 0.
 pub fn set_vlan_vid_or_push(frame: &mut Vec<u8>, vid: u16) {
