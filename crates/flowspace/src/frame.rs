@@ -6,11 +6,13 @@
 //!
 //! Start at [`Headers::locate`], which all edits share.
 
+mod actions;
 pub mod build;
 mod checksum;
 mod edit;
 mod tags;
 
+pub use actions::apply_v10;
 pub use edit::*;
 pub use tags::*;
 

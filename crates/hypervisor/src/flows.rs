@@ -80,6 +80,8 @@ pub enum Tells {
     Nobody,
     /// The tenant's controllers.
     Tenant,
+    /// The hypervisor, which tells the tenant's controllers what has become of them.
+    TenantByHypervisor,
     /// The hypervisor, which knows who else is to have them; all else that is to be done with them the switch does.
     Hypervisor,
     /// The hypervisor, which does all that is to be done with them.
@@ -89,7 +91,7 @@ pub enum Tells {
 impl Tells {
     /// Whether the hypervisor is asked what is to become of them.
     pub(crate) fn asks(self) -> bool {
-        matches!(self, Tells::Hypervisor | Tells::HypervisorForAll)
+        !matches!(self, Tells::Nobody | Tells::Tenant)
     }
 }
 

@@ -119,10 +119,31 @@ struct Writer<'a> {
     packets: Packets,
     out: &'a mut Vec<u8>,
     sends: Sends,
-    /// Whether the tenant has had nothing done to the packets but send them.
-    is_as_it_came: bool,
-    /// Who is told of the packets: the hypervisor if something is not said, since their destination is not known.
-    tells: Tells,
+    /// What the tenant has had done to the packets so far, beside sending them.
+    changes: Changes,
+    found: Found,
+}
+
+/// What is done to packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changes {
+    None,
+    Known,
+    /// There is an experimenter's action among it.
+    Unknown,
+}
+
+/// What is found in a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// It tells the tenant.
+    tells: bool,
+    /// And of packets that it has changed, in ways that are known.
+    tells_changed: bool,
+    /// Something is not said, since the packets' destination is not known.
+    asks: bool,
+    /// An experimenter's action.
+    is_strange: bool,
 }
 
 /// Which of a list's outputs are written.
@@ -134,6 +155,8 @@ enum Sends {
     Asking,
     /// Those that were left to the hypervisor.
     Left,
+    /// All that can be said, by the hypervisor, which tells the tenant.
+    Alone,
 }
 
 impl Switch {
@@ -240,29 +263,44 @@ impl Switch {
         actions: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<Tells, Unsaid> {
-        let tells = self.network_actions_v10(
-            tenant,
-            &mut Writer::new(network, packets, out, Sends::All),
-            actions,
-        )?;
-        if tells == Tells::Hypervisor {
+        let mut writer = Writer::new(network, packets, out, Sends::All);
+        let found = self.network_actions_v10(tenant, &mut writer, actions)?;
+        let tells = match found {
+            Found { asks: true, is_strange: true, .. } => Tells::HypervisorForAll,
+            Found { asks: true, .. } => Tells::Hypervisor,
+            Found { tells_changed: true, is_strange: false, .. } if network.may_ask() => {
+                Tells::TenantByHypervisor
+            }
+            Found { tells: true, .. } => Tells::Tenant,
+            _ => Tells::Nobody,
+        };
+        if tells.asks() {
             out.clear();
-            let mut writer = Writer::new(network, packets, out, Sends::Asking);
-            ASK.write(writer.out);
+            ASK.write(out);
+            let mut beside = Vec::new();
+            let mut writer = Writer::new(network, packets, &mut beside, Sends::Asking);
             self.network_actions_v10(tenant, &mut writer, actions)?;
+            if tells != Tells::HypervisorForAll {
+                out.extend_from_slice(&beside);
+            }
         }
         Ok(tells)
     }
 
-    /// Writes a list, and says who is told of the packets.
+    /// Writes a list, and says what is in it.
     fn network_actions_v10(
         &self,
         tenant: TenantIndex,
         writer: &mut Writer<'_>,
         actions: List<'_, Action<'_>>,
-    ) -> Result<Tells, Unsaid> {
+    ) -> Result<Found, Unsaid> {
         for action in actions {
-            writer.is_as_it_came &= matches!(action, Action::Output { .. });
+            writer.changes = match action {
+                Action::Output { .. } => writer.changes,
+                Action::Vendor { .. } => Changes::Unknown,
+                _ if writer.changes == Changes::None => Changes::Known,
+                _ => writer.changes,
+            };
             match action {
                 Action::Output { port, max_len } => writer.output(port, max_len)?,
                 Action::Enqueue { .. } => return Err(code::BAD_ACTION_BAD_QUEUE.into()),
@@ -270,10 +308,7 @@ impl Switch {
                     if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
                         return Err(code::BAD_ACTION_BAD_VENDOR.into());
                     }
-                    if writer.sends == Sends::Asking {
-                        // It would be carried out twice.
-                        return Err(code::BAD_ACTION_BAD_OUT_PORT.into());
-                    }
+                    writer.found.is_strange = true;
                     // Whatever that does, it is to the tenant's addresses, and what becomes of them is not known.
                     writer.restore()?;
                     writer.packets.addresses = Addresses::default();
@@ -304,7 +339,7 @@ impl Switch {
                 }
             }
         }
-        Ok(writer.tells)
+        Ok(writer.found)
     }
 }
 
@@ -315,8 +350,8 @@ impl<'a> Writer<'a> {
         out: &'a mut Vec<u8>,
         sends: Sends,
     ) -> Writer<'a> {
-        let tells = Tells::Nobody;
-        Writer { network, packets, out, sends, is_as_it_came: true, tells }
+        let (changes, found) = (Changes::None, Found::default());
+        Writer { network, packets, out, sends, changes, found }
     }
 }
 
@@ -346,16 +381,18 @@ impl Writer<'_> {
     fn output(&mut self, port: PortNo, max_len: u16) -> Result<(), Unsaid> {
         let Packets { entered, by_link, .. } = self.packets;
         match port {
-            PortNo::CONTROLLER if self.sends == Sends::Left => Ok(()),
-            PortNo::CONTROLLER if self.sends == Sends::Asking => match self.is_as_it_came {
-                true => Ok(()),
-                // Nobody could tell what it was told of first.
-                false => Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
-            },
+            // What an experimenter has made of them only the switch knows, and what that tells would be asked of again.
+            PortNo::CONTROLLER
+                if self.sends == Sends::Asking && self.changes == Changes::Unknown =>
+            {
+                Err(code::BAD_ACTION_BAD_OUT_PORT.into())
+            }
+            PortNo::CONTROLLER if self.sends != Sends::All && self.changes != Changes::Unknown => {
+                Ok(())
+            }
             PortNo::CONTROLLER => {
-                if self.tells == Tells::Nobody {
-                    self.tells = Tells::Tenant;
-                }
+                self.found.tells = true;
+                self.found.tells_changed |= self.changes == Changes::Known;
                 // With the tag by which the hypervisor knows how it came, and what it is now.
                 let arrived = match (entered, by_link) {
                     (Entered::Port(number), Some(at)) => Some((number, at)),
@@ -434,7 +471,7 @@ impl Writer<'_> {
             return Ok(());
         }
         if !way.hosts.is_empty() && self.packets.dl_dst.is_none() {
-            self.tells = Tells::Hypervisor;
+            self.found.asks = true;
             return self.check_vlan(way.wire);
         }
         let back = match self.packets.entered {

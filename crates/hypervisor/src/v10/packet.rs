@@ -196,6 +196,9 @@ impl Switch {
             self.submit(tenant, item, &message);
         }
         self.scratch = message;
+        if built.is_ok() && network.is_some() {
+            self.tell_sent_v10(tenant, &packet, request.now);
+        }
         built
     }
 

@@ -98,16 +98,72 @@ fn changes_count_in_their_order() {
     assert_eq!(ports(&seen, RED), [7, 8], "{seen:?}");
 }
 
-/// What would have to be told of twice, or be carried out twice, is refused.
+/// It is told of as what it has become, and taken for nothing else: not by the rule itself, which it still meets, nor by another.
 #[test]
-fn a_list_that_changes_a_packet_before_it_tells_is_refused() {
-    let mut stage = stage_of(Version::V1_0);
-    for actions in ["output:7,mod_nw_tos:8,controller", "mod_nw_tos:8,controller,flood"] {
-        let told = stage.say(RED, 1, &format!("flow add prio=5 actions={actions}"));
-        assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_OUT_PORT")), "{told:?}");
+fn the_controller_is_told_what_has_become_of_a_packet() {
+    for (actions, told, at_hosts) in [
+        ("output:7,mod_nw_src:10.0.0.9,controller", &["10.0.0.9>10.0.0.2"][..], 2),
+        (
+            "controller,mod_nw_src:10.0.0.9,controller,flood,mod_nw_dst:10.0.0.8,controller",
+            &["10.0.0.1>10.0.0.2", "10.0.0.9>10.0.0.2", "10.0.0.9>10.0.0.8"],
+            3,
+        ),
+        ("mod_vlan_vid:5,mod_nw_src:10.0.0.9,controller", &["vlan5:10.0.0.9>10.0.0.2"], 0),
+        // It looks then as if it had met the rule below.
+        ("mod_dl_src:02.00.00.00.00.77,controller", &["10.0.0.1>10.0.0.2"], 0),
+    ] {
+        for buffers in [0, 16] {
+            let plans = vec![plan(RED), plan(BLUE)];
+            let mut stage = Stage::with_buffers(Version::V1_0, plans, buffers);
+            let words = format!("flow add prio=5 match=in_port=1 actions={actions}");
+            accept(&mut stage, RED, 1, &words);
+            let below = "flow add prio=9 match=dl_src=02:00:00:00:00:77 actions=output:7";
+            accept(&mut stage, RED, 1, below);
+            let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+            let here = seen.told.iter().filter(|it| it.0 == RED && it.1 == 1);
+            let here: Vec<_> = here.map(|it| it.2.as_str()).collect();
+            let told = told.iter().map(|it| format!("PACKET_IN 1 ACTION {it}"));
+            assert_eq!(here, told.collect::<Vec<_>>(), "{actions} {buffers}");
+            let reached = ports(&seen, RED).into_iter().filter(|port| [7, 8].contains(port));
+            assert_eq!(reached.count(), at_hosts, "{actions} {buffers}: {seen:?}");
+        }
     }
-    // Alone it tells of what it has changed, as ever.
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=mod_nw_tos:8,controller");
+}
+
+/// What an experimenter's action makes of a packet is known to the switch alone, so it does the whole list, once.
+#[test]
+fn a_list_with_an_experimenters_action_is_the_hypervisors() {
+    let mut stage = stage_of(Version::V1_0);
+    let rule = "flow add prio=5 match=in_port=1 actions=";
+    let told = stage.say(RED, 1, &format!("{rule}output:7,vendor:2320,controller"));
+    assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_OUT_PORT")), "{told:?}");
+    // The switch, which would refuse the action, takes the entry; what it is given then it does not do.
+    accept(&mut stage, RED, 1, &format!("{rule}controller,output:7,vendor:2320"));
+    assert_eq!(stage.entries(1).iter().filter(|it| it.contains("prio=5")).count(), 1);
+    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+    assert_eq!((seen.told.len(), seen.delivered.len()), (1, 0), "{seen:?}");
+    // Where it asks nobody, the switch is given the action.
+    let told = stage.say(RED, 1, &format!("{rule}vendor:2320,output:10"));
+    assert!(matches!(&told[..], [it] if it.contains("VENDOR")), "{told:?}");
+}
+
+/// What a tenant sends to itself comes back as what it is, whatever rules it would meet.
+#[test]
+fn a_packet_out_to_the_controller_meets_no_rule() {
+    let mut stage = stage_of(Version::V1_0);
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=flood");
+    for port in ["1", "7", "10", "none"] {
+        let words = format!(
+            "out in_port={port} actions=controller,mod_nw_src:10.0.0.9,controller data=10.0.0.1>10.0.0.2"
+        );
+        let seen = stage.out(RED, 1, &words);
+        assert_eq!(seen.delivered, []);
+        let told: Vec<_> = seen.told.iter().map(|it| it.2.as_str()).collect();
+        let own = if port == "none" { "65535" } else { port };
+        let expected = ["10.0.0.1>10.0.0.2", "10.0.0.9>10.0.0.2"]
+            .map(|it| format!("PACKET_IN {own} ACTION {it}"));
+        assert_eq!(told, expected, "{port}");
+    }
 }
 
 /// A port that comes to be shared beneath a hub's rule.

@@ -198,8 +198,8 @@ fn listing() -> impl Strategy<Value = Case> {
     })
 }
 
-/// With rules of 1.0 that send by shared ports and do not say for whom packets are. None changes a packet before the controller is
-/// told of it: what it was then would not be known.
+/// With rules of 1.0 that send by shared ports and do not say for whom packets are, and tell the controller of them as they came
+/// and as they have become.
 fn asking() -> impl Strategy<Value = Case> {
     let output = prop::sample::select(vec![
         "flood",
@@ -216,14 +216,15 @@ fn asking() -> impl Strategy<Value = Case> {
         2 => prop::sample::select(vec![
             "mod_nw_dst:10.0.0.1".to_owned(),
             "mod_dl_src:02.00.00.00.00.77".to_owned(),
+            "mod_nw_tos:8".to_owned(),
             "strip_vlan".to_owned(),
+            "controller".to_owned(),
+            "controller".to_owned(),
         ]),
         1 => addresses().prop_map(|to| format!("mod_dl_dst:{}", to.join("."))),
     ];
-    let action = prop_oneof![4 => output.prop_map(str::to_owned), 1 => change];
-    let told = prop_oneof![3 => Just(None), 1 => Just(Some("controller".to_owned()))];
-    let actions = (told, vec(action, 1..5))
-        .prop_map(|(told, actions)| told.into_iter().chain(actions).collect::<Vec<_>>().join(","));
+    let action = prop_oneof![3 => output.prop_map(str::to_owned), 1 => change];
+    let actions = vec(action, 1..6).prop_map(|actions| actions.join(","));
     let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
     let to = prop::option::weighted(0.3, addresses().prop_map(|it| it.join(":")));
     let rule = (port, to, actions, 1..60_000u16).prop_map(|(port, to, actions, priority)| {
@@ -234,11 +235,6 @@ fn asking() -> impl Strategy<Value = Case> {
     });
     let said = vec((0..2usize, 1..=3u64, vec(rule, 1..4)), 1..8);
     (cases(Version::V1_0, 0.3), said).prop_map(|(mut case, said)| {
-        case.commands.retain(|(_, _, words)| {
-            let told = words.rfind("controller");
-            let changed = words.find("mod_").or(words.find("strip_vlan"));
-            told.is_none_or(|told| changed.is_none_or(|changed| told < changed))
-        });
         for (at, (tenant, switch, rules)) in said.into_iter().enumerate() {
             let words = rules.into_iter().map(|words| (tenant, switch, words));
             let at = if at % 2 == 0 { 0 } else { case.commands.len() };

@@ -18,9 +18,10 @@
 //! Of a packet with physical addresses that entries would have to give its own back, one for each two hosts' of a network with
 //! many, the switch only tells, and the hypervisor does all that the rule says.
 //!
-//! Which entry a packet has met is found out as the switch did: by what it looks like, among those that tell anybody. Of packets
-//! that a list changes before it outputs them to CONTROLLER it is not known what they looked like: one that looks then as
-//! if it had met an entry that asks is taken for such a one.
+//! Which entry a packet has met is found out as the switch did: by what it looks like, among those that tell anybody. So a switch
+//! on which there may be such entries tells of no packet that the tenant has changed: the hypervisor is told of it as it came, and
+//! tells the tenant what has become of it. What experimenters' actions make of packets it does not know; those it leaves to the
+//! switch.
 
 use super::packet::kept;
 use super::{Addresses, Packets, Sends, Vlan, Writer};
@@ -56,39 +57,37 @@ impl Switch {
         tells.asks().then(|| (flow.actions.clone(), tells))
     }
 
-    /// Does with a packet what the switch could not, and says how often the rule wants the tenant to be told of it, now.
+    /// Does with a packet what the switch could not.
     pub(super) fn send_left(
         &mut self,
         tenant: TenantIndex,
         network: &Network,
         packet: &PacketIn<'_>,
         key: &Key,
-        (actions, tells): (&[u8], Tells),
+        (actions, tells): (List<'_, Action<'_>>, Tells),
         now: Instant,
-    ) -> usize {
-        let Ok(actions) = List::<Action<'_>>::parse(actions) else { return 0 };
+    ) {
+        let sends = match tells {
+            Tells::Hypervisor => Some(Sends::Left),
+            Tells::HypervisorForAll => Some(Sends::Alone),
+            Tells::TenantByHypervisor | Tells::Tenant | Tells::Nobody => None,
+        };
         let mut left = Vec::new();
-        let is_all = tells == Tells::HypervisorForAll;
-        let sends = if is_all { Sends::All } else { Sends::Left };
-        let mut writer = Writer::new(network, kept(network, key), &mut left, sends);
-        // With the tenant's addresses from the first action on, it does not look as if it met the same entry when the switch tells
-        // of it behind these.
-        let restored = if is_all { writer.restore() } else { Ok(()) };
-        let written =
-            restored.and_then(|()| self.network_actions_v10(tenant, &mut writer, actions));
-        let is_kept = packet.buffer_id != NO_BUFFER;
-        let sends = written.is_ok() && List::<Action<'_>>::parse(&left).is_ok_and(sends_any);
-        if self.may_send_on(tenant, is_whole(packet) || !sends) && (sends || is_kept) {
-            // What the switch keeps goes out of it also where nothing is sent.
-            let left = if sends { &left[..] } else { &[] };
-            self.send_on(tenant, now, |out| sent(packet, left).write_message(0, out));
+        if let Some(sends) = sends {
+            let mut writer = Writer::new(network, kept(network, key), &mut left, sends);
+            if self.network_actions_v10(tenant, &mut writer, actions).is_err() {
+                left.clear();
+            }
         }
-        if is_all {
-            return 0;
+        let acts = |action| matches!(action, Action::Output { .. } | Action::Vendor { .. });
+        if !List::<Action<'_>>::parse(&left).is_ok_and(|left| left.iter().any(acts)) {
+            left.clear();
         }
-        let tells =
-            |action: &Action<'_>| matches!(action, Action::Output { port: PortNo::CONTROLLER, .. });
-        actions.iter().filter(tells).count()
+        // What the switch keeps goes out of it also where nothing is sent.
+        let goes = !left.is_empty() || packet.buffer_id != NO_BUFFER;
+        if goes && self.may_send_on(tenant, is_whole(packet)) {
+            self.send_on(tenant, now, |out| sent(packet, &left).write_message(0, out));
+        }
     }
 
     /// Sends out a packet that leaves a big switch here, with the tenant's addresses again, if the switch asks for that. Says whether
@@ -140,8 +139,4 @@ fn sent<'a>(packet: &PacketIn<'a>, actions: &'a [u8]) -> PacketOut<'a> {
     let PacketIn { buffer_id, in_port, .. } = *packet;
     let data = if buffer_id == NO_BUFFER { packet.data } else { &[] };
     PacketOut { buffer_id, in_port, actions: List::parse(actions).unwrap_or_default(), data }
-}
-
-fn sends_any(actions: List<'_, Action<'_>>) -> bool {
-    actions.iter().any(|action| matches!(action, Action::Output { .. }))
 }

@@ -9,10 +9,11 @@ use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use fabric::embedding::{Frames, PortKind};
+use flowspace::frame::apply_v10;
 use flowspace::{Field, Key, port_to_v10};
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
-use openflow::{ErrorCode, NO_BUFFER, frame};
+use openflow::{ErrorCode, List, NO_BUFFER, frame};
 
 /// Bytes of a PACKET_OUT before its actions.
 const PACKET_OUT_ACTIONS: usize = 16;
@@ -48,18 +49,84 @@ impl Switch {
             state.counters.limited += 1;
             return;
         }
-        let asked = self.asked_by(tenant, packet, key);
-        let tells = match &asked {
-            Some((actions, tells)) => {
-                self.send_left(tenant, network, packet, key, (actions, *tells), now)
-            }
-            None => 1,
+        let Some((actions, tells)) = self.asked_by(tenant, packet, key) else {
+            self.tell_network_v10(tenant, network, packet, key, came);
+            return;
         };
-        for _ in 0..tells {
-            // What is kept has gone with what was asked.
-            let is_kept = packet.buffer_id != NO_BUFFER && asked.is_none();
-            self.tell_network_v10(tenant, network, packet, key, came, is_kept);
+        let actions = List::<Action<'_>>::parse(&actions).unwrap_or_default();
+        self.send_left(tenant, network, packet, key, (actions, tells), now);
+        let frame = own(network, packet.data, came);
+        let more = usize::from(packet.total_len).saturating_sub(packet.data.len());
+        let in_port = PortNo(port_to_v10(came.port).unwrap_or(PortNo::NONE.0));
+        self.tell_outputs_v10(tenant, in_port, (&frame, more), actions, now);
+    }
+
+    /// Tells a tenant of the packet that it has sent itself, and not kept by the switch, if it has so: by its rate, and without the
+    /// switch, which would tell of it as of one that has come in.
+    pub(in crate::v10) fn tell_sent_v10(
+        &mut self,
+        tenant: TenantIndex,
+        sent: &PacketOut<'_>,
+        now: Instant,
+    ) {
+        let is_told = |action| matches!(action, Action::Output { port: PortNo::CONTROLLER, .. });
+        if sent.buffer_id != NO_BUFFER || !sent.actions.iter().any(is_told) {
+            return;
         }
+        let state = &mut self.tenants[tenant.0 as usize];
+        if state.admit_packet_in(now) {
+            self.tell_outputs_v10(tenant, sent.in_port, (sent.data, 0), sent.actions, now);
+        } else {
+            state.counters.limited += 1;
+        }
+    }
+
+    /// Tells a tenant of a packet that has been admitted, of which `more` bytes are not here, by each output to CONTROLLER in a
+    /// list. All but the first have to be admitted, too.
+    fn tell_outputs_v10(
+        &mut self,
+        tenant: TenantIndex,
+        in_port: PortNo,
+        (frame, more): (&[u8], usize),
+        actions: List<'_, Action<'_>>,
+        now: Instant,
+    ) {
+        let mut changed = frame.to_vec();
+        let mut is_first = true;
+        for action in actions {
+            match action {
+                Action::Output { port: PortNo::CONTROLLER, .. } => {
+                    let state = &mut self.tenants[tenant.0 as usize];
+                    if !core::mem::take(&mut is_first) && !state.admit_packet_in(now) {
+                        state.counters.limited += 1;
+                        continue;
+                    }
+                    let total_len = u16::try_from(changed.len() + more).unwrap_or(u16::MAX);
+                    self.tell_frame_v10(tenant, in_port, total_len, &changed);
+                }
+                // The switch tells of what comes behind.
+                Action::Vendor { .. } => return,
+                change => apply_v10(&mut changed, &change),
+            }
+        }
+    }
+
+    fn tell_frame_v10(
+        &mut self,
+        tenant: TenantIndex,
+        in_port: PortNo,
+        total_len: u16,
+        data: &[u8],
+    ) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        if state.controllers.is_empty() {
+            state.counters.absent += 1;
+            return;
+        }
+        let (buffer_id, reason) = (NO_BUFFER, PacketInReason::ACTION);
+        self.notify(tenant, Asynchronous::PacketIn(reason.0), |out| {
+            PacketIn { buffer_id, total_len, in_port, reason, data }.write_message(0, out)
+        });
     }
 
     fn tell_network_v10(
@@ -68,18 +135,17 @@ impl Switch {
         network: &Network,
         packet: &PacketIn<'_>,
         key: &Key,
-        Came { port, frames }: Came,
-        buffered: bool,
+        came: Came,
     ) {
+        let Came { port, frames } = came;
+        let buffered = packet.buffer_id != NO_BUFFER;
         let missed = packet.reason == PacketInReason::NO_MATCH;
         let state = &mut self.tenants[tenant.0 as usize];
         if state.controllers.is_empty() {
             state.counters.absent += 1;
             return;
         }
-        let by_link =
-            matches!(network.ports.get(&port).map(|port| &port.kind), Some(PortKind::Link { .. }));
-        let tagged = by_link && frames.vlan().is_none();
+        let tagged = bears_tag(network, came);
         let buffer_id = match buffered {
             // Where it came in, on the switch, is what is needed to release it.
             true => state.buffers.give(Buffered { physical: packet.buffer_id, key: *key }),
@@ -151,7 +217,9 @@ impl Switch {
             }
         }
         if out.len() == PACKET_OUT_ACTIONS {
-            let mut writer = Writer::new(network, packets, out, Sends::All);
+            // Of what is not kept by the switch the tenant is told here.
+            let sends = if physical == NO_BUFFER { Sends::Alone } else { Sends::All };
+            let mut writer = Writer::new(network, packets, out, sends);
             self.network_actions_v10(tenant, &mut writer, packet.actions).map_err(Unsaid::code)?;
         }
         let actions_len =
@@ -168,6 +236,25 @@ impl Switch {
         set_length(out);
         Ok(())
     }
+}
+
+/// A packet as the tenant knows it: without the link's tag or with the tenant's own again, and with the tenant's addresses.
+fn own(network: &Network, data: &[u8], came: Came) -> Vec<u8> {
+    let mut frame = data.to_vec();
+    if bears_tag(network, came) && frame.len() >= ADDRESSES + TAG {
+        frame.drain(ADDRESSES..ADDRESSES + TAG);
+    }
+    set_vlan(&mut frame, came.frames.vlan());
+    if let Some((map, mapped)) = map_of(network, came.frames) {
+        addresses::restore(&mut frame, map, mapped);
+    }
+    frame
+}
+
+/// Whether a link's tag is all of the tag that a packet bears.
+fn bears_tag(network: &Network, came: Came) -> bool {
+    let kind = network.ports.get(&came.port).map(|port| &port.kind);
+    matches!(kind, Some(PortKind::Link { .. })) && came.frames.vlan().is_none()
 }
 
 /// A packet from a controller: it bears what it bears.

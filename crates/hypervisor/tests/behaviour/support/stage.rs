@@ -642,7 +642,8 @@ fn tenant(at: usize) -> Tenant {
         flowspace: Vec::new(),
         limits: Limits::default(),
         queues: Vec::new(),
-        experimenters: Vec::new(),
+        // Nicira's, which the emulated switches do not know.
+        experimenters: vec![0x2320],
         statistics: Default::default(),
         labels: None,
     }
