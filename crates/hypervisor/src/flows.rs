@@ -53,6 +53,18 @@ impl Flow {
         [Kind::Group, Kind::Meter].iter().any(|kind| !named_of(*kind, &self.actions).is_empty())
     }
 
+    /// What it is but for what stands for it on the switch and what it does there.
+    pub(crate) fn without_pieces(&self) -> Flow {
+        let nothing = Box::default;
+        Flow { pieces: Vec::new(), match_wire: nothing(), actions: nothing(), ..*self }
+    }
+
+    /// A piece that is gone has counted these packets and bytes.
+    pub(crate) fn count_past(&mut self, (packets, bytes): (u64, u64)) {
+        self.past_packets = self.past_packets.saturating_add(packets);
+        self.past_bytes = self.past_bytes.saturating_add(bytes);
+    }
+
     /// Whether it presumes that no other has left a destination in the action set (1.3).
     pub(crate) fn presumes(&self) -> bool {
         self.pieces.iter().any(|piece| piece.presumes)

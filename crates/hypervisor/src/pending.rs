@@ -5,6 +5,7 @@
 //! finds its way back exactly. Two tenants that use the same xid never meet.
 
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::time::Instant;
 use crate::window::Sent;
 use alloc::vec::Vec;
 
@@ -63,8 +64,8 @@ pub enum Awaits {
     Own(Purpose),
     /// What entries of the hypervisor's own have counted for a tenant (1.3).
     Counts(TenantIndex),
-    /// What the pieces of a tenant's entry have counted since they were idle (1.3).
-    Idle(TenantIndex, u32),
+    /// What pieces of a tenant's entry have counted since they were idle, and when the asking began.
+    Idle(TenantIndex, u32, Instant),
 }
 
 /// Why the hypervisor asked the switch something.
@@ -182,7 +183,6 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Instant;
     use crate::window::Window;
 
     fn entry(awaits: Awaits) -> Entry {

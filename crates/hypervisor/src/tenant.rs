@@ -2,17 +2,16 @@
 
 use crate::buffers::Buffers;
 use crate::counters::Counters;
-use crate::flows::{Flow, FlowTable, Piece};
+use crate::flows::{Flow, FlowTable};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
 use crate::queue::{Class, Item, Queue};
 use crate::retired::Retired;
-use crate::switch::{Asking, Elsewhere, Label};
+use crate::switch::{Asking, Elsewhere, Idle, Label};
 use crate::tally::Tally;
 use crate::time::{Duration, Instant};
-use crate::v13::idle::Idle;
 use crate::v13::numbers::Numbers;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -57,11 +56,9 @@ pub(crate) struct Tenant {
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.
     pub leaving: HashMap<u32, Leaving>,
-    /// Pieces of entries that timed out on the switch while others of the same entry live (1.0).
-    pub dormant: Vec<(u32, Piece)>,
     /// Pieces that the switch was told to delete, and has not said to be gone.
     pub retired: Retired,
-    /// Entries with several pieces, of which some have been idle (1.3).
+    /// Entries with several pieces, of which some have been idle.
     pub idle: HashMap<u32, Idle>,
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
     pub changes: u64,
@@ -176,13 +173,6 @@ impl Tenant {
     pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
         self.limits.packet_in.is_none()
             || self.buckets.packet_in.take(self.limits.packet_in, now).is_ok()
-    }
-
-    /// The entry is gone or has been written anew: none of its pieces is asleep any more.
-    pub(crate) fn forget_dormant(&mut self, number: u32, priority: u16) {
-        for (_, piece) in self.dormant.extract_if(.., |(known, _)| *known == number) {
-            self.flows.forget_piece(0, priority, &piece);
-        }
     }
 
     /// Messages accepted and not finished.

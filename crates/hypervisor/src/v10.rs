@@ -3,6 +3,7 @@
 pub(crate) mod actions;
 pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
+pub(crate) mod idle;
 mod network;
 pub(crate) mod own;
 pub(crate) mod packet;

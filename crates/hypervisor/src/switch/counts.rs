@@ -11,13 +11,12 @@
 //! its switch four times a second at most, however many ask it. One that was silent is not waited for again until it has
 //! said something; what it said last counts until then.
 
-use super::{Event, Own, OwnChange, Share, Switch};
+use super::{Event, Own, OwnChange, Question, Share, Switch};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::pending::Awaits;
 use crate::policy::TenantId;
-use crate::queue::{Class, Item};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tally::{Count, Counted, Rising};
 use crate::time::{Duration, Instant};
@@ -217,32 +216,7 @@ impl Switch {
             cookie_mask: u64::MAX << 32 | u64::from(Counted::TENANT),
             ..FlowStatsRequest::default()
         };
-        self.ask_for_flows(tenant, filter, Awaits::Counts(tenant), now);
-    }
-
-    /// Asks the switch for itself what entries have counted, in the tenant's turn (1.3).
-    pub(crate) fn ask_for_flows(
-        &mut self,
-        tenant: TenantIndex,
-        filter: FlowStatsRequest<'_>,
-        awaits: Awaits,
-        now: Instant,
-    ) {
-        let mut message = Vec::new();
-        let body = openflow::v13::MultipartRequestBody::Flow(filter);
-        // It fits: it is a few words.
-        let _ = MultipartRequest::from(body).write_message(0, &mut message);
-        let item = Item {
-            origin: None,
-            awaits,
-            operation: None,
-            // The tenant's rate is for what it asks itself.
-            class: Class::Other,
-            cost: 1,
-            gate: 0,
-            arrived: now,
-        };
-        self.submit(tenant, item, &message);
+        self.ask_in_turn(tenant, flow_question(filter), Awaits::Counts(tenant), now);
     }
 
     /// A part of the switch's answer.
@@ -392,6 +366,15 @@ impl Switch {
             self.journal.push(StoreOp::Put(key, record));
         }
     }
+}
+
+/// What entries have counted (1.3).
+pub(crate) fn flow_question(filter: FlowStatsRequest<'_>) -> Question {
+    let mut message = Vec::new();
+    let body = openflow::v13::MultipartRequestBody::Flow(filter);
+    // It fits: it is a few words.
+    let _ = MultipartRequest::from(body).write_message(0, &mut message);
+    Question { message, cost: 1 }
 }
 
 /// For whom the entry with this cookie counts.

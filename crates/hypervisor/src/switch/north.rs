@@ -158,7 +158,7 @@ impl Switch {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
             Awaits::Counts(tenant) => self.counts_failed(tenant, now),
-            Awaits::Idle(tenant, number) => self.idle_failed(tenant, number),
+            Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
             _ => match entry.origin {
                 Some(origin) => {
                     self.refuse(&origin, code);
@@ -178,7 +178,7 @@ impl Switch {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
             Awaits::Counts(tenant) => self.counts_failed(tenant, now),
-            Awaits::Idle(tenant, number) => self.idle_failed(tenant, number),
+            Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
             Awaits::Reply | Awaits::Barrier => {
                 if let Some(origin) = entry.origin {
                     self.refuse(&origin, code);

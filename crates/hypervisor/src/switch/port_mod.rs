@@ -222,7 +222,6 @@ impl Switch {
         for (number, pieces) in planned {
             let state = &mut self.tenants[cause.tenant.0 as usize];
             let Some(before) = state.flows.remove(number) else { continue };
-            state.forget_dormant(number, before.priority);
             let after = Flow { pieces, ..before.clone() };
             replaced.push((number, before, after));
         }

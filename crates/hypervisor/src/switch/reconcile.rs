@@ -246,10 +246,7 @@ impl Switch {
         let mut flows = Vec::new();
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
-            let flow = Flow::from_bytes(&bytes, |wire| match version {
-                Version::V1_0 => crate::v10::read_match(wire),
-                _ => crate::v13::read_match(wire),
-            });
+            let flow = Flow::from_bytes(&bytes, |wire| read_match(version, wire));
             flows.push((key, number, self.tenant_of(key.tenant).zip(flow)));
         }
         if version != Version::V1_0 {
@@ -273,10 +270,7 @@ impl Switch {
     }
 
     fn is_held(&self, flow: &Flow, piece: &Piece, entry: &Held) -> bool {
-        let wire = match self.version {
-            Version::V1_0 => crate::v10::read_match(&piece.match_wire),
-            _ => crate::v13::read_match(&piece.match_wire),
-        };
+        let wire = read_match(self.version, &piece.match_wire);
         let table = match self.version {
             Version::V1_0 => entry.table,
             _ => flow.table.saturating_add(self.first_table()),
@@ -310,5 +304,13 @@ impl Switch {
                 now,
             );
         }
+    }
+}
+
+/// A match from its wire form.
+pub(super) fn read_match(version: Version, wire: &[u8]) -> Option<Match> {
+    match version {
+        Version::V1_0 => crate::v10::read_match(wire),
+        _ => crate::v13::read_match(wire),
     }
 }

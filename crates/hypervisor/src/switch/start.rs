@@ -351,7 +351,6 @@ impl Tenant {
             paused: false,
             flows: Default::default(),
             leaving: Default::default(),
-            dormant: Vec::new(),
             idle: Default::default(),
             retired: Default::default(),
             changes: 0,

@@ -190,20 +190,13 @@ impl Switch {
     }
 
     /// Installs a piece of an entry again that had timed out by itself, while the entry lives on.
-    pub(crate) fn revive(
-        &mut self,
-        cause: &Cause,
-        number: u32,
-        flow: &Flow,
-        piece: &Piece,
-        buffer_id: u32,
-    ) {
+    pub(crate) fn revive(&mut self, cause: &Cause, number: u32, flow: &Flow, piece: &Piece) {
         let operation = self.begin(cause.tenant);
         if let Some(state) = self.operations.get_mut(&operation) {
             state.revived = Some((number, piece.clone()));
         }
         let cause = Cause { operation: Some(operation), ..*cause };
-        self.submit_piece(&cause, number, flow, piece, Change::Add, buffer_id);
+        self.submit_piece(&cause, number, flow, piece, Change::Add, NO_BUFFER);
         self.commit(operation);
     }
 
@@ -220,7 +213,6 @@ impl Switch {
         let key = StoreKey::new(state.id, Kind::Flow, number);
         let bytes = flow.to_bytes();
         let before = state.flows.remove(number);
-        state.forget_dormant(number, flow.priority);
         state.flows.put(number, flow);
         state.changes += 1;
         self.unused.maybe |= state.network.is_some();
@@ -233,7 +225,6 @@ impl Switch {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let flow = state.flows.remove(number)?;
         self.unused.maybe |= state.network.is_some();
-        state.forget_dormant(number, flow.priority);
         state.changes += 1;
         state.idle.remove(&number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
@@ -391,7 +382,13 @@ impl Switch {
                 Change::Modify | Change::Delete => {}
             }
         }
-        let cookie = Cookie { tenant: self.tenants[cause.tenant.0 as usize].id, number }.to_wire();
+        let state = &mut self.tenants[cause.tenant.0 as usize];
+        if change == Change::Add
+            && let Some(idle) = state.idle.get_mut(&number)
+        {
+            idle.begin_anew(&piece.match_wire);
+        }
+        let cookie = Cookie { tenant: state.id, number }.to_wire();
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
         let written = match self.version {

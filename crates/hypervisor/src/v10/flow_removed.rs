@@ -4,29 +4,28 @@ use super::unreadable;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::switch::{Asynchronous, Cause, Switch};
+use crate::switch::{Asynchronous, Expired, Switch};
 use crate::tenant::Leaving;
 use crate::time::Instant;
-use flowspace::{Key, Match};
-use openflow::v10::{
-    self, Action, FlowModFlags, FlowRemoved, FlowRemovedReason, PacketIn, PacketOut, PortNo,
-};
-use openflow::{ErrorCode, ListBuf, NO_BUFFER};
+use alloc::vec::Vec;
+use flowspace::Match;
+use openflow::ErrorCode;
+use openflow::v10::{self, FlowModFlags, FlowRemoved, FlowRemovedReason};
 
 impl Switch {
     /// The switch has removed an entry.
-    pub(crate) fn flow_removed_v10(&mut self, body: &[u8], _now: Instant) -> Result<(), ErrorCode> {
+    pub(crate) fn flow_removed_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = FlowRemoved::parse(body).map_err(unreadable)?;
         let Some(cookie) = Cookie::from_wire(removed.cookie) else { return Ok(()) };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
         let wanted = Match::from_v10(&removed.match_);
         let is_it = |match_: &[u8]| super::read_match(match_) == Some(wanted);
+        let counted = (removed.packet_count, removed.byte_count);
         let is_deleted = removed.reason == FlowRemovedReason::DELETE;
         let was_told_to = is_deleted && state.retired.take(cookie.number, is_it);
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
-            leaving.flow.past_packets += removed.packet_count;
-            leaving.flow.past_bytes += removed.byte_count;
+            leaving.flow.count_past(counted);
             leaving.pieces = leaving.pieces.saturating_sub(1);
             if leaving.pieces == 0
                 && let Some(Leaving { flow, .. }) = state.leaving.remove(&cookie.number)
@@ -36,13 +35,20 @@ impl Switch {
             return Ok(());
         }
         let is_meant = |piece: &Piece| is_it(&piece.match_wire);
-        let counted = (removed.packet_count, removed.byte_count);
+        let stood = (removed.duration_sec, removed.duration_nsec);
         if was_told_to {
             if let Some(flow) = state.flows.get_mut(cookie.number) {
-                flow.past_packets += counted.0;
-                flow.past_bytes += counted.1;
+                flow.count_past(counted);
             }
             return Ok(());
+        }
+        if removed.reason == FlowRemovedReason::IDLE_TIMEOUT {
+            let mut match_wire = Vec::with_capacity(v10::Match::LEN);
+            removed.match_.write(&mut match_wire);
+            let expired = Expired::new(&match_wire, counted, stood);
+            if self.revive_idle(tenant, cookie.number, expired, now) {
+                return Ok(());
+            }
         }
         if !is_deleted
             && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_it, counted)
@@ -56,69 +62,18 @@ impl Switch {
         let Some(flow) = state.flows.get_mut(cookie.number) else { return Ok(()) };
         let Some(piece) = flow.pieces.iter().position(is_meant) else { return Ok(()) };
         let gone = flow.pieces.remove(piece);
-        flow.past_packets += removed.packet_count;
-        flow.past_bytes += removed.byte_count;
-        let priority = flow.priority;
-        if !flow.pieces.is_empty() {
-            // The entry lives as long as any of its pieces; a packet that misses this one brings it back.
-            if removed.reason == FlowRemovedReason::IDLE_TIMEOUT {
-                state.dormant.push((cookie.number, gone));
-            } else {
-                state.flows.forget_piece(0, priority, &gone);
-            }
+        flow.count_past(counted);
+        let (priority, is_over) = (flow.priority, flow.pieces.is_empty());
+        state.flows.forget_piece(0, priority, &gone);
+        if !is_over {
             return Ok(());
         }
-        state.flows.forget_piece(0, priority, &gone);
-        state.forget_dormant(cookie.number, priority);
+        let (duration_sec, duration_nsec) = self.stood(tenant, cookie.number, now).unwrap_or(stood);
         if let Some(flow) = self.drop_flow(tenant, cookie.number) {
-            self.tell_removed_v10(tenant, &flow, &removed);
+            let last = FlowRemoved { duration_sec, duration_nsec, ..removed };
+            self.tell_removed_v10(tenant, &flow, &last);
         }
         Ok(())
-    }
-
-    /// A packet of the tenant has met no entry on the switch. If it belongs to one of the tenant's that has timed out
-    /// there in part, that part is installed again and the packet is sent through it; the tenant's entry never ended.
-    pub(crate) fn revive_v10(
-        &mut self,
-        tenant: TenantIndex,
-        packet: &PacketIn<'_>,
-        key: &Key,
-        now: Instant,
-    ) -> bool {
-        let state = &mut self.tenants[tenant.0 as usize];
-        let best = state
-            .dormant
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, piece))| {
-                super::read_match(&piece.match_wire).is_some_and(|match_| match_.matches(key))
-            })
-            .filter_map(|(at, (number, _))| Some((state.flows.get(*number)?.priority, at)))
-            .max();
-        let Some((_, at)) = best else { return false };
-        let (number, piece) = state.dormant.swap_remove(at);
-        let Some(flow) = state.flows.get_mut(number) else { return false };
-        flow.pieces.push(piece.clone());
-        let flow = flow.clone();
-        let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-        self.revive(&cause, number, &flow, &piece, packet.buffer_id);
-        if packet.buffer_id == NO_BUFFER {
-            let mut to_table = ListBuf::<Action<'static>>::new();
-            to_table.push(Action::Output { port: PortNo::TABLE, max_len: 0 });
-            let again = PacketOut {
-                buffer_id: NO_BUFFER,
-                in_port: packet.in_port,
-                actions: to_table.as_list(),
-                data: packet.data,
-            };
-            let mut message = core::mem::take(&mut self.scratch);
-            message.clear();
-            if again.write_message(0, &mut message).is_ok() {
-                self.submit_change(&cause, &message);
-            }
-            self.scratch = message;
-        }
-        true
     }
 
     /// Tells the tenant, if it asked to be told, of the end of its entry.
@@ -147,17 +102,22 @@ impl Switch {
 
     /// The end of an entry whose last counts the switch never told.
     pub(crate) fn tell_lost_v10(&mut self, tenant: TenantIndex, flow: &Flow) {
-        let last = FlowRemoved {
-            match_: v10::Match::ANY,
-            cookie: 0,
-            priority: 0,
-            reason: FlowRemovedReason::DELETE,
-            duration_sec: 0,
-            duration_nsec: 0,
-            idle_timeout: 0,
-            packet_count: 0,
-            byte_count: 0,
-        };
+        let last = without_counts(FlowRemovedReason::DELETE);
         self.tell_removed_v10(tenant, flow, &last);
+    }
+}
+
+/// A message that the switch never sent, or before.
+pub(super) fn without_counts(reason: FlowRemovedReason) -> FlowRemoved {
+    FlowRemoved {
+        match_: v10::Match::ANY,
+        cookie: 0,
+        priority: 0,
+        reason,
+        duration_sec: 0,
+        duration_nsec: 0,
+        idle_timeout: 0,
+        packet_count: 0,
+        byte_count: 0,
     }
 }

@@ -40,10 +40,6 @@ impl Switch {
         let owner = self.view.owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
         match owner {
-            Some(tenant)
-                if !self.tenants[tenant.0 as usize].dormant.is_empty()
-                    && packet.reason == PacketInReason::NO_MATCH
-                    && self.revive_v10(tenant, &packet, &key, now) => {}
             Some(tenant) => match &network {
                 Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),
                 None => self.deliver_v10(tenant, &packet, &key, frame, true, now),

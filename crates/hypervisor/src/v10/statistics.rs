@@ -21,7 +21,7 @@ use openflow::v10::{
 use openflow::{ErrorCode, List, ListBuf, Version, frame};
 
 /// "Not counted" (specification section 5.3.5: unsupported counters are set to -1).
-const UNSUPPORTED: u64 = u64::MAX;
+pub(super) const UNSUPPORTED: u64 = u64::MAX;
 
 impl Switch {
     /// A tenant asks for statistics.
@@ -98,6 +98,9 @@ impl Switch {
         match entry.awaits {
             Awaits::Collection(collection) => {
                 self.collection_part(collection, entries, more, now);
+            }
+            Awaits::Idle(tenant, number, begun) => {
+                self.idle_part((tenant, number, begun), entries, more, now);
             }
             Awaits::Own(Purpose::Flows) => {
                 self.learned.flows.extend_from_slice(entries);
@@ -295,7 +298,7 @@ impl Switch {
 }
 
 /// A long answer: each counts as several messages for the switch.
-const FLOWS_COST: u32 = 4;
+pub(super) const FLOWS_COST: u32 = 4;
 
 /// The entries in the switch's answer about its flows.
 pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
@@ -319,7 +322,7 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
         .collect()
 }
 
-fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
+pub(super) fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let written = StatsRequest::from(body).write_message(0, &mut out);
     debug_assert!(written.is_ok());

@@ -4,11 +4,12 @@ use super::flow_mod::owner_of;
 use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::switch::{Asynchronous, Switch};
+use crate::switch::{Asynchronous, Expired, Switch};
 use crate::time::Instant;
+use alloc::vec::Vec;
 use flowspace::Match as Space;
-use openflow::ErrorCode;
 use openflow::v13::{FlowModFlags, FlowRemoved, FlowRemovedReason, Match};
+use openflow::{Encode, ErrorCode};
 
 impl Switch {
     /// The switch has removed an entry.
@@ -28,7 +29,7 @@ impl Switch {
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.pieces = leaving.pieces.saturating_sub(1);
             if leaving.pieces > 0 {
-                count_past(&mut leaving.flow, &removed);
+                leaving.flow.count_past(counted(&removed));
             } else if let Some(leaving) = state.leaving.remove(&cookie.number) {
                 self.tell_removed_v13(tenant, &leaving.flow, &removed);
             }
@@ -36,7 +37,7 @@ impl Switch {
         }
         if was_told_to {
             if let Some(flow) = state.flows.get_mut(cookie.number) {
-                count_past(flow, &removed);
+                flow.count_past(counted(&removed));
             }
             return Ok(());
         }
@@ -50,14 +51,14 @@ impl Switch {
         {
             if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
                 flow.pieces.retain(|piece| !is_meant(&piece.match_wire));
-                count_past(flow, &removed);
+                flow.count_past(counted(&removed));
             }
             return Ok(());
         }
         if is_deleted && self.is_coming(tenant, cookie.number, is_meant) {
             // With a group that an earlier form of it has used.
             if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
-                count_past(flow, &removed);
+                flow.count_past(counted(&removed));
             }
             return Ok(());
         }
@@ -72,14 +73,17 @@ impl Switch {
             true => self.expire_beneath(tenant, cookie.number, |_| true, (0, 0)),
             false => None,
         };
+        let told = (removed.duration_sec, removed.duration_nsec);
+        let (duration_sec, duration_nsec) = self.stood(tenant, cookie.number, now).unwrap_or(told);
         if let Some(flow) = beneath.unwrap_or_else(|| self.drop_flow(tenant, cookie.number)) {
-            self.tell_removed_v13(tenant, &flow, &removed);
+            let last = FlowRemoved { duration_sec, duration_nsec, ..removed };
+            self.tell_removed_v13(tenant, &flow, &last);
         }
         Ok(())
     }
 
-    /// One of several pieces of an entry is gone. Says whether the entry stays, at least for now: it is [idle](super::idle) when
-    /// all its pieces are.
+    /// One of several pieces of an entry is gone. Says whether the entry stays, at least for now: it is idle when all its pieces
+    /// are (`switch::idle`).
     fn expire_piece_v13(
         &mut self,
         tenant: TenantIndex,
@@ -87,23 +91,27 @@ impl Switch {
         removed: &FlowRemoved<'_>,
         now: Instant,
     ) -> bool {
+        let wanted = Space::from_v13(&removed.match_).ok();
+        if removed.reason == FlowRemovedReason::IDLE_TIMEOUT {
+            let mut match_wire = Vec::new();
+            Encode::write(&removed.match_, &mut match_wire);
+            let stood = (removed.duration_sec, removed.duration_nsec);
+            let expired = Expired::new(&match_wire, counted(removed), stood);
+            if self.revive_idle(tenant, number, expired, now) {
+                return true;
+            }
+        }
         let state = &mut self.tenants[tenant.0 as usize];
         let Some(flow) = state.flows.get_mut(number) else { return false };
         if flow.pieces.len() < 2 {
             return false;
         }
-        let wanted = Space::from_v13(&removed.match_).ok();
         let is_meant = |piece: &Piece| super::read_match(&piece.match_wire) == wanted;
         let Some(at) = flow.pieces.iter().position(is_meant) else { return true };
-        count_past(flow, removed);
-        if removed.reason != FlowRemovedReason::IDLE_TIMEOUT {
-            let (priority, table) = (flow.priority, flow.table);
-            let piece = flow.pieces.remove(at);
-            state.flows.forget_piece(table, priority, &piece);
-            return true;
-        }
-        let piece = flow.pieces[at].clone();
-        self.revive_idle(tenant, number, &piece, removed, now);
+        flow.count_past(counted(removed));
+        let (priority, table) = (flow.priority, flow.table);
+        let piece = flow.pieces.remove(at);
+        state.flows.forget_piece(table, priority, &piece);
         true
     }
 
@@ -156,7 +164,7 @@ pub(super) fn without_counts(reason: FlowRemovedReason) -> FlowRemoved<'static> 
     }
 }
 
-fn count_past(flow: &mut Flow, removed: &FlowRemoved<'_>) {
-    flow.past_packets = flow.past_packets.saturating_add(removed.packet_count);
-    flow.past_bytes = flow.past_bytes.saturating_add(removed.byte_count);
+/// Packets and bytes.
+fn counted(removed: &FlowRemoved<'_>) -> (u64, u64) {
+    (removed.packet_count, removed.byte_count)
 }

@@ -159,8 +159,8 @@ impl Switch {
                 self.counts_part(tenant, entries, more, now);
                 return Ok(());
             }
-            Awaits::Idle(tenant, number) => {
-                self.idle_part((tenant, number), entries, more, now);
+            Awaits::Idle(tenant, number, begun) => {
+                self.idle_part((tenant, number, begun), entries, more, now);
                 return Ok(());
             }
             Awaits::Own(Purpose::Flows) => self.learned.flows.extend_from_slice(entries),

@@ -14,7 +14,7 @@ const PIECES: &str = "
 ";
 
 /// A new connection finds nothing to mend, and each tenant's count is right.
-fn agrees(world: &mut World) -> Result<(), TestCaseError> {
+pub(crate) fn agrees(world: &mut World) -> Result<(), TestCaseError> {
     let flows: Vec<usize> = world.core.tenants().map(|tenant| tenant.flows).collect();
     let entries = world.tenant_flows();
     world.reconnect();
@@ -64,13 +64,18 @@ fn an_entry_half_of_which_has_expired_can_be_changed() {
         wait 1s
         wire> 1 10.1.0.1>10.9.0.1
         wait 1500ms
-        count= 1
+        count= 2
         red> 2 flow modify actions=output:4
         count= 2
         red> 3 stats flow
         red< 3 STATS flow prio=5 any n=1 output:4
-        wait 5s
-        red< FLOW_REMOVED prio=5 any cookie=0x0 IDLE_TIMEOUT n=1
+        wait 400ms
+        wire> 1 10.9.0.1>10.1.0.1
+        wire< 4
+        wait 1900ms
+        red<
+        wait 200ms
+        red< FLOW_REMOVED prio=5 any cookie=0x0 IDLE_TIMEOUT n=2
         count= 0
     ",
     );

@@ -28,6 +28,7 @@ mod groups_in_sets;
 mod groups_kept;
 mod groups_shared;
 mod groups_watched;
+mod idle;
 mod labels;
 mod later_tables;
 mod lists_shared;

@@ -1,0 +1,320 @@
+//! Entries that are several on the switch: such an entry is idle when all its pieces are.
+//!
+//! A piece that is idle by itself is installed again at once, in the tenant's turn, with what is left of the entry's hard
+//! timeout. When each has been, the switch is asked whether any has counted a packet since: if none has, the entry has been
+//! idle as long as the last of them, and ends. On 1.3 that is one question. On 1.0, which does not know of cookies in
+//! questions, it is one for each piece, of which few are on their way at a time; the first piece that has been used ends
+//! the asking, until that one is idle in its turn.
+//!
+//! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart a hard timeout
+//! is counted from what the switch says of each piece.
+
+use super::reconcile::read_match;
+use super::{Cause, Change, Switch};
+use crate::cookie::Cookie;
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::pending::Awaits;
+use crate::queue::{Class, Item};
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use openflow::{NO_BUFFER, Version};
+
+/// Questions about one entry that are on their way at a time.
+const AT_ONCE: usize = 16;
+
+/// What is known of an entry of which pieces have been idle.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    /// Those that have been and of which no packet is known since, by their matches.
+    unused: BTreeSet<Box<[u8]>>,
+    /// When the entry was installed.
+    since: Instant,
+    round: Option<Round>,
+}
+
+/// Questions whether an entry has counted packets.
+#[derive(Debug)]
+struct Round {
+    /// Tells it from others of the entry: their answers may be late.
+    begun: Instant,
+    /// Messages that have not been sent.
+    unasked: Vec<Question>,
+    awaited: usize,
+}
+
+/// A message that asks the switch, and what its answer costs.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) message: Vec<u8>,
+    pub(crate) cost: u32,
+}
+
+/// A piece that has been idle, as the switch tells it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expired<'a> {
+    /// Its match, on the wire.
+    pub(crate) match_wire: &'a [u8],
+    /// Packets and bytes.
+    pub(crate) counted: (u64, u64),
+    /// How long it has stood.
+    pub(crate) stood: Duration,
+}
+
+impl Idle {
+    /// A piece is installed, and has all the idle timeout before it.
+    pub(super) fn begin_anew(&mut self, match_wire: &[u8]) {
+        self.unused.remove(match_wire);
+    }
+}
+
+impl Expired<'_> {
+    /// From seconds and nanoseconds.
+    pub(crate) fn new(
+        match_wire: &[u8],
+        counted: (u64, u64),
+        (seconds, rest): (u32, u32),
+    ) -> Expired<'_> {
+        let stood = Duration(u64::from(seconds) * SECOND + u64::from(rest));
+        Expired { match_wire, counted, stood }
+    }
+
+    /// The piece that it was. A switch may write a match in another way; but there can be hundreds of pieces, which time out
+    /// together.
+    fn piece_of(&self, flow: &Flow, version: Version) -> Option<Piece> {
+        let wire = |piece: &&Piece| *piece.match_wire == *self.match_wire;
+        let as_written = flow.pieces.iter().find(wire);
+        let found = as_written.or_else(|| {
+            let wanted = read_match(version, self.match_wire)?;
+            let is_it = |piece: &&Piece| read_match(version, &piece.match_wire) == Some(wanted);
+            flow.pieces.iter().find(is_it)
+        });
+        found.cloned()
+    }
+}
+
+impl Switch {
+    /// A piece has been idle. Says whether the entry, which has others, lives on for now, with this one.
+    pub(crate) fn revive_idle(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        expired: Expired<'_>,
+        now: Instant,
+    ) -> bool {
+        let version = self.version;
+        let state = &mut self.tenants[tenant.0 as usize];
+        let flow = state.flows.get(number).filter(|flow| flow.pieces.len() > 1);
+        let Some(flow) = flow else { return false };
+        let Some(piece) = expired.piece_of(flow, version) else { return false };
+        let mut terms = flow.without_pieces();
+        let installed = Instant(now.0.saturating_sub(expired.stood.0));
+        // What has timed out beneath a change that adds it anew says nothing of the entry as it is now.
+        let begins_anew = self.is_added_by_a_change(tenant, number, &piece);
+        let state = &mut self.tenants[tenant.0 as usize];
+        if !begins_anew {
+            let unknown = || Idle { unused: BTreeSet::new(), since: installed, round: None };
+            let idle = state.idle.entry(number).or_insert_with(unknown);
+            idle.since = idle.since.min(installed);
+            let Some(left) = left(terms.hard_timeout, idle.since, now) else { return false };
+            terms.hard_timeout = left;
+        }
+        if let Some(flow) = state.flows.get_mut(number) {
+            flow.count_past(expired.counted);
+        }
+        // A change that is on its way finds another there, if it goes back.
+        self.overtake(tenant, number);
+        self.revive(&in_turn(tenant, now), number, &terms, &piece);
+        if !begins_anew {
+            self.keep_unused(tenant, number, &piece);
+            self.ask_whether_idle(tenant, number, &piece, now);
+        }
+        true
+    }
+
+    /// How long an entry has stood of which pieces have been installed again: seconds and nanoseconds.
+    pub(crate) fn stood(
+        &self,
+        tenant: TenantIndex,
+        number: u32,
+        now: Instant,
+    ) -> Option<(u32, u32)> {
+        let idle = self.tenants[tenant.0 as usize].idle.get(&number)?;
+        let stood = (now - idle.since).0;
+        Some((u32::try_from(stood / SECOND).unwrap_or(u32::MAX), (stood % SECOND) as u32))
+    }
+
+    fn keep_unused(&mut self, tenant: TenantIndex, number: u32, piece: &Piece) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let (Some(flow), Some(idle)) = (state.flows.get(number), state.idle.get_mut(&number))
+        else {
+            return;
+        };
+        idle.unused.insert(piece.match_wire.clone());
+        if idle.unused.len() > flow.pieces.len() {
+            // Some have gone, with a port or with what the entry did.
+            let stands = flow.by_match();
+            idle.unused.retain(|match_| stands.contains_key(&**match_));
+        }
+    }
+
+    /// Whether a change that is on its way adds the piece, as another than it was.
+    fn is_added_by_a_change(&self, tenant: TenantIndex, number: u32, piece: &Piece) -> bool {
+        let adds =
+            |(other, match_): &(u32, Box<[u8]>)| *other == number && *match_ == piece.match_wire;
+        self.operations.values().any(|operation| {
+            operation.tenant == tenant
+                && operation.changes(number)
+                && operation.adds.iter().any(adds)
+        })
+    }
+
+    /// Whether each piece has been idle, and none is known to have been used since.
+    fn may_be_idle(&self, tenant: TenantIndex, number: u32) -> bool {
+        let state = &self.tenants[tenant.0 as usize];
+        let (Some(flow), Some(idle)) = (state.flows.get(number), state.idle.get(&number)) else {
+            return false;
+        };
+        let is_unused = |piece: &Piece| idle.unused.contains(&piece.match_wire);
+        // There can be hundreds, and each asks when it is idle.
+        !flow.pieces.is_empty()
+            && idle.unused.len() >= flow.pieces.len()
+            && flow.pieces.iter().all(is_unused)
+    }
+
+    /// Asks of all pieces but the last that was idle, if they may be, too.
+    fn ask_whether_idle(&mut self, tenant: TenantIndex, number: u32, last: &Piece, now: Instant) {
+        let state = &self.tenants[tenant.0 as usize];
+        let is_asked = state.idle.get(&number).is_none_or(|idle| idle.round.is_some());
+        let Some(flow) = state.flows.get(number).filter(|_| !is_asked) else { return };
+        if !self.may_be_idle(tenant, number) {
+            return;
+        }
+        let cookie = Cookie { tenant: state.id, number }.to_wire();
+        let unasked = match self.version {
+            Version::V1_0 => crate::v10::idle::questions(flow, last),
+            _ => crate::v13::idle::questions(cookie, flow, self.first_table()),
+        };
+        if let Some(idle) = self.tenants[tenant.0 as usize].idle.get_mut(&number) {
+            idle.round = Some(Round { begun: now, unasked, awaited: 0 });
+        }
+        self.go_on_asking(tenant, number, now);
+    }
+
+    fn go_on_asking(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
+        while let Some(round) =
+            self.tenants[tenant.0 as usize].idle.get_mut(&number).and_then(|it| it.round.as_mut())
+            && round.awaited < AT_ONCE
+            && let Some(question) = round.unasked.pop()
+        {
+            round.awaited += 1;
+            let awaits = Awaits::Idle(tenant, number, round.begun);
+            self.ask_in_turn(tenant, question, awaits, now);
+        }
+    }
+
+    /// Asks the switch for Weir itself, in the tenant's turn.
+    pub(crate) fn ask_in_turn(
+        &mut self,
+        tenant: TenantIndex,
+        question: Question,
+        awaits: Awaits,
+        now: Instant,
+    ) {
+        let item = Item {
+            origin: None,
+            awaits,
+            operation: None,
+            // The tenant's rate is for what it asks itself.
+            class: Class::Other,
+            cost: question.cost,
+            gate: 0,
+            arrived: now,
+        };
+        self.submit(tenant, item, &question.message);
+    }
+
+    /// A part of the switch's answer to a question of the round that began then.
+    pub(crate) fn idle_part(
+        &mut self,
+        (tenant, number, begun): (TenantIndex, u32, Instant),
+        entries: &[u8],
+        more: bool,
+        now: Instant,
+    ) {
+        let version = self.version;
+        let state = &mut self.tenants[tenant.0 as usize];
+        let cookie = Cookie { tenant: state.id, number }.to_wire();
+        let Some(idle) = state.idle.get_mut(&number) else { return };
+        let Some(round) = idle.round.as_mut().filter(|round| round.begun == begun) else { return };
+        let used = match version {
+            Version::V1_0 => crate::v10::idle::used(entries, cookie),
+            _ => crate::v13::idle::used(entries, cookie),
+        };
+        if !used.is_empty() {
+            let known = idle.unused.len();
+            idle.unused
+                .retain(|wire| read_match(version, wire).is_none_or(|it| !used.contains(&it)));
+            if idle.unused.len() < known {
+                idle.round = None;
+                return;
+            }
+        }
+        if more {
+            return;
+        }
+        round.awaited = round.awaited.saturating_sub(1);
+        if round.awaited > 0 || !round.unasked.is_empty() {
+            self.go_on_asking(tenant, number, now);
+            return;
+        }
+        idle.round = None;
+        if self.may_be_idle(tenant, number) {
+            self.end_idle(tenant, number, now);
+        }
+    }
+
+    /// The switch does not answer: it is asked again when a piece has timed out the next time.
+    pub(crate) fn idle_failed(&mut self, tenant: TenantIndex, number: u32, begun: Instant) {
+        if let Some(idle) = self.tenants[tenant.0 as usize].idle.get_mut(&number) {
+            idle.round.take_if(|round| round.begun == begun);
+        }
+    }
+
+    fn end_idle(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
+        let is_changing = |it: &super::Operation| it.tenant == tenant && it.changes(number);
+        if self.operations.values().any(is_changing) {
+            // Should that change go back, the entry would come back with it. It is idle the next time, too.
+            return;
+        }
+        let stood = self.stood(tenant, number, now).unwrap_or_default();
+        let Some(flow) = self.drop_flow(tenant, number) else { return };
+        let cause = in_turn(tenant, now);
+        for piece in &flow.pieces {
+            self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+        }
+        match self.version {
+            Version::V1_0 => self.tell_idle_v10(tenant, &flow, stood),
+            _ => self.tell_idle_v13(tenant, &flow, stood),
+        }
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Seconds that are left of a hard timeout, rounded up, and 0 if there is none. `None` if it is over.
+fn left(hard_timeout: u16, since: Instant, now: Instant) -> Option<u16> {
+    if hard_timeout == 0 {
+        return Some(0);
+    }
+    let over = since + Duration::from_secs(u64::from(hard_timeout));
+    let left = u16::try_from((over - now).0.div_ceil(SECOND)).unwrap_or(hard_timeout);
+    (left > 0).then_some(left)
+}
+
+/// The cause of a change that stands in the tenant's queue and is nobody's request.
+fn in_turn(tenant: TenantIndex, now: Instant) -> Cause {
+    Cause { direct: false, ..Cause::own(tenant, now) }
+}

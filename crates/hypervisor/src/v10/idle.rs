@@ -1,0 +1,49 @@
+//! What the switch is asked of an entry that is several there, to learn whether it is idle, and what the answers mean.
+
+use super::flow_removed::without_counts;
+use super::statistics::{FLOWS_COST, UNSUPPORTED, question};
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::switch::{Question, Switch};
+use alloc::vec::Vec;
+use flowspace::Match;
+use hashbrown::HashSet;
+use openflow::List;
+use openflow::v10::{
+    self, FlowRemoved, FlowRemovedReason, FlowStats, FlowStatsRequest, StatsRequestBody,
+};
+
+/// One question for each piece but one, by its match: the answer has narrower entries as well.
+pub(crate) fn questions(flow: &Flow, except: &Piece) -> Vec<Question> {
+    let asked = flow.pieces.iter().filter(|piece| piece.match_wire != except.match_wire);
+    let matches = asked.filter_map(|piece| v10::Match::parse(&piece.match_wire).ok());
+    let filters = matches.map(|match_| FlowStatsRequest { match_, ..FlowStatsRequest::default() });
+    filters
+        .map(|filter| Question {
+            message: question(StatsRequestBody::Flow(filter)),
+            cost: FLOWS_COST,
+        })
+        .collect()
+}
+
+/// The pieces of the entry with this cookie that have counted packets.
+pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
+    let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
+    let own = entries.iter().filter(|entry| entry.cookie == cookie);
+    let used = own.filter(|entry| !matches!(entry.packet_count, 0 | UNSUPPORTED));
+    used.map(|entry| Match::from_v10(&entry.match_)).collect()
+}
+
+impl Switch {
+    /// Tells the tenant of the end of an entry that has been idle, after this time.
+    pub(crate) fn tell_idle_v10(
+        &mut self,
+        tenant: TenantIndex,
+        flow: &Flow,
+        (duration_sec, duration_nsec): (u32, u32),
+    ) {
+        let last = without_counts(FlowRemovedReason::IDLE_TIMEOUT);
+        let last = FlowRemoved { duration_sec, duration_nsec, ..last };
+        self.tell_removed_v10(tenant, flow, &last);
+    }
+}

@@ -1,0 +1,408 @@
+//! Entries that are several on the switch and have timeouts: each is one for its tenant, which no packet and no second may
+//! tell from an entry that is one there.
+
+use crate::support::*;
+use emulate::Fault;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// A wide entry is one on the switch for each port.
+const SLICE: &str = "
+    red: in_port=1
+    red: in_port=2
+    red: in_port=3
+    red: in_port=4
+";
+const NETWORK: &str = "red own=1+2+3+4: -";
+
+/// An entry with an idle timeout above one that sends whatever that leaves by port 4.
+const ABOVE_ANOTHER: &str = "
+    red> 1 flow add match=ip prio=9 actions=output:3 cookie=7 idle=4 flags=rem
+    red> 2 flow add prio=1 actions=output:4 cookie=8
+";
+
+/// What has been idle alone is there again before a packet comes, so none meets the entry beneath.
+#[test]
+fn an_entry_forwards_at_all_ports_while_one_has_packets() {
+    for policy in [SLICE, NETWORK] {
+        let course = "
+            wait 3s
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 3s
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            wire> 2 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 3s
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 3500ms
+            wire> 2 10.1.0.1>10.9.0.1
+            wire< 3
+            red> 3 stats aggregate match=ip
+            red< 3 STATS aggregate flows=1 n=5
+            wait 3900ms
+            red<
+            wait 200ms
+            red< FLOW_REMOVED prio=9 ip cookie=0x7 IDLE_TIMEOUT n=5
+            wire> 2 10.1.0.1>10.9.0.1
+            wire< 4
+        ";
+        both(policy, &format!("{ABOVE_ANOTHER}{course}"));
+    }
+}
+
+/// However often a part of it was idle meanwhile, also at other times than whole seconds.
+#[test]
+fn an_entry_ends_when_its_time_is_over() {
+    for policy in [SLICE, NETWORK] {
+        both(
+            policy,
+            "
+            red> 1 flow add match=ip prio=9 actions=output:3 cookie=7 idle=2 hard=9 flags=rem
+            red> 2 flow add prio=1 actions=output:4 cookie=8
+            wait 700ms
+            wire> 2 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 1s
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 1700ms
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 1700ms
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 1700ms
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 1700ms
+            wire> 2 10.1.0.1>10.9.0.1
+            wire< 3
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            red<
+            wait 1300ms
+            red< FLOW_REMOVED prio=9 ip cookie=0x7 HARD_TIMEOUT n=7
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 4
+            wire> 2 10.1.0.1>10.9.0.1
+            wire< 4
+            wait 10s
+        ",
+        );
+    }
+}
+
+/// Added anew, it begins anew.
+#[test]
+fn an_entry_that_is_added_again_has_all_its_time() {
+    for policy in [SLICE, NETWORK] {
+        both(
+            policy,
+            "
+            red> 1 flow add match=ip prio=9 actions=output:3 cookie=7 idle=4 hard=9 flags=rem
+            red> 2 flow add prio=1 actions=output:4 cookie=8
+            wait 3s
+            wire> 1 10.1.0.1>10.9.0.1
+            wait 3s
+            red> 3 flow add match=ip prio=9 actions=output:3 cookie=7 idle=4 hard=9 flags=rem
+            wait 3s
+            wire> 2 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 3s
+            wire> 2 10.1.0.1>10.9.0.1
+            wire< 3
+            wait 2900ms
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 3
+            red<
+            wait 200ms
+            [1.0] red< FLOW_REMOVED prio=9 ip cookie=0x7 HARD_TIMEOUT n=3
+            [1.3] red< FLOW_REMOVED prio=9 ip cookie=0x7 HARD_TIMEOUT n=4
+            wire> 1 10.1.0.1>10.9.0.1
+            wire< 4
+        ",
+        );
+    }
+}
+
+/// What stands for it comes and goes with the slice; what that has counted was used.
+#[test]
+fn an_entry_lives_on_when_what_stands_for_it_is_replaced() {
+    let course = format!(
+        "
+        red> 1 flow add match=ip prio=9 actions=output:3 cookie=7 idle=4 flags=rem
+        wait 3s
+        wire> 1 10.1.0.1>10.9.0.1
+        wire< 3
+        wait 2s
+        {AWAY_AND_BACK}
+        wire> 2 10.1.0.1>10.9.0.1
+        wire< 3
+        wait 500ms
+        {AWAY_AND_BACK}
+        wait 3s
+        wire> 2 10.1.0.1>10.9.0.1
+        wire< 3
+        wait 3900ms
+        red<
+        wait 200ms
+        red< FLOW_REMOVED prio=9 ip cookie=0x7 IDLE_TIMEOUT n=3
+        "
+    );
+    let mut world = World::new(Setup::new(Version::V1_0, SLICE));
+    play(&mut world, &course);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+}
+
+const AWAY_AND_BACK: &str = "
+    policy
+    red: in_port=1
+    red: in_port=3
+    red: in_port=4
+    end
+    red< PORT_STATUS DELETE 2
+    policy
+    red: in_port=1
+    red: in_port=2
+    red: in_port=3
+    red: in_port=4
+    end
+    red< PORT_STATUS ADD 2
+";
+
+/// Whenever the switch refuses a modification, and what is installed again in that time, it ends once.
+#[test]
+fn an_entry_ends_once_although_a_change_of_it_is_refused() {
+    for offset in (0..200).step_by(5) {
+        let setup = Setup { per_second: Some(100), ..Setup::new(Version::V1_0, SLICE) };
+        let mut world = World::new(setup);
+        let red = world.connect("red");
+        world.say(red, 1, "flow add match=ip prio=9 actions=output:3 idle=4 flags=rem");
+        world.advance(3_950_000_000 + offset * 1_000_000);
+        world.switch.switch_mut().plant(vec![Fault::RefuseFlowMods { every: 1 }]);
+        world.say(red, 2, "flow modify match=ip actions=output:2");
+        world.advance(100_000_000);
+        world.switch.switch_mut().plant(Vec::new());
+        world.advance(20_000_000_000);
+        let heard = world.heard(red);
+        let ends = heard.iter().filter(|words| words.starts_with("FLOW_REMOVED")).count();
+        assert_eq!(ends, 1, "{offset}: {heard:?}");
+        assert_eq!(world.tenant_flows(), [""; 0], "{offset}");
+    }
+}
+
+/// On the tenant's first switch, with links and VLANs.
+#[test]
+fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
+    let courses = [&[1][..], &[2], &[1, 2], &[1, 1, 1, 2, 2], &[2, 1, 1, 1]];
+    for (version, ports) in VERSIONS.into_iter().flat_map(|it| courses.map(|ports| (it, ports))) {
+        for packets in 0..7 {
+            let mut stage = Stage::new(version, crate::networks::two());
+            for words in [
+                "flow add match=ip prio=6 actions=output:1,output:2 idle=4 flags=rem",
+                "flow add match=ip prio=1 actions=output:10",
+            ] {
+                assert_eq!(stage.say(0, 1, words), [""; 0]);
+            }
+            let frame = packet("10.0.0.1>10.0.0.9");
+            for port in ports.iter().cycle().take(packets) {
+                stage.wait(3);
+                let seen = stage.send(0, 1, *port, &frame);
+                assert_eq!(seen.delivered, [(0, 1, 3 - *port, frame.clone())], "{version:?}");
+            }
+            stage.wait(3);
+            assert_eq!(stage.take_told(), []);
+            stage.wait(2);
+            let told = stage.take_told();
+            let [(_, _, words)] = &told[..] else { panic!("{version:?} {ports:?}: {told:?}") };
+            assert!(words.contains(&format!("IDLE_TIMEOUT n={packets}")), "{words}");
+            stage.wait(9);
+            assert_eq!(stage.take_told(), []);
+        }
+    }
+}
+
+/// STATS_REQUEST.
+const ASKS: u8 = 16;
+
+/// A world with an entry that is this many on the switch.
+fn wide(pieces: usize) -> (World, Seat) {
+    let policy: String = (0..pieces).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
+    let mut world = World::new(Setup::new(Version::V1_0, &policy));
+    let red = world.connect("red");
+    world.say(red, 1, "flow add prio=9 actions=output:3 cookie=7 idle=4 flags=rem");
+    world.say(red, 2, "flow add prio=1 actions=output:4 cookie=8");
+    assert_eq!(world.tenant_flows().len(), 2 * pieces);
+    (world, red)
+}
+
+/// Of what is many on the switch few are asked for at a time, and no more once one of them has been used.
+#[test]
+fn what_an_entry_has_counted_is_asked_for_bit_by_bit() {
+    let (mut world, red) = wide(200);
+    let frame = |at: u8| packet(&format!("10.1.{at}.1>10.9.0.1"));
+    for (wait, at) in [(1, 190), (2, 100), (3, 190)] {
+        world.advance(wait * 1_000_000_000);
+        assert_eq!(world.packet(1, &frame(at)), [3]);
+    }
+    world.south.clear();
+    world.advance(1_500_000_000);
+    let asked = world.south_types().iter().filter(|type_| **type_ == ASKS).count();
+    assert!((1..100).contains(&asked), "{asked}");
+    assert_eq!(world.tenant_flows().len(), 400);
+    world.advance(2_000_000_000);
+    assert_eq!(world.heard(red), [""; 0]);
+    world.advance(1_000_000_000);
+    assert_eq!(world.heard(red), ["FLOW_REMOVED prio=9 any cookie=0x7 IDLE_TIMEOUT n=3"]);
+}
+
+/// A switch that does not say it is asked again.
+#[test]
+fn an_entry_of_many_ends_when_the_switch_has_said_that_it_is_idle() {
+    let (mut world, red) = wide(200);
+    world.switch.switch_mut().plant(vec![Fault::NeverAnswers { message_type: ASKS }]);
+    world.advance(20_000_000_000);
+    assert_eq!(world.heard(red), [""; 0]);
+    world.switch.switch_mut().plant(Vec::new());
+    // What has not been answered is given up before it is asked again.
+    world.advance(30_000_000_000);
+    assert_eq!(world.heard(red), ["FLOW_REMOVED prio=9 any cookie=0x7 IDLE_TIMEOUT n=0"]);
+    assert_eq!(world.tenant_flows().len(), 200);
+}
+
+#[test]
+fn an_entry_lives_while_any_of_many_has_packets() {
+    for at in [0, 100, 199] {
+        let (mut world, red) = wide(200);
+        let frame = packet(&format!("10.1.{at}.1>10.9.0.1"));
+        for _ in 0..9 {
+            world.advance(3_000_000_000);
+            assert_eq!(world.packet(1, &frame), [3]);
+            assert_eq!(world.heard(red), [""; 0]);
+            assert_eq!(world.packet(1, &packet("10.1.55.1>10.9.0.1")), [3]);
+        }
+        world.advance(3_900_000_000);
+        assert_eq!(world.heard(red), [""; 0]);
+        world.advance(200_000_000);
+        assert_eq!(world.heard(red), ["FLOW_REMOVED prio=9 any cookie=0x7 IDLE_TIMEOUT n=18"]);
+        assert_eq!(world.packet(1, &frame), [4]);
+    }
+}
+
+/// It is done in the tenant's turn: another's changes do not wait for all of it.
+#[test]
+fn what_is_installed_again_stands_in_the_tenants_queue() {
+    let policy: String = (0..200).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
+    let policy = format!("{policy}blue: ip,nw_src=10.2.0.0/16");
+    let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, &policy) };
+    let mut world = World::new(setup);
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    world.say(red, 1, "flow add prio=9 actions=output:3 cookie=7 idle=2 flags=rem");
+    world.advance(1_000_000_000);
+    world.packet(1, &packet("10.1.7.1>10.9.0.1"));
+    world.advance(1_250_000_000);
+    assert!(world.tenant_flows().len() < 200, "all are there again already");
+    world.say(blue, 1, "flow add match=ip,nw_src=10.2.0.1 actions=output:2");
+    world.say(blue, 2, "barrier");
+    world.advance(20_000_000);
+    assert_eq!(world.heard(blue), ["2 BARRIER_REPLY"]);
+    world.advance(300_000_000);
+    assert_eq!(world.tenant_flows().len(), 201);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Say(String),
+    Packet(u32, u8),
+    /// Quarters of a second.
+    Wait(u64),
+    Refuse(u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let command = prop::sample::select(vec!["add", "add", "add", "modify", "delete"]);
+    let match_ = prop::sample::select(vec![
+        "prio=1",
+        "match=ip prio=2",
+        "match=ip,nw_src=10.1.0.1 prio=3",
+        "match=ip,nw_dst=10.1.0.0/24 prio=4",
+        "match=in_port=2 prio=5",
+    ]);
+    let action =
+        prop::sample::select(vec!["output:1", "output:2", "output:3", "output:4,output:1"]);
+    let idle = prop::sample::select(vec!["", " idle=1", " idle=2", " idle=3"]);
+    prop_oneof![
+        2 => (command, match_, action, idle).prop_map(|(command, match_, action, idle)| {
+            Step::Say(format!("flow {command} {match_} actions={action}{idle} flags=rem"))
+        }),
+        6 => (1..5u32, 1..3u8).prop_map(|(port, host)| Step::Packet(port, host)),
+        6 => (1..9u64).prop_map(Step::Wait),
+    ]
+}
+
+/// The same with refusals and hard timeouts.
+fn rough_step() -> impl Strategy<Value = Step> {
+    let hard = prop::sample::select(vec!["", " hard=2", " hard=3"]);
+    let said = (step(), hard).prop_map(|(step, hard)| match step {
+        Step::Say(words) => Step::Say(format!("{words}{hard}")),
+        other => other,
+    });
+    prop_oneof![9 => said, 1 => (1..9u32).prop_map(Step::Refuse)]
+}
+
+fn take(world: &mut World, red: Seat, step: &Step) -> Vec<u32> {
+    match step {
+        Step::Say(words) => world.say(red, 1, words),
+        Step::Wait(quarters) => world.advance(quarters * 250_000_000),
+        Step::Refuse(every) => {
+            world.switch.switch_mut().plant(vec![Fault::RefuseFlowMods { every: *every }]);
+        }
+        Step::Packet(port, host) => {
+            return world.packet(*port, &packet(&format!("10.1.0.{host}>10.1.{host}.2")));
+        }
+    }
+    Vec::new()
+}
+
+proptest! {
+    /// Whatever is done and whatever passes, what is several on the switch cannot be told from what is one.
+    #[test]
+    fn several_are_as_one(steps in vec(step(), 1..60)) {
+        for policy in [SLICE, NETWORK] {
+            let mut world = World::new(Setup::new(Version::V1_0, policy));
+            let mut beside = World::new(Setup::new(Version::V1_0, "red:"));
+            let (red, red_beside) = (world.connect("red"), beside.connect("red"));
+            for step in steps.iter().chain(&[Step::Say("stats flow".to_owned()), Step::Wait(20)]) {
+                let left = take(&mut world, red, step);
+                prop_assert_eq!(left, take(&mut beside, red_beside, step), "{:?}", step);
+                let (mut heard, mut heard_beside) = (world.heard(red), beside.heard(red_beside));
+                heard.sort();
+                heard_beside.sort();
+                prop_assert_eq!(heard, heard_beside, "{:?}", step);
+            }
+        }
+    }
+
+    /// Each that has a timeout ends, and is told of as often as it came and did not go in another way; also if the switch
+    /// refuses to have a part of it again.
+    #[test]
+    fn what_has_a_timeout_ends(steps in vec(rough_step(), 1..60), slow in any::<bool>()) {
+        for policy in [SLICE, NETWORK] {
+            let per_second = slow.then_some(500);
+            let mut world = World::new(Setup { per_second, ..Setup::new(Version::V1_0, policy) });
+            let red = world.connect("red");
+            for step in &steps {
+                take(&mut world, red, step);
+            }
+            world.switch.switch_mut().plant(Vec::new());
+            world.advance(30_000_000_000);
+            let flows = world.switch.switch().flows();
+            let left = flows.filter(|(_, flow)| flow.idle_timeout > 0 || flow.hard_timeout > 0);
+            prop_assert_eq!(left.count(), 0);
+            crate::agreement::agrees(&mut world)?;
+        }
+    }
+}
