@@ -77,6 +77,8 @@ pub(crate) struct Leaving {
     pub flow: Flow,
     pub pieces: usize,
     pub since: Instant,
+    /// How long it had stood when its hard timeout was over, if that is why it ends: seconds and nanoseconds.
+    pub over: Option<(u32, u32)>,
 }
 
 /// One controller connection of a tenant.

@@ -1,7 +1,7 @@
 //! Entries that are several on the switch: such an entry is idle when all its pieces are.
 //!
 //! A piece that is idle by itself is installed again at once, in the tenant's turn, with what is left of the entry's hard
-//! timeout. When each has been, the switch is asked whether any has counted a packet since: if none has, the entry has been
+//! timeout. When that is over for one, the entry ends. When each has been idle, the switch is asked whether any has counted a packet since: if none has, the entry has been
 //! idle as long as the last of them, and ends. On 1.3 that is one question. On 1.0, which does not know of cookies in
 //! questions, it is one for each piece, of which few are on their way at a time; the first piece that has been used ends
 //! the asking, until that one is idle in its turn.
@@ -118,7 +118,9 @@ impl Switch {
             let unknown = || Idle { unused: BTreeSet::new(), since: installed, round: None };
             let idle = state.idle.entry(number).or_insert_with(unknown);
             idle.since = idle.since.min(installed);
-            let Some(left) = left(terms.hard_timeout, idle.since, now) else { return false };
+            let Some(left) = left(terms.hard_timeout, idle.since, now) else {
+                return self.end_over(tenant, number, expired, now);
+            };
             terms.hard_timeout = left;
         }
         if let Some(flow) = state.flows.get_mut(number) {
@@ -132,6 +134,43 @@ impl Switch {
             self.ask_whether_idle(tenant, number, &piece, now);
         }
         true
+    }
+
+    /// The hard timeout is over for a piece. For others, which were installed again, it may be over some time later; the entry
+    /// ends as one. Says whether it does: if none was, the switch ends all of them by itself.
+    pub(crate) fn end_over(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        expired: Expired<'_>,
+        now: Instant,
+    ) -> bool {
+        let state = &self.tenants[tenant.0 as usize];
+        let flow = state.flows.get(number).filter(|flow| flow.pieces.len() > 1);
+        let piece = flow.and_then(|flow| expired.piece_of(flow, self.version));
+        let (Some(piece), Some(stood)) = (piece, self.stood(tenant, number, now)) else {
+            return false;
+        };
+        if self.is_changing(tenant, number) {
+            return false;
+        }
+        let Some(mut flow) = self.drop_flow(tenant, number) else { return false };
+        flow.count_past(expired.counted);
+        flow.pieces.retain(|it| it.match_wire != piece.match_wire);
+        let cause = in_turn(tenant, now);
+        for piece in &flow.pieces {
+            self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+        }
+        self.await_removal(&cause, number, flow);
+        if let Some(leaving) = self.tenants[tenant.0 as usize].leaving.get_mut(&number) {
+            leaving.over = Some(stood);
+        }
+        true
+    }
+
+    /// Whether a change of the entry is on its way. Should that go back, the entry would come back with it.
+    fn is_changing(&self, tenant: TenantIndex, number: u32) -> bool {
+        self.operations.values().any(|it| it.tenant == tenant && it.changes(number))
     }
 
     /// How long an entry has stood of which pieces have been installed again: seconds and nanoseconds.
@@ -284,9 +323,8 @@ impl Switch {
     }
 
     fn end_idle(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
-        let is_changing = |it: &super::Operation| it.tenant == tenant && it.changes(number);
-        if self.operations.values().any(is_changing) {
-            // Should that change go back, the entry would come back with it. It is idle the next time, too.
+        if self.is_changing(tenant, number) {
+            // It is idle the next time, too.
             return;
         }
         let stood = self.stood(tenant, number, now).unwrap_or_default();

@@ -282,7 +282,7 @@ impl Switch {
                 self.tell_lost(cause.tenant, &flow);
                 return;
             }
-            let leaving = Leaving { flow, pieces, since: cause.now };
+            let leaving = Leaving { flow, pieces, since: cause.now, over: None };
             self.tenants[cause.tenant.0 as usize].leaving.insert(number, leaving);
         }
     }

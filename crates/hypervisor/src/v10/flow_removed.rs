@@ -22,33 +22,43 @@ impl Switch {
         let wanted = Match::from_v10(&removed.match_);
         let is_it = |match_: &[u8]| super::read_match(match_) == Some(wanted);
         let counted = (removed.packet_count, removed.byte_count);
+        let stood = (removed.duration_sec, removed.duration_nsec);
         let is_deleted = removed.reason == FlowRemovedReason::DELETE;
         let was_told_to = is_deleted && state.retired.take(cookie.number, is_it);
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.flow.count_past(counted);
             leaving.pieces = leaving.pieces.saturating_sub(1);
             if leaving.pieces == 0
-                && let Some(Leaving { flow, .. }) = state.leaving.remove(&cookie.number)
+                && let Some(Leaving { flow, over, .. }) = state.leaving.remove(&cookie.number)
             {
-                self.tell_removed_v10(tenant, &flow, &removed);
+                let (reason, (duration_sec, duration_nsec)) = match over {
+                    Some(stood) => (FlowRemovedReason::HARD_TIMEOUT, stood),
+                    None => (removed.reason, stood),
+                };
+                let last = FlowRemoved { reason, duration_sec, duration_nsec, ..removed };
+                self.tell_removed_v10(tenant, &flow, &last);
             }
             return Ok(());
         }
         let is_meant = |piece: &Piece| is_it(&piece.match_wire);
-        let stood = (removed.duration_sec, removed.duration_nsec);
         if was_told_to {
             if let Some(flow) = state.flows.get_mut(cookie.number) {
                 flow.count_past(counted);
             }
             return Ok(());
         }
-        if removed.reason == FlowRemovedReason::IDLE_TIMEOUT {
-            let mut match_wire = Vec::with_capacity(v10::Match::LEN);
-            removed.match_.write(&mut match_wire);
-            let expired = Expired::new(&match_wire, counted, stood);
-            if self.revive_idle(tenant, cookie.number, expired, now) {
-                return Ok(());
+        let mut match_wire = Vec::with_capacity(v10::Match::LEN);
+        removed.match_.write(&mut match_wire);
+        let expired = Expired::new(&match_wire, counted, stood);
+        let is_dealt_with = match removed.reason {
+            FlowRemovedReason::IDLE_TIMEOUT => {
+                self.revive_idle(tenant, cookie.number, expired, now)
             }
+            FlowRemovedReason::HARD_TIMEOUT => self.end_over(tenant, cookie.number, expired, now),
+            _ => false,
+        };
+        if is_dealt_with {
+            return Ok(());
         }
         if !is_deleted
             && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_it, counted)

@@ -31,7 +31,13 @@ impl Switch {
             if leaving.pieces > 0 {
                 leaving.flow.count_past(counted(&removed));
             } else if let Some(leaving) = state.leaving.remove(&cookie.number) {
-                self.tell_removed_v13(tenant, &leaving.flow, &removed);
+                let told = (removed.duration_sec, removed.duration_nsec);
+                let (reason, (duration_sec, duration_nsec)) = match leaving.over {
+                    Some(stood) => (FlowRemovedReason::HARD_TIMEOUT, stood),
+                    None => (removed.reason, told),
+                };
+                let last = FlowRemoved { reason, duration_sec, duration_nsec, ..removed };
+                self.tell_removed_v13(tenant, &leaving.flow, &last);
             }
             return Ok(());
         }
@@ -92,14 +98,17 @@ impl Switch {
         now: Instant,
     ) -> bool {
         let wanted = Space::from_v13(&removed.match_).ok();
-        if removed.reason == FlowRemovedReason::IDLE_TIMEOUT {
-            let mut match_wire = Vec::new();
-            Encode::write(&removed.match_, &mut match_wire);
-            let stood = (removed.duration_sec, removed.duration_nsec);
-            let expired = Expired::new(&match_wire, counted(removed), stood);
-            if self.revive_idle(tenant, number, expired, now) {
-                return true;
-            }
+        let mut match_wire = Vec::new();
+        Encode::write(&removed.match_, &mut match_wire);
+        let stood = (removed.duration_sec, removed.duration_nsec);
+        let expired = Expired::new(&match_wire, counted(removed), stood);
+        let is_dealt_with = match removed.reason {
+            FlowRemovedReason::IDLE_TIMEOUT => self.revive_idle(tenant, number, expired, now),
+            FlowRemovedReason::HARD_TIMEOUT => self.end_over(tenant, number, expired, now),
+            _ => false,
+        };
+        if is_dealt_with {
+            return true;
         }
         let state = &mut self.tenants[tenant.0 as usize];
         let Some(flow) = state.flows.get_mut(number) else { return false };

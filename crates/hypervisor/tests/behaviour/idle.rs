@@ -82,8 +82,9 @@ fn an_entry_ends_when_its_time_is_over() {
             wire< 3
             wire> 1 10.1.0.1>10.9.0.1
             wire< 3
+            wait 400ms
             red<
-            wait 1300ms
+            wait 200ms
             red< FLOW_REMOVED prio=9 ip cookie=0x7 HARD_TIMEOUT n=7
             wire> 1 10.1.0.1>10.9.0.1
             wire< 4
@@ -192,6 +193,36 @@ fn an_entry_ends_once_although_a_change_of_it_is_refused() {
         assert_eq!(ends, 1, "{offset}: {heard:?}");
         assert_eq!(world.tenant_flows(), [""; 0], "{offset}");
     }
+}
+
+/// A switch may begin a hard timeout anew with a modification, and Weir does not; what was installed again and what was not
+/// end together.
+#[test]
+fn an_entry_that_was_modified_ends_as_one() {
+    let mut world = World::new(Setup::new(Version::V1_0, SLICE));
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=ip prio=9 actions=output:3 idle=2 hard=9 flags=rem");
+    let frame = packet("10.1.0.1>10.9.0.1");
+    let mut sent = 0;
+    for half in 0..40 {
+        if half == 11 {
+            world.say(red, 2, "flow modify match=ip actions=output:4");
+        }
+        world.advance(500_000_000);
+        let out = if half < 11 { 3 } else { 4 };
+        let left = world.packet(1, &frame);
+        if left.is_empty() {
+            break;
+        }
+        assert_eq!(left, [out]);
+        sent += 1;
+        assert_eq!(world.tenant_flows().len(), 4);
+    }
+    assert!((17..=20).contains(&sent), "{sent}");
+    let heard: Vec<String> = world.heard(red);
+    let ended = format!("FLOW_REMOVED prio=9 ip cookie=0x0 HARD_TIMEOUT n={sent}");
+    assert_eq!(heard.iter().filter(|words| **words == ended).count(), 1, "{heard:?}");
+    assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
 /// On the tenant's first switch, with links and VLANs.
