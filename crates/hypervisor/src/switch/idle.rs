@@ -1,10 +1,10 @@
 //! Entries that are several on the switch: such an entry is idle when all its pieces are.
 //!
 //! A piece that is idle by itself is installed again at once, in the tenant's turn, with what is left of the entry's hard
-//! timeout. When that is over for one, the entry ends. When each has been idle, the switch is asked whether any has counted a packet since: if none has, the entry has been
-//! idle as long as the last of them, and ends. On 1.3 that is one question. On 1.0, which does not know of cookies in
-//! questions, it is one for each piece, of which few are on their way at a time; the first piece that has been used ends
-//! the asking, until that one is idle in its turn.
+//! timeout; when that is over for one, the entry ends. When each has been idle, the switch is asked whether any has counted a
+//! packet since: if none has, the entry has been idle as long as the last of them, and ends. On 1.3 that is one question. On
+//! 1.0, which does not know of cookies in questions, it is one for each piece, of which few are on their way at a time; the
+//! first piece that has been used ends the asking, until that one is idle in its turn.
 //!
 //! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart a hard timeout
 //! is counted from what the switch says of each piece.
