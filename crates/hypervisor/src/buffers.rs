@@ -17,6 +17,8 @@ pub struct Buffered {
     pub physical: u32,
     /// The packet's headers and input port.
     pub key: Key,
+    /// Its length as the tenant was told.
+    pub length: u16,
 }
 
 /// The buffer ids that one tenant has been given.
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     fn packet(physical: u32) -> Buffered {
-        Buffered { physical, key: Key::extract(1, &[]) }
+        Buffered { physical, key: Key::extract(1, &[]), length: 0 }
     }
 
     #[test]

@@ -22,6 +22,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod arrived;
 pub mod big_switch;
 pub mod buffers;
 mod controllers;

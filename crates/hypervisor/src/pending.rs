@@ -64,6 +64,10 @@ pub enum Awaits {
     Own(Purpose),
     /// What entries of the hypervisor's own have counted for a tenant (1.3).
     Counts(TenantIndex),
+    /// What entries have counted together that are for one look of a tenant's packets: of which round, and which look (1.0).
+    Arrived(TenantIndex, u32, u32),
+    /// What an entry of a tenant's has counted that is about to count anew: its number (1.0).
+    Replaced(TenantIndex, u32),
     /// What pieces of a tenant's entry have counted since they were idle, and when the asking began.
     Idle(TenantIndex, u32, Instant),
 }

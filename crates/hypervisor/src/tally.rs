@@ -146,11 +146,6 @@ impl Tally {
         live.chain(leaving).fold(past, Count::plus)
     }
 
-    /// Whether anything has ever come in by a port, as far as is known.
-    pub(crate) fn knows(&self, port: u32) -> bool {
-        self.total(port) != Count::default()
-    }
-
     /// Whether an entry counts.
     pub(crate) fn is_counting(&self) -> bool {
         !self.live.is_empty()

@@ -1,5 +1,6 @@
 //! What the core keeps for one tenant on one switch, and for one of its controllers.
 
+use crate::arrived::Arrived;
 use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
@@ -45,6 +46,8 @@ pub(crate) struct Tenant {
     pub tally: Tally,
     /// Questions for that, to the switch.
     pub asking: Asking,
+    /// What has come in by ports of its network (1.0).
+    pub arrived: Arrived,
     /// What other switches have told of the other ends of its network's links, by datapath id.
     pub elsewhere: BTreeMap<u64, Elsewhere>,
     pub controllers: Vec<ControllerIndex>,

@@ -1,6 +1,7 @@
 //! Slices on OpenFlow 1.0: every message type, in each direction, has its place here.
 
 pub(crate) mod actions;
+mod arrived;
 pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
 pub(crate) mod idle;

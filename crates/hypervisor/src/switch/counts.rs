@@ -6,8 +6,8 @@
 //!        ▼                                     A: handle_counts_told ◀── driver ◀── Event::TellCounts
 //!   answered when both are in, or without B after a while: sent, by what has arrived at the links' other ends
 //! ```
-//! The entries of table 0 count for the port that is in their cookies (1.3; 1.0 has no table before the tenants' own), so
-//! a tenant's are asked for alone, through its own queue. Another switch is asked only while somebody asks here, and asks
+//! The entries of table 0 count for the port that is in their cookies (1.3; 1.0 has no table before the tenants' own, see
+//! [`crate::arrived`]), so a tenant's are asked for alone, through its own queue. Another switch is asked only while somebody asks here, and asks
 //! its switch four times a second at most, however many ask it. One that was silent is not waited for again until it has
 //! said something; what it said last counts until then.
 
@@ -165,11 +165,15 @@ impl Switch {
     pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> Traffic {
         let state = &self.tenants[tenant.0 as usize];
         let kind = state.network.as_deref().and_then(|it| it.ports.get(&number)).map(|it| &it.kind);
-        let is_known = self.version != Version::V1_0
-            && (state.asking.answered_at.is_some() || !state.tally.is_counting());
+        let is_known = state.asking.answered_at.is_some() || !self.is_counting(tenant);
+        let is_old = self.version == Version::V1_0;
+        let total = || match is_old {
+            true => state.arrived.total(number),
+            false => state.tally.total(number),
+        };
         let received = match kind {
             // What came in before the link's end moved to another of a big switch's members.
-            Some(PortKind::Remote { .. }) => is_known && state.tally.knows(number),
+            Some(PortKind::Remote { .. }) => is_known && total() != Count::default(),
             Some(PortKind::Link { .. }) => is_known,
             Some(PortKind::Edge { hosts, .. }) => is_known && !hosts.is_empty(),
             None => false,
@@ -178,7 +182,7 @@ impl Switch {
             Some(PortKind::Link { far, .. }) => self.arrived(tenant, far),
             _ => None,
         };
-        Traffic { received: received.then(|| state.tally.total(number)), sent }
+        Traffic { received: received.then(total), sent }
     }
 
     /// What has arrived at the other end of a link, wherever that was.
@@ -193,10 +197,10 @@ impl Switch {
 
     /// Asks the switch, unless it is being asked. False if there is nothing to be asked.
     fn ask_received(&mut self, tenant: TenantIndex, now: Instant) -> bool {
-        let state = &mut self.tenants[tenant.0 as usize];
-        if self.version == Version::V1_0 || !state.tally.is_counting() {
+        if !self.is_counting(tenant) {
             return false;
         }
+        let state = &mut self.tenants[tenant.0 as usize];
         if state.asking.open.is_none() {
             state.asking.asked += 1;
             self.send_question(tenant, now);
@@ -204,9 +208,22 @@ impl Switch {
         true
     }
 
+    /// Whether entries count for a tenant's ports.
+    fn is_counting(&self, tenant: TenantIndex) -> bool {
+        let state = &self.tenants[tenant.0 as usize];
+        match self.version {
+            Version::V1_0 => state.arrived.is_counting(),
+            _ => state.tally.is_counting(),
+        }
+    }
+
     fn send_question(&mut self, tenant: TenantIndex, now: Instant) {
         let state = &mut self.tenants[tenant.0 as usize];
         state.asking.open = Some(state.tally.changes);
+        if self.version == Version::V1_0 {
+            self.ask_arrived_v10(tenant, now);
+            return;
+        }
         let own = |number| Cookie { tenant: Cookie::OWN, number }.to_wire();
         // The numbers of all its ports begin alike.
         let number = u32::from(state.id.0) << 16;
@@ -248,9 +265,22 @@ impl Switch {
             self.send_question(tenant, now);
             return;
         }
-        state.asking.answered_at = Some(now);
-        self.question_over(tenant, now);
-        self.tell_askers(tenant);
+        self.counts_answered(tenant, now);
+    }
+
+    /// What was asked for is known.
+    pub(crate) fn counts_answered(&mut self, tenant: TenantIndex, now: Instant) {
+        let asking = &mut self.tenants[tenant.0 as usize].asking;
+        if asking.open.is_some() {
+            asking.answered_at = Some(now);
+            self.question_over(tenant, now);
+            self.tell_askers(tenant);
+        }
+    }
+
+    /// Whether anybody has been told of a tenant's ports.
+    pub(crate) fn has_told_counts(&self, tenant: TenantIndex) -> bool {
+        self.tenants[tenant.0 as usize].asking.answered_at.is_some()
     }
 
     /// The switch does not answer: what is known is told here, and nothing to other switches.
@@ -271,8 +301,7 @@ impl Switch {
         let Some(network) = state.network.as_deref() else { return };
         let numbers = network.ports.keys().copied();
         let received = |number| self.traffic(tenant, number).received.map(|it| (number, it));
-        let received =
-            (self.version != Version::V1_0).then(|| numbers.filter_map(received).collect());
+        let received = Some(numbers.filter_map(received).collect());
         let counts = Counts { tenant: state.id, received };
         let tell = |to| Event::TellCounts { to, counts: counts.clone() };
         self.events.extend(askers.into_iter().map(tell));
@@ -320,8 +349,12 @@ impl Switch {
 
     /// Follows the tenant's network: with a port goes what had come in by it, and what had arrived at its other end.
     pub(super) fn keep_counts(&mut self, tenant: TenantIndex) {
+        let is_old = self.version == Version::V1_0;
         let state = &mut self.tenants[tenant.0 as usize];
         let network = state.network.clone();
+        if is_old {
+            state.arrived.follow(network.as_deref());
+        }
         let is_there = |port| network.as_deref().is_some_and(|it| it.ports.contains_key(&port));
         for port in state.tally.keep(is_there) {
             self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Counted, port)));

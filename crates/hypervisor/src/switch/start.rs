@@ -344,6 +344,7 @@ impl Tenant {
             refused_ports: Default::default(),
             tally: Default::default(),
             asking: Default::default(),
+            arrived: Default::default(),
             elsewhere: BTreeMap::new(),
             controllers: Vec::new(),
             queue: Default::default(),

@@ -50,7 +50,9 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
         };
         if done.is_ok() && !deletes && flow_mod.buffer_id != NO_BUFFER {
-            self.tenants[tenant.0 as usize].buffers.take(flow_mod.buffer_id);
+            if let Some(kept) = self.tenants[tenant.0 as usize].buffers.take(flow_mod.buffer_id) {
+                self.count_resent_v10(tenant, &kept);
+            }
             if let Some(left) = buffered {
                 self.release_through_table(&cause, &left);
             }

@@ -9,7 +9,7 @@ use fabric::PortNumber;
 use fabric::embedding::{Exit, SwitchMap, Transit};
 use flowspace::{Match, port_to_v10};
 use openflow::List;
-use openflow::v10::{Action, FlowMod, FlowModCommand, PortNo};
+use openflow::v10::{Action, FlowMod, FlowModCommand, FlowModFlags, PortNo};
 
 /// Above whatever a tenant may say of its own packets; no tenant's entry meets these.
 const TAGGED: u16 = u16::MAX;
@@ -103,6 +103,8 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
         cookie: own.cookie(),
         command,
         priority: own.priority,
+        // What is dropped has come in: the switch is to tell how much that was.
+        flags: FlowModFlags(if own.actions.is_empty() { FlowModFlags::SEND_FLOW_REM.0 } else { 0 }),
         actions,
         ..FlowMod::default()
     }

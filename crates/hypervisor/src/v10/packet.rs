@@ -75,7 +75,8 @@ impl Switch {
         }
         let buffered = packet.buffer_id != NO_BUFFER && owner;
         let buffer_id = if buffered {
-            state.buffers.give(Buffered { physical: packet.buffer_id, key: *key })
+            let (physical, length) = (packet.buffer_id, packet.total_len);
+            state.buffers.give(Buffered { physical, key: *key, length })
         } else {
             NO_BUFFER
         };
@@ -176,9 +177,10 @@ impl Switch {
                 &mut message,
             ),
         };
+        let mut kept = None;
         if built.is_ok() {
             if physical != NO_BUFFER {
-                self.tenants[tenant.0 as usize].buffers.take(packet.buffer_id);
+                kept = self.tenants[tenant.0 as usize].buffers.take(packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),
@@ -194,6 +196,17 @@ impl Switch {
         self.scratch = message;
         if built.is_ok() && network.is_some() {
             self.tell_sent_v10(tenant, &packet, request.now);
+            let to_table = |action| matches!(action, Action::Output { port: PortNo::TABLE, .. });
+            if packet.actions.iter().any(to_table) {
+                match (kept, in_port) {
+                    (Some(kept), _) => self.count_resent_v10(tenant, &kept),
+                    (None, Some(port)) => {
+                        let arrived = &mut self.tenants[tenant.0 as usize].arrived;
+                        arrived.resent(port, packet.data.len() as u64);
+                    }
+                    (None, None) => {}
+                }
+            }
         }
         built
     }

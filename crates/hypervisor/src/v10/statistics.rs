@@ -102,6 +102,10 @@ impl Switch {
             Awaits::Idle(tenant, number, begun) => {
                 self.idle_part((tenant, number, begun), entries, more, now);
             }
+            Awaits::Arrived(tenant, round, at) => {
+                self.arrived_v10(tenant, (round, at), &reply.body, now);
+            }
+            Awaits::Replaced(tenant, number) => self.replaced_v10(tenant, number, entries),
             Awaits::Own(Purpose::Flows) => {
                 self.learned.flows.extend_from_slice(entries);
                 if !more {

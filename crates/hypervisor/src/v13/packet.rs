@@ -139,7 +139,10 @@ impl Switch {
         let buffer_id = match seen.packet.buffer_id {
             NO_BUFFER => NO_BUFFER,
             _ if !owner => NO_BUFFER,
-            physical => state.buffers.give(Buffered { physical, key: *key }),
+            physical => {
+                let length = seen.packet.total_len;
+                state.buffers.give(Buffered { physical, key: *key, length })
+            }
         };
         let seen = Seen { packet: PacketIn { buffer_id, ..seen.packet }, ..*seen };
         self.tell_packet(tenant, &seen, &[]);

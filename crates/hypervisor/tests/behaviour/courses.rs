@@ -464,6 +464,14 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
             let told = stage.say(tenant, switch, question);
             prop_assert_eq!(told, stage.say_beside(tenant, switch, question));
         }
+        // And each end of a link with what has come by it. What a port that was configured has not let in, its own switch counts
+        // apart.
+        let ends = plans[tenant].links.iter().flatten().filter(|end| end.0 == switch);
+        for &(_, port) in ends.filter(|_| !configures) {
+            let received = stage.counted(tenant, switch, port).0;
+            let beside = stage.received_beside(tenant, switch, port);
+            prop_assert_eq!(received, Some(beside), "{} at {} port {}", tenant, switch, port);
+        }
     }
     Ok(())
 }

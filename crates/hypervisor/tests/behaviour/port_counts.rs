@@ -49,71 +49,79 @@ fn check(stage: &mut Stage, (tenant, switch, port): (usize, u64, u32), received:
 
 #[test]
 fn a_link_has_received_what_came_by_it_and_sent_what_arrived() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
-    send(&mut stage, 1, 3, 2);
-    check(&mut stage, (1, 1, 11), 2, 3);
-    check(&mut stage, (1, 3, 11), 3, 2);
-    // The same tenant's other links, one of them on the same physical ports.
-    check(&mut stage, (1, 1, 10), 0, 0);
-    check(&mut stage, (1, 2, 10), 0, 0);
-    // What passes through a switch does not come in there.
-    check(&mut stage, (1, 2, 11), 0, 0);
+    for version in VERSIONS {
+        let mut stage = forwarding(version);
+        send(&mut stage, 1, 1, 3);
+        send(&mut stage, 1, 3, 2);
+        check(&mut stage, (1, 1, 11), 2, 3);
+        check(&mut stage, (1, 3, 11), 3, 2);
+        // The same tenant's other links, one of them on the same physical ports.
+        check(&mut stage, (1, 1, 10), 0, 0);
+        check(&mut stage, (1, 2, 10), 0, 0);
+        // What passes through a switch does not come in there.
+        check(&mut stage, (1, 2, 11), 0, 0);
+    }
 }
 
 #[test]
 fn anothers_packets_do_not_show() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
-    let red = [(1, 10), (2, 10), (2, 11), (3, 10)];
-    for (switch, port) in red {
-        check(&mut stage, (0, switch, port), 0, 0);
+    for version in VERSIONS {
+        let mut stage = forwarding(version);
+        send(&mut stage, 1, 1, 3);
+        let red = [(1, 10), (2, 10), (2, 11), (3, 10)];
+        for (switch, port) in red {
+            check(&mut stage, (0, switch, port), 0, 0);
+        }
+        send(&mut stage, 0, 1, 5);
+        for (switch, port, received, sent) in [(1, 10, 0, 5), (2, 10, 5, 0), (2, 11, 0, 0)] {
+            check(&mut stage, (0, switch, port), received, sent);
+        }
+        check(&mut stage, (1, 1, 11), 0, 3);
+        check(&mut stage, (1, 2, 10), 0, 0);
     }
-    send(&mut stage, 0, 1, 5);
-    for (switch, port, received, sent) in [(1, 10, 0, 5), (2, 10, 5, 0), (2, 11, 0, 0)] {
-        check(&mut stage, (0, switch, port), received, sent);
-    }
-    check(&mut stage, (1, 1, 11), 0, 3);
-    check(&mut stage, (1, 2, 10), 0, 0);
 }
 
 #[test]
 fn a_controllers_own_packets_count_as_any_others() {
-    let mut stage = forwarding(V13);
-    stage.out(1, 1, "out in_port=controller actions=output:11 data=10.0.0.1>10.0.0.2");
-    check(&mut stage, (1, 1, 11), 0, 1);
-    check(&mut stage, (1, 3, 11), 1, 0);
+    for version in VERSIONS {
+        let mut stage = forwarding(version);
+        stage.out(1, 1, "out in_port=controller actions=output:11 data=10.0.0.1>10.0.0.2");
+        check(&mut stage, (1, 1, 11), 0, 1);
+        check(&mut stage, (1, 3, 11), 1, 0);
+    }
 }
 
 #[test]
 fn counts_go_on_where_a_link_moves_or_has_no_way_for_a_time() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
-    let mut sent = 3;
-    for (round, first) in [3000, 2500, 2000].into_iter().enumerate() {
-        let (mut maps, tags) = Stage::maps_from(first, &two());
-        if round == 1 {
-            for (switch, map) in &mut maps {
-                if [1, 3].contains(switch) {
-                    let far = map.members[&hypervisor::TenantId(2)].ports[&11].kind.clone();
-                    cut(map, hypervisor::TenantId(2), 11);
-                    keep_far_end(map, far);
+    for version in VERSIONS {
+        let mut stage = forwarding(version);
+        send(&mut stage, 1, 1, 3);
+        let mut sent = 3;
+        for (round, first) in [3000, 2500, 2000].into_iter().enumerate() {
+            let (mut maps, tags) = Stage::maps_from(first, &two());
+            if round == 1 {
+                for (switch, map) in &mut maps {
+                    if [1, 3].contains(switch) {
+                        let far = map.members[&hypervisor::TenantId(2)].ports[&11].kind.clone();
+                        cut(map, hypervisor::TenantId(2), 11);
+                        keep_far_end(map, far);
+                    }
                 }
+                stage.set_maps(&maps, 2000..=tags);
+                check(&mut stage, (1, 1, 11), 0, sent);
+                check(&mut stage, (1, 3, 11), sent, 0);
+                continue;
             }
             stage.set_maps(&maps, 2000..=tags);
+            // Nothing is lost on the way, asked or not.
+            check(&mut stage, (1, 3, 11), sent, 0);
+            send(&mut stage, 1, 1, 2);
+            sent += 2;
             check(&mut stage, (1, 1, 11), 0, sent);
             check(&mut stage, (1, 3, 11), sent, 0);
-            continue;
+            send(&mut stage, 1, 1, 1);
+            sent += 1;
         }
-        stage.set_maps(&maps, 2000..=tags);
-        // Nothing is lost on the way, asked or not.
-        check(&mut stage, (1, 3, 11), sent, 0);
-        send(&mut stage, 1, 1, 2);
-        sent += 2;
-        check(&mut stage, (1, 1, 11), 0, sent);
-        check(&mut stage, (1, 3, 11), sent, 0);
-        send(&mut stage, 1, 1, 1);
-        sent += 1;
     }
 }
 
@@ -192,60 +200,66 @@ fn nothing_is_taken_back_when_the_last_word_is_lost() {
 
 #[test]
 fn a_port_that_is_taken_away_counts_from_nothing_when_it_is_back() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
-    let (maps, tags) = Stage::maps_from(2000, &two());
-    let mut less = maps.clone();
-    for switch in [1, 3] {
-        let member = less.get_mut(&switch).unwrap().members.get_mut(&hypervisor::TenantId(2));
-        member.unwrap().ports.remove(&11);
+    for version in VERSIONS {
+        let mut stage = forwarding(version);
+        send(&mut stage, 1, 1, 3);
+        let (maps, tags) = Stage::maps_from(2000, &two());
+        let mut less = maps.clone();
+        for switch in [1, 3] {
+            let member = less.get_mut(&switch).unwrap().members.get_mut(&hypervisor::TenantId(2));
+            member.unwrap().ports.remove(&11);
+        }
+        stage.set_maps(&less, 2000..=tags);
+        stage.set_maps(&maps, 2000..=tags);
+        check(&mut stage, (1, 3, 11), 0, 0);
+        check(&mut stage, (1, 1, 11), 0, 0);
     }
-    stage.set_maps(&less, 2000..=tags);
-    stage.set_maps(&maps, 2000..=tags);
-    check(&mut stage, (1, 3, 11), 0, 0);
-    check(&mut stage, (1, 1, 11), 0, 0);
 }
 
 #[test]
 fn a_port_that_is_configured_otherwise_goes_on_counting() {
-    let mut stage = forwarding(V13);
-    send(&mut stage, 1, 1, 3);
-    // The other end is not told of it, so what arrives has been sent.
-    for (config, lets_in) in [("1", false), ("0", true), ("4", false), ("0", true)] {
-        say(&mut stage, 1, 3, &format!("port_mod port=11 config={config} mask=5"));
-        let before = stage.counted(1, 3, 11).0.unwrap().0;
-        let seen = stage.send(1, 1, 1, &frame());
-        assert_eq!(seen.delivered.len(), usize::from(lets_in));
-        check(&mut stage, (1, 3, 11), before + 1, 0);
-        check(&mut stage, (1, 1, 11), 0, before + 1);
+    for version in VERSIONS {
+        let mut stage = forwarding(version);
+        send(&mut stage, 1, 1, 3);
+        // The other end is not told of it, so what arrives has been sent.
+        for (config, lets_in) in [("1", false), ("0", true), ("4", false), ("0", true)] {
+            say(&mut stage, 1, 3, &format!("port_mod port=11 config={config} mask=5"));
+            let before = stage.counted(1, 3, 11).0.unwrap().0;
+            let seen = stage.send(1, 1, 1, &frame());
+            assert_eq!(seen.delivered.len(), usize::from(lets_in));
+            check(&mut stage, (1, 3, 11), before + 1, 0);
+            check(&mut stage, (1, 1, 11), 0, before + 1);
+        }
     }
 }
 
 #[test]
 fn the_silence_of_one_switch_does_not_hold_up_the_answer_of_another() {
-    let mut stage = forwarding(V13);
-    stage.deafen(3, true);
-    send(&mut stage, 1, 1, 3);
-    send(&mut stage, 1, 3, 2);
-    // It is waited for once, and a quarter of a second; what it has not told is not counted.
-    assert_eq!(stage.counted_at_once(1, 1, 11), None);
-    stage.wait(1);
-    for _ in 0..2 {
+    for version in VERSIONS {
+        let mut stage = forwarding(version);
+        stage.deafen(3, true);
+        send(&mut stage, 1, 1, 3);
+        send(&mut stage, 1, 3, 2);
+        // It is waited for once, and a quarter of a second; what it has not told is not counted.
+        assert_eq!(stage.counted_at_once(1, 1, 11), None);
         stage.wait(1);
-        let told = stage.counted_at_once(1, 1, 11);
-        assert_eq!(told, Some((frames_of(2), None)));
+        for _ in 0..2 {
+            stage.wait(1);
+            let told = stage.counted_at_once(1, 1, 11);
+            assert_eq!(told, Some((frames_of(2), None)));
+        }
+        stage.deafen(3, false);
+        stage.counted(1, 1, 11);
+        check(&mut stage, (1, 1, 11), 2, 3);
+        // What it told last is told until it is heard again.
+        stage.deafen(3, true);
+        send(&mut stage, 1, 1, 4);
+        check(&mut stage, (1, 1, 11), 2, 3);
+        check(&mut stage, (1, 1, 10), 0, 0);
+        stage.deafen(3, false);
+        stage.counted(1, 1, 11);
+        check(&mut stage, (1, 1, 11), 2, 7);
     }
-    stage.deafen(3, false);
-    stage.counted(1, 1, 11);
-    check(&mut stage, (1, 1, 11), 2, 3);
-    // What it told last is told until it is heard again.
-    stage.deafen(3, true);
-    send(&mut stage, 1, 1, 4);
-    check(&mut stage, (1, 1, 11), 2, 3);
-    check(&mut stage, (1, 1, 10), 0, 0);
-    stage.deafen(3, false);
-    stage.counted(1, 1, 11);
-    check(&mut stage, (1, 1, 11), 2, 7);
 }
 
 #[test]
@@ -264,82 +278,144 @@ fn a_switch_is_asked_for_others_a_few_times_a_second_and_only_while_somebody_ask
     assert_eq!(stage.asked_for_statistics(3), before);
 }
 
-/// On 1.0 the tenants' entries are the first to meet a packet, and those that meet none are counted nowhere.
+/// On 1.0 the tenants' entries count, and what they do not: what meets none, and what only goes through the table.
 #[test]
-fn on_1_0_nothing_is_told() {
+fn on_1_0_what_comes_in_counts_once_whatever_becomes_of_it() {
+    for buffers in [0, 16] {
+        let mut stage = Stage::with_buffers(Version::V1_0, two(), buffers);
+        let rule = "match=in_port=1 prio=5 actions=output:11";
+        say(&mut stage, 1, 1, &format!("flow add {rule}"));
+        // Nobody has asked before: what misses counts all the same.
+        for _ in 0..3 {
+            stage.send(1, 1, 1, &frame());
+        }
+        check(&mut stage, (1, 3, 11), 3, 0);
+        check(&mut stage, (1, 1, 11), 0, 3);
+        // One that is put in its own place counts anew, and so does one that is put beside it.
+        let far = "match=in_port=11 prio=5 actions=output:1";
+        for (sum, words) in [
+            (5, format!("flow add {far}")),
+            (7, format!("flow add {far}")),
+            (9, format!("flow modify {far}")),
+            (11, "flow add match=ip,in_port=11 prio=7 actions=drop".to_owned()),
+            (13, "flow delete match=ip,in_port=11".to_owned()),
+            (15, "flow delete".to_owned()),
+        ] {
+            say(&mut stage, 1, 3, &words);
+            for _ in 0..2 {
+                stage.send(1, 1, 1, &frame());
+            }
+            check(&mut stage, (1, 3, 11), sum, 0);
+            check(&mut stage, (1, 1, 11), 0, sum);
+        }
+        // What a controller puts through the table as if it had come by the link does not come in.
+        let table = "out in_port=11 actions=table data=10.0.0.1>10.0.0.2";
+        stage.out(1, 3, table);
+        check(&mut stage, (1, 3, 11), 15, 0);
+        say(&mut stage, 1, 3, &format!("flow add {far}"));
+        stage.out(1, 3, table);
+        check(&mut stage, (1, 3, 11), 15, 0);
+        stage.send(1, 1, 1, &frame());
+        check(&mut stage, (1, 3, 11), 16, 0);
+        // By the other link nothing has come.
+        check(&mut stage, (1, 3, 10), 0, 0);
+    }
+}
+
+/// A packet that a switch of 1.0 keeps has come in when the rule that is to have it takes it.
+#[test]
+fn on_1_0_a_packet_that_is_kept_counts_once() {
+    let mut stage = Stage::with_buffers(Version::V1_0, two(), 16);
+    say(&mut stage, 1, 1, "flow add match=in_port=1 prio=5 actions=output:11");
+    stage.send(1, 1, 1, &frame());
+    check(&mut stage, (1, 3, 11), 1, 0);
+    stage.say(1, 3, "flow add match=in_port=11 prio=5 actions=output:1 buffer=0");
+    check(&mut stage, (1, 3, 11), 1, 0);
+    stage.send(1, 1, 1, &frame());
+    check(&mut stage, (1, 3, 11), 2, 0);
+}
+
+/// What there was before the connection is what entries say that stand.
+#[test]
+fn on_1_0_a_connection_begins_with_what_stands() {
     let mut stage = forwarding(Version::V1_0);
     send(&mut stage, 1, 1, 3);
-    assert_eq!(stage.counted(1, 1, 11), (None, None));
-    assert_eq!(stage.counted(1, 3, 11), (None, None));
+    check(&mut stage, (1, 3, 11), 3, 0);
+    stage.reconnect(3);
+    check(&mut stage, (1, 3, 11), 3, 0);
+    send(&mut stage, 1, 1, 1);
+    check(&mut stage, (1, 3, 11), 4, 0);
+    check(&mut stage, (1, 1, 11), 0, 4);
 }
 
 #[test]
-fn a_link_from_1_0_to_1_3_has_sent_what_the_other_end_says() {
+fn of_what_another_switch_tells_of_another_tenant_nothing_is_told() {
     let mut stage = forwarding(Version::V1_0);
-    // As if it spoke 1.3.
     stage.deafen(3, true);
     stage.counted(1, 1, 11);
     stage.tell_counts(1, 3, 1, &[(11, 3, 180), (12, 9, 900)]);
-    assert_eq!(stage.counted(1, 1, 11), (None, Some((3, 180))));
-    assert_eq!(stage.counted(1, 1, 10), (None, None));
-    // Of another tenant's it says nothing.
-    assert_eq!(stage.counted(0, 1, 10), (None, None));
+    assert_eq!(stage.counted(1, 1, 11), (Some((0, 0)), Some((3, 180))));
+    assert_eq!(stage.counted(0, 1, 10), (Some((0, 0)), Some((0, 0))));
 }
 
 #[test]
 fn a_shared_edge_port_has_received_what_the_tenants_hosts_sent() {
-    let host = |n: u8| [0x02, 0, 0, 0, 0x10, n];
-    let plan = |n| Plan {
-        edges: vec![(2, u32::from(n) + 1, 1)],
-        shared: vec![(1, 4, 7, host(n))],
-        links: vec![[(1, 10), (2, 10)]],
-        ..Plan::default()
-    };
-    let mut stage = Stage::new(V13, vec![plan(0), plan(1)]);
-    let from = |host: [u8; 6]| {
-        let mut frame = frame();
-        frame[6..12].copy_from_slice(&host);
-        frame
-    };
-    for (n, times) in [(0, 2), (1, 5), (9, 1)] {
-        for _ in 0..times {
-            stage.send(0, 1, 7, &from(host(n)));
+    for version in VERSIONS {
+        let host = |n: u8| [0x02, 0, 0, 0, 0x10, n];
+        let plan = |n| Plan {
+            edges: vec![(2, u32::from(n) + 1, 1)],
+            shared: vec![(1, 4, 7, host(n))],
+            links: vec![[(1, 10), (2, 10)]],
+            ..Plan::default()
+        };
+        let mut stage = Stage::new(version, vec![plan(0), plan(1)]);
+        let from = |host: [u8; 6]| {
+            let mut frame = frame();
+            frame[6..12].copy_from_slice(&host);
+            frame
+        };
+        for (n, times) in [(0, 2), (1, 5), (9, 1)] {
+            for _ in 0..times {
+                stage.send(0, 1, 7, &from(host(n)));
+            }
         }
-    }
-    for (tenant, received) in [(0, 2), (1, 5)] {
-        assert_eq!(stage.counted(tenant, 1, 7), (frames_of(received), None));
+        for (tenant, received) in [(0, 2), (1, 5)] {
+            assert_eq!(stage.counted(tenant, 1, 7), (frames_of(received), None));
+        }
     }
 }
 
 #[test]
 fn the_end_of_a_big_switchs_link_counts_for_the_whole() {
-    let mut stage = Stage::new(V13, big());
-    for (switch, rule) in [
-        (1, "match=in_port=1 prio=5 actions=output:10"),
-        (1, "match=in_port=10 prio=5 actions=output:1"),
-        (3, "match=in_port=10 prio=5 actions=output:1"),
-        (3, "match=in_port=1 prio=5 actions=output:10"),
-    ] {
-        say(&mut stage, 1, switch, &format!("flow add {rule}"));
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, big());
+        for (switch, rule) in [
+            (1, "match=in_port=1 prio=5 actions=output:10"),
+            (1, "match=in_port=10 prio=5 actions=output:1"),
+            (3, "match=in_port=10 prio=5 actions=output:1"),
+            (3, "match=in_port=1 prio=5 actions=output:10"),
+        ] {
+            say(&mut stage, 1, switch, &format!("flow add {rule}"));
+        }
+        send(&mut stage, 1, 1, 3);
+        send(&mut stage, 1, 3, 2);
+        check(&mut stage, (1, 1, 10), 2, 3);
+        check(&mut stage, (1, 3, 10), 3, 2);
+        // The link's end is on another of its members now.
+        let mut plans = big();
+        plans[1].links[0] = [(1, 10), (3, 10)];
+        let (maps, tags) = Stage::maps_from(3000, &plans);
+        stage.set_maps(&maps, 2000..=tags);
+        check(&mut stage, (1, 1, 10), 2, 3);
+        send(&mut stage, 1, 1, 1);
+        send(&mut stage, 1, 3, 4);
+        check(&mut stage, (1, 1, 10), 6, 4);
+        check(&mut stage, (1, 3, 10), 4, 6);
+        // The member where it was is lost.
+        stage.lose(1, 1, 2);
+        check(&mut stage, (1, 1, 10), 6, 4);
+        stage.find(1, 1, 2);
+        check(&mut stage, (1, 1, 10), 6, 4);
+        check(&mut stage, (1, 1, 11), 0, 0);
     }
-    send(&mut stage, 1, 1, 3);
-    send(&mut stage, 1, 3, 2);
-    check(&mut stage, (1, 1, 10), 2, 3);
-    check(&mut stage, (1, 3, 10), 3, 2);
-    // The link's end is on another of its members now.
-    let mut plans = big();
-    plans[1].links[0] = [(1, 10), (3, 10)];
-    let (maps, tags) = Stage::maps_from(3000, &plans);
-    stage.set_maps(&maps, 2000..=tags);
-    check(&mut stage, (1, 1, 10), 2, 3);
-    send(&mut stage, 1, 1, 1);
-    send(&mut stage, 1, 3, 4);
-    check(&mut stage, (1, 1, 10), 6, 4);
-    check(&mut stage, (1, 3, 10), 4, 6);
-    // The member where it was is lost.
-    stage.lose(1, 1, 2);
-    check(&mut stage, (1, 1, 10), 6, 4);
-    stage.find(1, 1, 2);
-    check(&mut stage, (1, 1, 10), 6, 4);
-    check(&mut stage, (1, 1, 11), 0, 0);
 }

@@ -41,6 +41,9 @@ impl Switch {
         };
         let state = &mut self.tenants[tenant.0 as usize];
         let missed = packet.reason == PacketInReason::NO_MATCH;
+        if missed {
+            state.arrived.missed(key, packet.total_len.into());
+        }
         if network.keeps_back(came.port, key, missed) {
             state.counters.unwanted += 1;
             return;
@@ -146,9 +149,13 @@ impl Switch {
             return;
         }
         let tagged = bears_tag(network, came);
+        let total_len = packet.total_len.saturating_sub(if tagged { TAG as u16 } else { 0 });
         let buffer_id = match buffered {
             // Where it came in, on the switch, is what is needed to release it.
-            true => state.buffers.give(Buffered { physical: packet.buffer_id, key: *key }),
+            true => {
+                let (physical, length) = (packet.buffer_id, total_len);
+                state.buffers.give(Buffered { physical, key: *key, length })
+            }
             false => NO_BUFFER,
         };
         let wanted = if buffered && missed { usize::from(state.miss_send_len) } else { usize::MAX };
@@ -161,7 +168,6 @@ impl Switch {
         };
         let after = after.get(..wanted.saturating_sub(before.len())).unwrap_or(after);
         let before = before.get(..wanted).unwrap_or(before);
-        let total_len = packet.total_len.saturating_sub(if tagged { TAG as u16 } else { 0 });
         let in_port = PortNo(port_to_v10(port).unwrap_or(PortNo::NONE.0));
         self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
             let start = out.len();

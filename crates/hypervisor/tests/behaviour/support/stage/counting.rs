@@ -22,6 +22,19 @@ impl Stage {
         })
     }
 
+    /// Packets and bytes that a port of the tenant's has received on a network of its own.
+    pub fn received_beside(&mut self, tenant: usize, switch: u64, port: u32) -> (u64, u64) {
+        let version = self.version(switch);
+        let message = request(version, 7, &format!("stats port port={port}"));
+        let at = super::reference_index(&self.plans[tenant], switch);
+        let reference = &mut self.references[tenant];
+        reference.handle_message(self.now, at, &message);
+        let answer = reference.take_output(at, SessionId::MAIN);
+        self.raw = frames(&answer).collect();
+        self.raw.retain(|frame| matches!((version, frame[1]), (Version::V1_0, 17) | (_, 19)));
+        self.count_told(switch).and_then(|told| told.0).expect("a count")
+    }
+
     /// What it is told without time passing, if it is.
     pub fn counted_at_once(&mut self, tenant: usize, switch: u64, port: u32) -> Option<Counted> {
         self.raw.clear();

@@ -1,0 +1,204 @@
+//! What has come in by the ports of a tenant's network on a switch of OpenFlow 1.0, where others stand on the same port.
+//!
+//! There is no table before the tenants' own, so what comes by a link, or from a host at a shared edge port, is counted by the
+//! entries of the one table that are for these packets alone, together: they are asked for as an aggregate. To that comes
+//! what entries have counted that are gone (FLOW_REMOVED) and what met none (PACKET_IN); and what did not come in is taken away:
+//! packets that a controller has sent through the table.
+//!
+//! ```text
+//!   told = aggregate + gone + missed − resent        when the switch was last asked
+//! ```
+//! The switch answers in order: what is gone when it says the aggregate is known to be. Between two answers the sum is what it
+//! was, and it never falls.
+//! When and whom to ask is in [`crate::switch::counts`].
+
+use crate::network::{Network, at_port};
+use crate::tally::Count;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use flowspace::field::VLAN_PRESENT;
+use flowspace::{Field, Key, Match};
+use hashbrown::HashMap;
+
+/// Looks of packets that come in no more and of which entries may still go; of more than these the last is not waited for.
+const LEAVING: usize = 1024;
+/// Bytes of a link's tag.
+const TAG: u64 = 4;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Arrived {
+    /// By how packets look.
+    by_looks: HashMap<Match, One>,
+    /// How many looks with which packets come in now.
+    current: usize,
+    /// By port, what has come with looks that are forgotten.
+    past: BTreeMap<u32, Count>,
+    resent: BTreeMap<u32, Count>,
+    told: BTreeMap<u32, Count>,
+    /// What the last round of questions was about, and how many of them are not answered.
+    round: (u32, Vec<Match>),
+    unanswered: usize,
+}
+
+/// What has come with one look.
+#[derive(Clone, Copy, Debug, Default)]
+struct One {
+    port: u32,
+    /// A link's tag is a part of what entries count.
+    is_tagged: bool,
+    is_current: bool,
+    /// As the switch said last of the entries that stand.
+    aggregate: Count,
+    /// Of entries that are gone, and of packets that met none.
+    gone: Count,
+}
+
+impl One {
+    fn own(&self, count: Count) -> Count {
+        let tags = if self.is_tagged { count.packets.saturating_mul(TAG) } else { 0 };
+        Count { bytes: count.bytes.saturating_sub(tags), ..count }
+    }
+}
+
+impl Arrived {
+    /// Whether packets may come in that are counted so.
+    pub(crate) fn is_counting(&self) -> bool {
+        self.current > 0
+    }
+
+    /// What has come in by a port.
+    pub(crate) fn total(&self, port: u32) -> Count {
+        let told = self.told.get(&port).copied().unwrap_or_default();
+        let mut ones = self.by_looks.values().filter(|one| one.port == port);
+        // Of a port by which nothing comes now the last word is in when its last entries are gone.
+        match ones.any(|one| one.is_current) {
+            true => told,
+            false => later(told, self.sum(port)),
+        }
+    }
+
+    fn sum(&self, port: u32) -> Count {
+        let ones = self.by_looks.values().filter(|one| one.port == port);
+        let counts = ones.map(|one| one.aggregate.plus(one.gone));
+        let came = counts.fold(self.past.get(&port).copied().unwrap_or_default(), Count::plus);
+        let resent = self.resent.get(&port).copied().unwrap_or_default();
+        Count {
+            packets: came.packets.saturating_sub(resent.packets),
+            bytes: came.bytes.saturating_sub(resent.bytes),
+        }
+    }
+
+    /// Begins to ask: gives the number of the round, and the looks to ask for.
+    pub(crate) fn ask(&mut self) -> (u32, Vec<Match>) {
+        let current = self.by_looks.iter().filter(|(_, one)| one.is_current);
+        self.round = (self.round.0.wrapping_add(1), current.map(|(looks, _)| *looks).collect());
+        self.unanswered = self.round.1.len();
+        self.round.clone()
+    }
+
+    /// What all entries have counted that are for packets of one of the looks asked for. Says whether that was the last.
+    pub(crate) fn answered(&mut self, (round, at): (u32, u32), aggregate: Count) -> bool {
+        let Some(looks) = self.round.1.get(at as usize).filter(|_| self.round.0 == round) else {
+            return false;
+        };
+        if let Some(one) = self.by_looks.get_mut(looks).filter(|one| one.is_current) {
+            one.aggregate = one.own(aggregate);
+        }
+        self.unanswered = self.unanswered.saturating_sub(1);
+        if self.unanswered > 0 {
+            return false;
+        }
+        let ports: BTreeSet<u32> = self.by_looks.values().map(|one| one.port).collect();
+        for port in ports {
+            let sum = self.sum(port);
+            let told = self.told.entry(port).or_default();
+            *told = later(*told, sum);
+        }
+        true
+    }
+
+    /// An entry is gone, or begins to count anew, that has counted this.
+    pub(crate) fn gone(&mut self, match_: &Match, count: Count) {
+        let [at, tag, source] =
+            [Field::InPort, Field::VlanVid, Field::DlSrc].map(|it| match_.exact_value(it));
+        self.count(at, tag, source, count);
+    }
+
+    /// A packet has met no entry.
+    pub(crate) fn missed(&mut self, key: &Key, bytes: u64) {
+        let [at, tag, source] =
+            [Field::InPort, Field::VlanVid, Field::DlSrc].map(|it| Some(key.get(it)));
+        self.count(at, tag, source, Count { packets: 1, bytes });
+    }
+
+    fn count(&mut self, at: Option<u128>, tag: Option<u128>, source: Option<u128>, count: Count) {
+        let Some(at) = at.filter(|_| !self.by_looks.is_empty()).map(|at| at_port(at as u32)) else {
+            return;
+        };
+        let tag = tag.filter(|tag| tag & VLAN_PRESENT != 0);
+        let tagged = tag.map(|tag| at.with(Field::VlanVid, tag));
+        let sent = source.map(|source| at.with(Field::DlSrc, source));
+        let mut looks = tagged.into_iter().chain(sent);
+        if let Some(looks) = looks.find(|looks| self.by_looks.contains_key(looks))
+            && let Some(one) = self.by_looks.get_mut(&looks)
+        {
+            one.gone = one.gone.plus(one.own(count));
+        }
+    }
+
+    /// A packet of the tenant's goes through the table as one that has come by the port, and does not come in now.
+    pub(crate) fn resent(&mut self, port: u32, bytes: u64) {
+        if self.by_looks.values().any(|one| one.port == port) {
+            let resent = self.resent.entry(port).or_default();
+            *resent = resent.plus(Count { packets: 1, bytes });
+        }
+    }
+
+    /// Follows the network: what has come by a port stays as long as the port, whichever its looks are.
+    pub(crate) fn follow(&mut self, network: Option<&Network>) {
+        let Some(network) = network else {
+            *self = Arrived::default();
+            return;
+        };
+        let mut looks = HashMap::new();
+        for port in network.entries().filter(|port| network.whole_edge(*port).is_none()) {
+            // What 1.0 cannot say cannot be asked for, and nothing is.
+            let said = network.arrivals(port).into_iter().filter(|it| it.looks.to_v10().is_ok());
+            for arrival in said {
+                let is_tagged = arrival.tag.is_some_and(|(_, frames)| frames.vlan().is_none());
+                looks.insert(arrival.looks, (port, is_tagged));
+            }
+        }
+        let is_there = |port: &u32| network.ports.contains_key(port);
+        self.by_looks.retain(|_, one| is_there(&one.port));
+        for counts in [&mut self.past, &mut self.resent, &mut self.told] {
+            counts.retain(|port, _| is_there(port));
+        }
+        let mut leaving = 0;
+        let before = core::mem::take(&mut self.by_looks);
+        for (known, one) in before {
+            let (is_same, is_current) =
+                looks.get(&known).map_or((true, false), |(port, _)| (*port == one.port, true));
+            leaving += usize::from(!is_current);
+            if is_same && (is_current || leaving <= LEAVING) {
+                // What its entries have counted they tell when they go.
+                let aggregate = if is_current { one.aggregate } else { Count::default() };
+                self.by_looks.insert(known, One { is_current, aggregate, ..one });
+            } else {
+                let past = self.past.entry(one.port).or_default();
+                *past = past.plus(one.gone);
+            }
+        }
+        self.current = looks.len();
+        for (looks, (port, is_tagged)) in looks {
+            let one = self.by_looks.entry(looks).or_default();
+            (one.port, one.is_tagged, one.is_current) = (port, is_tagged, true);
+        }
+    }
+}
+
+/// Of two counts of the same the one that was taken later.
+fn later(one: Count, other: Count) -> Count {
+    if other.packets > one.packets { other } else { one }
+}
