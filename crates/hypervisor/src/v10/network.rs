@@ -33,7 +33,7 @@ use crate::network::{
 use crate::switch::Switch;
 use addresses::Addresses;
 use alloc::vec::Vec;
-pub(super) use asking::ASK;
+pub(super) use asking::{ASK, MOST_ASKED};
 use fabric::MacAddress;
 use fabric::embedding::{AddressMap, Frames, Mapped, Side};
 use flowspace::field::VLAN_PRESENT;
@@ -205,6 +205,9 @@ impl Switch {
                     }
                 }
             }
+        }
+        if actions.iter().count() > MOST_ASKED && pieces.iter().any(|piece| piece.tells.asks()) {
+            return Err(code::BAD_ACTION_TOO_MANY);
         }
         Ok(pieces)
     }

@@ -147,6 +147,23 @@ fn a_list_with_an_experimenters_action_is_the_hypervisors() {
     assert!(matches!(&told[..], [it] if it.contains("VENDOR")), "{told:?}");
 }
 
+/// The hypervisor goes through a list for each packet that asks.
+#[test]
+fn a_list_that_asks_has_a_bounded_number_of_actions() {
+    let mut stage = stage_of(Version::V1_0);
+    let list = |first: &str, count: usize| {
+        [&[first][..], &vec!["mod_nw_tos:8"; count - 1]].concat().join(",")
+    };
+    let rule = |actions: String| format!("flow add prio=5 match=in_port=1 actions={actions}");
+    accept(&mut stage, RED, 1, &rule(list("output:10", 65)));
+    for first in ["output:7", "flood", "mod_nw_src:10.0.0.9,controller"] {
+        let told = stage.say(RED, 1, &rule(list(first, 65)));
+        assert!(matches!(&told[..], [it] if it.contains("OFPBAC_TOO_MANY")), "{told:?}");
+        let most = if first.contains(',') { 63 } else { 64 };
+        accept(&mut stage, RED, 1, &rule(list(first, most)));
+    }
+}
+
 /// What a tenant sends to itself comes back as what it is, whatever rules it would meet.
 #[test]
 fn a_packet_out_to_the_controller_meets_no_rule() {

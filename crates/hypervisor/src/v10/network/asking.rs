@@ -41,6 +41,9 @@ use openflow::{List, NO_BUFFER};
 pub(in crate::v10) const ASK: Action<'static> =
     Action::Output { port: PortNo::CONTROLLER, max_len: u16::MAX };
 
+/// Most actions of a rule that asks: the hypervisor goes through them for each packet, in time that is everybody's.
+pub(in crate::v10) const MOST_ASKED: usize = 64;
+
 impl Switch {
     /// The actions of the tenant's rule by which the switch asks what is to become of this packet, if it does, and how much of
     /// them is left to do.
