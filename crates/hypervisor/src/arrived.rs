@@ -17,22 +17,20 @@ use crate::tally::Count;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use flowspace::field::VLAN_PRESENT;
-use flowspace::{Field, Key, Match};
+use flowspace::{Field, Match};
 use hashbrown::HashMap;
 
 /// Looks of packets that come in no more and of which entries may still go; of more than these the last is not waited for.
 const LEAVING: usize = 1024;
-/// Bytes of a link's tag.
-const TAG: u64 = 4;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Arrived {
     /// By how packets look.
     by_looks: HashMap<Match, One>,
-    /// How many looks with which packets come in now.
-    current: usize,
-    /// By port, what has come with looks that are forgotten.
+    /// Ports by which packets come in now.
+    current: BTreeSet<u32>,
+    /// By port, what has come with looks that are forgotten, and what met no entry.
     past: BTreeMap<u32, Count>,
     resent: BTreeMap<u32, Count>,
     told: BTreeMap<u32, Count>,
@@ -50,38 +48,37 @@ struct One {
     is_current: bool,
     /// As the switch said last of the entries that stand.
     aggregate: Count,
-    /// Of entries that are gone, and of packets that met none.
+    /// Of entries that are gone.
     gone: Count,
 }
 
 impl One {
     fn own(&self, count: Count) -> Count {
-        let tags = if self.is_tagged { count.packets.saturating_mul(TAG) } else { 0 };
-        Count { bytes: count.bytes.saturating_sub(tags), ..count }
+        if self.is_tagged { count.without_tags() } else { count }
     }
 }
 
 impl Arrived {
     /// Whether packets may come in that are counted so.
     pub(crate) fn is_counting(&self) -> bool {
-        self.current > 0
+        !self.current.is_empty()
     }
 
     /// What has come in by a port.
     pub(crate) fn total(&self, port: u32) -> Count {
         let told = self.told.get(&port).copied().unwrap_or_default();
-        let mut ones = self.by_looks.values().filter(|one| one.port == port);
-        // Of a port by which nothing comes now the last word is in when its last entries are gone.
-        match ones.any(|one| one.is_current) {
-            true => told,
-            false => later(told, self.sum(port)),
+        if self.current.contains(&port) {
+            return told;
         }
-    }
-
-    fn sum(&self, port: u32) -> Count {
+        // Nothing comes by it now: the last word is in when its last entries are gone.
         let ones = self.by_looks.values().filter(|one| one.port == port);
         let counts = ones.map(|one| one.aggregate.plus(one.gone));
-        let came = counts.fold(self.past.get(&port).copied().unwrap_or_default(), Count::plus);
+        later(told, self.came(port, counts.fold(Count::default(), Count::plus)))
+    }
+
+    /// With what entries have counted, all that has come in.
+    fn came(&self, port: u32, by_entries: Count) -> Count {
+        let came = self.past.get(&port).map_or(by_entries, |past| past.plus(by_entries));
         let resent = self.resent.get(&port).copied().unwrap_or_default();
         Count {
             packets: came.packets.saturating_sub(resent.packets),
@@ -109,9 +106,13 @@ impl Arrived {
         if self.unanswered > 0 {
             return false;
         }
-        let ports: BTreeSet<u32> = self.by_looks.values().map(|one| one.port).collect();
-        for port in ports {
-            let sum = self.sum(port);
+        let mut by_entries: BTreeMap<u32, Count> = BTreeMap::new();
+        for one in self.by_looks.values() {
+            let count = by_entries.entry(one.port).or_default();
+            *count = count.plus(one.aggregate).plus(one.gone);
+        }
+        for (port, count) in by_entries {
+            let sum = self.came(port, count);
             let told = self.told.entry(port).or_default();
             *told = later(*told, sum);
         }
@@ -122,20 +123,7 @@ impl Arrived {
     pub(crate) fn gone(&mut self, match_: &Match, count: Count) {
         let [at, tag, source] =
             [Field::InPort, Field::VlanVid, Field::DlSrc].map(|it| match_.exact_value(it));
-        self.count(at, tag, source, count);
-    }
-
-    /// A packet has met no entry.
-    pub(crate) fn missed(&mut self, key: &Key, bytes: u64) {
-        let [at, tag, source] =
-            [Field::InPort, Field::VlanVid, Field::DlSrc].map(|it| Some(key.get(it)));
-        self.count(at, tag, source, Count { packets: 1, bytes });
-    }
-
-    fn count(&mut self, at: Option<u128>, tag: Option<u128>, source: Option<u128>, count: Count) {
-        let Some(at) = at.filter(|_| !self.by_looks.is_empty()).map(|at| at_port(at as u32)) else {
-            return;
-        };
+        let Some(at) = at.map(|at| at_port(at as u32)) else { return };
         let tag = tag.filter(|tag| tag & VLAN_PRESENT != 0);
         let tagged = tag.map(|tag| at.with(Field::VlanVid, tag));
         let sent = source.map(|source| at.with(Field::DlSrc, source));
@@ -147,12 +135,16 @@ impl Arrived {
         }
     }
 
+    /// A packet of the tenant's, of so many bytes, has come by the port and met no entry.
+    pub(crate) fn missed(&mut self, port: u32, bytes: u64) {
+        let past = self.past.entry(port).or_default();
+        *past = past.plus(Count { packets: 1, bytes });
+    }
+
     /// A packet of the tenant's goes through the table as one that has come by the port, and does not come in now.
     pub(crate) fn resent(&mut self, port: u32, bytes: u64) {
-        if self.by_looks.values().any(|one| one.port == port) {
-            let resent = self.resent.entry(port).or_default();
-            *resent = resent.plus(Count { packets: 1, bytes });
-        }
+        let resent = self.resent.entry(port).or_default();
+        *resent = resent.plus(Count { packets: 1, bytes });
     }
 
     /// Follows the network: what has come by a port stays as long as the port, whichever its looks are.
@@ -190,7 +182,7 @@ impl Arrived {
                 *past = past.plus(one.gone);
             }
         }
-        self.current = looks.len();
+        self.current = looks.values().map(|(port, _)| *port).collect();
         for (looks, (port, is_tagged)) in looks {
             let one = self.by_looks.entry(looks).or_default();
             (one.port, one.is_tagged, one.is_current) = (port, is_tagged, true);

@@ -45,8 +45,14 @@ impl Count {
         let (_, tagged) = match_.get(Field::VlanVid);
         // What takes the place of the tenant's tag is as long as that.
         let is_more = tagged != 0 && priority != EXCHANGED;
-        let tags = if is_more { packets.saturating_mul(TAG) } else { 0 };
-        Count { packets, bytes: bytes.saturating_sub(tags) }
+        let count = Count { packets, bytes };
+        if is_more { count.without_tags() } else { count }
+    }
+
+    /// Of packets that bear a link's tag beside what is the tenant's.
+    pub(crate) fn without_tags(self) -> Count {
+        let tags = self.packets.saturating_mul(TAG);
+        Count { bytes: self.bytes.saturating_sub(tags), ..self }
     }
 
     fn write(self, out: &mut Vec<u8>) {

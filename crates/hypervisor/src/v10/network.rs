@@ -22,6 +22,7 @@
 pub(super) mod addresses;
 mod asking;
 pub(super) mod packet;
+mod restored;
 pub(super) mod statistics;
 
 use super::unreadable;
@@ -143,7 +144,7 @@ struct Found {
     /// Something is not said, since the packets' destination is not known.
     asks: bool,
     /// An experimenter's action.
-    is_strange: bool,
+    has_experimenter: bool,
 }
 
 /// Which of a list's outputs are written.
@@ -269,9 +270,9 @@ impl Switch {
         let mut writer = Writer::new(network, packets, out, Sends::All);
         let found = self.network_actions_v10(tenant, &mut writer, actions)?;
         let tells = match found {
-            Found { asks: true, is_strange: true, .. } => Tells::HypervisorForAll,
+            Found { asks: true, has_experimenter: true, .. } => Tells::HypervisorForAll,
             Found { asks: true, .. } => Tells::Hypervisor,
-            Found { tells_changed: true, is_strange: false, .. } if network.may_ask() => {
+            Found { tells_changed: true, has_experimenter: false, .. } if network.may_ask() => {
                 Tells::TenantByHypervisor
             }
             Found { tells: true, .. } => Tells::Tenant,
@@ -311,7 +312,7 @@ impl Switch {
                     if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
                         return Err(code::BAD_ACTION_BAD_VENDOR.into());
                     }
-                    writer.found.is_strange = true;
+                    writer.found.has_experimenter = true;
                     // Whatever that does, it is to the tenant's addresses, and what becomes of them is not known.
                     writer.restore()?;
                     writer.packets.addresses = Addresses::default();

@@ -24,16 +24,15 @@
 //! switch.
 
 use super::packet::kept;
-use super::{Addresses, Packets, Sends, Vlan, Writer};
+use super::{Sends, Writer};
 use crate::flows::Tells;
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network};
+use crate::network::Network;
 use crate::switch::Switch;
 use crate::time::Instant;
-use crate::view::Restored;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use flowspace::{Field, Key, port_to_v10};
+use flowspace::Key;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{List, NO_BUFFER};
 
@@ -92,53 +91,15 @@ impl Switch {
             self.send_on(tenant, now, |out| sent(packet, &left).write_message(0, out));
         }
     }
-
-    /// Sends out a packet that leaves a big switch here, with the tenant's addresses again, if the switch asks for that. Says whether
-    /// it does.
-    pub(in crate::v10) fn restore_v10(
-        &mut self,
-        packet: &PacketIn<'_>,
-        key: &Key,
-        now: Instant,
-    ) -> bool {
-        let Some(Restored { tenant, port, mapped }) = self.view.restored(key) else { return false };
-        let Some(network) = self.tenants[tenant.0 as usize].network.clone() else { return false };
-        let by = network.addresses.as_ref().map(|map| (map, mapped));
-        let packets = Packets {
-            entered: Entered::Nowhere,
-            by_link: None,
-            vlan: Vlan::Untagged,
-            tag: Some((key.get(Field::VlanVid) & 0xfff) as u16),
-            dl_dst: Some(key.get(Field::DlDst)),
-            addresses: Addresses::of_packet(key, by),
-        };
-        let mut actions = Vec::new();
-        let mut writer = Writer::new(&network, packets, &mut actions, Sends::All);
-        let is_restored = writer.restore().is_ok();
-        writer.bear(None);
-        let port = match port_to_v10(port.get()) {
-            Some(number) if number == packet.in_port.0 => PortNo::IN_PORT,
-            Some(number) => PortNo(number),
-            None => return false,
-        };
-        Action::Output { port, max_len: 0 }.write(&mut actions);
-        let state = &mut self.tenants[tenant.0 as usize];
-        if !state.admit_packet_in(now) {
-            state.counters.limited += 1;
-        } else if self.may_send_on(tenant, is_whole(packet) && is_restored) {
-            self.send_on(tenant, now, |out| sent(packet, &actions).write_message(0, out));
-        }
-        true
-    }
 }
 
 /// Whether all of a packet is there, here or on the switch.
-fn is_whole(packet: &PacketIn<'_>) -> bool {
+pub(super) fn is_whole(packet: &PacketIn<'_>) -> bool {
     packet.buffer_id != NO_BUFFER || packet.data.len() >= usize::from(packet.total_len)
 }
 
 /// What sends a packet on with these actions.
-fn sent<'a>(packet: &PacketIn<'a>, actions: &'a [u8]) -> PacketOut<'a> {
+pub(super) fn sent<'a>(packet: &PacketIn<'a>, actions: &'a [u8]) -> PacketOut<'a> {
     let PacketIn { buffer_id, in_port, .. } = *packet;
     let data = if buffer_id == NO_BUFFER { packet.data } else { &[] };
     PacketOut { buffer_id, in_port, actions: List::parse(actions).unwrap_or_default(), data }

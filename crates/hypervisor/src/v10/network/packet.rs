@@ -42,7 +42,7 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         let missed = packet.reason == PacketInReason::NO_MATCH;
         if missed {
-            state.arrived.missed(key, packet.total_len.into());
+            state.arrived.missed(came.port, own_length(network, packet, came).into());
         }
         if network.keeps_back(came.port, key, missed) {
             state.counters.unwanted += 1;
@@ -58,10 +58,12 @@ impl Switch {
         };
         let actions = List::<Action<'_>>::parse(&actions).unwrap_or_default();
         self.send_left(tenant, network, packet, key, (actions, tells), now);
-        let frame = own(network, packet.data, came);
-        let more = usize::from(packet.total_len).saturating_sub(packet.data.len());
-        let in_port = PortNo(port_to_v10(came.port).unwrap_or(PortNo::NONE.0));
-        self.tell_outputs_v10(tenant, in_port, (&frame, more), actions, now);
+        if actions.iter().any(is_told) {
+            let frame = own(network, packet.data, came);
+            let more = usize::from(packet.total_len).saturating_sub(packet.data.len());
+            let in_port = PortNo(port_to_v10(came.port).unwrap_or(PortNo::NONE.0));
+            self.tell_outputs_v10(tenant, in_port, (frame, more), actions, now);
+        }
     }
 
     /// Tells a tenant of the packet that it has sent itself, and not kept by the switch, if it has so: by its rate, and without the
@@ -72,13 +74,12 @@ impl Switch {
         sent: &PacketOut<'_>,
         now: Instant,
     ) {
-        let is_told = |action| matches!(action, Action::Output { port: PortNo::CONTROLLER, .. });
         if sent.buffer_id != NO_BUFFER || !sent.actions.iter().any(is_told) {
             return;
         }
         let state = &mut self.tenants[tenant.0 as usize];
         if state.admit_packet_in(now) {
-            self.tell_outputs_v10(tenant, sent.in_port, (sent.data, 0), sent.actions, now);
+            self.tell_outputs_v10(tenant, sent.in_port, (sent.data.to_vec(), 0), sent.actions, now);
         } else {
             state.counters.limited += 1;
         }
@@ -90,11 +91,10 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         in_port: PortNo,
-        (frame, more): (&[u8], usize),
+        (mut frame, more): (Vec<u8>, usize),
         actions: List<'_, Action<'_>>,
         now: Instant,
     ) {
-        let mut changed = frame.to_vec();
         let mut is_first = true;
         for action in actions {
             match action {
@@ -104,12 +104,12 @@ impl Switch {
                         state.counters.limited += 1;
                         continue;
                     }
-                    let total_len = u16::try_from(changed.len() + more).unwrap_or(u16::MAX);
-                    self.tell_frame_v10(tenant, in_port, total_len, &changed);
+                    let total_len = u16::try_from(frame.len() + more).unwrap_or(u16::MAX);
+                    self.tell_frame_v10(tenant, in_port, total_len, &frame);
                 }
                 // The switch tells of what comes behind.
                 Action::Vendor { .. } => return,
-                change => apply_v10(&mut changed, &change),
+                change => apply_v10(&mut frame, &change),
             }
         }
     }
@@ -149,7 +149,7 @@ impl Switch {
             return;
         }
         let tagged = bears_tag(network, came);
-        let total_len = packet.total_len.saturating_sub(if tagged { TAG as u16 } else { 0 });
+        let total_len = own_length(network, packet, came);
         let buffer_id = match buffered {
             // Where it came in, on the switch, is what is needed to release it.
             true => {
@@ -255,6 +255,16 @@ fn own(network: &Network, data: &[u8], came: Came) -> Vec<u8> {
         addresses::restore(&mut frame, map, mapped);
     }
     frame
+}
+
+/// How long a packet is as the tenant knows it.
+fn own_length(network: &Network, packet: &PacketIn<'_>, came: Came) -> u16 {
+    packet.total_len.saturating_sub(if bears_tag(network, came) { TAG as u16 } else { 0 })
+}
+
+/// Whether the tenant is told by an action.
+fn is_told(action: Action<'_>) -> bool {
+    matches!(action, Action::Output { port: PortNo::CONTROLLER, .. })
 }
 
 /// Whether a link's tag is all of the tag that a packet bears.
