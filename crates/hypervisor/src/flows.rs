@@ -4,16 +4,17 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
+mod destinations;
 mod telling;
 
 use crate::store::Kind;
 use crate::switch::named_of;
-use crate::v13::network::left_destination::destination_left_from;
 use crate::v13::network::needed::{ByExit, by_exits};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
+use destinations::Destinations;
 use flowspace::{Key, Match};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use telling::Telling;
@@ -65,9 +66,9 @@ impl Flow {
         self.past_bytes = self.past_bytes.saturating_add(bytes);
     }
 
-    /// Whether it presumes that no other has left a destination in the action set (1.3).
-    pub(crate) fn presumes(&self) -> bool {
-        self.pieces.iter().any(|piece| piece.presumes)
+    /// What it presumes of the destinations that others give packets (1.3).
+    pub(crate) fn presumes(&self) -> Presumes {
+        self.pieces.first().map(|piece| piece.presumes).unwrap_or_default()
     }
 }
 
@@ -78,10 +79,19 @@ pub struct Piece {
     pub match_wire: Box<[u8]>,
     /// The actions or instructions on the wire.
     pub actions: Box<[u8]>,
-    /// Whether it presumes that no other entry has left a destination in the action set (1.3).
-    pub presumes: bool,
+    /// What the entry that it stands for presumes of the destinations that others give packets (1.3).
+    pub presumes: Presumes,
     /// Who is told of its packets, as far as that is kept.
     pub tells: Tells,
+}
+
+/// What an entry of 1.3 takes for granted of others, because its action set sends by a shared edge port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Presumes {
+    /// None leaves a destination in the set for its table.
+    pub none_left: bool,
+    /// From this table on none gives packets another.
+    pub unchanged_from: Option<u8>,
 }
 
 /// Who is told of the packets of an entry on the switch; kept of networks on 1.0.
@@ -120,10 +130,8 @@ pub struct FlowTable {
     touched: Option<HashSet<u32>>,
     /// How many entries may send this by an exit (1.3).
     exits: BTreeMap<ByExit, usize>,
-    /// How many entries leave a destination in the action set for tables from this one on (1.3).
-    leaving: BTreeMap<u8, usize>,
-    /// Entries that presume that nobody does, by their tables.
-    presuming: BTreeSet<(u8, u32)>,
+    /// Which entries give packets another destination, and which presume that none does (1.3).
+    destinations: Destinations,
     /// What tells anybody of packets (1.0).
     telling: Telling,
 }
@@ -179,12 +187,7 @@ impl FlowTable {
         for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
             *self.exits.entry(by_exit).or_default() += 1;
         }
-        if let Some(table) = destination_left_from(&flow.actions) {
-            *self.leaving.entry(table).or_default() += 1;
-        }
-        if flow.presumes() {
-            self.presuming.insert((flow.table, id));
-        }
+        self.destinations.insert(id, &flow);
         for piece in &flow.pieces {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
             self.telling.insert(id, flow.priority, piece);
@@ -206,11 +209,7 @@ impl FlowTable {
                 *count = count.saturating_sub(1);
             }
         }
-        let left = destination_left_from(&flow.actions);
-        if let Some(count) = left.and_then(|table| self.leaving.get_mut(&table)) {
-            *count = count.saturating_sub(1);
-        }
-        self.presuming.remove(&(flow.table, id));
+        self.destinations.remove(id, &flow);
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
@@ -240,14 +239,9 @@ impl FlowTable {
         self.exits.iter().filter(|(_, count)| **count > 0).map(|(by_exit, _)| *by_exit)
     }
 
-    /// Whether an entry leaves a destination in the action set that may still be there in this table.
-    pub(crate) fn leave_a_destination_to(&self, table: u8) -> bool {
-        self.leaving.range(..=table).any(|(_, count)| *count > 0)
-    }
-
-    /// Whether an entry of this table or a later one presumes that none does.
-    pub(crate) fn presume_from(&self, table: u8) -> bool {
-        self.presuming.range((table, 0)..).next().is_some()
+    /// Which entries give packets another destination, and which presume that none does.
+    pub(crate) fn destinations(&self) -> &Destinations {
+        &self.destinations
     }
 
     /// Whether it is kept which entries came, changed or went. Turned on, all count as changed.

@@ -3,7 +3,7 @@
 use super::actions::Packets;
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Piece, Tells};
+use crate::flows::{Flow, Piece, Presumes, Tells};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch};
 use alloc::boxed::Box;
@@ -231,7 +231,7 @@ impl Switch {
             pieces.push(Piece {
                 match_wire: match_wire.into_boxed_slice(),
                 actions: translated.into_boxed_slice(),
-                presumes: false,
+                presumes: Presumes::default(),
                 tells: Tells::Nobody,
             });
         }

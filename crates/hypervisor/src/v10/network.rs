@@ -26,7 +26,7 @@ mod restored;
 pub(super) mod statistics;
 
 use super::unreadable;
-use crate::flows::{Flow, Piece, Tells};
+use crate::flows::{Flow, Piece, Presumes, Tells};
 use crate::ids::TenantIndex;
 use crate::network::{
     Admits, Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, spanning_tree,
@@ -200,7 +200,7 @@ impl Switch {
                         pieces.push(Piece {
                             match_wire: match_wire.into_boxed_slice(),
                             actions: actions.into_boxed_slice(),
-                            presumes: false,
+                            presumes: Presumes::default(),
                             tells,
                         });
                     }

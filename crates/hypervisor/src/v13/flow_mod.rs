@@ -3,7 +3,7 @@
 use super::{METADATA_TENANT, metadata_of, unreadable};
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Piece, Tells};
+use crate::flows::{Flow, Piece, Presumes, Tells};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::store::Kind;
@@ -110,7 +110,7 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_);
         flow.pieces = self.plan(cause.tenant, &flow)?;
-        self.check_left_destination(cause.tenant, &flow)?;
+        self.check_presumed(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
@@ -157,7 +157,7 @@ impl Switch {
         // Checked even if nothing is meant: the tenant learns of its mistake now.
         let pattern = new_flow(flow_mod, match_);
         self.plan(cause.tenant, &pattern)?;
-        self.check_left_destination(cause.tenant, &pattern)?;
+        self.check_presumed(cause.tenant, &pattern)?;
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
         for number in found {
@@ -326,7 +326,7 @@ impl Switch {
         Ok(Vec::from([Piece {
             match_wire: match_wire.into_boxed_slice(),
             actions: translated.into_boxed_slice(),
-            presumes: false,
+            presumes: Presumes::default(),
             tells: Tells::Nobody,
         }]))
     }

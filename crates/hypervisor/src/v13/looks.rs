@@ -43,7 +43,7 @@ pub(crate) enum To {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     Unknown,
-    /// Nobody can know it: tables to come may write another, or what is written does not say.
+    /// Nobody can know it: other tables may write another, or what is written does not say.
     Unforeseen,
     /// It is broadcast or multicast.
     Many,

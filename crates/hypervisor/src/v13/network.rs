@@ -12,9 +12,9 @@ mod deferred;
 mod destinations;
 pub(crate) mod exits;
 mod group_in_set;
-pub(crate) mod left_destination;
 pub(crate) mod needed;
 pub(super) mod packet;
+pub(crate) mod presumed;
 pub(super) mod restored;
 pub(super) mod statistics;
 pub(crate) mod unused;
@@ -27,12 +27,13 @@ use super::{
     METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
     unreadable,
 };
-use crate::flows::{Flow, Piece, Tells};
+use crate::flows::{Flow, Piece, Presumes, Tells};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, WayOut};
 use crate::store::Kind;
 use crate::switch::Switch;
 use alloc::vec::Vec;
+use buckets::destination_written;
 use deferred::Deferred;
 use destinations::by_looks;
 use fabric::MacAddress;
@@ -62,6 +63,8 @@ struct Found {
     is_empty: bool,
     /// No destination, as far as is known.
     keeps_destination: bool,
+    /// None comes into them later, as far as is known.
+    stays: bool,
     /// Whether a group of the tenant's is, where that is told apart.
     has_group: Option<bool>,
 }
@@ -90,10 +93,11 @@ impl Switch {
         let written = Written::by(instructions);
         let presumes = self.presumes(tenant, network, flow, instructions);
         let is_empty = flow.table == 0;
-        let keeps_destination = is_empty || written.cleared || presumes;
+        let keeps_destination = is_empty || written.cleared || presumes.none_left;
+        let stays = written.next.is_none() || presumes.unchanged_from.is_some();
         let mut pieces = Vec::new();
         for &has_group in written.told_apart(is_empty) {
-            let found = Found { is_empty, keeps_destination, has_group };
+            let found = Found { is_empty, keeps_destination, stays, has_group };
             pieces.extend(self.plan_network_packets_v13(tenant, network, flow, found)?);
         }
         pieces.iter_mut().for_each(|piece| piece.presumes = presumes);
@@ -184,8 +188,7 @@ impl Switch {
                     self.network_list_v13(tenant, network, packets, list, &mut translated)?;
                 }
                 Instruction::WriteActions(list) => {
-                    let keeps = found.keeps_destination;
-                    let packets = &of_set(packets, keeps, instructions, list);
+                    let packets = &of_set(packets, found, instructions, list);
                     self.network_merged_v13(tenant, network, packets, list, &mut translated)?;
                 }
                 other => {
@@ -204,7 +207,7 @@ impl Switch {
         Ok(Piece {
             match_wire: match_wire.into_boxed_slice(),
             actions: translated.into_boxed_slice(),
-            presumes: false,
+            presumes: Presumes::default(),
             tells: Tells::Nobody,
         })
     }
@@ -472,11 +475,10 @@ fn send_to(
     Ok(())
 }
 
-/// Packets on which a set is carried out that an entry writes, behind what it applies. `keeps_destination` says that what was in
-/// the set before gives them no other.
+/// Packets on which a set is carried out that an entry writes, behind what it applies.
 fn of_set(
     packets: &Packets,
-    keeps_destination: bool,
+    found: Found,
     instructions: List<'_, Instruction<'_>>,
     written: List<'_, Action<'_>>,
 ) -> Packets {
@@ -484,13 +486,12 @@ fn of_set(
     for list in needed::lists(None, instructions) {
         list.iter().for_each(|action| packets.follow(&action));
     }
-    let Written { to, next, .. } = Written::by(instructions);
     packets.tags = packets.tags.in_set(written);
-    packets.destination = match to {
+    packets.destination = match destination_written(written) {
         // What tables to come make of it nobody knows.
-        _ if next.is_some() => Destination::Unforeseen,
+        _ if !found.stays => Destination::Unforeseen,
         Some(to) => Destination::Is(to),
-        None if keeps_destination => packets.destination,
+        None if found.keeps_destination => packets.destination,
         None => Destination::Unforeseen,
     };
     packets

@@ -200,20 +200,6 @@ fn merged_sets_send_to_ports_of_other_members() {
     }
 }
 
-/// What leaves by a wire that is others' as well is for hosts of the tenant's. A later table may rewrite for whom it is.
-#[test]
-fn merged_sets_do_not_send_to_shared_edge_ports() {
-    let plan = Plan { shared: vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])], ..Plan::default() };
-    let mut stage = Stage::new(Version::V1_3, vec![plan]);
-    let entry =
-        |actions: &str| format!("flow add match=dl_dst=02:00:00:00:10:00 prio=5 actions={actions}");
-    assert_eq!(stage.say(0, 1, &entry("write=output:7")), [""; 0]);
-    for actions in ["write=output:7;goto=1", "write=flood;goto=1"] {
-        let told = stage.say(0, 1, &entry(actions));
-        assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{actions}");
-    }
-}
-
 /// A list would come before the metadata are written.
 #[test]
 fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {

@@ -394,7 +394,7 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
         if told.is_empty() {
             let beside = stage.say_beside(*tenant, *switch, words);
             prop_assert!(beside.is_empty(), "{words}: {beside:?}");
-            accepted.push(words.clone());
+            accepted.push((*tenant, head, words.as_str()));
         } else {
             prop_assert_eq!(told.len(), 1);
             // That is what 1.0 says of ports that there are not; with shared ports, which destination may be left in a set also
@@ -415,7 +415,8 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
             let is_there = |port| ports.contains(port) || shared.clone().any(|it| it == *port);
             let is_there = all.iter().all(|port| is_there(port) || !names(port));
             let is_rule = stage.version(head) == Version::V1_3 && words.starts_with("flow");
-            if is_rule && is_there && !may_be_refused(words, &accepted) {
+            let beside = accepted.iter().filter(|it| (it.0, it.1) == (*tenant, head));
+            if is_rule && is_there && !may_be_refused(words, beside.map(|it| it.2)) {
                 // What any switch refuses, and two that are one on this.
                 let errors = ["MATCH_INCONSISTENT", "OFPBMC_BAD_VALUE", "OFPFMFC_OVERLAP"];
                 let is_refused = errors.iter().any(|error| told[0].contains(error));

@@ -114,6 +114,8 @@ fn sharing_step() -> impl Strategy<Value = Step> {
         "write=group:1",
         "write=group:2;goto=1",
         "write=output:1;goto=1",
+        "write=output:8;goto=1",
+        "flood;write=flood;goto=1",
         "write=mod_dl_dst:02.00.00.00.10.01;goto=1",
         "flood;goto=1",
         "output:7,output:7",
@@ -142,6 +144,8 @@ fn sharing_step() -> impl Strategy<Value = Step> {
         "write=group:1",
         "output:1",
         "clear;flood",
+        "mod_dl_dst:02.00.00.00.10.02,output:1",
+        "clear;mod_dl_dst:02.00.00.00.10.02,flood",
     ]);
     let match_ = prop::sample::select(vec!["", "dl_dst=02:00:00:00:10:01", "arp"]);
     // Some are hundreds on the switch: a slow one cannot bring them back each second.

@@ -18,13 +18,13 @@ const COUNTS: &str = "flow add table=1 prio=5 actions=write=flood";
 const PASSES: &str = "flow add prio=5 actions=meta=7/ff;goto=1";
 
 #[track_caller]
-fn denied(stage: &mut Stage, tenant: usize, words: &str) {
+pub(crate) fn denied(stage: &mut Stage, tenant: usize, words: &str) {
     let told = stage.say(tenant, 1, words);
     assert_eq!(told, ["7 ERROR OFPFMFC_EPERM of type 14 xid 7"], "{words}");
 }
 
 #[track_caller]
-fn refuse(stage: &mut Stage, words: &str) {
+pub(crate) fn refuse(stage: &mut Stage, words: &str) {
     let told = stage.say(RED, 1, words);
     assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"], "{words}");
 }
@@ -179,77 +179,103 @@ fn both_kinds_do_not_meet() {
     accept(&mut stage, RED, 1, LEAVES);
 }
 
-/// Ports become shared, or cease to be: a rule that cannot stand any more goes, and its tenant is told.
-#[test]
-fn ports_become_shared() {
+/// What stands, what gives it up, and what could not stand beside it, with the error for that.
+pub(crate) type Beside<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+/// Rules on ports that become shared, or cease to be: that of priority 5 cannot stand any more and goes, and its tenant is told.
+/// What is `counting` and what is `giving` is not both there.
+#[track_caller]
+pub(crate) fn goes_when_ports_become_shared(
+    rules: [&str; 4],
+    [gives_up, counting, giving]: [&str; 3],
+) {
     let mut bare = plan(RED);
     bare.shared.clear();
     bare.edges.extend([(1, 4, 7), (1, 3, 8)]);
     let bare = Stage::maps_from(2000, &[bare]).0.remove(&1).unwrap();
     let (mut world, red) = world_on(bare.clone(), |config| config.n_buffers = 0);
-    for words in [
-        "flow add table=1 prio=5 actions=write=flood flags=rem",
-        "flow add table=1 prio=6 match=arp actions=flood flags=rem",
-        PASSES,
-        LEAVES,
-    ] {
-        say(&mut world, red, words);
-    }
+    rules.iter().for_each(|words| say(&mut world, red, words));
     world.set_policy(on(map()));
     world.advance(1_000_000_000);
     let told = world.heard(red);
     let removed: Vec<_> = told.iter().filter(|it| it.starts_with("FLOW_REMOVED")).collect();
     assert!(matches!(removed[..], [it] if it.contains("prio=5")), "{told:?}");
-    say(&mut world, red, "flow delete match=arp");
-    say(&mut world, red, COUNTS);
+    say(&mut world, red, gives_up);
+    say(&mut world, red, counting);
     world.set_policy(on(bare));
     world.advance(1_000_000_000);
-    say(&mut world, red, LEAVES);
+    say(&mut world, red, giving);
 }
 
 /// A change that is on its way may come back: what could not stand beside that waits.
-#[test]
-fn what_could_not_stand_beside_what_comes_back_waits() {
-    let slow = || {
+#[track_caller]
+pub(crate) fn waits_for_what_may_come_back((there, changes, wanted, code): Beside<'_>) {
+    for is_refused in [false, true] {
         let setup = Setup::new(Version::V1_3, "");
         let mut world =
             World::new(Setup { policy: on(map()), ports: 6, per_second: Some(1_000), ..setup });
         let red = world.connect("red");
         world.advance(1_000_000_000);
-        (world, red)
-    };
-    for (there, changes, wanted, code) in [
+        world.say(red, 1, there);
+        world.advance(1_000_000_000);
+        assert_eq!(world.heard(red), [""; 0]);
+        if is_refused {
+            world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+        }
+        world.say(red, 2, changes);
+        world.advance(2_000_000);
+        world.say(red, 3, wanted);
+        world.say(red, 4, "echo");
+        world.advance(2_000_000_000);
+        let mut told = world.heard(red);
+        told.retain(|it| !it.contains("ECHO"));
+        let context = format!("{there}; {changes}; {wanted}");
+        match is_refused {
+            false => assert_eq!(told, [""; 0], "{context}"),
+            true => {
+                assert_eq!(told.len(), 2, "{context}: {told:?}");
+                assert!(told[0].starts_with("2 ERROR"), "{context}: {told:?}");
+                assert_eq!(told[1], format!("3 ERROR {code} of type 14 xid 3"), "{context}");
+            }
+        }
+        let flows = world.switch_flows();
+        world.reconnect();
+        assert_eq!(world.switch_flows(), flows, "{context}");
+    }
+}
+
+/// Rules and what Weir has made for them are the same after a restart, and so is what is denied beside them.
+#[track_caller]
+pub(crate) fn is_found_again(rules: [&str; 3], is_denied: &str) {
+    let (mut world, red) = world_on(map(), |config| config.n_buffers = 0);
+    rules.iter().for_each(|words| say(&mut world, red, words));
+    let there = (world.switch_groups(), world.switch_entries());
+    world.reconnect();
+    assert_eq!((world.switch_groups(), world.switch_entries()), there);
+    world.restart_with(on(map()));
+    world.advance(1_000_000_000);
+    assert_eq!((world.switch_groups(), world.switch_entries()), there);
+    let red = world.connect("red");
+    world.say(red, 1, is_denied);
+    world.advance(100_000_000);
+    assert_eq!(world.heard(red), ["1 ERROR OFPFMFC_EPERM of type 14 xid 1"]);
+}
+
+#[test]
+fn ports_become_shared() {
+    let floods = "flow add table=1 prio=5 actions=write=flood flags=rem";
+    let lists = "flow add table=1 prio=6 match=arp actions=flood flags=rem";
+    let rules = [floods, lists, PASSES, LEAVES];
+    goes_when_ports_become_shared(rules, ["flow delete match=arp", COUNTS, LEAVES]);
+}
+
+#[test]
+fn what_could_not_stand_beside_what_comes_back_waits() {
+    for beside in [
         (LEAVES, "flow add match=arp prio=9 actions=goto=1", COUNTS, "OFPBAC_BAD_OUT_PORT"),
         (COUNTS, "flow add table=1 prio=5 actions=output:1", LEAVES, "OFPFMFC_EPERM"),
     ] {
-        for is_refused in [false, true] {
-            let (mut world, red) = slow();
-            world.say(red, 1, there);
-            world.advance(1_000_000_000);
-            assert_eq!(world.heard(red), [""; 0]);
-            if is_refused {
-                world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
-            }
-            world.say(red, 2, changes);
-            world.advance(2_000_000);
-            world.say(red, 3, wanted);
-            world.say(red, 4, "echo");
-            world.advance(2_000_000_000);
-            let mut told = world.heard(red);
-            told.retain(|it| !it.contains("ECHO"));
-            let context = format!("{there}; {changes}; {wanted}");
-            match is_refused {
-                false => assert_eq!(told, [""; 0], "{context}"),
-                true => {
-                    assert_eq!(told.len(), 2, "{context}: {told:?}");
-                    assert!(told[0].starts_with("2 ERROR"), "{context}: {told:?}");
-                    assert_eq!(told[1], format!("3 ERROR {code} of type 14 xid 3"), "{context}");
-                }
-            }
-            let flows = world.switch_flows();
-            world.reconnect();
-            assert_eq!(world.switch_flows(), flows, "{context}");
-        }
+        waits_for_what_may_come_back(beside);
     }
 }
 
@@ -286,18 +312,6 @@ fn on_a_big_switch_as_well() {
 
 #[test]
 fn all_of_it_is_found_again() {
-    let (mut world, red) = world_on(map(), |config| config.n_buffers = 0);
-    for words in [PASSES, COUNTS, "flow add table=2 prio=5 actions=flood;write=output:8"] {
-        say(&mut world, red, words);
-    }
-    let there = (world.switch_groups(), world.switch_entries());
-    world.reconnect();
-    assert_eq!((world.switch_groups(), world.switch_entries()), there);
-    world.restart_with(on(map()));
-    world.advance(1_000_000_000);
-    assert_eq!((world.switch_groups(), world.switch_entries()), there);
-    let red = world.connect("red");
-    world.say(red, 1, LEAVES);
-    world.advance(100_000_000);
-    assert_eq!(world.heard(red), ["1 ERROR OFPFMFC_EPERM of type 14 xid 1"]);
+    let both = "flow add table=2 prio=5 actions=flood;write=output:8";
+    is_found_again([PASSES, COUNTS, both], LEAVES);
 }

@@ -43,6 +43,7 @@ mod properties;
 mod refused_ports;
 mod repeating;
 mod sessions;
+mod sets_that_go_on;
 mod sharing;
 mod slice_ports;
 mod statistics;

@@ -15,8 +15,8 @@
 //! ```
 //! By shared edge ports only what is for one of the tenant's hosts leaves. An exit that sends there has copies for each of
 //! them, and one for what is for many, of type ALL, which has one bucket for each, with its address. So it stands in a set if
-//! it is known for whom packets are; of one that later tables may change it is not. And in a list it stands for what is for many
-//! where these have several addresses:
+//! it is known for whom packets are, or can be [presumed](super::presumed). And in a list it stands for what is for many where these
+//! have several addresses:
 //!
 //! ```text
 //!   the tenant writes          for a host at 7       for many                 for anybody else

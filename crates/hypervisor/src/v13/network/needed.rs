@@ -8,7 +8,7 @@
 //!   the tenant writes                     exits                (port 1 is a whole edge port, 7 and 8 are shared ones)
 //!   write output:1, goto 1                1
 //!   write output:7, in a later table      7
-//!   write output:7, goto 1                –                    it is refused
+//!   write output:7, goto 1                7
 //!   flood, goto 1                         7, 8
 //!   output:7                              –                    it is deferred
 //!   in_port                               IN_PORT
@@ -16,7 +16,7 @@
 //! It depends on the network, which ports are shared. What [may need](ByExit) exits depends on the entry alone.
 
 use super::deferred::Deferred;
-use super::exits::{Output, needs_destination, output, ports_of};
+use super::exits::{Output, output, ports_of};
 use super::group_in_set::Written;
 use super::whole_set;
 use crate::flows::Flow;
@@ -33,10 +33,8 @@ use openflow::{List, Version};
 /// What an entry may send by exits, in whichever network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ByExit {
-    /// The output of a set that later tables may change.
-    Merged(Output),
-    /// That of one which is carried out behind the table.
-    Last(Output),
+    /// The output of a set.
+    Set(Output),
     /// An output of a list that does not say for whom packets are.
     Listed(PortNo),
 }
@@ -46,9 +44,7 @@ impl ByExit {
     pub(crate) fn outputs(self, network: &Network) -> Vec<Output> {
         let is_shared = |number: &u32| network.is_shared_edge(*number);
         match self {
-            // Of what is merged nobody knows for whom it will be.
-            ByExit::Merged((port, _)) if needs_destination(network, port) => Vec::new(),
-            ByExit::Merged(output) | ByExit::Last(output) => Vec::from([output]),
+            ByExit::Set(output) => Vec::from([output]),
             ByExit::Listed(PortNo::IN_PORT) => {
                 let is_there = ports_of(network, PortNo::IN_PORT).any(|it| is_shared(&it));
                 is_there.then_some((PortNo::IN_PORT, 0)).into_iter().collect()
@@ -66,10 +62,9 @@ pub(crate) fn by_exits(table: u8, match_: &Match, instructions: &[u8]) -> BTreeS
     let mut by_exits = BTreeSet::new();
     let Ok(instructions) = List::<Instruction<'_>>::parse(instructions) else { return by_exits };
     let whole = whole_set::as_list(table == 0, instructions);
-    let Written { sent, next, .. } = Written::by(instructions);
+    let sent = Written::by(instructions).sent;
     if let (Some(Action::Output { port, max_len }), None) = (sent, &whole) {
-        let output = output(port, max_len);
-        by_exits.insert(if next.is_some() { ByExit::Merged(output) } else { ByExit::Last(output) });
+        by_exits.insert(ByExit::Set(output(port, max_len)));
     }
     let many = Match::ANY.with_masked(Field::DlDst, MULTICAST, MULTICAST);
     if !match_.overlaps(&many) {
