@@ -21,7 +21,8 @@
 //!
 //! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
 //! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
-//! what is waiting, or lost its way, is no reason to refuse anything else.
+//! what is waiting, or lost its way, is no reason to refuse anything else. While the topology is being found, links go a better way
+//! as soon as there is one (`embedding::growth`).
 //!
 //! **Restarts.** [`Embedding::export`] says where everything is, and [`Embedding::restore`] takes it back: what is wanted
 //! as before is *held* where it was, as if it stood, until the network is seen to bear it out or to contradict it; so are
@@ -31,6 +32,7 @@
 mod addresses;
 mod check;
 mod draw;
+mod growth;
 mod map;
 mod place;
 mod repeating;
@@ -78,6 +80,12 @@ pub struct Embedding {
     repeating: BTreeMap<TenantId, Repeating>,
     /// Whether each link was up when the network was looked at last.
     seen: Vec<bool>,
+    /// Whether each link has been up at all.
+    known: Vec<bool>,
+    /// Whether links may still be found that were there all the time.
+    is_growing: bool,
+    /// Whether links have come up that had not been before, since changes were told last.
+    has_grown: bool,
     maps: BTreeMap<Dpid, Arc<SwitchMap>>,
     remembered: Remembered,
     /// The switches that know of one tag only, also those that have gone: they are as they were until they say otherwise.
@@ -98,6 +106,9 @@ pub struct Changes {
     /// A link by which switches repeated may carry frames, or carry them where it was, until they have followed. When they have
     /// had the time to, [`Embedding::rejoin`] says so, and another may come in its place.
     pub parted: bool,
+    /// Links have come up that had not been before. What is placed now may go a better way when more do, until
+    /// [`Embedding::stop_growing`] says that there are no more to come.
+    pub grew: bool,
 }
 
 impl Changes {
@@ -157,6 +168,9 @@ impl Embedding {
             next_reservation: 0,
             repeating: BTreeMap::new(),
             seen: Vec::new(),
+            known: Vec::new(),
+            is_growing: true,
+            has_grown: false,
             maps: BTreeMap::new(),
             remembered: Remembered::default(),
             single: BTreeSet::new(),
@@ -329,7 +343,8 @@ impl Embedding {
             }
         }
         let ports = port_changes(&ports_before, &ports(&self.maps));
-        Changes { switches, ports, moves: Vec::new(), parted }
+        let grew = core::mem::take(&mut self.has_grown);
+        Changes { switches, ports, moves: Vec::new(), parted, grew }
     }
 }
 

@@ -221,6 +221,11 @@ impl Reservations {
         self.ledger.free(network, link)
     }
 
+    /// What could still be set aside on all of a path, in both directions.
+    pub fn room(&self, network: &Network, path: &Path) -> Bandwidth {
+        self.ledger.narrowest(network, path)
+    }
+
     /// Moves what a change of the network makes necessary or possible; `changed` are the links that went up or down.
     pub fn handle_changes(&mut self, network: &Network, changed: &[LinkId]) -> Vec<Move> {
         let mut concerned = BTreeSet::new();

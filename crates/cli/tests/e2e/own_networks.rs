@@ -101,6 +101,40 @@ fn check(version: Version, [red, blue]: [App; 2]) {
 }
 
 #[test]
+fn ovs_a_link_that_is_found_last_on_openflow_1_0() {
+    needs!(ovs_a_link_that_is_found_last_on_openflow_1_0:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"));
+    check_detour(V10, &App::learning_switch_10());
+}
+
+#[test]
+fn ovs_a_link_that_is_found_last_on_openflow_1_3() {
+    needs!(ovs_a_link_that_is_found_last_on_openflow_1_3:
+        Needs::OpenVSwitch, Needs::OsKen, Needs::Program("iperf3"));
+    check_detour(V13, &App::learning_switch_13());
+}
+
+/// The short way is found when the tenant's network works already, by the long one: it goes there, and its hosts don't feel it.
+fn check_detour(version: Version, app: &App) {
+    let wires = [("s1", "h1"), ("s2", "h2"), ("s1", "s3"), ("s3", "s2"), ("s1", "s2")];
+    let network = Network::of(&["s1", "s2", "s3"], &["h1", "h2"], &wires, version);
+    network.set_port("s1", "s1-eth3", "down");
+    let configuration = format!("[topology]\ndiscovery = true\n{}", tenant("red", app, 1));
+    let weir = Weir::serve_on(network.controller_host(), &configuration);
+    number(&network, [["h1", "h2"]; 2]);
+    network.connect_to(weir.openflow);
+    eventually("red's hosts reach each other", || network.answers("h1", "10.0.0.2"));
+    assert_eq!(path(&weir, "red"), [(1, 2), (3, 2)]);
+
+    let transfer = Transfer::start(&network, "h1", "h2", "10.0.0.2");
+    network.set_port("s1", "s1-eth3", "up");
+    eventually("red's link goes the short way", || path(&weir, "red") == [(1, 3)]);
+    assert_eq!(ports_up(&weir), [4]);
+    transfer.goes_on();
+    assert!(network.answers("h1", "10.0.0.2"));
+}
+
+#[test]
 fn ovs_a_port_that_its_tenant_took_down_on_openflow_1_0() {
     needs!(ovs_a_port_that_its_tenant_took_down_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
     check_port(V10, "1.0");

@@ -59,6 +59,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// back within some seconds, and links are found within some more.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long after a link was found that had not been known others may follow, by which virtual links go a better way.
+const GROWING: Duration = Duration::from_secs(30);
+
 /// How long switches are given to follow, before links come in the place of others that may carry frames until they have.
 const FOLLOWING: Duration = Duration::from_secs(1);
 
@@ -95,6 +98,8 @@ struct Inner {
     started: Instant,
     /// When a link left a tree last that may carry frames until switches have followed, if others wait for that.
     parted: Option<Instant>,
+    /// When a link was found last that had not been known, if that is not long ago.
+    grew: Option<Instant>,
     is_unsaved: bool,
 }
 
@@ -174,6 +179,7 @@ impl Networks {
             documents,
             started: Instant::now(),
             parted: None,
+            grew: None,
             is_unsaved: false,
         };
         inner.configure(config, snapshot.clone(), following)?;
@@ -351,6 +357,9 @@ impl Inner {
         if changes.parted {
             self.parted = Some(Instant::now());
         }
+        if changes.grew {
+            self.grew = Some(Instant::now());
+        }
     }
 
     fn tick(&mut self) {
@@ -360,6 +369,9 @@ impl Inner {
             let topology = watch.current();
             self.parted = None;
             self.follow(|embedding| embedding.rejoin(&topology.network));
+        }
+        if self.grew.take_if(|since| since.elapsed() > GROWING).is_some() {
+            self.embedding.stop_growing();
         }
         if self.embedding.is_holding() && self.started.elapsed() > PATIENCE {
             let Some(watch) = &self.watch else { return };

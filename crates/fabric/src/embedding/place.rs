@@ -4,6 +4,7 @@ use super::Embedding;
 use super::addresses::Mapped;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
+use super::growth::is_computed;
 use super::map::{Frames, Transit};
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use super::trunk::{
@@ -56,7 +57,9 @@ impl Embedding {
 
     /// Follows what happened to the network since it was looked at last.
     pub(super) fn catch_up(&mut self, network: &Network) {
-        let changed = self.look_at(network);
+        let (changed, grew) = self.look_at(network);
+        self.is_growing |= grew;
+        self.has_grown |= grew;
         self.follow_tagging(network);
         self.check_held(network);
         if !changed.is_empty() {
@@ -66,6 +69,9 @@ impl Embedding {
             self.try_other_ends(network);
         }
         self.place_waiting(network);
+        if grew && self.improve(network) {
+            self.place_waiting(network);
+        }
         // What lacks tags is marked by it and tried again each time.
         self.set_lanes();
     }
@@ -96,18 +102,20 @@ impl Embedding {
         self.set_lanes();
     }
 
-    /// Links that went up or down since.
-    fn look_at(&mut self, network: &Network) -> Vec<LinkId> {
+    /// Links that went up or down since, and whether any is up that had never been.
+    fn look_at(&mut self, network: &Network) -> (Vec<LinkId>, bool) {
         self.seen.resize(network.link_slots(), false);
-        let mut changed = Vec::new();
-        for (at, seen) in self.seen.iter_mut().enumerate() {
+        self.known.resize(network.link_slots(), false);
+        let (mut changed, mut grew) = (Vec::new(), false);
+        for (at, (seen, known)) in self.seen.iter_mut().zip(&mut self.known).enumerate() {
             let id = LinkId(at as u32);
             let is_up = network.link(id).is_up();
             if mem::replace(seen, is_up) != is_up {
                 changed.push(id);
             }
+            grew |= is_up && !mem::replace(known, true);
         }
-        changed
+        (changed, grew)
     }
 
     /// Which switches know of one tag only: those that are not there are as they were.
@@ -119,7 +127,7 @@ impl Embedding {
     }
 
     /// Takes over what the reservations made of a change. Tags are given up before any are taken.
-    fn follow_reservations(&mut self, network: &Network) {
+    pub(super) fn follow_reservations(&mut self, network: &Network) {
         for (&id, key) in &self.by_reservation {
             let Some(reservation) = self.reservations.get(id) else { continue };
             let Some(trunk) = self.trunks.get_mut(key) else { continue };
@@ -195,7 +203,9 @@ impl Embedding {
         };
         let mut result = match missing(network, &want) {
             Some(trouble) => Err(trouble),
-            None => self.reserve(network, id, &want, anyhow),
+            None => self
+                .find_place(network, &want, anyhow)
+                .map(|reservation| self.adopt_paths(network, id, reservation)),
         };
         if result.is_ok() && matches!(id.carries, Carries::Link(_)) {
             let lanes = self.wanted.get(&id.tenant).map(link_lanes).unwrap_or_default();
@@ -210,13 +220,13 @@ impl Embedding {
         result
     }
 
-    fn reserve(
+    /// Reserves the best place that there is for a trunk.
+    pub(super) fn find_place(
         &mut self,
         network: &Network,
-        id: TrunkId,
         want: &Want,
         anyhow: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<ReservationId, Trouble> {
         let mut failed = Error::NoPath;
         for (from, to, choice) in candidates(network, want).map_err(Trouble::Route)? {
             let &Want { bandwidth, protection, reverts, .. } = want;
@@ -229,10 +239,7 @@ impl Embedding {
                 result = self.reserve_alone(network, reservation, request);
             }
             match result {
-                Ok(()) => {
-                    self.adopt_paths(network, id, reservation);
-                    return Ok(());
-                }
+                Ok(()) => return Ok(reservation),
                 Err(error) => failed = error,
             }
         }
@@ -261,11 +268,12 @@ impl Embedding {
         trunk.active = paths.active().map(routed);
         trunk.backup = paths.backup().map(routed);
         trunk.reservation = Some(reservation);
+        trunk.is_provisional = self.is_growing && is_computed(&trunk.want);
         self.by_reservation.insert(reservation, id);
     }
 
     /// Gives up a trunk's paths, bandwidth and tags.
-    fn give_up(&mut self, id: TrunkId) {
+    pub(super) fn give_up(&mut self, id: TrunkId) {
         let Some(trunk) = self.trunks.get_mut(&id) else { return };
         for route in trunk.active.take().iter().chain(&trunk.backup.take()) {
             route.give_up(&mut self.tags);

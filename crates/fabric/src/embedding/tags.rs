@@ -87,6 +87,13 @@ impl Tags {
         words.map(|word| word.count_ones() as usize).sum()
     }
 
+    /// How many are free at a port.
+    pub(super) fn free(&self, port: PortId) -> usize {
+        let used = self.used.get(&port).into_iter().flat_map(|words| words.iter());
+        let used: usize = used.map(|word| word.count_ones() as usize).sum();
+        usize::from(self.most - self.least + 1).saturating_sub(used)
+    }
+
     fn mark(&mut self, ports: &[PortId], tags: &[Tag]) {
         for (&port, tag) in ports.iter().zip(tags) {
             let words = self.used.entry(port).or_insert_with(|| Box::new([0; 64]));

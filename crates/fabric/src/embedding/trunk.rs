@@ -237,6 +237,8 @@ pub(super) struct Trunk {
     pub(super) backup: Option<Routed>,
     /// It is where it was before a restart, and the network has not yet said whether that is so.
     pub(super) is_held: bool,
+    /// It was placed while the network [grew](super::growth).
+    pub(super) is_provisional: bool,
     pub(super) trouble: Option<Trouble>,
 }
 
@@ -244,7 +246,8 @@ impl Trunk {
     pub(super) const fn new(want: Want) -> Trunk {
         let home = Vec::new();
         let (reservation, active, backup, trouble) = (None, None, None, None);
-        Trunk { want, reservation, home, active, backup, is_held: false, trouble }
+        let (is_held, is_provisional) = (false, false);
+        Trunk { want, reservation, home, active, backup, is_held, is_provisional, trouble }
     }
 
     /// The physical switches at its ends, if it has been put anywhere.

@@ -1,0 +1,227 @@
+//! Virtual networks that are wanted while the physical one is still being found.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use common::megabits;
+use common::spec::*;
+use common::walk::{Arrived, port};
+use fabric::embedding::{Embedding, Route, Spec, TrunkStatus};
+use fabric::paths::Disjoint;
+use fabric::{Dpid, Duration, Network, PortId};
+use proptest::prelude::*;
+
+/// The four switches of [`ring`], each with its ports, and no wires yet.
+fn scattered() -> Network {
+    let mut network = Network::default();
+    for dpid in 1..=4 {
+        network.add_switch(Dpid(dpid)).unwrap();
+        (1..=5).for_each(|number| network.add_port(port(dpid, number)).unwrap());
+        network.add_edge(port(dpid, 1), megabits(10), Duration(0)).unwrap();
+    }
+    network
+}
+
+fn plug(network: &mut Network, a: PortId, b: PortId, capacity: u64) {
+    network.connect(a, b, megabits(capacity), Duration(0)).unwrap();
+}
+
+/// The switches that the tenant's link passes, from first to last.
+fn passes(embedding: &Embedding) -> Vec<u64> {
+    let (_, status) = embedding.trunks(RED).next().unwrap();
+    let wires = &status.active.unwrap().wires;
+    let from = wires.iter().map(|wire| wire.from.dpid.0);
+    from.chain(wires.last().map(|wire| wire.to.dpid.0)).collect()
+}
+
+/// A tenant's link between switches 1 and 4, on a network of which the way around is found first.
+fn around(change: impl Fn(&mut Spec)) -> (Network, Embedding) {
+    let mut spec = two();
+    spec.switches[1].members = vec![Dpid(4)];
+    spec.ports[1].at = port(4, 1);
+    change(&mut spec);
+    let (mut network, mut embedding) = (scattered(), embedding());
+    embedding.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+    for dpid in 1..=3 {
+        plug(&mut network, port(dpid, 2), port(dpid + 1, 3), 10);
+        embedding.handle_changes(&network);
+    }
+    assert_eq!(passes(&embedding), [1, 2, 3, 4]);
+    (network, embedding)
+}
+
+#[test]
+fn a_link_leaves_its_detour_when_the_short_way_is_found() {
+    for reverts in [false, true] {
+        let (mut network, mut embedding) = around(|spec| spec.links[0].reverts = reverts);
+        plug(&mut network, port(4, 2), port(1, 3), 10);
+        let changes = embedding.handle_changes(&network);
+        assert!(changes.grew);
+        assert_eq!((changes.ports.len(), changes.moves.len()), (0, 1), "the tenant sees nothing");
+        assert_eq!(passes(&embedding), [1, 4]);
+        let far = Arrived::In(RED, virtual_port(0xa3, 2));
+        assert_eq!(reach(&network, &embedding, RED, virtual_port(0xa1, 2)), [far]);
+        // And that is where it goes back to, if it does.
+        for is_up in [false, true] {
+            network.set_port_up(port(4, 2), is_up).unwrap();
+            assert!(!embedding.handle_changes(&network).grew);
+        }
+        assert_eq!(passes(&embedding) == [1, 4], reverts);
+    }
+}
+
+#[test]
+fn what_stands_when_the_network_has_grown_stays() {
+    let (mut network, mut embedding) = around(|_| ());
+    embedding.stop_growing();
+    plug(&mut network, port(4, 2), port(1, 3), 10);
+    assert_eq!(embedding.handle_changes(&network).moves, []);
+    assert_eq!(passes(&embedding), [1, 2, 3, 4]);
+    // What is wanted now may go better ways again, when more are found.
+    let mut anew = embedding.wanted().clone();
+    anew.get_mut(&RED).unwrap().links[0].bandwidth = megabits(1);
+    embedding.apply(&network, &anew).unwrap();
+    assert_eq!(passes(&embedding), [1, 4]);
+}
+
+/// A link that has been there before is not found: who moved away because it failed stays there.
+#[test]
+fn what_comes_back_is_not_found_anew() {
+    let (mut network, mut embedding) = around(|_| ());
+    plug(&mut network, port(4, 2), port(1, 3), 10);
+    embedding.handle_changes(&network);
+    network.set_port_up(port(4, 2), false).unwrap();
+    embedding.handle_changes(&network);
+    network.set_port_up(port(4, 2), true).unwrap();
+    assert_eq!(embedding.handle_changes(&network).moves, []);
+    assert_eq!(passes(&embedding), [1, 2, 3, 4]);
+}
+
+#[test]
+fn the_widest_way_is_the_one_with_more_room() {
+    let (mut network, mut embedding) = around(|spec| {
+        spec.links[0].route = Route::Widest;
+        spec.links[0].bandwidth = megabits(2);
+    });
+    plug(&mut network, port(4, 2), port(1, 3), 5);
+    assert_eq!(embedding.handle_changes(&network).moves, [], "shorter and narrower");
+    plug(&mut network, port(4, 4), port(1, 4), 20);
+    embedding.handle_changes(&network);
+    assert_eq!(passes(&embedding), [1, 4]);
+    assert_eq!(embedding.reservations().iter().count(), 1);
+    let held = network.links().map(|(link, _)| embedding.reservations().reserved(link));
+    assert_eq!(held.filter(|held| *held != megabits(0)).count(), 2);
+}
+
+#[test]
+fn a_backup_is_worth_more_than_a_short_way() {
+    let (mut network, mut embedding) =
+        around(|spec| spec.links[0].protection = Some(Disjoint::Switches));
+    let backup = |embedding: &Embedding| {
+        let (_, status) = embedding.trunks(RED).next().unwrap();
+        status.backup.map(|backup| backup.wires.len())
+    };
+    assert_eq!(backup(&embedding), None);
+    plug(&mut network, port(4, 2), port(1, 3), 10);
+    embedding.handle_changes(&network);
+    assert_eq!((passes(&embedding), backup(&embedding)), (vec![1, 4], Some(3)));
+    // A better one that stands by.
+    plug(&mut network, port(4, 4), port(2, 4), 10);
+    embedding.handle_changes(&network);
+    assert_eq!((passes(&embedding), backup(&embedding)), (vec![1, 4], Some(2)));
+}
+
+/// No tag is left for it on the short way, where others' links are.
+#[test]
+fn what_would_lack_tags_stays() {
+    let mut spec = two();
+    spec.switches[1].members = vec![Dpid(4)];
+    spec.ports[1].at = port(4, 1);
+    let given = |numbers: [u64; 2]| numbers.map(|dpid| fabric::embedding::Step::Switch(Dpid(dpid)));
+    let mut other = spec.clone();
+    other.ports.clear();
+    other.hosts.clear();
+    other.links[0].route = Route::Given(given([1, 4]).to_vec());
+    let (mut network, mut embedding) = (scattered(), tags(2000, 2001));
+    // Two tags are two lanes of a network with a VLAN.
+    other.vlans = vec![10];
+    embedding.apply(&Network::default(), &wanted(&[(BLUE, &other), (RED, &spec)])).unwrap();
+    for dpid in 1..=3 {
+        plug(&mut network, port(dpid, 2), port(dpid + 1, 3), 10);
+        embedding.handle_changes(&network);
+    }
+    plug(&mut network, port(4, 2), port(1, 3), 10);
+    embedding.handle_changes(&network);
+    let (_, status) = embedding.trunks(BLUE).next().unwrap();
+    assert!(status.trouble.is_none() && status.active.is_some(), "{:?}", status.trouble);
+    assert_eq!(passes(&embedding), [1, 2, 3, 4]);
+}
+
+/// One virtual switch on each physical one, and links between some of them.
+fn spread(switches: u64, links: &[(u64, u64, Option<Disjoint>)]) -> Spec {
+    let switches_of = (0..switches).map(|dpid| switch(0xa0 + dpid, &[dpid]));
+    let mut spec = Spec { switches: switches_of.collect(), ..Spec::default() };
+    for (&(a, b, protection), number) in links.iter().zip(1..) {
+        let (a, b) = (a % switches, b % switches);
+        if a != b {
+            let ends = link((0xa0 + a, number), (0xa0 + b, number));
+            spec.links.push(fabric::embedding::LinkSpec { protection, ..ends });
+        }
+    }
+    spec
+}
+
+proptest! {
+    /// In whatever order wires are found, in the end each link is where it would be if all had been there at first, or as well off.
+    #[test]
+    fn found_one_by_one_is_as_good_as_found_at_once(
+        switches in 2_u64..8,
+        wires in proptest::collection::vec((0_u64..8, 0_u64..8), 1..13),
+        links in proptest::collection::vec(
+            (0_u64..8, 0_u64..8, proptest::option::of(Just(Disjoint::Links))), 1..5),
+    ) {
+        let spec = spread(switches, &links);
+        let mut network = Network::default();
+        (0..switches).for_each(|dpid| { network.add_switch(Dpid(dpid)).unwrap(); });
+        let mut grown = embedding();
+        prop_assert!(grown.apply(&Network::default(), &wanted(&[(RED, &spec)])).is_ok());
+        for (&(a, b), number) in wires.iter().zip(1..) {
+            let (a, b) = (port(a % switches, number), port(b % switches, number));
+            if a.dpid != b.dpid {
+                network.add_port(a).unwrap();
+                network.add_port(b).unwrap();
+                plug(&mut network, a, b, 10);
+            }
+            let parted = grown.handle_changes(&network).parted;
+            if parted {
+                grown.rejoin(&network);
+            }
+        }
+        let mut at_once = embedding();
+        at_once.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+        at_once.handle_changes(&network);
+        let place = |status: TrunkStatus<'_>| {
+            (status.backup.is_none(), status.active.map(|active| active.wires.len()))
+        };
+        for ((id, is), (_, best)) in grown.trunks(RED).zip(at_once.trunks(RED)) {
+            prop_assert_eq!(place(is), place(best), "{:?}", id);
+            if let Some(active) = is.active {
+                let tags = active.tags.values().chain(is.backup.iter().flat_map(|it| it.tags.values()));
+                prop_assert!(tags.clone().count() > 0 && tags.clone().all(|tags| !tags.is_empty()));
+            }
+        }
+        prop_assert_eq!(grown.tags_in_use(), tags_borne(&grown));
+        grown.stop_growing();
+        let saved = grown.export();
+        prop_assert_eq!(grown.handle_changes(&network).moves, []);
+        prop_assert_eq!(grown.export(), saved);
+    }
+}
+
+/// How many tags all paths bear.
+fn tags_borne(embedding: &Embedding) -> usize {
+    let routes = embedding.trunks(RED).flat_map(|(_, it)| it.active.into_iter().chain(it.backup));
+    routes.flat_map(|route| route.tags.values()).map(Vec::len).sum()
+}
