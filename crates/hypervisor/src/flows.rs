@@ -142,6 +142,27 @@ impl FlowTable {
         self.flows.len()
     }
 
+    /// Number of entries on the switch that stand for them.
+    pub fn entries(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Whether the switch has room for so many pieces of these entries, if those of all may be so many. Fewer than there are may
+    /// always be.
+    pub(crate) fn has_room_for(
+        &self,
+        changed: impl Iterator<Item = (u32, usize)>,
+        limit: u32,
+    ) -> bool {
+        let (mut before, mut after) = (0, 0);
+        for (id, pieces) in changed {
+            before += self.get(id).map_or(0, |flow| flow.pieces.len());
+            after += pieces;
+        }
+        let others = self.entries().saturating_sub(before);
+        after <= before || others.saturating_add(after) <= limit as usize
+    }
+
     /// Number of entries in one of the tenant's tables.
     pub fn len_of(&self, table: u8) -> usize {
         self.flows.values().filter(|flow| flow.table == table).count()

@@ -106,6 +106,8 @@ pub enum Permission {
 pub struct Limits {
     /// Virtual flow entries per switch.
     pub flows: u32,
+    /// Entries on a switch that stand for them.
+    pub entries: u32,
     /// Token bucket for PACKET_OUT, if any.
     pub packet_out: Option<Rate>,
     /// Token bucket for FLOW_MOD, GROUP_MOD and METER_MOD, if any.
@@ -120,6 +122,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             flows: 10_000,
+            entries: 100_000,
             packet_out: None,
             flow_mod: None,
             statistics: None,

@@ -253,6 +253,8 @@ pub struct TenantState<'a> {
     pub controllers: usize,
     /// Entries in the virtual flow table.
     pub flows: usize,
+    /// Entries on the switch that stand for them.
+    pub entries: usize,
 }
 
 /// Why a switch cannot be served.
@@ -524,6 +526,7 @@ impl Switch {
                 .sum(),
             controllers: tenant.controllers.len(),
             flows: tenant.flows.len(),
+            entries: tenant.flows.entries(),
         })
     }
 

@@ -38,6 +38,7 @@ struct Entry {
 #[derive(Debug, Serialize)]
 struct Limits {
     flows: u32,
+    entries: u32,
     packet_out: Option<Bucket>,
     flow_mod: Option<Bucket>,
     statistics: Option<Bucket>,
@@ -86,6 +87,7 @@ struct OfTenant {
 struct Counts {
     controllers_connected: u64,
     flows: u64,
+    entries: u64,
     messages_from_controllers: u64,
     messages_to_controllers: u64,
     messages_to_switch: u64,
@@ -123,6 +125,7 @@ impl Tenant {
             flowspace: tenant.flowspace.iter().map(Entry::new).collect(),
             limits: Limits {
                 flows: limits.flows,
+                entries: limits.entries,
                 packet_out: bucket(limits.packet_out),
                 flow_mod: bucket(limits.flow_mod),
                 statistics: bucket(limits.statistics),
@@ -185,6 +188,7 @@ impl Counts {
         Counts {
             controllers_connected: metrics.controllers.get(),
             flows: metrics.flows.get(),
+            entries: metrics.entries.get(),
             messages_from_controllers: messages(Direction::FromController),
             messages_to_controllers: messages(Direction::ToController),
             messages_to_switch: messages(Direction::ToSwitch),

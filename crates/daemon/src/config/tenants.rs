@@ -163,6 +163,7 @@ struct TenantLimits {
 
 fn limits(table: &mut Table<'_, '_>) -> TenantLimits {
     let flows = table.get("flows", |value| value.integer(0..=u64::from(u32::MAX)));
+    let entries = table.get("entries", |value| value.integer(0..=u64::from(u32::MAX)));
     // The last number means "all queues" in both versions of the protocol.
     let queues =
         table.get("queues", |value| value.list(|value| value.integer(0..=u64::from(u32::MAX) - 1)));
@@ -170,6 +171,7 @@ fn limits(table: &mut Table<'_, '_>) -> TenantLimits {
     TenantLimits {
         rates: Limits {
             flows: flows.map_or(Limits::default().flows, |n| n as u32),
+            entries: entries.map_or(Limits::default().entries, |n| n as u32),
             packet_out: table.get("packet_out", rate),
             flow_mod: table.get("flow_mod", rate),
             statistics: table.get("statistics", rate),

@@ -40,6 +40,7 @@ fn the_documented_example_is_read() {
         red.limits,
         Limits {
             flows: 2_000,
+            entries: 5_000,
             packet_out: rate(5_000, 500),
             flow_mod: rate(1_000, 50),
             statistics: rate(100, 10),

@@ -175,6 +175,8 @@ pub struct TenantMetrics {
     pub queue_northbound: Gauge,
     /// Entries in the tenant's virtual flow table.
     pub flows: Gauge,
+    /// Entries on the switch that stand for them.
+    pub entries: Gauge,
     /// From reading a tenant's message until it is in the switch's send buffer.
     pub added_southbound: Histogram,
     /// From reading a switch's message until it is in a controller's send buffer.
@@ -192,6 +194,7 @@ impl TenantMetrics {
             queue_southbound: Gauge::default(),
             queue_northbound: Gauge::default(),
             flows: Gauge::default(),
+            entries: Gauge::default(),
             added_southbound: Histogram::default(),
             added_northbound: Histogram::default(),
             messages: array::from_fn(|_| Messages::default()),

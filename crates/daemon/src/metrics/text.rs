@@ -237,6 +237,9 @@ impl Text {
         self.per_tenant("weir_flows", "Entries in a tenant's virtual flow table.", switches, |t| {
             &t.flows
         });
+        const ENTRIES: &str =
+            "Entries on the switch that stand for those of a tenant's virtual flow table.";
+        self.per_tenant("weir_entries", ENTRIES, switches, |t| &t.entries);
         const ADDED: &str = "weir_added_latency_seconds";
         self.family(
             ADDED,

@@ -55,6 +55,7 @@ impl Shard {
                 metrics.queue_northbound.set(state.waiting_north as u64);
                 metrics.controllers.set(state.controllers as u64);
                 metrics.flows.set(state.flows as u64);
+                metrics.entries.set(state.entries as u64);
                 metrics.added_southbound.publish(&counters.waited.buckets, counters.waited.sum);
             }
         }

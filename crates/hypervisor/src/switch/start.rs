@@ -296,7 +296,8 @@ impl Switch {
             tenant.network = network.map(Arc::new);
             if member.is_some_and(|member| member.shared_with) {
                 // What limits it, and what is cached for it, is where the members are joined.
-                tenant.limits = Limits { flows: tenant.limits.flows, ..Limits::default() };
+                let Limits { flows, entries, .. } = tenant.limits;
+                tenant.limits = Limits { flows, entries, ..Limits::default() };
                 tenant.statistics = Default::default();
             }
         }

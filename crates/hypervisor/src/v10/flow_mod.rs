@@ -119,7 +119,10 @@ impl Switch {
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
-        if state.flows.tells_too_variously(core::iter::once(&flow)) {
+        let (pieces, limit) = ((number, flow.pieces.len()), state.limits.entries);
+        if state.flows.tells_too_variously(core::iter::once(&flow))
+            || !state.flows.has_room_for(core::iter::once(pieces), limit)
+        {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         let before = state.flows.get(number).cloned();
@@ -153,11 +156,14 @@ impl Switch {
             flow.pieces = self.plan(cause.tenant, &flow)?;
             changed.push((number, flow));
         }
-        let flows = &self.tenants[cause.tenant.0 as usize].flows;
-        if flows.become_one(&changed) {
+        let state = &self.tenants[cause.tenant.0 as usize];
+        if state.flows.become_one(&changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
-        if flows.tells_too_variously(changed.iter().map(|(_, flow)| flow)) {
+        let pieces = changed.iter().map(|(number, flow)| (*number, flow.pieces.len()));
+        if state.flows.tells_too_variously(changed.iter().map(|(_, flow)| flow))
+            || !state.flows.has_room_for(pieces, state.limits.entries)
+        {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         for (number, flow) in changed {

@@ -126,6 +126,10 @@ impl Switch {
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
+        let pieces = core::iter::once((number, flow.pieces.len()));
+        if !state.flows.has_room_for(pieces, state.limits.entries) {
+            return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
+        }
         let before = state.flows.get(number).cloned();
         // The switch keeps the counts of what it still has (specification section 6.4).
         if let Some(before) =
@@ -167,8 +171,13 @@ impl Switch {
             flow.pieces = self.plan(cause.tenant, &flow)?;
             changed.push((number, flow));
         }
-        if self.tenants[cause.tenant.0 as usize].flows.become_one(&changed) {
+        let state = &self.tenants[cause.tenant.0 as usize];
+        if state.flows.become_one(&changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
+        }
+        let pieces = changed.iter().map(|(number, flow)| (*number, flow.pieces.len()));
+        if !state.flows.has_room_for(pieces, state.limits.entries) {
+            return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let any = !changed.is_empty();

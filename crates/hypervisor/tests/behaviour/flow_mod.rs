@@ -217,6 +217,39 @@ fn overlap_is_checked_against_the_tenants_own_entries() {
     );
 }
 
+/// One of the tenant's entries may be several on the switch; another tenant's are no matter.
+#[test]
+fn what_entries_take_on_the_switch_is_limited() {
+    play_on(
+        Version::V1_0,
+        "
+        red entries=5: ip,nw_src=10.1.0.0/16
+        red: ip,nw_dst=10.1.0.0/16
+        blue entries=1: ip,nw_src=10.2.0.0/16 @50
+    ",
+        "
+        red> 1 flow add match= prio=1 actions=output:1
+        red> 2 flow add match= prio=2 actions=output:1
+        count= 4
+        red> 3 flow add match= prio=3 actions=output:1
+        red< 3 ERROR OFPFMFC_ALL_TABLES_FULL of type 14 xid 3
+        red> 4 flow modify match=tcp prio=3 actions=output:1
+        red< 4 ERROR OFPFMFC_ALL_TABLES_FULL of type 14 xid 4
+        red> 5 flow add match=ip,nw_src=10.1.0.1,nw_dst=10.9.0.1 prio=3 actions=output:1
+        count= 5
+        red> 6 flow add match= prio=2 actions=output:2
+        red> 7 flow modify match= actions=output:3
+        red> 8 flow add match=ip,nw_src=10.1.0.2,nw_dst=10.9.0.1 prio=3 actions=output:1
+        red< 8 ERROR OFPFMFC_ALL_TABLES_FULL of type 14 xid 8
+        blue> 9 flow add match=ip,nw_src=10.2.0.1,nw_dst=10.9.0.1 prio=3 actions=output:1
+        count= 6
+        red> 10 flow delete match=ip,nw_src=10.1.0.1,nw_dst=10.9.0.1
+        red> 11 flow add match=ip,nw_src=10.1.0.2,nw_dst=10.9.0.1 prio=3 actions=output:1
+        count= 6
+    ",
+    );
+}
+
 #[test]
 fn the_limit_holds_and_nothing_leaks() {
     both(

@@ -457,3 +457,66 @@ fn all_of_it_is_found_again() {
     assert_eq!(world.switch_entries().len(), there.1.len());
     assert_eq!(world.switch_groups().len(), there.0.len());
 }
+
+/// What these take on the switch is limited, also by way of a group. What the operator does with ports may go beyond.
+#[test]
+fn the_switch_has_room_for_so_many() {
+    let limited = |map: SwitchMap, entries| {
+        let mut policy = on(map);
+        policy.tenants[RED].limits.entries = entries;
+        policy
+    };
+    let (mut world, red) = world_on(map(), |config| config.n_buffers = 0);
+    let without = world.switch_entries().len();
+    say(&mut world, red, "flow add prio=5 actions=flood;goto=1");
+    let several = world.switch_entries().len() - without;
+    assert!(several > 10, "{several}");
+    say(&mut world, red, "flow delete match=");
+    let refused = |world: &mut World, words: &str, error: &str| {
+        world.say(red, 9, words);
+        world.advance(100_000_000);
+        let told = world.heard(red);
+        assert!(
+            matches!(&told[..], [it] if it.starts_with(&format!("9 ERROR {error} "))),
+            "{told:?}"
+        );
+    };
+    world.set_policy(limited(map(), several as u32 + 1));
+    world.advance(1_000_000_000);
+    for words in [
+        "group add id=1 buckets=output:1",
+        "flow add prio=5 actions=flood;goto=1",
+        "flow add prio=5 match=arp actions=group:1",
+    ] {
+        say(&mut world, red, words);
+    }
+    let entries = world.switch_entries();
+    assert_eq!(entries.len() - without, several + 1);
+    for (words, error) in [
+        ("flow add prio=6 match=arp actions=output:1", "OFPFMFC_TABLE_FULL"),
+        ("flow modify match=arp actions=flood;goto=1", "OFPFMFC_TABLE_FULL"),
+        ("group modify id=1 buckets=output:7", "OFPGMFC_EPERM"),
+    ] {
+        refused(&mut world, words, error);
+        assert_eq!(world.switch_entries(), entries, "{words}");
+    }
+    // As many as there are may be changed, and fewer.
+    say(&mut world, red, "flow modify match=arp actions=output:10");
+    say(&mut world, red, "flow modify prio=5 match= actions=output:10");
+    assert_eq!(world.switch_entries().len() - without, 2);
+    say(&mut world, red, "flow add prio=5 actions=normal;goto=1");
+
+    let mut bare = plan(RED);
+    bare.shared.clear();
+    bare.edges.extend([(1, 4, 7), (1, 3, 8)]);
+    let bare = Stage::maps_from(2000, &[bare]).0.remove(&1).unwrap();
+    world.set_policy(limited(bare, 2));
+    world.advance(1_000_000_000);
+    world.set_policy(limited(map(), 2));
+    world.advance(1_000_000_000);
+    assert_eq!(world.heard(red), [""; 0]);
+    assert_eq!(world.switch_entries().len() - without, several + 1);
+    refused(&mut world, "flow add prio=6 match=arp actions=output:1", "OFPFMFC_TABLE_FULL");
+    say(&mut world, red, "flow delete match=");
+    say(&mut world, red, "flow add prio=6 match=arp actions=output:1");
+}

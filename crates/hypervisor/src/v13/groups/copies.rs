@@ -332,7 +332,8 @@ impl Switch {
         tenant: TenantIndex,
         is_meant: impl Fn(u32) -> bool,
     ) -> Result<HashMap<u32, Vec<Piece>>, ErrorCode> {
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let state = &self.tenants[tenant.0 as usize];
+        let flows = &state.flows;
         let mut planned = HashMap::new();
         for (number, flow) in flows.iter() {
             if groups_of(&flow.actions).into_iter().any(&is_meant) {
@@ -342,9 +343,13 @@ impl Switch {
                 }
             }
         }
-        match collide(flows, &planned) {
-            true => Err(code::FLOW_MOD_FAILED_OVERLAP),
-            false => Ok(planned),
+        if collide(flows, &planned) {
+            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+        }
+        let pieces = planned.iter().map(|(number, pieces)| (*number, pieces.len()));
+        match flows.has_room_for(pieces, state.limits.entries) {
+            true => Ok(planned),
+            false => Err(code::FLOW_MOD_FAILED_TABLE_FULL),
         }
     }
 

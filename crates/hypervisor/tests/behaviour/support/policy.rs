@@ -110,6 +110,7 @@ fn set(tenant: &mut Tenant, key: &str, value: &str) {
         "id" => tenant.id = TenantId(number() as u16),
         "weight" => tenant.weight = number(),
         "flows" => tenant.limits.flows = number(),
+        "entries" => tenant.limits.entries = number(),
         "queues" => tenant.queues = value.split('+').map(|q| q.parse().unwrap()).collect(),
         "vendor" => {
             let digits = value.trim_start_matches("0x");
