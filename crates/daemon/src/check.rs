@@ -42,6 +42,8 @@ pub enum Topic {
     ReadOnly,
     /// Two tenants name the same controller.
     SharedController,
+    /// A tenant may use what Weir does not look into.
+    Experimenters,
     /// A network's link, and where it would go.
     Network,
     /// The REST interface can be reached from other machines.
@@ -273,6 +275,14 @@ impl<'a> Checker<'a> {
             if tenant.controllers.is_empty() {
                 let message = "has no controller: its packets will be dropped".to_owned();
                 self.say(Severity::Finding, Topic::Incomplete, tenant.at, &tenant.name, message);
+            }
+            if !tenant.experimenters.is_empty() {
+                let ids = tenant.experimenters.iter().map(|id| format!("{id:#010x}"));
+                let ids = ids.collect::<Vec<_>>().join(", ");
+                let message = format!(
+                    "what it does by messages and actions of {ids} is not confined: the switch gets them as they are"
+                );
+                self.say(Severity::Note, Topic::Experimenters, tenant.at, &tenant.name, message);
             }
             for address in &tenant.controllers {
                 match controllers.get(address) {

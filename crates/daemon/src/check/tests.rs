@@ -175,3 +175,19 @@ fn many_overlaps_are_listed_in_part_and_counted_in_whole() {
     assert_eq!(listed + report.overlaps_left_off, 40 * 39 / 2);
     assert!(report.to_string().contains("and 580 more overlaps"));
 }
+
+#[test]
+fn what_weir_does_not_look_into_is_named() {
+    let text = |experimenters: &str| {
+        format!(
+            "[[tenants]]\nname = \"a\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n\
+             [tenants.limits]\nexperimenters = [{experimenters}]\n\
+             [[tenants.flowspace]]\nmatch = \"\"\n"
+        )
+    };
+    let of = |text: &str| check(&Config::parse("weir.toml", text).unwrap());
+    let report = of(&text("\"0x2320\", \"0x4f4e4600\""));
+    assert_eq!(topics(&report), [('N', "a", Topic::Experimenters)]);
+    assert!(report.remarks[0].message.contains("0x00002320, 0x4f4e4600"), "{report:?}");
+    assert_eq!(topics(&of(&text(""))), []);
+}
