@@ -366,6 +366,37 @@ fn wires(network: &Network) -> Vec<PortId> {
 }
 
 proptest! {
+    /// Also while the wires are found one by one, and links leave their detours.
+    #[test]
+    fn they_do_so_while_the_network_grows(
+        network in small().prop_map(with_edges),
+        drawn in proptest::collection::vec(any_network(), 1..4),
+        order in any::<prop::sample::Index>(),
+    ) {
+        let mut network = network;
+        let whole = network.clone();
+        let mut wires = wires(&network);
+        wires.iter().for_each(|wire| drop(network.set_port_up(*wire, false).unwrap()));
+        let specs = drawn.iter().zip(1..);
+        let specs = specs.map(|(drawn, number)| (TenantId(number), spec(&whole, drawn, number == 1)));
+        let wanted: BTreeMap<TenantId, Spec> = specs.collect();
+        let range = [3, 1300].map(|tag| Tag::new(tag).unwrap());
+        let mut embedding = Embedding::new(range[0], range[1]);
+        prop_assume!(embedding.apply(&Network::default(), &wanted).is_ok());
+        embedding.handle_changes(&network);
+        let first = order.index(wires.len().max(1)).min(wires.len());
+        wires.rotate_left(first);
+        for wire in wires {
+            network.set_port_up(wire, true).unwrap();
+            if embedding.handle_changes(&network).parted {
+                embedding.rejoin(&network);
+            }
+            check(&network, &embedding)?;
+        }
+        embedding.apply(&network, &BTreeMap::new()).unwrap();
+        prop_assert_eq!((embedding.tags_in_use(), embedding.switch_maps().len()), (0, 0));
+    }
+
     #[test]
     fn packets_end_where_they_should(
         network in small().prop_map(with_edges),
