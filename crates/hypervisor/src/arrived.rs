@@ -9,7 +9,8 @@
 //!   told = aggregate + gone + missed − resent        when the switch was last asked
 //! ```
 //! The switch answers in order: what is gone when it says the aggregate is known to be. Between two answers the sum is what it
-//! was, and it never falls.
+//! was, and it never falls. What was told is stored, with the aggregate that is in it: so it goes on when the connection has been lost,
+//! by what the entries that still stand have counted meanwhile. Of those that went without a word nothing more is known.
 //! When and whom to ask is in [`crate::switch::counts`].
 
 use crate::network::{Network, at_port};
@@ -34,6 +35,10 @@ pub(crate) struct Arrived {
     past: BTreeMap<u32, Count>,
     resent: BTreeMap<u32, Count>,
     told: BTreeMap<u32, Count>,
+    /// What entries had counted as told before the connection was lost, until the switch is asked again.
+    stood: BTreeMap<u32, Count>,
+    /// What was stored last: what was told, and what part of it entries had counted that stood.
+    stored: BTreeMap<u32, (Count, Count)>,
     /// What the last round of questions was about, and how many of them are not answered.
     round: (u32, Vec<Match>),
     unanswered: usize,
@@ -79,11 +84,7 @@ impl Arrived {
     /// With what entries have counted, all that has come in.
     fn came(&self, port: u32, by_entries: Count) -> Count {
         let came = self.past.get(&port).map_or(by_entries, |past| past.plus(by_entries));
-        let resent = self.resent.get(&port).copied().unwrap_or_default();
-        Count {
-            packets: came.packets.saturating_sub(resent.packets),
-            bytes: came.bytes.saturating_sub(resent.bytes),
-        }
+        came.beyond(self.resent.get(&port).copied().unwrap_or_default())
     }
 
     /// Begins to ask: gives the number of the round, and the looks to ask for.
@@ -112,10 +113,47 @@ impl Arrived {
             *count = count.plus(one.aggregate).plus(one.gone);
         }
         for (port, count) in by_entries {
+            if let Some(stood) = self.stood.remove(&port) {
+                // Some are gone that had counted the difference.
+                let past = self.past.entry(port).or_default();
+                *past = past.plus(stood.beyond(count));
+            }
             let sum = self.came(port, count);
             let told = self.told.entry(port).or_default();
             *told = later(*told, sum);
         }
+        true
+    }
+
+    /// What is to be stored of ports, as far as it is not what was stored last.
+    pub(crate) fn take_records(&mut self) -> Vec<(u32, Vec<u8>)> {
+        let mut stand: BTreeMap<u32, Count> = BTreeMap::new();
+        for one in self.by_looks.values() {
+            let count = stand.entry(one.port).or_default();
+            *count = count.plus(one.aggregate);
+        }
+        let mut records = Vec::new();
+        for (&port, &told) in &self.told {
+            let stands = stand.get(&port).copied().unwrap_or_default();
+            if self.stored.insert(port, (told, stands)) != Some((told, stands)) {
+                let mut record = Vec::new();
+                told.write(&mut record);
+                stands.write(&mut record);
+                records.push((port, record));
+            }
+        }
+        records
+    }
+
+    /// Takes over what was stored of a port. False if it cannot be read.
+    pub(crate) fn restore(&mut self, port: u32, record: &[u8]) -> bool {
+        let Some((told, rest)) = Count::read(record) else { return false };
+        let Some((stood, [])) = Count::read(rest) else { return false };
+        self.told.insert(port, told);
+        self.past.insert(port, told.beyond(stood));
+        self.resent.insert(port, stood.beyond(told));
+        self.stood.insert(port, stood);
+        self.stored.insert(port, (told, stood));
         true
     }
 
@@ -147,11 +185,11 @@ impl Arrived {
         *resent = resent.plus(Count { packets: 1, bytes });
     }
 
-    /// Follows the network: what has come by a port stays as long as the port, whichever its looks are.
-    pub(crate) fn follow(&mut self, network: Option<&Network>) {
+    /// Follows the network: what has come by a port stays as long as the port, whichever its looks are. Gives the ports of which
+    /// nothing is to be stored any more.
+    pub(crate) fn follow(&mut self, network: Option<&Network>) -> Vec<u32> {
         let Some(network) = network else {
-            *self = Arrived::default();
-            return;
+            return core::mem::take(self).stored.into_keys().collect();
         };
         let mut looks = HashMap::new();
         for port in network.entries().filter(|port| network.whole_edge(*port).is_none()) {
@@ -163,8 +201,12 @@ impl Arrived {
             }
         }
         let is_there = |port: &u32| network.ports.contains_key(port);
+        let stored = core::mem::take(&mut self.stored);
+        let (stored, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            stored.into_iter().partition(|(port, _)| is_there(port));
+        self.stored = stored;
         self.by_looks.retain(|_, one| is_there(&one.port));
-        for counts in [&mut self.past, &mut self.resent, &mut self.told] {
+        for counts in [&mut self.past, &mut self.resent, &mut self.told, &mut self.stood] {
             counts.retain(|port, _| is_there(port));
         }
         let mut leaving = 0;
@@ -187,6 +229,7 @@ impl Arrived {
             let one = self.by_looks.entry(looks).or_default();
             (one.port, one.is_tagged, one.is_current) = (port, is_tagged, true);
         }
+        gone.into_keys().collect()
     }
 }
 

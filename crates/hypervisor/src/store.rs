@@ -30,8 +30,10 @@ pub enum Kind {
     Port,
     /// A group on the switch that is to be deleted, by its number there.
     Condemned,
-    /// What has come in by a port of a tenant's own network, as entries that are gone have counted it.
+    /// What has come in by a port of a tenant's own network, as entries that are gone have counted it (1.3).
     Counted,
+    /// What was told of that, and what part of it entries have counted that stand (1.0).
+    Arrived,
 }
 
 impl StoreKey {
@@ -44,6 +46,7 @@ impl StoreKey {
             Kind::Port => 4,
             Kind::Condemned => 5,
             Kind::Counted => 6,
+            Kind::Arrived => 7,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
     }
@@ -57,6 +60,7 @@ impl StoreKey {
             4 => Kind::Port,
             5 => Kind::Condemned,
             6 => Kind::Counted,
+            7 => Kind::Arrived,
             _ => return None,
         };
         Some((kind, (self.item & 0xffff_ffff) as u32))

@@ -55,13 +55,21 @@ impl Count {
         Count { bytes: self.bytes.saturating_sub(tags), ..self }
     }
 
-    fn write(self, out: &mut Vec<u8>) {
+    /// What it is more than another.
+    pub(crate) fn beyond(self, other: Count) -> Count {
+        Count {
+            packets: self.packets.saturating_sub(other.packets),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.packets.to_be_bytes());
         out.extend_from_slice(&self.bytes.to_be_bytes());
     }
 
     /// And what follows it.
-    fn read(bytes: &[u8]) -> Option<(Count, &[u8])> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<(Count, &[u8])> {
         let (packets, bytes) = bytes.split_first_chunk()?;
         let (bytes, rest) = bytes.split_first_chunk()?;
         let count =

@@ -353,7 +353,9 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         let network = state.network.clone();
         if is_old {
-            state.arrived.follow(network.as_deref());
+            for port in state.arrived.follow(network.as_deref()) {
+                self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Arrived, port)));
+            }
         }
         let is_there = |port| network.as_deref().is_some_and(|it| it.ports.contains_key(&port));
         for port in state.tally.keep(is_there) {
@@ -370,14 +372,21 @@ impl Switch {
         }
     }
 
-    /// Takes over what the store holds of entries that are gone.
+    /// Takes over what the store holds of what had come in.
     pub(super) fn restore_counts(&mut self, restored: &[(StoreKey, Vec<u8>)]) {
+        let is_old = self.version == Version::V1_0;
         for (key, bytes) in restored {
-            let Some((Kind::Counted, port)) = key.parts() else { continue };
+            let Some((kind @ (Kind::Counted | Kind::Arrived), port)) = key.parts() else {
+                continue;
+            };
             let tenant = self.tenant_of(key.tenant).map(|at| &mut self.tenants[at.0 as usize]);
             let has_port = |network: &Network| network.ports.contains_key(&port);
             let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
-            if !tenant.is_some_and(|it| it.tally.restore(port, bytes)) {
+            let is_restored = tenant.is_some_and(|it| match kind {
+                Kind::Arrived => is_old && it.arrived.restore(port, bytes),
+                _ => !is_old && it.tally.restore(port, bytes),
+            });
+            if !is_restored {
                 self.journal.push(StoreOp::Delete(*key));
             }
         }
@@ -389,6 +398,15 @@ impl Switch {
             for port in self.tenants[at].tally.settle() {
                 self.store_counted(TenantIndex(at as u32), port);
             }
+        }
+    }
+
+    /// What was told on 1.0 is not to be less after the next connection.
+    pub(crate) fn store_arrived(&mut self, tenant: TenantIndex) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        for (port, record) in state.arrived.take_records() {
+            let key = StoreKey::new(state.id, Kind::Arrived, port);
+            self.journal.push(StoreOp::Put(key, record));
         }
     }
 

@@ -39,6 +39,7 @@ impl Switch {
         let StatsReplyBody::Aggregate(sum) = answer else { return };
         let count = Count { packets: sum.packet_count, bytes: sum.byte_count };
         if self.tenants[tenant.0 as usize].arrived.answered(which, count) {
+            self.store_arrived(tenant);
             self.counts_answered(tenant, now);
         }
     }
