@@ -135,7 +135,8 @@ impl Arrived {
         let mut records = Vec::new();
         for (&port, &told) in &self.told {
             let stands = stand.get(&port).copied().unwrap_or_default();
-            if self.stored.insert(port, (told, stands)) != Some((told, stands)) {
+            let before = self.stored.insert(port, (told, stands)).unwrap_or_default();
+            if before != (told, stands) {
                 let mut record = Vec::new();
                 told.write(&mut record);
                 stands.write(&mut record);

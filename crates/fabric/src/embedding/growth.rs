@@ -56,10 +56,12 @@ impl Embedding {
             trunk.home = wires(network, place.home());
         }
         let (request, home) = (place.request().clone(), place.home().clone());
-        let Some(active) = place.active().cloned() else { return false };
         let backup = place.backup().cloned();
-        if self.reservations.adopt(network, number, request, home, active, backup).is_err() {
-            // Both had room just now. It is placed like any that waits.
+        let adopted = place.active().cloned().map(|active| {
+            self.reservations.adopt(network, number, request, home, active, backup).is_ok()
+        });
+        if adopted != Some(true) {
+            // Either had room just now. It is placed like any that waits.
             self.give_up(id);
         }
         is_better
@@ -94,9 +96,4 @@ impl Embedding {
             is_known(&wire) || is_free(wire.from) && is_free(wire.to)
         })
     }
-}
-
-/// Whether a trunk's path is Weir's to choose.
-pub(super) fn is_computed(want: &Want) -> bool {
-    !matches!(want.route, Route::Given(_))
 }

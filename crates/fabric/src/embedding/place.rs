@@ -4,7 +4,6 @@ use super::Embedding;
 use super::addresses::Mapped;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
-use super::growth::is_computed;
 use super::map::{Frames, Transit};
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use super::trunk::{
@@ -268,7 +267,7 @@ impl Embedding {
         trunk.active = paths.active().map(routed);
         trunk.backup = paths.backup().map(routed);
         trunk.reservation = Some(reservation);
-        trunk.is_provisional = self.is_growing && is_computed(&trunk.want);
+        trunk.is_provisional = self.is_growing && !matches!(trunk.want.route, Route::Given(_));
         self.by_reservation.insert(reservation, id);
     }
 

@@ -32,12 +32,10 @@ impl Destinations {
 
     /// An entry goes, of which there may be fewer pieces than when it came.
     pub(super) fn remove(&mut self, id: u32, flow: &Flow) {
-        if let Some(from) = Gives::by(&flow.actions).left_from {
-            self.leaving.remove(&(from, id));
-        }
         self.changing.remove(&(flow.table, id));
         self.presuming_none.remove(&(flow.table, id));
         if let Some(next) = next_table(&flow.actions) {
+            self.leaving.remove(&(next, id));
             self.presuming_unchanged.remove(&(next, id));
         }
     }

@@ -130,12 +130,17 @@ impl Switch {
         let (table, instructions) = (flow_mod.table_id, flow_mod.instructions);
         let gives = Gives::by(instructions.as_bytes());
         let presumes = self.has_to_presume(tenant, network, table, instructions);
-        let changes = self.operations.values().filter(|operation| operation.tenant == tenant);
-        let mut before = changes.flat_map(|operation| operation.flows_before());
-        before.any(|flow| {
-            flow.presumes().is_contradicted(flow.table, (table, gives))
-                || presumes.is_contradicted(table, (flow.table, Gives::by(&flow.actions)))
-        })
+        let before = || {
+            let changes = self.operations.values().filter(|operation| operation.tenant == tenant);
+            changes.flat_map(|operation| operation.flows_before())
+        };
+        // Most entries do neither, and there may be many changes on their way.
+        gives != Gives::default()
+            && before().any(|flow| flow.presumes().is_contradicted(flow.table, (table, gives)))
+            || presumes != Presumes::default()
+                && before().any(|flow| {
+                    presumes.is_contradicted(table, (flow.table, Gives::by(&flow.actions)))
+                })
     }
 }
 
