@@ -48,6 +48,13 @@ pub enum Action {
     },
     /// Sets the queue for the outputs to come.
     SetQueue(u32),
+    /// Open vSwitch's `resubmit(in_port,table)`.
+    Resubmit {
+        /// The port of entry that the table sees.
+        in_port: u32,
+        /// Which table.
+        table: u8,
+    },
     /// Processes the packet through a group.
     Group(u32),
     /// Sets a header field.
@@ -201,7 +208,7 @@ fn rank(action: &Action) -> u8 {
         | Action::SetTpDst(_) => 6,
         Action::SetQueue(_) => 7,
         Action::Group(_) => 8,
-        Action::Output { .. } | Action::Enqueue { .. } => 9,
+        Action::Output { .. } | Action::Enqueue { .. } | Action::Resubmit { .. } => 9,
     }
 }
 

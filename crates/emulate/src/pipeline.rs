@@ -19,12 +19,14 @@ use crate::rewrite;
 const FRAG_MASK: u16 = 3;
 const FRAG_DROP: u16 = 1;
 
-/// Groups nest at most this deep; they cannot loop, but a chain could be long.
-const MAX_GROUP_DEPTH: u32 = 16;
+/// Groups and tables that actions send to nest at most this deep.
+const MAX_DEPTH: u32 = 16;
 
 /// A packet on its way.
 struct Packet {
     frame: Vec<u8>,
+    /// Its length when it came.
+    length: usize,
     in_port: u32,
     metadata: u64,
     tunnel: u64,
@@ -43,6 +45,7 @@ struct Packet {
 impl Packet {
     fn new(in_port: u32, frame: Vec<u8>) -> Packet {
         Packet {
+            length: frame.len(),
             frame,
             in_port,
             metadata: 0,
@@ -206,6 +209,9 @@ impl Datapath {
                     self.output(now, port, 0, packet, effects);
                     packet.queue = before;
                 }
+                Action::Resubmit { in_port, table } => {
+                    self.execute_table(now, (in_port, table), packet, effects);
+                }
                 Action::SetQueue(queue) => packet.queue = queue,
                 Action::Group(id) => self.execute_group(now, id, packet, effects),
                 Action::DecNwTtl | Action::DecMplsTtl => {
@@ -225,8 +231,29 @@ impl Datapath {
         }
     }
 
+    /// What a table applies to packets that come by this port is done; the rest of its instructions are not. It counts bytes as
+    /// Open vSwitch does, whose action this is: as they came in.
+    fn execute_table(
+        &mut self,
+        now: u64,
+        (in_port, table): (u32, u8),
+        packet: &mut Packet,
+        effects: &mut Effects,
+    ) {
+        if packet.depth >= MAX_DEPTH {
+            return;
+        }
+        let key = packet.key().with(Field::InPort, in_port.into());
+        let Some(table) = self.tables.get_mut(usize::from(table)) else { return };
+        let Some(flow) = table.lookup(now, &key, packet.length) else { return };
+        let instructions = Arc::clone(&flow.instructions);
+        packet.depth += 1;
+        self.execute(now, &instructions.apply, packet, effects);
+        packet.depth -= 1;
+    }
+
     fn execute_group(&mut self, now: u64, id: u32, packet: &mut Packet, effects: &mut Effects) {
-        if packet.depth >= MAX_GROUP_DEPTH {
+        if packet.depth >= MAX_DEPTH {
             return;
         }
         let hash = flow_hash(&packet.key());

@@ -31,6 +31,7 @@ pub(crate) fn apply(action: &Action, frame: &mut Vec<u8>) {
         Action::Output { .. }
         | Action::Enqueue { .. }
         | Action::SetQueue(_)
+        | Action::Resubmit { .. }
         | Action::Group(_)
         | Action::DecNwTtl
         | Action::DecMplsTtl => {}

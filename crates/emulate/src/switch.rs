@@ -31,6 +31,8 @@ pub struct Config {
     pub n_buffers: u32,
     /// How many entries fit in each flow table.
     pub max_flows: usize,
+    /// What DESC statistics say of its make.
+    pub hardware: String,
     /// What DESC statistics say of its software.
     pub software: String,
     /// The faults planted from the start.
@@ -47,6 +49,7 @@ impl Config {
             n_tables: 16,
             n_buffers: 256,
             max_flows: 1_000_000,
+            hardware: "emulated switch".to_owned(),
             software: concat!("weir-emulate ", env!("CARGO_PKG_VERSION")).to_owned(),
             faults: Vec::new(),
         }

@@ -6,9 +6,14 @@ use core::fmt;
 
 pub use crate::dpid::Dpid;
 
-/// A tenant's number: non-zero, and stable across restarts, because it is a part of the cookies on the switches.
+/// A tenant's number: from 1 to [`TenantId::LAST`], and stable across restarts, because it is a part of the cookies on the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(pub u16);
+
+impl TenantId {
+    /// The highest: the bit above is in the cookies of entries that are no tenant's.
+    pub const LAST: TenantId = TenantId(0x7fff);
+}
 
 /// The number of a port that packets can come in by: 1 to 0xffffff00 (`OFPP_MAX`, OpenFlow 1.3.5 section A.2.1), or that
 /// into the switch's own network stack, [`PortNumber::LOCAL`]; prints as `2`, or as `LOCAL`.

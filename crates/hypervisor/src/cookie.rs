@@ -6,7 +6,7 @@
 //! |  mark 0x5745   |     tenant     |  number of the virtual entry   |
 //! +----------------+----------------+--------------------------------+
 //! ```
-//! The hypervisor's own entries carry tenant 0. Entries without the mark are somebody else's and are never touched.
+//! The hypervisor's own entries carry tenant 0, or the highest bit of it. Entries without the mark are somebody else's and are never touched.
 
 use crate::policy::TenantId;
 
@@ -15,7 +15,7 @@ const MARK: u64 = 0x5745;
 /// The parts of a cookie that the hypervisor made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie {
-    /// The owner; `TenantId(0)` is the hypervisor itself.
+    /// The owner; the hypervisor itself if it [is own](Self::is_own).
     pub tenant: TenantId,
     /// The number of the virtual entry.
     pub number: u32,
@@ -24,6 +24,14 @@ pub struct Cookie {
 impl Cookie {
     /// The hypervisor's own entries.
     pub const OWN: TenantId = TenantId(0);
+
+    /// The hypervisor's own entries that count what tenants have sent.
+    pub const OWN_SENT: TenantId = TenantId(TenantId::LAST.0 + 1);
+
+    /// Whether it is of an entry of the hypervisor's own.
+    pub fn is_own(self) -> bool {
+        [Cookie::OWN, Cookie::OWN_SENT].contains(&self.tenant)
+    }
 
     /// The number on the wire.
     pub fn to_wire(self) -> u64 {

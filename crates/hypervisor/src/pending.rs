@@ -83,6 +83,8 @@ pub enum Purpose {
     Groups,
     /// Read back the meters (1.3).
     Meters,
+    /// Learn what the switch calls itself (1.3).
+    Description,
 }
 
 /// One message whose fate is unknown.

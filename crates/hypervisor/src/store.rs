@@ -32,7 +32,9 @@ pub enum Kind {
     Condemned,
     /// What has come in by a port of a tenant's own network, as entries that are gone have counted it (1.3).
     Counted,
-    /// What was told of that, and what part of it entries have counted that stand (1.0).
+    /// What has left by a shared edge port of a tenant's own network, likewise.
+    Sent,
+    /// What was told of what has come in, and what part of it entries have counted that stand (1.0).
     Arrived,
 }
 
@@ -47,6 +49,7 @@ impl StoreKey {
             Kind::Condemned => 5,
             Kind::Counted => 6,
             Kind::Arrived => 7,
+            Kind::Sent => 8,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
     }
@@ -61,6 +64,7 @@ impl StoreKey {
             5 => Kind::Condemned,
             6 => Kind::Counted,
             7 => Kind::Arrived,
+            8 => Kind::Sent,
             _ => return None,
         };
         Some((kind, (self.item & 0xffff_ffff) as u32))

@@ -3,10 +3,11 @@
 //! Table 0 is the hypervisor's: one entry per flowspace entry writes the tenant's number into the upper 16 bits of the
 //! metadata and sends the packet to table 1. Tenants' tables stand behind it, each table shared by all tenants and each
 //! entry in it matching on that number as well. So a FLOW_MOD stays one FLOW_MOD. For networks the last table is the
-//! hypervisor's as well ([delivery]).
+//! hypervisor's as well ([delivery]), and on Open vSwitch the one before it ([egress]).
 
 pub(crate) mod actions;
 pub(crate) mod delivery;
+pub(crate) mod egress;
 mod features;
 pub(crate) mod flow_mod;
 mod flow_removed;
@@ -162,7 +163,8 @@ impl Switch {
     pub(crate) fn tenant_tables(&self, tenant: TenantIndex) -> u8 {
         let behind = self.features.n_tables.saturating_sub(self.first_table());
         let has_network = self.tenants[tenant.0 as usize].network.is_some();
-        behind - u8::from(has_network && self.delivery_table().is_some())
+        let own = [self.delivery_table(), self.egress_table()].into_iter().flatten().count() as u8;
+        behind - if has_network { own } else { 0 }
     }
 
     /// The switch's last table, which is the hypervisor's for networks: see [`delivery`]. A switch of two has none to spare.
@@ -195,8 +197,8 @@ fn changes_the_switch(type_: MessageType) -> bool {
     )
 }
 
-/// What a new switch is told and asked.
-pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
+/// What a new switch is told and asked; it `is_real` if it is not several.
+pub(crate) fn questions(miss_send_len: u16, is_real: bool) -> Vec<(Awaits, Vec<u8>)> {
     let mut config = Vec::new();
     let told = Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
         .write(0, &mut config);
@@ -207,7 +209,7 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
         debug_assert!(asked.is_ok());
         out
     };
-    vec![
+    let mut questions = vec![
         (Awaits::Nothing, config),
         (Awaits::Own(Purpose::Ports), ask(MultipartRequestBody::PortDesc)),
         (Awaits::Own(Purpose::Groups), ask(MultipartRequestBody::GroupDesc)),
@@ -216,7 +218,12 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
             ask(MultipartRequestBody::MeterConfig { meter_id: openflow::v13::METER_ALL }),
         ),
         (Awaits::Own(Purpose::Flows), ask(MultipartRequestBody::Flow(FlowStatsRequest::default()))),
-    ]
+    ];
+    if is_real {
+        let description = ask(MultipartRequestBody::Desc);
+        questions.push((Awaits::Own(Purpose::Description), description));
+    }
+    questions
 }
 
 /// A match from its wire form, with the padding.

@@ -48,6 +48,7 @@ pub mod frame;
 pub mod header;
 pub mod hello;
 pub mod list;
+pub mod nicira;
 pub mod text;
 pub mod v10;
 pub mod v13;

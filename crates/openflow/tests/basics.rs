@@ -246,3 +246,24 @@ fn headers_are_checked_against_the_frame() {
     let frame = [1, 18, 0, 8, 0, 0, 0, 7];
     assert_eq!(v13::Message::parse(&frame), Err(DecodeError::Version { version: Version::V1_0 }));
 }
+
+/// `resubmit(9,252)`: an action of 16 bytes, with subtype 14 (`nicira-ext.h`, NXAST_RESUBMIT_TABLE), on either version.
+#[test]
+fn open_vswitchs_resubmit_is_read_and_written() {
+    use openflow::nicira::{NICIRA, Resubmit};
+    const WIRE: [u8; 16] = *b"\xff\xff\x00\x10\x00\x00\x23\x20\x00\x0e\x00\x09\xfc\x00\x00\x00";
+    let resubmit = Resubmit { in_port: 9, table: 252 };
+    let body = &resubmit.body();
+    let actions = ListBuf::from([v13::Action::Experimenter { experimenter: NICIRA, body }]);
+    assert_eq!(actions.as_list().as_bytes(), WIRE);
+    let read = List::<v13::Action<'_>>::parse(&WIRE).unwrap().iter().next().unwrap();
+    assert_eq!(Resubmit::of_v13(&read), Some(resubmit));
+    let read = List::<v10::Action<'_>>::parse(&WIRE).unwrap().iter().next().unwrap();
+    assert_eq!(Resubmit::of_v10(&read), Some(resubmit));
+    // Others of Nicira's, another's of this number, and what is cut off.
+    let others = [(NICIRA, &[0, 8, 0, 0, 0, 0, 0, 0][..]), (7, body), (NICIRA, &body[..7])];
+    for (experimenter, body) in others {
+        let action = v13::Action::Experimenter { experimenter, body };
+        assert_eq!(Resubmit::of_v13(&action), None, "{body:?}");
+    }
+}

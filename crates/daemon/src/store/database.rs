@@ -3,7 +3,7 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `meta` | `"schema"`, `"secret"` | u32 in network byte order; 16 bytes |
-//! | `tenants` | name | number, 1 to 65535 |
+//! | `tenants` | name | number, 1 to 32767 |
 //! | `items` | (dpid, tenant, item) | the core's encoding of a flow, group or meter |
 //! | `documents` | name | what the control side keeps under it |
 
@@ -393,7 +393,7 @@ pub(super) fn allocate(
     for &name in names {
         let id = if let Some(&id) = known.get(name).or_else(|| given.get(name)) {
             id
-        } else if let Some(above) = next.checked_add(1) {
+        } else if let Some(above) = next.checked_add(1).filter(|it| *it <= TenantId::LAST.0) {
             next = above;
             changes.assign.push((name.to_owned(), above));
             above

@@ -142,7 +142,7 @@ pub enum StoreError {
     },
     /// The database reports a failure while in use.
     Database(String),
-    /// All 65,535 tenant numbers belong to configured tenants, or to tenants with rules on switches.
+    /// All 32,767 tenant numbers belong to configured tenants, or to tenants with rules on switches.
     NoTenantIds,
     /// The store has been closed.
     Closed,
@@ -165,7 +165,7 @@ impl fmt::Display for StoreError {
             StoreError::Io { doing, error } => write!(f, "{doing}: {error}"),
             StoreError::Database(error) => write!(f, "the state database fails: {error}"),
             StoreError::NoTenantIds => {
-                f.write_str("no tenant number is free: all 65535 have rules on switches")
+                f.write_str("no tenant number is free: all 32767 have rules on switches")
             }
             StoreError::Closed => f.write_str("the store is closed"),
         }

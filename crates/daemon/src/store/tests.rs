@@ -268,19 +268,19 @@ fn numbers_are_given_again_only_when_all_are_taken_and_nothing_hangs_on_them() {
     let cases: [Case<'_>; 6] = [
         (&[], &["a", "b", "a"], &[], Ok((vec![1, 2, 1], changes(&[], &[("a", 1), ("b", 2)])))),
         (&[("a", 3)], &["b"], &[], Ok((vec![4], changes(&[], &[("b", 4)])))),
-        (&[("old", 1), ("z", 65535)], &["z"], &[], Ok((vec![65535], changes(&[], &[])))),
+        (&[("old", 1), ("z", 32767)], &["z"], &[], Ok((vec![32767], changes(&[], &[])))),
         (
-            &[("old", 1), ("z", 65535)],
+            &[("old", 1), ("z", 32767)],
             &["z", "new"],
             &[],
-            Ok((vec![65535, 1], changes(&["old"], &[("new", 1)]))),
+            Ok((vec![32767, 1], changes(&["old"], &[("new", 1)]))),
         ),
-        (&[("old", 1), ("z", 65535)], &["z", "new"], &[1], Err(StoreError::NoTenantIds)),
+        (&[("old", 1), ("z", 32767)], &["z", "new"], &[1], Err(StoreError::NoTenantIds)),
         (
-            &[("o1", 1), ("o2", 2), ("o3", 3), ("z", 65535)],
+            &[("o1", 1), ("o2", 2), ("o3", 3), ("z", 32767)],
             &["n1", "o3", "n2"],
             &[2],
-            Ok((vec![1, 3, 65535], changes(&["o1", "z"], &[("n1", 1), ("n2", 65535)]))),
+            Ok((vec![1, 3, 32767], changes(&["o1", "z"], &[("n1", 1), ("n2", 32767)]))),
         ),
     ];
     for (ids, names, used, expected) in cases {

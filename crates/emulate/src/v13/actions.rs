@@ -1,6 +1,8 @@
 //! 1.3's actions, to and from what the datapath executes.
 
+use flowspace::{port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
+use openflow::nicira::{NICIRA, Resubmit};
 use openflow::v13::{Action as Wire, Oxm, OxmField, PortNo, VLAN_PRESENT};
 use openflow::{ErrorCode, List, ListBuf};
 
@@ -31,6 +33,9 @@ fn read_one(wire: Wire<'_>) -> Result<Action, ErrorCode> {
         Wire::SetNwTtl(ttl) => Ok(Action::SetNwTtl(ttl)),
         Wire::DecNwTtl => Ok(Action::DecNwTtl),
         Wire::SetField(oxm) => set_field(&oxm),
+        Wire::Experimenter { .. } if let Some(resubmit) = Resubmit::of_v13(&wire) => {
+            Ok(Action::Resubmit { in_port: port_from_v10(resubmit.in_port), table: resubmit.table })
+        }
         Wire::Experimenter { .. } => Err(code::BAD_ACTION_BAD_EXPERIMENTER),
         Wire::PushPbb(_) | Wire::PopPbb | Wire::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
     }
@@ -86,6 +91,11 @@ fn write_one(action: &Action, list: &mut ListBuf<Wire<'static>>) {
         Action::Enqueue { port, queue } => {
             list.push(Wire::SetQueue(queue));
             list.push(Wire::Output { port: PortNo(port), max_len: 0 });
+        }
+        Action::Resubmit { in_port, table } => {
+            let in_port = port_to_v10(in_port).unwrap_or_default();
+            let body = &Resubmit { in_port, table }.body();
+            list.push(Wire::Experimenter { experimenter: NICIRA, body });
         }
         Action::SetQueue(queue) => list.push(Wire::SetQueue(queue)),
         Action::Group(id) => list.push(Wire::Group(id)),

@@ -102,7 +102,7 @@ fn description(switch: &Switch, out: &mut Vec<u8>) {
     let serial = format!("{:016x}", switch.dpid());
     DescStats {
         mfr_desc: Text::new("Weir"),
-        hw_desc: Text::new("emulated switch"),
+        hw_desc: Text::new(&switch.config().hardware),
         sw_desc: Text::new(&switch.config().software),
         serial_num: Text::new(&serial),
         dp_desc: Text::new("none"),

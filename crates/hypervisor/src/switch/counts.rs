@@ -18,7 +18,7 @@ use crate::network::Network;
 use crate::pending::Awaits;
 use crate::policy::TenantId;
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::tally::{Count, Counted, Rising};
+use crate::tally::{Count, Counted, Counter, Direction, Rising};
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -169,7 +169,7 @@ impl Switch {
         let is_old = self.version == Version::V1_0;
         let total = || match is_old {
             true => state.arrived.total(number),
-            false => state.tally.total(number),
+            false => state.tally.total(Direction::Received.of(number)),
         };
         let received = match kind {
             // What came in before the link's end moved to another of a big switch's members.
@@ -180,9 +180,17 @@ impl Switch {
         };
         let sent = match kind {
             Some(PortKind::Link { far, .. }) => self.arrived(tenant, far),
+            Some(PortKind::Edge { .. }) if is_known && self.counts_sent_by(tenant, number) => {
+                Some(state.tally.total(Direction::Sent.of(number)))
+            }
             _ => None,
         };
         Traffic { received: received.then(total), sent }
+    }
+
+    fn counts_sent_by(&self, tenant: TenantIndex, number: u32) -> bool {
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        network.is_some_and(|network| self.counts_sent(network, number))
     }
 
     /// What has arrived at the other end of a link, wherever that was.
@@ -224,15 +232,8 @@ impl Switch {
             self.ask_arrived_v10(tenant, now);
             return;
         }
-        let own = |number| Cookie { tenant: Cookie::OWN, number }.to_wire();
-        // The numbers of all its ports begin alike.
-        let number = u32::from(state.id.0) << 16;
-        let filter = FlowStatsRequest {
-            table_id: 0,
-            cookie: own(number),
-            cookie_mask: u64::MAX << 32 | u64::from(Counted::TENANT),
-            ..FlowStatsRequest::default()
-        };
+        let (cookie, cookie_mask) = Counted::cookies(state.id);
+        let filter = FlowStatsRequest { cookie, cookie_mask, ..FlowStatsRequest::default() };
         self.ask_in_turn(tenant, flow_question(filter), Awaits::Counts(tenant), now);
     }
 
@@ -254,7 +255,7 @@ impl Switch {
                 };
                 let FlowStats { priority, packet_count, byte_count, .. } = entry;
                 let count = Count::by_entry(&match_, priority, packet_count, byte_count);
-                state.tally.see(&match_, counted.port, count);
+                state.tally.see(&match_, counted.of, count);
             }
         }
         if more {
@@ -318,8 +319,8 @@ impl Switch {
         let &FlowRemoved { priority, packet_count, byte_count, .. } = removed;
         let count = Count::by_entry(&match_, priority, packet_count, byte_count);
         let tally = &mut self.tenants[at.0 as usize].tally;
-        tally.removed(&match_, counted.port, count);
-        self.store_counted(at, counted.port);
+        tally.removed(&match_, counted.of, count);
+        self.store_counted(at, counted.of);
     }
 
     /// What the switch held when it connected has counted this: what was told of it before is told again, whatever
@@ -327,21 +328,21 @@ impl Switch {
     pub(super) fn tally_held(&mut self, match_: &Match, counted: Counted, count: Count) {
         let Some(at) = self.tenant_of(counted.tenant) else { return };
         let tally = &mut self.tenants[at.0 as usize].tally;
-        tally.enter(*match_, counted.port);
-        tally.see(match_, counted.port, count);
+        tally.enter(*match_, counted.of);
+        tally.see(match_, counted.of, count);
     }
 
     /// Follows what an entry of the hypervisor's own counts.
     pub(super) fn tally_own(&mut self, own: &Own, change: OwnChange) {
-        let Some(Counted { tenant: id, port }) = own.counted else { return };
+        let Some(Counted { tenant: id, of }) = own.counted else { return };
         let Some(at) = self.tenant_of(id) else { return };
         let state = &mut self.tenants[at.0 as usize];
-        let has_port = |network: &Network| network.ports.contains_key(&port);
+        let has_port = |network: &Network| network.ports.contains_key(&of.port);
         match change {
-            OwnChange::Add | OwnChange::Replace => state.tally.enter(own.match_, port),
+            OwnChange::Add | OwnChange::Replace => state.tally.enter(own.match_, of),
             OwnChange::Remove if state.network.as_deref().is_some_and(has_port) => {
-                state.tally.leave(own.match_, port);
-                self.store_counted(at, port);
+                state.tally.leave(own.match_, of);
+                self.store_counted(at, of);
             }
             OwnChange::Remove => state.tally.forget(&own.match_),
         }
@@ -358,8 +359,8 @@ impl Switch {
             }
         }
         let is_there = |port| network.as_deref().is_some_and(|it| it.ports.contains_key(&port));
-        for port in state.tally.keep(is_there) {
-            self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Counted, port)));
+        for of in state.tally.keep(is_there) {
+            self.journal.push(StoreOp::Delete(key_of(state.id, of)));
         }
         let ends = network.as_deref().map(far_ends).unwrap_or_default();
         state.elsewhere.retain(|dpid, _| ends.contains_key(dpid));
@@ -376,7 +377,8 @@ impl Switch {
     pub(super) fn restore_counts(&mut self, restored: &[(StoreKey, Vec<u8>)]) {
         let is_old = self.version == Version::V1_0;
         for (key, bytes) in restored {
-            let Some((kind @ (Kind::Counted | Kind::Arrived), port)) = key.parts() else {
+            let Some((kind @ (Kind::Counted | Kind::Sent | Kind::Arrived), port)) = key.parts()
+            else {
                 continue;
             };
             let tenant = self.tenant_of(key.tenant).map(|at| &mut self.tenants[at.0 as usize]);
@@ -384,7 +386,8 @@ impl Switch {
             let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
             let is_restored = tenant.is_some_and(|it| match kind {
                 Kind::Arrived => is_old && it.arrived.restore(port, bytes),
-                _ => !is_old && it.tally.restore(port, bytes),
+                Kind::Sent => !is_old && it.tally.restore(Direction::Sent.of(port), bytes),
+                _ => !is_old && it.tally.restore(Direction::Received.of(port), bytes),
             });
             if !is_restored {
                 self.journal.push(StoreOp::Delete(*key));
@@ -395,8 +398,8 @@ impl Switch {
     /// What the switch held when it connected is known.
     pub(super) fn settle_counts(&mut self) {
         for at in 0..self.tenants.len() {
-            for port in self.tenants[at].tally.settle() {
-                self.store_counted(TenantIndex(at as u32), port);
+            for of in self.tenants[at].tally.settle() {
+                self.store_counted(TenantIndex(at as u32), of);
             }
         }
     }
@@ -410,13 +413,21 @@ impl Switch {
         }
     }
 
-    fn store_counted(&mut self, tenant: TenantIndex, port: u32) {
+    fn store_counted(&mut self, tenant: TenantIndex, of: Counter) {
         let state = &self.tenants[tenant.0 as usize];
-        if let Some(record) = state.tally.record(port) {
-            let key = StoreKey::new(state.id, Kind::Counted, port);
-            self.journal.push(StoreOp::Put(key, record));
+        if let Some(record) = state.tally.record(of) {
+            self.journal.push(StoreOp::Put(key_of(state.id, of), record));
         }
     }
+}
+
+/// Where it is stored what was counted (1.3).
+fn key_of(tenant: TenantId, of: Counter) -> StoreKey {
+    let kind = match of.direction {
+        Direction::Received => Kind::Counted,
+        Direction::Sent => Kind::Sent,
+    };
+    StoreKey::new(tenant, kind, of.port)
 }
 
 /// What entries have counted (1.3).
@@ -430,8 +441,7 @@ pub(crate) fn flow_question(filter: FlowStatsRequest<'_>) -> Question {
 
 /// For whom the entry with this cookie counts.
 pub(super) fn counted(cookie: u64) -> Option<Counted> {
-    let cookie = Cookie::from_wire(cookie).filter(|cookie| cookie.tenant == Cookie::OWN)?;
-    Counted::from_number(cookie.number)
+    Counted::from_cookie(Cookie::from_wire(cookie)?)
 }
 
 /// The switches at the other ends of a network's links, and the ports there.

@@ -42,8 +42,8 @@ pub(crate) enum OwnChange {
 impl Own {
     /// Its cookie.
     pub(crate) fn cookie(&self) -> u64 {
-        let number = self.counted.map_or(0, Counted::to_number);
-        Cookie { tenant: Cookie::OWN, number }.to_wire()
+        let nobodys = Cookie { tenant: Cookie::OWN, number: 0 };
+        self.counted.map_or(nobodys, Counted::to_cookie).to_wire()
     }
 }
 

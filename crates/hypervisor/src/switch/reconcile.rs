@@ -48,7 +48,7 @@ impl Switch {
                 foreign += 1;
                 continue;
             };
-            if cookie.tenant == Cookie::OWN {
+            if cookie.is_own() {
                 own_seen.push(entry);
                 continue;
             }

@@ -104,6 +104,7 @@ impl Switch {
             version,
             features,
             ports,
+            resubmits: false,
             joins: crate::big_switch::is_key(dpid).then_some(dpid),
             view: View::compile(&Policy::default(), dpid, 0, |_| None),
             policy: Arc::new(Policy::default()),
@@ -226,8 +227,8 @@ impl Switch {
     /// One of the hypervisor's own questions is refused or never answered.
     pub(crate) fn own_request_failed(&mut self, purpose: Purpose, now: Instant) {
         match purpose {
-            // Not every switch has groups or meters: then there are none to reconcile.
-            Purpose::Groups | Purpose::Meters => self.learned_one(now),
+            // Not every switch has groups or meters: then there are none to reconcile. One without a name is like none that is known.
+            Purpose::Groups | Purpose::Meters | Purpose::Description => self.learned_one(now),
             Purpose::Ports | Purpose::Flows => self
                 .events
                 .push_back(Event::CloseSwitch("the switch does not tell its ports or its flows")),
@@ -237,7 +238,7 @@ impl Switch {
     fn ask(&mut self, now: Instant) {
         let questions = match self.version {
             Version::V1_0 => crate::v10::questions(MISS_SEND_ALL),
-            _ => crate::v13::questions(MISS_SEND_ALL),
+            _ => crate::v13::questions(MISS_SEND_ALL, self.joins.is_none()),
         };
         let open = questions.iter().filter(|(awaits, _)| *awaits != Awaits::Nothing).count();
         self.phase = Phase::Learning(open as u32);

@@ -79,11 +79,11 @@ impl Switch {
         for name in ports.into_iter().map(Name::Port).chain(all) {
             let ports = name.ports(network);
             let mut deliveries = Deliveries { table, id, network, name, wanted: &mut *wanted };
-            deliveries.add(&ports, None, HERE);
+            deliveries.add(self, &ports, None, HERE);
             let beside: BTreeSet<u32> =
                 ports.iter().flat_map(|port| network.entries_beside(*port)).collect();
             for entry in beside {
-                deliveries.add(&ports, Some(entry), BACK);
+                deliveries.add(self, &ports, Some(entry), BACK);
             }
         }
     }
@@ -100,14 +100,15 @@ struct Deliveries<'a> {
 
 impl Deliveries<'_> {
     /// Those that send to the hosts behind these ports, but for the one by which packets came.
-    fn add(&mut self, ports: &[u32], came: Option<u32>, priority: u16) {
+    fn add(&mut self, switch: &Switch, ports: &[u32], came: Option<u32>, priority: u16) {
         let at = came.and_then(|came| self.network.physical(came));
         let mut hosts: BTreeMap<MacAddress, Vec<u8>> = BTreeMap::new();
-        for way in ports.iter().filter(|port| came != Some(**port)) {
-            let Some(way) = self.network.way_back(*way) else { continue };
+        for &number in ports.iter().filter(|port| came != Some(**port)) {
+            let Some(way) = self.network.way_back(number) else { continue };
             let port = if at == Some(way.port) { PortNo::IN_PORT } else { PortNo(way.port) };
+            let to = switch.to_port(self.network, number, port);
             for host in way.hosts {
-                Marking::stacked(way.wire).send_by(port, hosts.entry(*host).or_default());
+                Marking::stacked(way.wire).send_to(to, hosts.entry(*host).or_default());
             }
         }
         let mut to_each = Vec::new();
@@ -149,5 +150,6 @@ impl Deliveries<'_> {
 /// For whose packets an entry of this table is, and which ports they name.
 pub(crate) fn named_by(own: &Own) -> Option<(TenantId, Name)> {
     let metadata = own.match_.get(Field::Metadata).0 as u64;
-    (own.table > 0).then(|| (TenantId((metadata >> 48) as u16), Name::from_metadata(metadata)))
+    let is_named = own.table > 0 && !super::egress::has(own);
+    is_named.then(|| (TenantId((metadata >> 48) as u16), Name::from_metadata(metadata)))
 }

@@ -440,7 +440,7 @@ pub(crate) fn sends_to(instructions: &[u8], out_port: PortNo, out_group: u32) ->
 
 /// The entry number and owner of a cookie that one of the tenants' entries bears.
 pub(crate) fn owner_of(cookie: u64) -> Option<Cookie> {
-    Cookie::from_wire(cookie).filter(|cookie| cookie.tenant != Cookie::OWN)
+    Cookie::from_wire(cookie).filter(|cookie| !cookie.is_own())
 }
 
 fn new_flow(flow_mod: &FlowMod<'_>, match_: Match) -> Flow {

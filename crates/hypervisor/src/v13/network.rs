@@ -21,6 +21,7 @@ pub(crate) mod unused;
 mod whole_set;
 pub(super) mod wires;
 
+use super::egress::Target;
 use super::looks::{Bears, Destination, Look, To};
 use super::numbers::Numbered;
 use super::{
@@ -320,14 +321,18 @@ impl Switch {
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
-        let mut leave = |by: PortNo, way: WayOut<'_>, may_stay| {
+        let mut leave = |number, by: PortNo, way: WayOut<'_>, may_stay| {
             if !way.hosts.is_empty() && packets.destination == Destination::Many {
                 // Copies get each host's address in turn; all the same the packet goes on with its own.
                 return self.network_exit_v13(tenant, network, packets, (by, 0), out);
             }
             let back = network.is_back(way.port, packets.entered)?;
             let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
-            wires::leave(packets, way, port, may_stay, out)
+            let to = match by {
+                PortNo::IN_PORT => self.back_to_port(network, number, port),
+                _ => self.to_port(network, number, port),
+            };
+            wires::leave(packets, way, to, may_stay, out)
         };
         match port {
             PortNo::CONTROLLER => {
@@ -338,7 +343,7 @@ impl Switch {
                 Entered::Anywhere => Err(Unsaid::NeedsEntry),
                 Entered::Nowhere => Err(bad),
                 Entered::Port(number) => match network.way_back(number) {
-                    Some(way) => leave(port, way, false),
+                    Some(way) => leave(number, port, way, false),
                     None => Ok(()),
                 },
             },
@@ -349,13 +354,13 @@ impl Switch {
                 };
                 for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
                     if let Some(Some(way)) = network.way_out(number, packets.entered) {
-                        leave(PortNo(number), way, true)?;
+                        leave(number, PortNo(number), way, true)?;
                     }
                 }
                 Ok(())
             }
             PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
-                Some(way) => leave(port, way, false),
+                Some(way) => leave(number, port, way, false),
                 None => Ok(()),
             },
         }
@@ -445,7 +450,10 @@ impl Switch {
             }
             PortKind::Link { far, .. } => {
                 let hop = network.arrival_hop(number).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-                packets.tags.arriving(network, number, hop, far.tagging).send_by(table, out);
+                packets
+                    .tags
+                    .arriving(network, number, hop, far.tagging)
+                    .send_to(Target::Port(table), out);
             }
             PortKind::Remote { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
         }

@@ -1,12 +1,12 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
 use super::network::restored::restorations;
-use super::{METADATA_NETWORK, METADATA_TENANT, metadata_at, metadata_of, port_in};
+use super::{METADATA_NETWORK, METADATA_TENANT, egress, metadata_at, metadata_of, port_in};
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
 use crate::policy::TenantId;
 use crate::switch::{Own, OwnChange, Switch};
-use crate::tally::Counted;
+use crate::tally::{Counted, Direction};
 use alloc::vec::Vec;
 use fabric::Tagging;
 use fabric::embedding::{AddressMap, Exit, PortKind, VirtualPort};
@@ -92,6 +92,7 @@ impl Switch {
             }
             if let Some(network) = network {
                 self.add_deliveries(*id, network, wanted);
+                self.add_egress(*id, network, wanted);
             }
         }
         for transit in &map.transit {
@@ -120,12 +121,21 @@ impl Switch {
                 .write(&mut instructions);
             let match_ = at_hop(&transit.from);
             let (priority, actions) = (TAGGED, instructions);
-            wanted.push(Own { table: 0, match_, priority, actions, counted: None });
+            let counted = transit.leaves_by.and_then(|leaves_by| self.counted_transit(leaves_by));
+            wanted.push(Own { table: 0, match_, priority, actions, counted });
         }
         for match_ in crate::view::reserved(&self.policy) {
             let (priority, actions) = (STRAY, Vec::new());
             wanted.push(Own { table: 0, match_, priority, actions, counted: None });
         }
+    }
+
+    /// What it counts that packets leave by this port which have crossed a big switch.
+    fn counted_transit(&self, (id, port): (TenantId, u32)) -> Option<Counted> {
+        let tenant = &self.tenants[self.tenant_of(id)?.0 as usize];
+        let network = tenant.network.as_deref()?;
+        let counts = self.counts_sent(network, port);
+        Counted::new(id, port, Direction::Sent).filter(|_| counts)
     }
 }
 
@@ -145,7 +155,7 @@ pub(crate) fn add_port(
         add_mapped(id, number, port, addresses, wanted);
     }
     // Of a port that is the tenant's whole the switch's own counts are told.
-    let counts = Counted::new(id, number);
+    let counts = Counted::new(id, number, Direction::Received);
     let mut add = |match_, priority, actions: &[u8], counted| {
         let mut instructions = Vec::new();
         // What the port does not let in stays the tenant's: without an entry it would be a slice's.
@@ -222,7 +232,7 @@ fn add_mapped(
             Action::PopVlan.write(&mut actions);
             actions.extend_from_slice(&restore);
             enter(id, number, &actions, &mut instructions);
-            let counted = Counted::new(id, number);
+            let counted = Counted::new(id, number, Direction::Received);
             let (priority, actions) = (TAGGED, instructions);
             wanted.push(Own { table: 0, match_, priority, actions, counted });
         }
@@ -238,7 +248,8 @@ pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
         }
         _ => None,
     });
-    written.or(own.counted.map(|it| (it.tenant, it.port)))
+    let counted = || own.counted.map(|it| (it.tenant, it.of.port));
+    written.or_else(|| counted().filter(|_| !egress::has(own) || egress::is_needed(own)))
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry of the hypervisor's own. False for a match that 1.3 cannot say.

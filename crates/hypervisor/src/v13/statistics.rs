@@ -166,6 +166,11 @@ impl Switch {
             Awaits::Own(Purpose::Flows) => self.learned.flows.extend_from_slice(entries),
             Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
             Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),
+            Awaits::Own(Purpose::Description) => {
+                if let MultipartReplyBody::Desc(described) = reply.body {
+                    self.resubmits = super::egress::is_known_to(&described);
+                }
+            }
             Awaits::Own(Purpose::Ports) => {
                 if let MultipartReplyBody::PortDesc(ports) = reply.body {
                     for port in ports {

@@ -394,14 +394,15 @@ fn cases(versions: &[Versions], has_tags: bool) -> impl Strategy<Value = (Versio
     };
     let packet = (0..2usize, 0..5usize, tag, 0..3u8, 0..3u8);
     let cut = [prop::bool::weighted(0.15), prop::bool::weighted(0.15)];
-    (select(versions.to_vec()), any::<bool>(), vec(said, 1..14), cut, vec(packet, 1..8)).prop_map(
-        |(versions, spreads, said, cut, packets)| {
+    let switches = (select(versions.to_vec()), any::<bool>(), any::<bool>());
+    (switches, vec(said, 1..14), cut, vec(packet, 1..8)).prop_map(
+        |((versions, resubmits, spreads), said, cut, packets)| {
             let words = |(tenant, switch, v13, v10): (usize, u64, Vec<String>, Vec<String>)| {
                 let words = if versions[switch as usize - 1] == V1_3 { v13 } else { v10 };
                 words.into_iter().map(move |words| (tenant, switch, words))
             };
             let commands = said.into_iter().flat_map(words).collect();
-            (versions, Case { spreads, commands, cut, packets })
+            (versions, Case { resubmits, spreads, commands, cut, packets })
         },
     )
 }

@@ -427,6 +427,93 @@ fn a_shared_edge_port_has_received_what_the_tenants_hosts_sent() {
     }
 }
 
+/// The tenants' hosts behind their shared ports, the last of blue's behind its second one.
+fn host(n: u8) -> [u8; 6] {
+    [0x02, 0, 0, 0, 0x10, n]
+}
+
+/// Two that share ports 4 and 5 of the first switch, with two hosts each; red has two ports at one wire.
+fn sharing() -> Vec<Plan> {
+    let plan = |n: u8| Plan {
+        edges: vec![(2, u32::from(n) + 1, 1)],
+        shared: vec![(1, 4, 7, host(2 * n)), (1, 3, 8, host(2 * n + 1))],
+        links: vec![[(1, 10), (2, 10)]],
+        ..Plan::default()
+    };
+    vec![plan(0), plan(1)]
+}
+
+fn addressed(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
+    let mut frame = frame();
+    frame[..6].copy_from_slice(&to);
+    frame[6..12].copy_from_slice(&from);
+    frame
+}
+
+#[test]
+fn what_has_left_by_a_shared_edge_port_is_counted_where_the_switch_can() {
+    let mut stage = Stage::resubmitting(V13, sharing());
+    let broadcast = [0xff; 6];
+    let check = |stage: &mut Stage, tenant, sent: [u64; 2]| {
+        for (port, sent) in [7, 8].into_iter().zip(sent) {
+            let counted = stage.counted(tenant, 1, port).1;
+            assert_eq!(counted, frames_of(sent), "{tenant} {port}");
+        }
+    };
+    say(&mut stage, 0, 1, "flow add prio=5 actions=flood");
+    say(&mut stage, 0, 2, "flow add prio=5 actions=flood");
+    check(&mut stage, 0, [0, 0]);
+    // From its port 7 to that behind 8, to all, to itself, and to nobody.
+    for to in [host(1), broadcast, host(0), host(9)] {
+        stage.send(0, 1, 7, &addressed(host(0), to));
+    }
+    check(&mut stage, 0, [0, 2]);
+    // By the link: its tag is not in the bytes.
+    for to in [host(0), host(0), host(1), broadcast, host(2)] {
+        stage.send(0, 2, 1, &addressed(host(9), to));
+    }
+    check(&mut stage, 0, [3, 4]);
+    // What leaves for the other tenant is the other's.
+    check(&mut stage, 1, [0, 0]);
+    say(&mut stage, 1, 1, "flow add prio=5 match=in_port=8 actions=output:7,in_port");
+    stage.send(1, 1, 8, &addressed(host(3), host(2)));
+    stage.send(1, 1, 8, &addressed(host(3), host(3)));
+    check(&mut stage, 1, [1, 1]);
+    check(&mut stage, 0, [3, 4]);
+    // Out of a controller's hands: by lists and groups, from nowhere, the port itself, and a link.
+    let data = "data=10.0.0.1>10.0.0.2";
+    say(
+        &mut stage,
+        1,
+        1,
+        "group add id=1 type=all buckets=output:7|mod_dl_dst:02.00.00.00.10.03,output:8",
+    );
+    let to = |n: u8| format!("mod_dl_dst:02.00.00.00.10.0{n}");
+    let mut sent = [1, 1];
+    for (in_port, actions, more) in [
+        ("controller", format!("{},output:7", to(2)), [1, 0]),
+        ("7", format!("{},output:7", to(2)), [0, 0]),
+        ("7", format!("{},in_port", to(2)), [1, 0]),
+        ("8", format!("{},output:7", to(2)), [1, 0]),
+        ("10", format!("{},flood", to(3)), [0, 1]),
+        ("controller", format!("{},group:1", to(2)), [1, 1]),
+        ("8", format!("{},group:1", to(2)), [1, 0]),
+    ] {
+        stage.out(1, 1, &format!("out in_port={in_port} actions={actions} {data}"));
+        sent = [sent[0] + more[0], sent[1] + more[1]];
+        check(&mut stage, 1, sent);
+    }
+    // Over a lost connection, and while the port is down.
+    stage.reconnect(1);
+    check(&mut stage, 1, sent);
+    say(&mut stage, 0, 1, "port_mod port=7 config=1 mask=1");
+    check(&mut stage, 0, [3, 4]);
+    stage.send(0, 2, 1, &addressed(host(9), host(0)));
+    say(&mut stage, 0, 1, "port_mod port=7 config=0 mask=1");
+    stage.send(0, 2, 1, &addressed(host(9), host(0)));
+    check(&mut stage, 0, [4, 4]);
+}
+
 #[test]
 fn the_end_of_a_big_switchs_link_counts_for_the_whole() {
     for version in VERSIONS {

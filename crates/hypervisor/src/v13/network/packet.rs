@@ -96,6 +96,12 @@ impl Switch {
             defers: false,
             has_group: None,
         };
+        let came = match entered {
+            Entered::Port(number) => Some(number),
+            _ => None,
+        };
+        let id = self.tenants[tenant.0 as usize].id;
+        self.enter_egress(id, network, came, out);
         let mut source = address(key.get(Field::DlSrc));
         for action in actions {
             if let Action::Output { port: PortNo::TABLE, .. } = action {

@@ -16,6 +16,7 @@
 use super::{Packets, set};
 use crate::network::{Network, Unsaid, WayOut, Wire, number_of};
 use crate::v13::actions::order_in_set;
+use crate::v13::egress::Target;
 use crate::v13::looks::{Bears, Destination, Look, To};
 use alloc::vec::Vec;
 use fabric::Tagging;
@@ -24,7 +25,7 @@ use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::List;
 use openflow::error::v13 as code;
-use openflow::v13::{Action, OxmField, PortNo};
+use openflow::v13::{Action, OxmField};
 
 /// TPID of the tag (IEEE 802.1Q).
 const VLAN: u16 = 0x8100;
@@ -197,19 +198,18 @@ impl Marking {
         }
     }
 
-    /// Appends an output of packets that are marked so, and are as before afterwards.
-    pub(in crate::v13) fn send_by(self, port: PortNo, out: &mut Vec<u8>) {
-        let send = Action::Output { port, max_len: 0 };
+    /// Appends what sends packets there that are marked so, and are as before afterwards.
+    pub(in crate::v13) fn send_to(self, to: Target, out: &mut Vec<u8>) {
         match self {
-            Marking::Nothing => send.write(out),
+            Marking::Nothing => to.write(out),
             Marking::Put(tag) => {
                 push(tag, out);
-                send.write(out);
+                to.write(out);
                 Action::PopVlan.write(out);
             }
             Marking::Exchange { own, tag } => {
                 set_vlan(tag, out);
-                send.write(out);
+                to.write(out);
                 set_vlan(own, out);
             }
         }
@@ -221,7 +221,7 @@ impl Marking {
 pub(super) fn leave(
     packets: &Packets,
     way: WayOut<'_>,
-    port: PortNo,
+    to: Target,
     may_stay: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsaid> {
@@ -232,21 +232,21 @@ pub(super) fn leave(
         Err(unsaid) => return Err(unsaid),
     };
     if way.hosts.is_empty() {
-        marking.send_by(port, out);
+        marking.send_to(to, out);
         return Ok(());
     }
     match (packets.destination.to()?, packets.destination) {
         (To::Nobody, _) => {}
         (To::Host(host), _) => {
             if way.hosts.contains(&host) {
-                marking.send_by(port, out);
+                marking.send_to(to, out);
             }
         }
         // What is for everybody goes to each of the tenant's own.
         (To::Many, Destination::Is(address)) => {
             for host in way.hosts {
                 set(OxmField::ETH_DST, number_of(*host), out);
-                marking.send_by(port, out);
+                marking.send_to(to, out);
             }
             set(OxmField::ETH_DST, address, out);
         }
@@ -257,7 +257,7 @@ pub(super) fn leave(
 }
 
 /// Packets that have a tag.
-pub(super) fn with_tag() -> Match {
+pub(in crate::v13) fn with_tag() -> Match {
     Match::ANY.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT)
 }
 

@@ -24,7 +24,7 @@ pub use places::cut;
 pub use policy::policy;
 pub use request::request;
 pub use script::{both, happen, play, play_on, play_with};
-pub use stage::{Big, Counted, LOCAL, Plan, SWITCHES, Seen, Stage, Versions, datapath};
+pub use stage::{Big, Counted, LOCAL, Make, Plan, SWITCHES, Seen, Stage, Versions, datapath};
 pub use warm::{Mode, WarmCore};
 pub use world::{LLDP_KEY, Left, Seat, Setup, World, frames};
 

@@ -75,6 +75,26 @@ impl Seen {
     }
 }
 
+/// What switches are like.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Make {
+    /// How many packets they keep.
+    pub buffers: u32,
+    /// Whether they know the action `resubmit`.
+    pub resubmits: bool,
+}
+
+impl Make {
+    fn name(self) -> &'static str {
+        if self.resubmits { "Open vSwitch" } else { "emulated switch" }
+    }
+
+    /// Tables of theirs that a tenant with a network does not see.
+    fn own_tables(self) -> u8 {
+        if self.resubmits { 3 } else { 2 }
+    }
+}
+
 pub struct Stage {
     versions: Versions,
     physical: Network,
@@ -134,16 +154,30 @@ impl Stage {
     }
 
     /// With switches of several versions. Those of a big switch speak the same.
-    pub fn mixed(versions: Versions, mut plans: Vec<Plan>, buffers: u32) -> Stage {
+    pub fn mixed(versions: Versions, plans: Vec<Plan>, buffers: u32) -> Stage {
+        Stage::made(versions, plans, Make { buffers, ..Make::default() })
+    }
+
+    /// With switches that know the action `resubmit`, as Open vSwitch does.
+    pub fn resubmitting(version: Version, plans: Vec<Plan>) -> Stage {
+        let make = Make { resubmits: true, ..Make::default() };
+        Stage::made([version; SWITCHES as usize], plans, make)
+    }
+
+    /// With switches that are made so.
+    pub fn made(versions: Versions, mut plans: Vec<Plan>, make: Make) -> Stage {
         plans.iter_mut().for_each(|plan| plan.repeating = repeating(plan));
         let (mut maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
         know_versions(&mut maps, &versions);
-        let (physical, hosts, host_points) = physical(&versions, &plans, buffers);
+        let (physical, hosts, host_points) = physical(&versions, &plans, make);
         let tenants = (0..plans.len()).map(tenant).collect();
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
         let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags) };
-        let references: Vec<(Network, Vec<(u64, u32)>)> =
-            plans.iter().enumerate().map(|(at, plan)| reference(&versions, at, plan)).collect();
+        let references: Vec<(Network, Vec<(u64, u32)>)> = plans
+            .iter()
+            .enumerate()
+            .map(|(at, plan)| reference(&versions, at, plan, make))
+            .collect();
         let (mut references, reference_hosts): (Vec<_>, _) = references.into_iter().unzip();
         let each = plans.iter().zip(&mut references);
         let repeating = each.map(|(plan, network)| repeat(network, plan, &[])).collect();
@@ -687,11 +721,12 @@ fn shake_hands(network: &mut Network, at: SwitchIndex, version: Version) -> Vec<
 
 type Standing = (Network, Vec<Vec<(usize, u32)>>, Vec<Point>);
 
-fn physical(versions: &Versions, plans: &[Plan], buffers: u32) -> Standing {
+fn physical(versions: &Versions, plans: &[Plan], make: Make) -> Standing {
     let mut network = Network::new();
     for (dpid, &version) in (1..).zip(versions) {
-        let mut config = Config { n_buffers: buffers, ..config(version, dpid, 6) };
+        let mut config = Config { n_buffers: make.buffers, ..config(version, dpid, 6) };
         config.ports.push(emulate::PortConfig::new(LOCAL));
+        config.hardware = make.name().to_owned();
         network.add_switch(emulate::Switch::new(config));
     }
     let point = |switch: u64, port| Point { switch: SwitchIndex(switch as usize - 1), port };
@@ -716,13 +751,18 @@ fn physical(versions: &Versions, plans: &[Plan], buffers: u32) -> Standing {
     (network, hosts, points)
 }
 
-fn reference(versions: &Versions, tenant: usize, plan: &Plan) -> (Network, Vec<(u64, u32)>) {
+fn reference(
+    versions: &Versions,
+    tenant: usize,
+    plan: &Plan,
+    make: Make,
+) -> (Network, Vec<(u64, u32)>) {
     let mut network = Network::new();
     let version = |switch: u64| versions[switch as usize - 1];
     for switch in switches_of(plan) {
         let mut config = config(version(switch), datapath(tenant, switch), 0);
         // What a tenant sees between the hypervisor's tables.
-        config.n_tables = config.n_tables.saturating_sub(2).max(1);
+        config.n_tables = config.n_tables.saturating_sub(make.own_tables()).max(1);
         let index = network.add_switch(emulate::Switch::new(config));
         let edges = plan.edges.iter().filter(|edge| head(plan, edge.0) == switch);
         let edges = edges.map(|edge| edge.2);

@@ -38,6 +38,7 @@ impl Stage {
     /// What it is told without time passing, if it is.
     pub fn counted_at_once(&mut self, tenant: usize, switch: u64, port: u32) -> Option<Counted> {
         self.raw.clear();
+        let port = if port == super::LOCAL { "local".to_owned() } else { port.to_string() };
         self.speak(tenant, switch, &format!("stats port port={port}"));
         self.count_told(switch)
     }

@@ -1,0 +1,53 @@
+//! Open vSwitch's own actions, as far as they are used here (ovs-actions(7), `nicira-ext.h`).
+
+use crate::v10;
+use crate::v13;
+
+/// The experimenter, or vendor, whose actions these are.
+pub const NICIRA: u32 = 0x2320;
+
+/// NXAST_RESUBMIT_TABLE.
+const RESUBMIT_TABLE: u16 = 14;
+
+/// `resubmit(in_port,table)`: what that table does with the packet is done, as if it had come by that port, and then the rest of
+/// the list. The port is a port's number in 16 bits, as on OpenFlow 1.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resubmit {
+    /// The port that the table sees as the one of entry.
+    pub in_port: u16,
+    /// Which table.
+    pub table: u8,
+}
+
+impl Resubmit {
+    /// What is behind the experimenter's number.
+    pub fn body(self) -> [u8; 8] {
+        let [kind, in_port] = [RESUBMIT_TABLE, self.in_port].map(u16::to_be_bytes);
+        [kind[0], kind[1], in_port[0], in_port[1], self.table, 0, 0, 0]
+    }
+
+    /// By what is behind the experimenter's number, if it is this action.
+    pub fn parse(body: &[u8]) -> Option<Resubmit> {
+        let (kind, rest) = body.split_first_chunk()?;
+        let (in_port, rest) = rest.split_first_chunk()?;
+        let &[table, _, _, _] = rest else { return None };
+        let is_meant = u16::from_be_bytes(*kind) == RESUBMIT_TABLE;
+        is_meant.then_some(Resubmit { in_port: u16::from_be_bytes(*in_port), table })
+    }
+
+    /// By an action of 1.0.
+    pub fn of_v10(action: &v10::Action<'_>) -> Option<Resubmit> {
+        match action {
+            v10::Action::Vendor { vendor: NICIRA, body } => Resubmit::parse(body),
+            _ => None,
+        }
+    }
+
+    /// By an action of 1.3.
+    pub fn of_v13(action: &v13::Action<'_>) -> Option<Resubmit> {
+        match action {
+            v13::Action::Experimenter { experimenter: NICIRA, body } => Resubmit::parse(body),
+            _ => None,
+        }
+    }
+}
