@@ -49,6 +49,8 @@ pub(crate) struct Session {
     /// Bytes for the controller that leave later, with their times, ns.
     pub(crate) later: VecDeque<(u64, Vec<u8>)>,
     pub(crate) miss_send_len: u16,
+    /// Whether FLOW_MODs of 1.0 name their tables (Open vSwitch's extension).
+    pub(crate) names_tables: bool,
     pub(crate) role: Role,
     pub(crate) masks: AsyncMasks,
     next_xid: u32,
@@ -64,6 +66,7 @@ impl Session {
             out: Vec::new(),
             later: VecDeque::new(),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
+            names_tables: false,
             role: Role::Equal,
             masks: AsyncMasks::default(),
             next_xid: 0,

@@ -87,11 +87,11 @@ impl Arrived {
         came.beyond(self.resent.get(&port).copied().unwrap_or_default())
     }
 
-    /// Begins to ask: gives the number of the round, and the looks to ask for.
-    pub(crate) fn ask(&mut self) -> (u32, Vec<Match>) {
+    /// Begins to ask, and for so much `beside` that is not about looks: gives the number of the round, and the looks to ask for.
+    pub(crate) fn ask(&mut self, beside: usize) -> (u32, Vec<Match>) {
         let current = self.by_looks.iter().filter(|(_, one)| one.is_current);
         self.round = (self.round.0.wrapping_add(1), current.map(|(looks, _)| *looks).collect());
-        self.unanswered = self.round.1.len();
+        self.unanswered = self.round.1.len() + beside;
         self.round.clone()
     }
 
@@ -102,6 +102,14 @@ impl Arrived {
         };
         if let Some(one) = self.by_looks.get_mut(looks).filter(|one| one.is_current) {
             one.aggregate = one.own(aggregate);
+        }
+        self.answered_beside(round)
+    }
+
+    /// What was asked for beside the looks is answered. Says whether that was the last.
+    pub(crate) fn answered_beside(&mut self, round: u32) -> bool {
+        if self.round.0 != round {
+            return false;
         }
         self.unanswered = self.unanswered.saturating_sub(1);
         if self.unanswered > 0 {

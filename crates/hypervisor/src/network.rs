@@ -64,6 +64,8 @@ pub(crate) struct Network {
     vlans: BTreeSet<u16>,
     /// Which physical addresses packets bear on links, if they do.
     pub addresses: Option<AddressMap>,
+    /// The table by which packets leave by shared edge ports, if they do.
+    pub egress: Option<u8>,
     /// How a packet came, by the switch's port and what the packet bears.
     arrived: HashMap<(u32, Mark), Came>,
 }
@@ -156,9 +158,10 @@ impl Network {
         member: &Member,
         version: Version,
         config: BTreeMap<u32, PortConfig>,
+        egress: Option<u8>,
     ) -> Network {
         let open = config.values().any(|config| config.intersects(CLOSED));
-        let open = open.then(|| Box::new(Network::new(member, version, BTreeMap::new())));
+        let open = open.then(|| Box::new(Network::new(member, version, BTreeMap::new(), egress)));
         let mut stands = BTreeMap::<u32, usize>::new();
         for port in member.ports.values().filter_map(physical) {
             *stands.entry(port).or_default() += 1;
@@ -190,6 +193,7 @@ impl Network {
             crowded: crowded.collect(),
             vlans,
             addresses: member.addresses.clone(),
+            egress,
             arrived,
         }
     }

@@ -22,6 +22,8 @@ use openflow::v13::{self, MatchBuf};
 
 /// Entries that are gone and of which the last counts are waited for; of more than these the last are as last seen.
 const LEAVING: usize = 1024;
+/// Priority of entries whose packets came with a link's tag in addition to their own, which is not in the match.
+pub(crate) const LONGER: u16 = 3;
 /// Bytes of a link's tag.
 const TAG: u64 = 4;
 
@@ -49,7 +51,7 @@ impl Count {
         // What takes the place of the tenant's tag is as long as that.
         let is_more = match priority {
             EXCHANGED | egress::EXCHANGED => false,
-            egress::TAGGED => true,
+            LONGER => true,
             _ => tagged != 0,
         };
         let count = Count { packets, bytes };
@@ -202,6 +204,11 @@ impl Tally {
         let leaving = self.leaving.iter().filter(|it| it.of == of).map(|it| it.seen.total());
         let past = self.past.get(&of).copied().unwrap_or_default();
         live.chain(leaving).fold(past, Count::plus)
+    }
+
+    /// The matches of entries that count.
+    pub(crate) fn matches(&self) -> impl Iterator<Item = &Match> {
+        self.live.keys()
     }
 
     /// Whether an entry counts.

@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 mod arrived;
+pub(crate) mod egress;
 pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
 pub(crate) mod idle;
@@ -101,14 +102,21 @@ impl Switch {
 /// What a new switch is told and asked.
 pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     let mut config = Vec::new();
-    let mut flows = Vec::new();
+    let (mut flows, mut description) = (Vec::new(), Vec::new());
     let all = StatsRequest::from(StatsRequestBody::Flow(FlowStatsRequest::default()));
     let written =
         Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
             .write(0, &mut config)
-            .and_then(|()| all.write_message(0, &mut flows));
+            .and_then(|()| all.write_message(0, &mut flows))
+            .and_then(|()| {
+                StatsRequest::from(StatsRequestBody::Desc).write_message(0, &mut description)
+            });
     debug_assert!(written.is_ok());
-    vec![(Awaits::Nothing, config), (Awaits::Own(Purpose::Flows), flows)]
+    vec![
+        (Awaits::Nothing, config),
+        (Awaits::Own(Purpose::Flows), flows),
+        (Awaits::Own(Purpose::Description), description),
+    ]
 }
 
 /// A match from its wire form.

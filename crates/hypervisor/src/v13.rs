@@ -164,7 +164,7 @@ impl Switch {
         let behind = self.features.n_tables.saturating_sub(self.first_table());
         let has_network = self.tenants[tenant.0 as usize].network.is_some();
         let own = [self.delivery_table(), self.egress_table()].into_iter().flatten().count() as u8;
-        behind - if has_network { own } else { 0 }
+        behind.saturating_sub(if has_network { own } else { 0 })
     }
 
     /// The switch's last table, which is the hypervisor's for networks: see [`delivery`]. A switch of two has none to spare.
@@ -197,8 +197,8 @@ fn changes_the_switch(type_: MessageType) -> bool {
     )
 }
 
-/// What a new switch is told and asked; it `is_real` if it is not several.
-pub(crate) fn questions(miss_send_len: u16, is_real: bool) -> Vec<(Awaits, Vec<u8>)> {
+/// What a new switch is told and asked.
+pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     let mut config = Vec::new();
     let told = Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
         .write(0, &mut config);
@@ -209,7 +209,7 @@ pub(crate) fn questions(miss_send_len: u16, is_real: bool) -> Vec<(Awaits, Vec<u
         debug_assert!(asked.is_ok());
         out
     };
-    let mut questions = vec![
+    vec![
         (Awaits::Nothing, config),
         (Awaits::Own(Purpose::Ports), ask(MultipartRequestBody::PortDesc)),
         (Awaits::Own(Purpose::Groups), ask(MultipartRequestBody::GroupDesc)),
@@ -218,12 +218,8 @@ pub(crate) fn questions(miss_send_len: u16, is_real: bool) -> Vec<(Awaits, Vec<u
             ask(MultipartRequestBody::MeterConfig { meter_id: openflow::v13::METER_ALL }),
         ),
         (Awaits::Own(Purpose::Flows), ask(MultipartRequestBody::Flow(FlowStatsRequest::default()))),
-    ];
-    if is_real {
-        let description = ask(MultipartRequestBody::Desc);
-        questions.push((Awaits::Own(Purpose::Description), description));
-    }
-    questions
+        (Awaits::Own(Purpose::Description), ask(MultipartRequestBody::Desc)),
+    ]
 }
 
 /// A match from its wire form, with the padding.

@@ -2,6 +2,7 @@
 
 use flowspace::{Match, port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
+use openflow::nicira::{NICIRA, Resubmit};
 use openflow::v10::{Action as Wire, FlowMod, FlowModCommand, FlowModFlags, PortNo, Wildcards};
 use openflow::v13::OxmField;
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER};
@@ -10,9 +11,12 @@ use crate::action::{ANY_GROUP, Action, Instructions, port};
 use crate::datapath::{Command, FlowRequest};
 use crate::table::flags;
 
-/// A checked FLOW_MOD.
-pub(super) fn request(body: &FlowMod<'_>) -> Result<FlowRequest, ErrorCode> {
-    let command = match body.command {
+/// A checked FLOW_MOD, of which the higher byte of the command may name the table.
+pub(super) fn request(body: &FlowMod<'_>, names_table: bool) -> Result<FlowRequest, ErrorCode> {
+    let [named, command] = body.command.0.to_be_bytes();
+    let table = names_table.then_some(named);
+    let command = if names_table { FlowModCommand(command.into()) } else { body.command };
+    let command = match command {
         FlowModCommand::ADD => Command::Add,
         FlowModCommand::MODIFY => Command::Modify,
         FlowModCommand::MODIFY_STRICT => Command::ModifyStrict,
@@ -29,7 +33,10 @@ pub(super) fn request(body: &FlowMod<'_>) -> Result<FlowRequest, ErrorCode> {
     let wanted = FlowModFlags::SEND_FLOW_REM | FlowModFlags::CHECK_OVERLAP;
     Ok(FlowRequest {
         command,
-        table: if command == Command::Add || command.is_modify() { 0 } else { 0xff },
+        table: table.unwrap_or(match command {
+            Command::Delete | Command::DeleteStrict => 0xff,
+            _ => 0,
+        }),
         match_: Match::from_v10(&body.match_),
         priority: if is_exact { u16::MAX } else { body.priority },
         cookie: body.cookie,
@@ -77,6 +84,9 @@ fn action(wire: Wire<'_>) -> Result<Action, ErrorCode> {
         Wire::SetNwTos(tos) => Ok(Action::SetNwTos(tos)),
         Wire::SetTpSrc(port) => Ok(Action::SetTpSrc(port)),
         Wire::SetTpDst(port) => Ok(Action::SetTpDst(port)),
+        Wire::Vendor { .. } if let Some(resubmit) = Resubmit::of_v10(&wire) => {
+            Ok(Action::Resubmit { in_port: port_from_v10(resubmit.in_port), table: resubmit.table })
+        }
         Wire::Vendor { .. } => Err(code::BAD_ACTION_BAD_EXPERIMENTER),
         Wire::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
     }
@@ -111,7 +121,17 @@ pub(super) fn to_wire(instructions: &Instructions) -> Option<ListBuf<Wire<'stati
     if only_applies != Instructions::default() {
         return None;
     }
-    instructions.apply.iter().map(to_wire_action).collect()
+    let mut list = ListBuf::new();
+    for action in &instructions.apply {
+        match *action {
+            Action::Resubmit { in_port, table } => {
+                let body = &Resubmit { in_port: port_to_v10(in_port)?, table }.body();
+                list.push(Wire::Vendor { vendor: NICIRA, body });
+            }
+            _ => list.push(to_wire_action(action)?),
+        }
+    }
+    Some(list)
 }
 
 fn to_wire_action(action: &Action) -> Option<Wire<'static>> {

@@ -5,11 +5,13 @@ mod stats;
 
 use flowspace::{port_from_v10, port_to_v10};
 use openflow::error::v13 as code;
+use openflow::nicira::{FLOW_MOD_TABLE_ID, NICIRA};
 use openflow::text::Name;
 use openflow::v10::{
     Capabilities, ConfigFlags, FeaturesReply, FlowRemoved, FlowRemovedReason, Message, MessageType,
     PacketIn, PacketInReason, PacketOut, PacketQueue, PhyPort, PortConfig, PortFeatures, PortMod,
     PortNo, PortReason, PortState, PortStatus, QueueGetConfigReply, SupportedActions, SwitchConfig,
+    Vendor,
 };
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
 
@@ -51,6 +53,11 @@ pub(crate) fn handle(
         Message::EchoRequest(data) => {
             switch.reply(id, |out| Message::EchoReply(data).write(xid, out));
         }
+        Message::Vendor(Vendor { vendor: NICIRA, body }) if *body == FLOW_MOD_TABLE_ID => {
+            if let Some(session) = switch.session(id) {
+                session.names_tables = true;
+            }
+        }
         Message::Vendor(_) => return Err(code::BAD_REQUEST_BAD_EXPERIMENTER),
         Message::FeaturesRequest => features(switch, id, xid),
         Message::GetConfigRequest => {
@@ -68,7 +75,10 @@ pub(crate) fn handle(
         }
         Message::PacketOut(packet) => packet_out(switch, request.now, &packet, effects)?,
         Message::FlowMod(body) => {
-            let flow = flow::request(&body)?;
+            let flow = {
+                let names_tables = switch.session_ref(id).is_some_and(|it| it.names_tables);
+                flow::request(&body, names_tables)?
+            };
             switch.flow_mod(request, flow, effects)?;
         }
         Message::PortMod(body) => port_mod(switch, &body, effects)?,

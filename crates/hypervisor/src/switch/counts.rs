@@ -24,7 +24,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use fabric::embedding::{FarEnd, PortKind};
 use flowspace::Match;
-use openflow::v13::{FlowRemoved, FlowStats, FlowStatsRequest, MultipartRequest};
+use openflow::v13::{FlowStats, FlowStatsRequest, MultipartRequest};
 use openflow::{List, Version};
 
 /// How long an answer waits for other switches.
@@ -309,18 +309,19 @@ impl Switch {
     }
 
     /// The switch has told the last counts of an entry of the hypervisor's own.
-    pub(crate) fn own_removed(&mut self, removed: &FlowRemoved<'_>) {
-        let Some(counted) = counted(removed.cookie) else { return };
-        let (Some(at), Ok(match_)) =
-            (self.tenant_of(counted.tenant), Match::from_v13(&removed.match_))
-        else {
-            return;
-        };
-        let &FlowRemoved { priority, packet_count, byte_count, .. } = removed;
-        let count = Count::by_entry(&match_, priority, packet_count, byte_count);
+    pub(crate) fn own_removed(&mut self, cookie: u64, match_: &Match, count: Count) {
+        let Some(counted) = counted(cookie) else { return };
+        let Some(at) = self.tenant_of(counted.tenant) else { return };
         let tally = &mut self.tenants[at.0 as usize].tally;
-        tally.removed(&match_, counted.of, count);
+        tally.removed(match_, counted.of, count);
         self.store_counted(at, counted.of);
+    }
+
+    /// What an entry of the hypervisor's own has counted so far.
+    pub(crate) fn own_counted(&mut self, cookie: u64, match_: &Match, count: Count) {
+        let Some(counted) = counted(cookie) else { return };
+        let Some(at) = self.tenant_of(counted.tenant) else { return };
+        self.tenants[at.0 as usize].tally.see(match_, counted.of, count);
     }
 
     /// What the switch held when it connected has counted this: what was told of it before is told again, whatever
@@ -386,7 +387,7 @@ impl Switch {
             let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
             let is_restored = tenant.is_some_and(|it| match kind {
                 Kind::Arrived => is_old && it.arrived.restore(port, bytes),
-                Kind::Sent => !is_old && it.tally.restore(Direction::Sent.of(port), bytes),
+                Kind::Sent => it.tally.restore(Direction::Sent.of(port), bytes),
                 _ => !is_old && it.tally.restore(Direction::Received.of(port), bytes),
             });
             if !is_restored {

@@ -53,7 +53,9 @@ impl Switch {
     pub(crate) fn reconcile_own(&mut self, held: &[&Held], now: Instant) -> (usize, usize, usize) {
         let mut own = Vec::new();
         let has_tables = self.version != Version::V1_0;
-        for held in held.iter().filter(|held| held.table == 0 || has_tables) {
+        let egress = self.egress_table();
+        let may_be = |table| table == 0 || has_tables || egress == Some(table);
+        for held in held.iter().filter(|held| may_be(held.table)) {
             let counted = super::counts::counted(held.cookie);
             if let Some(counted) = counted {
                 let count = Count::by_entry(&held.match_, held.priority, held.packets, held.bytes);

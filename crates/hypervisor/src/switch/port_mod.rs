@@ -90,7 +90,8 @@ impl Switch {
         // Whoever did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
         let doer = (!member.shared_with).then_some(request.controller);
         let part = without(member, &state.refused_ports);
-        let after = Arc::new(Network::new(&part, self.version, port_config.clone()));
+        let after =
+            Arc::new(Network::new(&part, self.version, port_config.clone(), network.egress));
         let refused = |_| codes.not_permitted;
         let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
         let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
@@ -133,11 +134,12 @@ impl Switch {
                 _ => self.journal.push(StoreOp::Delete(*key)),
             }
         }
+        let egress = self.egress_table();
         let map = self.policy.maps.get(&self.dpid);
         for tenant in self.tenants.iter_mut().filter(|tenant| !tenant.port_config.is_empty()) {
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let config = tenant.port_config.clone();
-            let network = member.map(|member| Network::new(member, self.version, config));
+            let network = member.map(|member| Network::new(member, self.version, config, egress));
             tenant.network = network.map(Arc::new);
         }
     }

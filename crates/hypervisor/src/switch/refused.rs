@@ -74,7 +74,7 @@ impl Switch {
         {
             self.transit_refused(transit);
         }
-        if self.version != Version::V1_0 {
+        if self.version != Version::V1_0 || own.table > 0 {
             for (tenant, port) in self.ports_of(&own) {
                 self.refuse_port(tenant, port);
             }

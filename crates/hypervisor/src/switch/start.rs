@@ -224,6 +224,13 @@ impl Switch {
         }
     }
 
+    /// The switch has said of which make it is: that decides what it can be given.
+    pub(crate) fn described(&mut self, hw_desc: &str) {
+        self.resubmits = crate::v13::egress::is_known_to(hw_desc);
+        let policy = self.policy.clone();
+        self.adopt(policy);
+    }
+
     /// One of the hypervisor's own questions is refused or never answered.
     pub(crate) fn own_request_failed(&mut self, purpose: Purpose, now: Instant) {
         match purpose {
@@ -238,8 +245,12 @@ impl Switch {
     fn ask(&mut self, now: Instant) {
         let questions = match self.version {
             Version::V1_0 => crate::v10::questions(MISS_SEND_ALL),
-            _ => crate::v13::questions(MISS_SEND_ALL, self.joins.is_none()),
+            _ => crate::v13::questions(MISS_SEND_ALL),
         };
+        // Several that are one have no make.
+        let is_asked =
+            |awaits: &Awaits| *awaits != Awaits::Own(Purpose::Description) || self.joins.is_none();
+        let questions: Vec<_> = questions.into_iter().filter(|it| is_asked(&it.0)).collect();
         let open = questions.iter().filter(|(awaits, _)| *awaits != Awaits::Nothing).count();
         self.phase = Phase::Learning(open as u32);
         for (awaits, message) in questions {
@@ -275,6 +286,7 @@ impl Switch {
         for (at, tenant) in self.tenants.iter().enumerate() {
             self.line.set_weight(at as u32, tenant.weight);
         }
+        let egress = self.egress_table();
         let map = policy.maps.get(&self.dpid);
         let is_same = self.policy.maps.get(&self.dpid) == map;
         if !is_same {
@@ -292,7 +304,8 @@ impl Switch {
             tenant.port_config.retain(|number, _| has_port(number));
             let config = || tenant.port_config.clone();
             let network = member.map(|member| {
-                Network::new(&without(member, &tenant.refused_ports), self.version, config())
+                let member = without(member, &tenant.refused_ports);
+                Network::new(&member, self.version, config(), egress)
             });
             tenant.network = network.map(Arc::new);
             if member.is_some_and(|member| member.shared_with) {

@@ -25,6 +25,7 @@ pub(super) mod packet;
 mod restored;
 pub(super) mod statistics;
 
+use super::egress::{self, Leaving, Target};
 use super::unreadable;
 use crate::flows::{Flow, Piece, Presumes, Tells};
 use crate::ids::TenantIndex;
@@ -38,7 +39,7 @@ pub(super) use asking::{ASK, MOST_ASKED};
 use fabric::MacAddress;
 use fabric::embedding::{AddressMap, Frames, Mapped, Side};
 use flowspace::field::VLAN_PRESENT;
-use flowspace::{Field, Match, port_from_v10, port_to_v10};
+use flowspace::{Field, Match, port_from_v10};
 use hashbrown::HashSet;
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PortNo};
@@ -53,6 +54,8 @@ struct Packets {
     vlan: Vlan,
     /// The link's tag that they bear in the place of their own.
     tag: Option<u16>,
+    /// They came with a link's tag though they have none of their own.
+    is_longer: bool,
     /// The destination address, where it is the same for all.
     dl_dst: Option<u128>,
     addresses: Addresses,
@@ -482,11 +485,9 @@ impl Writer<'_> {
             Entered::Port(number) => self.network.physical(number) == Some(way.port),
             _ => false,
         };
-        let port = match back {
-            true => PortNo::IN_PORT,
-            false => PortNo(port_to_v10(way.port).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?),
-        };
-        let send = Action::Output { port, max_len: 0 };
+        let leaving = Leaving { is_longer: self.packets.is_longer, is_back: back };
+        let send = egress::target(self.network, &way, leaving);
+        let send = send.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
         match way.wire {
             Wire::Plain => {
                 self.restore()?;
@@ -534,7 +535,7 @@ impl Writer<'_> {
     }
 
     /// Where a way leads to other tenants too, what is for everybody goes to each of the tenant's own hosts.
-    fn give(&mut self, hosts: &[MacAddress], send: Action<'_>) -> Result<(), ErrorCode> {
+    fn give(&mut self, hosts: &[MacAddress], send: Target) -> Result<(), ErrorCode> {
         if hosts.is_empty() {
             send.write(self.out);
             return Ok(());
@@ -602,6 +603,7 @@ fn packets(network: &Network, port: u32, arrival: &Arrival, region: &Match) -> P
         by_link: arrival.tag.map(|(hop, _)| hop.port.get()),
         vlan,
         tag: arrival.tag.map(|(hop, _)| hop.tag.get()),
+        is_longer: arrival.tag.is_some_and(|(_, frames)| frames.vlan().is_none()),
         dl_dst: region.exact_value(Field::DlDst),
         addresses: Addresses::of_region(region, map),
     }

@@ -1,9 +1,12 @@
 //! The hypervisor's own entries on 1.0: what passes through for networks, or is not let in by a port, and nobody's rules
 //! are asked.
 
+use super::egress;
 use super::network::{ASK, addresses};
 use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
+use crate::tally::Counted;
+use crate::v13::own::EXCHANGED;
 use alloc::vec::Vec;
 use fabric::PortNumber;
 use fabric::embedding::{Exit, SwitchMap, Transit};
@@ -21,11 +24,29 @@ impl Switch {
     /// What the table has to hold beside the tenants' entries.
     pub(crate) fn wanted_own_v10(&self) -> Vec<Own> {
         let Some(map) = self.policy.maps.get(&self.dpid) else { return Vec::new() };
-        let entries = map.transit.iter().flat_map(|transit| passed(map, transit));
-        let networks = self.tenants.iter().filter_map(|tenant| tenant.network.as_deref());
-        let closed = networks.flat_map(|it| it.entries().flat_map(|port| closed(it, port)));
-        entries.chain(closed).collect()
+        let passing = map.transit.iter().flat_map(|transit| {
+            let counted = transit.leaves_by.and_then(|leaves_by| self.counted_transit(leaves_by));
+            passed(map, transit).into_iter().map(move |own| counting(own, transit, counted))
+        });
+        let networks = || {
+            let networks = self.tenants.iter();
+            networks.filter_map(|tenant| Some((tenant.id, tenant.network.as_deref()?)))
+        };
+        let closed = networks()
+            .flat_map(|(_, network)| network.entries().flat_map(|port| closed(network, port)));
+        let leaving = networks().flat_map(|(id, network)| egress::entries(id, network));
+        passing.chain(closed).chain(leaving).collect()
     }
+}
+
+/// The entry, for whose port it counts what it sends, if it does not ask the hypervisor.
+fn counting(own: Own, transit: &Transit, counted: Option<Counted>) -> Own {
+    let mut asking = Vec::new();
+    ASK.write(&mut asking);
+    let counted = counted.filter(|_| own.actions != asking);
+    // The link's tag was in the place of another.
+    let is_as_long = counted.is_some() && transit.vlan.is_some();
+    Own { counted, priority: if is_as_long { EXCHANGED } else { own.priority }, ..own }
 }
 
 /// What passes something on: one entry, or for packets with physical addresses, which get their own back, one for each that
@@ -98,13 +119,15 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
         }
         OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
     };
+    let is_told = own.actions.is_empty() || own.counted.is_some();
     FlowMod {
         match_,
         cookie: own.cookie(),
-        command,
+        // Where there is more than one table, Open vSwitch has been told that it is named here.
+        command: FlowModCommand(u16::from(own.table) << 8 | command.0),
         priority: own.priority,
         // What is dropped has come in: the switch is to tell how much that was.
-        flags: FlowModFlags(if own.actions.is_empty() { FlowModFlags::SEND_FLOW_REM.0 } else { 0 }),
+        flags: if is_told { FlowModFlags::SEND_FLOW_REM } else { FlowModFlags(0) },
         actions,
         ..FlowMod::default()
     }

@@ -6,6 +6,7 @@ use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::pending::{Awaits, Purpose};
+use crate::queue::Class;
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_part, write_parts};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -103,7 +104,17 @@ impl Switch {
                 self.idle_part((tenant, number, begun), entries, more, now);
             }
             Awaits::Arrived(tenant, round, at) => {
-                self.arrived_v10(tenant, (round, at), &reply.body, now);
+                self.arrived_v10(tenant, (round, at), (&reply.body, more), now);
+            }
+            Awaits::Own(Purpose::Description) => {
+                if let StatsReplyBody::Desc(described) = reply.body {
+                    self.described(described.hw_desc.as_str());
+                }
+                if self.resubmits {
+                    let message = super::egress::let_name_tables();
+                    self.send_own(Awaits::Nothing, Class::Other, &message, now);
+                }
+                self.learned_one(now);
             }
             Awaits::Replaced(tenant, number) => self.replaced_v10(tenant, number, entries),
             Awaits::Own(Purpose::Flows) => {

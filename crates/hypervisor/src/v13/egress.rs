@@ -23,20 +23,20 @@ use super::{METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of};
 use crate::network::{Network, at_port, in_16_bits, is_entry};
 use crate::policy::TenantId;
 use crate::switch::{Own, Switch};
-use crate::tally::{Counted, Direction};
+use crate::tally::{Counted, Direction, LONGER};
 use alloc::vec::Vec;
 use fabric::embedding::PortKind;
 use flowspace::Field;
-use openflow::List;
 use openflow::nicira::{NICIRA, Resubmit};
-use openflow::v13::{Action, DescStats, Instruction, OxmField, PortNo};
+use openflow::v13::{Action, Instruction, OxmField, PortNo};
+use openflow::{List, Version};
 
 /// Wherever packets came from.
 const HERE: u16 = 1;
 /// By an edge port of which it matters.
 const CAME: u16 = 2;
 /// By a link, whose tag was in front.
-pub(crate) const TAGGED: u16 = 3;
+const TAGGED: u16 = LONGER;
 /// By a link, whose tag was in the place of the tenant's own.
 pub(crate) const EXCHANGED: u16 = 4;
 
@@ -72,21 +72,29 @@ pub(crate) fn is_output(action: &Action<'_>) -> bool {
     matches!(action, Action::Output { .. }) || Resubmit::of_v13(action).is_some()
 }
 
-/// Whether a switch that describes itself so knows `resubmit`.
-pub(crate) fn is_known_to(switch: &DescStats) -> bool {
-    switch.hw_desc.as_str() == OPEN_VSWITCH
+/// Whether a switch whose make is described so knows `resubmit`.
+pub(crate) fn is_known_to(hw_desc: &str) -> bool {
+    hw_desc == OPEN_VSWITCH
 }
 
 impl Switch {
-    /// The table, if the switch can have it.
+    /// The table, if the switch can have it; on [1.0](crate::v10::egress) it is the last.
     pub(crate) fn egress_table(&self) -> Option<u8> {
-        let last = self.delivery_table().filter(|_| self.resubmits)?;
-        last.checked_sub(1).filter(|table| *table >= 2)
+        let last = match self.version {
+            _ if !self.resubmits || self.joins.is_some() => None,
+            Version::V1_0 => self.features.n_tables.checked_sub(1),
+            _ => self.delivery_table(),
+        };
+        let table = last?.checked_sub(if self.version == Version::V1_0 { 0 } else { 1 })?;
+        Some(table).filter(|table| *table > self.first_table())
     }
 
     /// Whether what leaves by a port is counted here: it is one of these, and on this switch.
     pub(crate) fn counts_sent(&self, network: &Network, number: u32) -> bool {
-        self.egress_table().is_some() && is_here(network, number)
+        match self.version {
+            Version::V1_0 => crate::v10::egress::counts(network, number),
+            _ => self.egress_table().is_some() && is_here(network, number),
+        }
     }
 
     /// Where packets are sent for a virtual port that is at `port` of the switch.
@@ -109,6 +117,8 @@ impl Switch {
     /// What the table has to hold for a tenant.
     pub(crate) fn add_egress(&self, id: TenantId, network: &Network, wanted: &mut Vec<Own>) {
         let Some(table) = self.egress_table() else { return };
+        // Whatever is configured of ports: nothing is sent here for one that is closed.
+        let network = network.open().unwrap_or(network);
         for number in network.shared_edges().filter(|number| is_here(network, *number)) {
             add_port(table, id, network, number, wanted);
         }

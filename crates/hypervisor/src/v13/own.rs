@@ -131,7 +131,7 @@ impl Switch {
     }
 
     /// What it counts that packets leave by this port which have crossed a big switch.
-    fn counted_transit(&self, (id, port): (TenantId, u32)) -> Option<Counted> {
+    pub(crate) fn counted_transit(&self, (id, port): (TenantId, u32)) -> Option<Counted> {
         let tenant = &self.tenants[self.tenant_of(id)?.0 as usize];
         let network = tenant.network.as_deref()?;
         let counts = self.counts_sent(network, port);

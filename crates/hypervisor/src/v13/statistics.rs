@@ -168,7 +168,7 @@ impl Switch {
             Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),
             Awaits::Own(Purpose::Description) => {
                 if let MultipartReplyBody::Desc(described) = reply.body {
-                    self.resubmits = super::egress::is_known_to(&described);
+                    self.described(described.hw_desc.as_str());
                 }
             }
             Awaits::Own(Purpose::Ports) => {

@@ -452,12 +452,18 @@ fn addressed(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
 
 #[test]
 fn what_has_left_by_a_shared_edge_port_is_counted_where_the_switch_can() {
-    let mut stage = Stage::resubmitting(V13, sharing());
+    for version in VERSIONS {
+        shared_ports_count_what_they_send(version);
+    }
+}
+
+fn shared_ports_count_what_they_send(version: Version) {
+    let mut stage = Stage::resubmitting(version, sharing());
     let broadcast = [0xff; 6];
     let check = |stage: &mut Stage, tenant, sent: [u64; 2]| {
         for (port, sent) in [7, 8].into_iter().zip(sent) {
             let counted = stage.counted(tenant, 1, port).1;
-            assert_eq!(counted, frames_of(sent), "{tenant} {port}");
+            assert_eq!(counted, frames_of(sent), "{version:?}: {tenant} {port}");
         }
     };
     say(&mut stage, 0, 1, "flow add prio=5 actions=flood");
@@ -482,36 +488,49 @@ fn what_has_left_by_a_shared_edge_port_is_counted_where_the_switch_can() {
     check(&mut stage, 0, [3, 4]);
     // Out of a controller's hands: by lists and groups, from nowhere, the port itself, and a link.
     let data = "data=10.0.0.1>10.0.0.2";
-    say(
-        &mut stage,
-        1,
-        1,
-        "group add id=1 type=all buckets=output:7|mod_dl_dst:02.00.00.00.10.03,output:8",
-    );
     let to = |n: u8| format!("mod_dl_dst:02.00.00.00.10.0{n}");
     let mut sent = [1, 1];
-    for (in_port, actions, more) in [
+    let mut out = vec![
         ("controller", format!("{},output:7", to(2)), [1, 0]),
         ("7", format!("{},output:7", to(2)), [0, 0]),
         ("7", format!("{},in_port", to(2)), [1, 0]),
         ("8", format!("{},output:7", to(2)), [1, 0]),
         ("10", format!("{},flood", to(3)), [0, 1]),
-        ("controller", format!("{},group:1", to(2)), [1, 1]),
-        ("8", format!("{},group:1", to(2)), [1, 0]),
-    ] {
+    ];
+    if version == V13 {
+        let buckets = format!("output:7|{},output:8", to(3));
+        say(&mut stage, 1, 1, &format!("group add id=1 type=all buckets={buckets}"));
+        out.push(("controller", format!("{},group:1", to(2)), [1, 1]));
+        out.push(("8", format!("{},group:1", to(2)), [1, 0]));
+    }
+    for (in_port, actions, more) in out {
+        let in_port = if version == V13 || in_port != "controller" { in_port } else { "none" };
         stage.out(1, 1, &format!("out in_port={in_port} actions={actions} {data}"));
         sent = [sent[0] + more[0], sent[1] + more[1]];
         check(&mut stage, 1, sent);
     }
-    // Over a lost connection, and while the port is down.
+    // Over a lost connection, and while the port is down, also if the switch is given other entries then.
     stage.reconnect(1);
     check(&mut stage, 1, sent);
     say(&mut stage, 0, 1, "port_mod port=7 config=1 mask=1");
     check(&mut stage, 0, [3, 4]);
     stage.send(0, 2, 1, &addressed(host(9), host(0)));
+    let (maps, tags) = Stage::maps_from(3000, &sharing());
+    stage.set_maps(&maps, 2000..=tags);
+    check(&mut stage, 0, [3, 4]);
     say(&mut stage, 0, 1, "port_mod port=7 config=0 mask=1");
     stage.send(0, 2, 1, &addressed(host(9), host(0)));
     check(&mut stage, 0, [4, 4]);
+    // And while there is no way by it.
+    let mut less = maps.clone();
+    let member = less.get_mut(&1).unwrap().members.get_mut(&hypervisor::TenantId(1));
+    member.unwrap().ports.get_mut(&7).unwrap().up = false;
+    for maps in [&less, &maps] {
+        stage.set_maps(maps, 2000..=tags);
+        check(&mut stage, 0, [4, 4]);
+    }
+    stage.send(0, 2, 1, &addressed(host(9), host(0)));
+    check(&mut stage, 0, [5, 4]);
 }
 
 #[test]

@@ -281,6 +281,7 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
         by_link: hop.map(|hop| hop.port.get()),
         vlan: Vlan::from_field(key.get(Field::VlanVid)),
         tag: None,
+        is_longer: false,
         dl_dst: Some(key.get(Field::DlDst)),
         addresses: Addresses::of_packet(key, None),
     }
@@ -297,6 +298,7 @@ pub(super) fn kept(network: &Network, key: &Key) -> Packets {
         by_link: by_link.then_some(key.get(Field::InPort) as u32),
         vlan: if by_link { Vlan::of(came.frames.vlan()) } else { Vlan::from_field(vid) },
         tag: by_link.then_some((vid & 0xfff) as u16),
+        is_longer: bears_tag(network, came),
         dl_dst: Some(key.get(Field::DlDst)),
         addresses: Addresses::of_packet(key, map_of(network, came.frames)),
     }

@@ -9,14 +9,15 @@
 //! ```
 
 use super::asking::{is_whole, sent};
+use super::egress::{self, Leaving};
 use super::{Addresses, Packets, Sends, Vlan, Writer};
-use crate::network::Entered;
+use crate::network::{Entered, WayOut, Wire};
 use crate::switch::Switch;
 use crate::time::Instant;
 use crate::view::Restored;
 use alloc::vec::Vec;
 use flowspace::{Field, Key, port_to_v10};
-use openflow::v10::{Action, PacketIn, PortNo};
+use openflow::v10::PacketIn;
 
 impl Switch {
     /// Sends out a packet that leaves a big switch here, with the tenant's addresses again, if the switch asks for that. Says whether
@@ -35,6 +36,7 @@ impl Switch {
             by_link: None,
             vlan: Vlan::Untagged,
             tag: Some((key.get(Field::VlanVid) & 0xfff) as u16),
+            is_longer: true,
             dl_dst: Some(key.get(Field::DlDst)),
             addresses: Addresses::of_packet(key, by),
         };
@@ -42,12 +44,14 @@ impl Switch {
         let mut writer = Writer::new(&network, packets, &mut actions, Sends::All);
         let is_restored = writer.restore().is_ok();
         writer.bear(None);
-        let port = match port_to_v10(port.get()) {
-            Some(number) if number == packet.in_port.0 => PortNo::IN_PORT,
-            Some(number) => PortNo(number),
-            None => return false,
-        };
-        Action::Output { port, max_len: 0 }.write(&mut actions);
+        let is_back = port_to_v10(port.get()) == Some(packet.in_port.0);
+        let leaving = Leaving { is_longer: true, is_back };
+        let ways = network.shared_edges().filter_map(|number| network.way_back(number));
+        let shared = ways.filter(|way| way.wire == Wire::Plain).find(|way| way.port == port.get());
+        let way = WayOut { port: port.get(), wire: Wire::Plain, hosts: &[] };
+        let target = egress::target(&network, &shared.unwrap_or(way), leaving);
+        let Some(target) = target else { return false };
+        target.write(&mut actions);
         let state = &mut self.tenants[tenant.0 as usize];
         if !state.admit_packet_in(now) {
             state.counters.limited += 1;
