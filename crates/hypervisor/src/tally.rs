@@ -1,5 +1,5 @@
-//! What has come in by each port of a tenant's network on one switch, as entries of table 0 have counted it, and what has left by
-//! shared edge ports, as those of the [egress table](crate::v13::egress) have (1.3).
+//! What has come in by each port of a tenant's network on one switch, as entries of table 0 have counted it (1.3), and what has left by
+//! shared edge ports, as those of the [egress table](crate::v13::egress) have.
 //!
 //! Entries come and go: a link moves, a network changes, a port goes down. What one that went had counted is told by its
 //! FLOW_REMOVED; until that comes, what it was last seen to have counted stands for it, also if it never comes because the

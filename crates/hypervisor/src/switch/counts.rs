@@ -233,11 +233,19 @@ impl Switch {
             return;
         }
         let (cookie, cookie_mask) = Counted::cookies(state.id);
-        let filter = FlowStatsRequest { cookie, cookie_mask, ..FlowStatsRequest::default() };
-        self.ask_in_turn(tenant, flow_question(filter), Awaits::Counts(tenant), now);
+        let sends = state.network.as_deref().is_some_and(|it| it.shared_edges().next().is_some());
+        let egress = self.egress_table().filter(|_| sends);
+        // By its tables, so that nobody looks through those with the tenants' entries.
+        for (table_id, is_last) in egress.map(|table| (table, false)).into_iter().chain([(0, true)])
+        {
+            let filter =
+                FlowStatsRequest { table_id, cookie, cookie_mask, ..FlowStatsRequest::default() };
+            let awaits = Awaits::Counts(tenant, is_last);
+            self.ask_in_turn(tenant, flow_question(filter), awaits, now);
+        }
     }
 
-    /// A part of the switch's answer.
+    /// A part of the switch's answers.
     pub(crate) fn counts_part(
         &mut self,
         tenant: TenantIndex,
@@ -246,6 +254,10 @@ impl Switch {
         now: Instant,
     ) {
         let state = &mut self.tenants[tenant.0 as usize];
+        if state.asking.open.is_none() {
+            // Another part of them has failed.
+            return;
+        }
         let is_current = state.asking.open == Some(state.tally.changes);
         if is_current {
             for entry in List::<FlowStats<'_>>::parse(entries).unwrap_or_default() {
@@ -422,7 +434,7 @@ impl Switch {
     }
 }
 
-/// Where it is stored what was counted (1.3).
+/// Where it is stored what entries of the hypervisor's own have counted.
 fn key_of(tenant: TenantId, of: Counter) -> StoreKey {
     let kind = match of.direction {
         Direction::Received => Kind::Counted,

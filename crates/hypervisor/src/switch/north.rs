@@ -157,7 +157,9 @@ impl Switch {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
-            Awaits::Counts(tenant) | Awaits::Arrived(tenant, ..) => self.counts_failed(tenant, now),
+            Awaits::Counts(tenant, _) | Awaits::Arrived(tenant, ..) => {
+                self.counts_failed(tenant, now)
+            }
             Awaits::Replaced(..) => {}
             Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
             _ => match entry.origin {
@@ -178,7 +180,9 @@ impl Switch {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
-            Awaits::Counts(tenant) | Awaits::Arrived(tenant, ..) => self.counts_failed(tenant, now),
+            Awaits::Counts(tenant, _) | Awaits::Arrived(tenant, ..) => {
+                self.counts_failed(tenant, now)
+            }
             Awaits::Replaced(..) => {}
             Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
             Awaits::Reply | Awaits::Barrier => {

@@ -25,7 +25,7 @@ pub(crate) struct Own {
     pub priority: u16,
     /// Actions (1.0) or instructions (1.3).
     pub actions: Vec<u8>,
-    /// For whose port it counts, if it does (1.3).
+    /// For whose port it counts, if it does.
     pub counted: Option<Counted>,
 }
 

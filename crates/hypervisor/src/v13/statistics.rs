@@ -155,8 +155,8 @@ impl Switch {
                 self.collection_part(collection, entries, more, now);
                 return Ok(());
             }
-            Awaits::Counts(tenant) => {
-                self.counts_part(tenant, entries, more, now);
+            Awaits::Counts(tenant, is_last) => {
+                self.counts_part(tenant, entries, more || !is_last, now);
                 return Ok(());
             }
             Awaits::Idle(tenant, number, begun) => {
