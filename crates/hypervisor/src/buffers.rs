@@ -1,8 +1,8 @@
 //! Buffer ids, per tenant.
 //!
 //! A switch that keeps a packet announces it by a buffer id. The tenant is given a number of its own for it, which is
-//! good for one use, by that tenant, while it is among the last [`CAPACITY`] given out. A stale or foreign number can
-//! therefore never release another tenant's packet, even when the switch recycles its ids.
+//! good for one use, by that tenant, while it is among the last [`CAPACITY`] given out and the switch has not announced
+//! another packet by the same id. A stale or foreign number can therefore never release another tenant's packet.
 
 use alloc::vec::Vec;
 use flowspace::Key;
@@ -30,8 +30,8 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Gives the tenant a number for a packet that the switch keeps. The oldest number is forgotten.
-    pub fn give(&mut self, buffered: Buffered) -> u32 {
+    /// Gives the tenant a number for a packet that the switch keeps. The oldest number is forgotten, with this packet.
+    pub fn give(&mut self, buffered: Buffered) -> (u32, Option<Buffered>) {
         if self.slots.is_empty() {
             self.slots.resize(CAPACITY, None);
         }
@@ -39,8 +39,8 @@ impl Buffers {
         // 0xffffffff is NO_BUFFER.
         self.next = if id >= u32::MAX - 1 { 0 } else { id + 1 };
         let slot = id as usize % CAPACITY;
-        self.slots[slot] = Some((id, buffered));
-        id
+        let forgotten = self.slots[slot].replace((id, buffered));
+        (id, forgotten.map(|(_, buffered)| buffered))
     }
 
     /// Looks without using it up.
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_number_is_good_for_one_use() {
         let mut buffers = Buffers::default();
-        let id = buffers.give(packet(77));
+        let (id, _) = buffers.give(packet(77));
         assert_eq!(buffers.take(id), Some(packet(77)));
         assert_eq!(buffers.take(id), None);
     }
@@ -93,10 +93,11 @@ mod tests {
     #[test]
     fn the_oldest_is_forgotten() {
         let mut buffers = Buffers::default();
-        let first = buffers.give(packet(0));
-        for physical in 1..=CAPACITY as u32 {
-            buffers.give(packet(physical));
+        let (first, _) = buffers.give(packet(0));
+        for physical in 1..CAPACITY as u32 {
+            assert_eq!(buffers.give(packet(physical)).1, None);
         }
+        assert_eq!(buffers.give(packet(CAPACITY as u32)).1, Some(packet(0)));
         assert_eq!(buffers.take(first), None);
         assert_eq!(buffers.take(first + 1), Some(packet(1)));
     }
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn no_buffer_is_never_given() {
         let mut buffers = Buffers { slots: Vec::new(), next: u32::MAX - 1 };
-        assert_eq!(buffers.give(packet(1)), u32::MAX - 1);
-        assert_eq!(buffers.give(packet(2)), 0);
+        assert_eq!(buffers.give(packet(1)).0, u32::MAX - 1);
+        assert_eq!(buffers.give(packet(2)).0, 0);
     }
 }

@@ -5,6 +5,7 @@
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
 mod destinations;
+mod room;
 mod telling;
 
 use crate::store::Kind;
@@ -17,6 +18,8 @@ use core::hash::BuildHasher;
 use destinations::Destinations;
 use flowspace::{Key, Match};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+use room::Long;
+pub(crate) use room::{Taken, check_length, check_told};
 use telling::Telling;
 
 /// One entry, as the tenant sees it, and what stands for it on the switch.
@@ -126,6 +129,8 @@ pub struct FlowTable {
     next: u32,
     /// Which entry each entry on the switch stands for, by table, priority and match.
     owners: HashMap<(u8, u16, Box<[u8]>), u32>,
+    /// What long entries count for beside that.
+    long: Long,
     /// Entries that came, changed or went, while that is kept.
     touched: Option<HashSet<u32>>,
     /// How many entries may send this by an exit (1.3).
@@ -145,22 +150,6 @@ impl FlowTable {
     /// Number of entries on the switch that stand for them.
     pub fn entries(&self) -> usize {
         self.owners.len()
-    }
-
-    /// Whether the switch has room for so many pieces of these entries, if those of all may be so many. Fewer than there are may
-    /// always be.
-    pub(crate) fn has_room_for(
-        &self,
-        changed: impl Iterator<Item = (u32, usize)>,
-        limit: u32,
-    ) -> bool {
-        let (mut before, mut after) = (0, 0);
-        for (id, pieces) in changed {
-            before += self.get(id).map_or(0, |flow| flow.pieces.len());
-            after += pieces;
-        }
-        let others = self.entries().saturating_sub(before);
-        after <= before || others.saturating_add(after) <= limit as usize
     }
 
     /// Number of entries in one of the tenant's tables.
@@ -213,6 +202,7 @@ impl FlowTable {
             self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
             self.telling.insert(id, flow.priority, piece);
         }
+        self.long.insert(id, &flow);
         self.flows.insert(id, flow);
         let FlowTable { flows, index, hasher, .. } = self;
         index.insert_unique(hash, id, |id| match flows.get(id) {
@@ -231,6 +221,7 @@ impl FlowTable {
             }
         }
         self.destinations.remove(id, &flow);
+        self.long.remove(id);
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();

@@ -6,6 +6,7 @@ mod delayed;
 mod follow;
 mod forward;
 mod idle;
+mod kept;
 mod labels;
 mod north;
 mod own;
@@ -132,6 +133,8 @@ pub struct Switch {
     pub(crate) tracks_flows: bool,
     /// Whether the entry that brings link probes here has been sent (1.0; table 0 has one on 1.3).
     pub(crate) expects_probes: bool,
+    /// Who has been given which number for each packet that the switch keeps, by the switch's number.
+    pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
     /// Groups and meters in use (1.3).
     pub(crate) used: Used,
     /// What the switch holds for the hypervisor itself.

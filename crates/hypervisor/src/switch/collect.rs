@@ -163,6 +163,11 @@ impl Switch {
         }
     }
 
+    /// The tenant that has a collection's questions asked.
+    pub(crate) fn asks(&self, id: u32) -> Option<TenantIndex> {
+        self.asked(id).map(|at| self.collections[at].tenant)
+    }
+
     /// The switch would not answer: all who wait get its error.
     pub(crate) fn collection_failed(&mut self, id: u32, code: ErrorCode) {
         let Some(at) = self.asked(id) else { return };
@@ -277,8 +282,8 @@ fn count_messages(mut messages: &[u8]) -> usize {
     count
 }
 
-/// Room for entries in one part of a reply.
-const PART: usize = 60_000;
+/// Room for entries in one part of a reply, behind its header of 1.3.
+const PART: usize = u16::MAX as usize - 16;
 
 /// Appends a reply in as many parts as it takes; an empty one is one part.
 pub(crate) fn write_parts<T: Encode>(
@@ -289,20 +294,16 @@ pub(crate) fn write_parts<T: Encode>(
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let mut part = Vec::new();
-    let mut entries = entries.peekable();
-    loop {
-        part.clear();
-        while part.len() < PART
-            && let Some(entry) = entries.next()
-        {
-            entry.write(&mut part);
-        }
-        let more = entries.peek().is_some();
-        write_part(version, type_, xid, &part, more, out)?;
-        if !more {
-            return Ok(());
+    for entry in entries {
+        let end = part.len();
+        entry.write(&mut part);
+        if part.len() > PART && end > 0 {
+            // It begins the next one.
+            write_part(version, type_, xid, &part[..end], true, out)?;
+            part.drain(..end);
         }
     }
+    write_part(version, type_, xid, &part, false, out)
 }
 
 /// Appends one part of a STATS or MULTIPART reply.

@@ -3,7 +3,7 @@
 use super::tables::{Cause, Change};
 use super::{Event, Switch};
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Piece, check_told};
 use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::store::{Kind, StoreKey, StoreOp};
@@ -201,6 +201,7 @@ impl Switch {
     /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
     /// come in elsewhere, or its link has no path.
     pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Piece>, ErrorCode> {
+        check_told(self.version, &flow.match_wire, &flow.actions)?;
         let network = self.tenants[tenant.0 as usize].network.as_deref();
         match (self.version, network) {
             (Version::V1_0, None) => self.plan_v10(tenant, flow),

@@ -146,6 +146,7 @@ impl Switch {
             scratch: Vec::new(),
             expects_probes: false,
             tracks_flows: false,
+            kept: HashMap::new(),
             used: Default::default(),
             own: Vec::new(),
             fields: v13::MatchBuf::new(),

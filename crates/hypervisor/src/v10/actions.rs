@@ -1,5 +1,6 @@
 //! Action lists: what a tenant may do with its packets, and how that is said to the switch.
 
+use crate::flows::check_length;
 use crate::ids::TenantIndex;
 use crate::switch::Switch;
 use alloc::vec::Vec;
@@ -47,6 +48,7 @@ impl Switch {
                 Action::Output { port, max_len } => {
                     self.check_inside(tenant, &rewritten, &mut inside)?;
                     self.output_v10(tenant, packets, rewritten.is_some(), port, max_len, out)?;
+                    check_length(out)?;
                     continue;
                 }
                 Action::Enqueue { port, queue_id } => {

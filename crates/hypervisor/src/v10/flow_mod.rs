@@ -3,7 +3,7 @@
 use super::actions::Packets;
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Piece, Presumes, Tells};
+use crate::flows::{Flow, Piece, Presumes, Taken, Tells};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch};
 use alloc::boxed::Box;
@@ -50,7 +50,7 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
         };
         if done.is_ok() && !deletes && flow_mod.buffer_id != NO_BUFFER {
-            if let Some(kept) = self.tenants[tenant.0 as usize].buffers.take(flow_mod.buffer_id) {
+            if let Some(kept) = self.take_kept(tenant, flow_mod.buffer_id) {
                 self.count_resent_v10(tenant, &kept);
             }
             if let Some(left) = buffered {
@@ -119,9 +119,9 @@ impl Switch {
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
-        let (pieces, limit) = ((number, flow.pieces.len()), state.limits.entries);
+        let mut room = state.flows.room_for(core::iter::once(number), state.limits.entries);
         if state.flows.tells_too_variously(core::iter::once(&flow))
-            || !state.flows.has_room_for(core::iter::once(pieces), limit)
+            || !room.take(&flow, &flow.pieces)
         {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
@@ -148,22 +148,24 @@ impl Switch {
         }
         // All or nothing: every entry is planned before any is changed.
         let mut changed = Vec::with_capacity(found.len());
+        let state = &self.tenants[cause.tenant.0 as usize];
+        let mut room = state.flows.room_for(found.iter().copied(), state.limits.entries);
         for number in found {
             let state = &self.tenants[cause.tenant.0 as usize];
             let Some(mut flow) = state.flows.get(number).cloned() else { continue };
             flow.cookie = flow_mod.cookie;
             flow.actions = flow_mod.actions.as_bytes().into();
             flow.pieces = self.plan(cause.tenant, &flow)?;
+            if !room.take(&flow, &flow.pieces) {
+                return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
+            }
             changed.push((number, flow));
         }
         let state = &self.tenants[cause.tenant.0 as usize];
         if state.flows.become_one(&changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
-        let pieces = changed.iter().map(|(number, flow)| (*number, flow.pieces.len()));
-        if state.flows.tells_too_variously(changed.iter().map(|(_, flow)| flow))
-            || !state.flows.has_room_for(pieces, state.limits.entries)
-        {
+        if state.flows.tells_too_variously(changed.iter().map(|(_, flow)| flow)) {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         for (number, flow) in changed {
@@ -219,7 +221,7 @@ impl Switch {
         let Some(space) = self.view.space(tenant) else {
             return Err(code::FLOW_MOD_FAILED_EPERM);
         };
-        let mut pieces: Vec<Piece> = Vec::new();
+        let (mut pieces, taken) = (Vec::<Piece>::new(), Taken::default());
         for own in &space.write {
             let Some(region) = own.match_.intersect(&flow.match_) else { continue };
             if own.contested && !self.view.wins_everywhere(tenant, &region) {
@@ -234,12 +236,14 @@ impl Switch {
             let mut translated = Vec::new();
             let packets = Packets::Region(&region);
             self.translate_actions_v10(tenant, packets, actions, &mut translated)?;
-            pieces.push(Piece {
+            let piece = Piece {
                 match_wire: match_wire.into_boxed_slice(),
                 actions: translated.into_boxed_slice(),
                 presumes: Presumes::default(),
                 tells: Tells::Nobody,
-            });
+            };
+            taken.add(&piece, self.version)?;
+            pieces.push(piece);
         }
         if pieces.is_empty() {
             return Err(code::FLOW_MOD_FAILED_EPERM);

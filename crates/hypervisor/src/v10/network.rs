@@ -27,7 +27,7 @@ pub(super) mod statistics;
 
 use super::egress::{self, Leaving, Target};
 use super::unreadable;
-use crate::flows::{Flow, Piece, Presumes, Tells};
+use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
 use crate::ids::TenantIndex;
 use crate::network::{
     Admits, Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, spanning_tree,
@@ -176,7 +176,7 @@ impl Switch {
         if only.is_some_and(|port| !network.ports.contains_key(&port)) {
             return Err(code::FLOW_MOD_FAILED_EPERM);
         }
-        let mut pieces: Vec<Piece> = Vec::new();
+        let (mut pieces, taken) = (Vec::<Piece>::new(), Taken::default());
         let mut written: HashSet<Vec<u8>> = HashSet::new();
         for port in network.entries().filter(|port| only.is_none_or(|only| only == *port)) {
             let admits = network.admits(port);
@@ -200,12 +200,14 @@ impl Switch {
                     let mut match_wire = Vec::new();
                     wire.write(&mut match_wire);
                     if written.insert(match_wire.clone()) {
-                        pieces.push(Piece {
+                        let piece = Piece {
                             match_wire: match_wire.into_boxed_slice(),
                             actions: actions.into_boxed_slice(),
                             presumes: Presumes::default(),
                             tells,
-                        });
+                        };
+                        taken.add(&piece, self.version)?;
+                        pieces.push(piece);
                     }
                 }
             }
@@ -345,6 +347,7 @@ impl Switch {
                     other.write(writer.out);
                 }
             }
+            check_length(writer.out)?;
         }
         Ok(writer.found)
     }

@@ -22,6 +22,7 @@ impl Switch {
     pub(crate) fn packet_in_v10(&mut self, frame: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let body = frame.get(Header::LEN..).unwrap_or_default();
         let packet = PacketIn::parse(body).map_err(unreadable)?;
+        self.announces(packet.buffer_id);
         let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
             && let Some((id, tag)) = self.lldp.verify(packet.data, now)
@@ -76,19 +77,20 @@ impl Switch {
         let buffered = packet.buffer_id != NO_BUFFER && owner;
         let buffer_id = if buffered {
             let (physical, length) = (packet.buffer_id, packet.total_len);
-            state.buffers.give(Buffered { physical, key: *key, length })
+            self.give_kept(tenant, Buffered { physical, key: *key, length })
         } else {
             NO_BUFFER
         };
         // Of a packet that it can have sent by number, a tenant is given as much as it asked for: where an action sent it
         // here, the switch has cut it already.
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        let wanted = if buffered && missed { usize::from(state.miss_send_len) } else { usize::MAX };
+        let miss_send_len = self.tenants[tenant.0 as usize].miss_send_len;
+        let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let end = frame.len().min(PACKET_IN_DATA.saturating_add(wanted));
-        let kept = frame.get(..end).unwrap_or(frame);
+        let told = frame.get(..end).unwrap_or(frame);
         self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
             let start = out.len();
-            out.extend_from_slice(kept);
+            out.extend_from_slice(told);
             if let Some(message) = out.get_mut(start..) {
                 frame::set_buffer_id(message, buffer_id);
                 set_length(message);
@@ -180,7 +182,7 @@ impl Switch {
         let mut kept = None;
         if built.is_ok() {
             if physical != NO_BUFFER {
-                kept = self.tenants[tenant.0 as usize].buffers.take(packet.buffer_id);
+                kept = self.take_kept(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),

@@ -180,8 +180,10 @@ impl Switch {
             }
             _ => write_part(Version::V1_0, type_, waiter.origin.xid, answers, false, &mut out),
         };
-        if written.is_ok() {
-            self.answer(waiter.origin.controller, &out);
+        match written {
+            Ok(()) => self.answer(waiter.origin.controller, &out),
+            // One entry alone is too long for any part.
+            Err(_) => self.refuse(&waiter.origin, self.codes().too_much),
         }
     }
 

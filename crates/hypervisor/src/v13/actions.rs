@@ -4,6 +4,7 @@
 //! to lead from the tenant's space into the tenant's space before anything is sent or another table is entered. Action
 //! sets are merged from several tables, so there each rewrite has to keep the *whole* space inside, by itself.
 
+use crate::flows::check_length;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::Switch;
@@ -117,6 +118,7 @@ impl Switch {
                 self.check_images(tenant, &images, &mut inside)?;
                 let lone = matches!(packets, Packets::One(_, None)) && images.is_some();
                 self.translate_sending(tenant, packets, lone, Place::List, action, out)?;
+                check_length(out)?;
             } else {
                 self.check_action(tenant, &action)?;
                 if rewrites(&action) {

@@ -3,7 +3,7 @@
 use super::{METADATA_TENANT, metadata_of, unreadable};
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Piece, Presumes, Tells};
+use crate::flows::{Flow, Piece, Presumes, Taken, Tells};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::store::Kind;
@@ -61,8 +61,9 @@ impl Switch {
             now: request.now,
         };
         self.remember_exits(&cause, exits);
+        let mut kept = buffered;
         let done = match flow_mod.command {
-            FlowModCommand::ADD => self.add_v13(&cause, &flow_mod, match_, buffered),
+            FlowModCommand::ADD => self.add_v13(&cause, &flow_mod, match_, &mut kept),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
                 self.modify_v13(&cause, &flow_mod, match_)
             }
@@ -71,26 +72,31 @@ impl Switch {
             }
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
         };
-        if done.is_ok()
-            && let Some(buffered) = buffered
-        {
-            self.tenants[tenant.0 as usize].buffers.take(flow_mod.buffer_id);
-            if flow_mod.command != FlowModCommand::ADD {
-                self.release_through_table_v13(&cause, &buffered);
+        if done.is_ok() && buffered.is_some() {
+            self.take_kept(tenant, flow_mod.buffer_id);
+            if let Some(left) = kept {
+                self.release_through_table_v13(&cause, &left);
             }
         }
         self.commit(operation);
         done
     }
 
-    /// Sends a kept packet through the tables after a modification, as if it had gone with it (specification
-    /// section 6.4): the modification may have become several messages, or none, and the packet is to go once.
+    /// Sends a kept packet through the tables after a change that it did not go with, as the specification has it (section
+    /// 6.4): the change may have become several messages, or none, and the packet is to go once.
     fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
-        let actions = ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }]);
+        let network = self.tenants[cause.tenant.0 as usize].network.clone();
+        let came = PortNo(buffered.key.get(Field::InPort) as u32);
+        let entered = match &network {
+            None => Ok((came, through_table().into_bytes())),
+            Some(network) => self.network_entering_v13(cause.tenant, network, came, &buffered.key),
+        };
+        // A port that has gone meanwhile has no packets.
+        let Ok((in_port, actions)) = entered else { return };
         let packet = v13::PacketOut {
             buffer_id: buffered.physical,
-            in_port: PortNo(buffered.key.get(Field::InPort) as u32),
-            actions: actions.as_list(),
+            in_port,
+            actions: List::parse(&actions).unwrap_or_default(),
             data: &[],
         };
         let mut message = core::mem::take(&mut self.scratch);
@@ -106,7 +112,7 @@ impl Switch {
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
         match_: Match,
-        buffered: Option<Buffered>,
+        kept: &mut Option<Buffered>,
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_);
         flow.pieces = self.plan(cause.tenant, &flow)?;
@@ -126,8 +132,8 @@ impl Switch {
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
-        let pieces = core::iter::once((number, flow.pieces.len()));
-        if !state.flows.has_room_for(pieces, state.limits.entries) {
+        let mut room = state.flows.room_for(core::iter::once(number), state.limits.entries);
+        if !room.take(&flow, &flow.pieces) {
             return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
         let before = state.flows.get(number).cloned();
@@ -140,14 +146,12 @@ impl Switch {
         self.put_flow(cause, number, flow.clone());
         // Its time begins anew.
         self.tenants[cause.tenant.0 as usize].idle.remove(&number);
-        // The switch knows the packet's number once, and one piece has it.
-        let mut buffer_id = buffered.map_or(NO_BUFFER, |buffered| buffered.physical);
-        if flow.pieces.len() > 1
-            && let Some(buffered) = &buffered
-        {
-            self.release_through_table_v13(cause, buffered);
-            buffer_id = NO_BUFFER;
-        }
+        // The switch knows the packet's number once, and lets it in as it keeps it: in a network that is without the
+        // tag with which it came by a link.
+        let goes_along =
+            flow.pieces.len() == 1 && self.tenants[cause.tenant.0 as usize].network.is_none();
+        let goes = if goes_along { kept.take() } else { None };
+        let buffer_id = goes.map_or(NO_BUFFER, |buffered| buffered.physical);
         self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |_| buffer_id);
         Ok(())
     }
@@ -164,20 +168,21 @@ impl Switch {
         self.check_presumed(cause.tenant, &pattern)?;
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
+        let state = &self.tenants[cause.tenant.0 as usize];
+        let mut room = state.flows.room_for(found.iter().copied(), state.limits.entries);
         for number in found {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
             let Some(mut flow) = flows.get(number).cloned() else { continue };
             flow.actions = flow_mod.instructions.as_bytes().into();
             flow.pieces = self.plan(cause.tenant, &flow)?;
+            if !room.take(&flow, &flow.pieces) {
+                return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
+            }
             changed.push((number, flow));
         }
         let state = &self.tenants[cause.tenant.0 as usize];
         if state.flows.become_one(&changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
-        }
-        let pieces = changed.iter().map(|(number, flow)| (*number, flow.pieces.len()));
-        if !state.flows.has_room_for(pieces, state.limits.entries) {
-            return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let any = !changed.is_empty();
@@ -332,13 +337,20 @@ impl Switch {
         let match_ = physical_match(&flow.match_, id, self.joins.is_some())?;
         let mut match_wire = Vec::new();
         Encode::write(&match_.as_match(), &mut match_wire);
-        Ok(Vec::from([Piece {
+        let piece = Piece {
             match_wire: match_wire.into_boxed_slice(),
             actions: translated.into_boxed_slice(),
             presumes: Presumes::default(),
             tells: Tells::Nobody,
-        }]))
+        };
+        Taken::default().add(&piece, self.version)?;
+        Ok(Vec::from([piece]))
     }
+}
+
+/// What sends a packet through the tables.
+pub(in crate::v13) fn through_table() -> ListBuf<Action<'static>> {
+    ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }])
 }
 
 /// The tenant's match with its number in the metadata.

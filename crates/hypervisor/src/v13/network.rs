@@ -28,7 +28,7 @@ use super::{
     METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
     unreadable,
 };
-use crate::flows::{Flow, Piece, Presumes, Tells};
+use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, WayOut};
 use crate::store::Kind;
@@ -96,10 +96,10 @@ impl Switch {
         let is_empty = flow.table == 0;
         let keeps_destination = is_empty || written.cleared || presumes.none_left;
         let stays = written.next.is_none() || presumes.unchanged_from.is_some();
-        let mut pieces = Vec::new();
+        let (mut pieces, taken) = (Vec::new(), Taken::default());
         for &has_group in written.told_apart(is_empty) {
             let found = Found { is_empty, keeps_destination, stays, has_group };
-            pieces.extend(self.plan_network_packets_v13(tenant, network, flow, found)?);
+            pieces.extend(self.plan_network_packets_v13(tenant, network, flow, found, &taken)?);
         }
         pieces.iter_mut().for_each(|piece| piece.presumes = presumes);
         Ok(pieces)
@@ -112,11 +112,14 @@ impl Switch {
         network: &Network,
         flow: &Flow,
         found: Found,
+        taken: &Taken,
     ) -> Result<Vec<Piece>, ErrorCode> {
         let pieces = |entered| {
             let piece = |match_: &Match, destination| {
                 let packets = (match_, entered, destination);
-                self.network_piece_v13(tenant, network, flow, packets, found)
+                let piece = self.network_piece_v13(tenant, network, flow, packets, found)?;
+                taken.add(&piece, self.version)?;
+                Ok(piece)
             };
             by_looks(network, &flow.match_, &piece)
         };
@@ -254,6 +257,7 @@ impl Switch {
         let (mut packets, mut actions) = (packets.clone(), Vec::new());
         for action in List::<Action<'_>>::parse(list).map_err(unreadable)? {
             self.network_action_v13(tenant, network, &mut packets, action, &mut actions)?;
+            check_length(&actions)?;
         }
         Instruction::ApplyActions(List::parse(&actions).map_err(unreadable)?).write(out);
         Ok(())

@@ -33,6 +33,7 @@ impl Switch {
     /// A packet for its owner, and copies for those who observe it.
     pub(crate) fn packet_in_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let packet = PacketIn::parse(body).map_err(unreadable)?;
+        self.announces(packet.buffer_id);
         let in_port = packet.match_.in_port().map_or(PortNo::ANY.0, |port| port.0);
         let key = Key::extract(in_port, packet.data);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
@@ -141,7 +142,7 @@ impl Switch {
             _ if !owner => NO_BUFFER,
             physical => {
                 let length = seen.packet.total_len;
-                state.buffers.give(Buffered { physical, key: *key, length })
+                self.give_kept(tenant, Buffered { physical, key: *key, length })
             }
         };
         let seen = Seen { packet: PacketIn { buffer_id, ..seen.packet }, ..*seen };
@@ -219,7 +220,7 @@ impl Switch {
         };
         if built.is_ok() {
             if physical != NO_BUFFER {
-                self.tenants[tenant.0 as usize].buffers.take(packet.buffer_id);
+                self.take_kept(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),

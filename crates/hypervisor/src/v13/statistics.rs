@@ -85,8 +85,7 @@ impl Switch {
             MultipartRequestBody::Group { group_id } => {
                 let questions = self.group_questions(tenant, group_id);
                 let questions = questions.map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-                let share = if questions.is_empty() { Share::Tenant } else { Share::Anybody };
-                self.collect(request, MultipartType::GROUP.0, share, &questions, 1);
+                self.collect(request, MultipartType::GROUP.0, Share::Tenant, &questions, 1);
             }
             MultipartRequestBody::Meter { meter_id } => {
                 let known = self.numbers(tenant, Kind::Meter).get(meter_id);
@@ -152,7 +151,10 @@ impl Switch {
         let entries = body.get(MULTIPART_HEADER..).unwrap_or_default();
         match entry.awaits {
             Awaits::Collection(collection) => {
-                self.collection_part(collection, entries, more, now);
+                let of_groups = matches!(reply.body, MultipartReplyBody::Group(_));
+                let asking = self.asks(collection).filter(|_| of_groups);
+                let own = asking.map(|tenant| self.of_own_groups(tenant, entries));
+                self.collection_part(collection, own.as_deref().unwrap_or(entries), more, now);
                 return Ok(());
             }
             Awaits::Counts(tenant, is_last) => {
@@ -257,8 +259,10 @@ impl Switch {
                 out.extend_from_slice(answers);
             }),
         };
-        if written.is_ok() {
-            self.answer(waiter.origin.controller, &out);
+        match written {
+            Ok(()) => self.answer(waiter.origin.controller, &out),
+            // One entry alone is too long for any part.
+            Err(_) => self.refuse(&waiter.origin, self.codes().too_much),
         }
     }
 

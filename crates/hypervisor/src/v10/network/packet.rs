@@ -154,11 +154,12 @@ impl Switch {
             // Where it came in, on the switch, is what is needed to release it.
             true => {
                 let (physical, length) = (packet.buffer_id, total_len);
-                state.buffers.give(Buffered { physical, key: *key, length })
+                self.give_kept(tenant, Buffered { physical, key: *key, length })
             }
             false => NO_BUFFER,
         };
-        let wanted = if buffered && missed { usize::from(state.miss_send_len) } else { usize::MAX };
+        let miss_send_len = self.tenants[tenant.0 as usize].miss_send_len;
+        let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let (before, after) = match tagged {
             true => (
                 packet.data.get(..ADDRESSES).unwrap_or(packet.data),

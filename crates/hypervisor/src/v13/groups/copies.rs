@@ -334,22 +334,23 @@ impl Switch {
     ) -> Result<HashMap<u32, Vec<Piece>>, ErrorCode> {
         let state = &self.tenants[tenant.0 as usize];
         let flows = &state.flows;
+        let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
+        let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
+        let mut room =
+            flows.room_for(using.iter().map(|(number, _)| *number), state.limits.entries);
         let mut planned = HashMap::new();
-        for (number, flow) in flows.iter() {
-            if groups_of(&flow.actions).into_iter().any(&is_meant) {
-                let pieces = self.plan(tenant, flow)?;
-                if pieces != flow.pieces {
-                    planned.insert(number, pieces);
-                }
+        for (number, flow) in using {
+            let pieces = self.plan(tenant, flow)?;
+            if !room.take(flow, &pieces) {
+                return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
+            }
+            if pieces != flow.pieces {
+                planned.insert(number, pieces);
             }
         }
-        if collide(flows, &planned) {
-            return Err(code::FLOW_MOD_FAILED_OVERLAP);
-        }
-        let pieces = planned.iter().map(|(number, pieces)| (*number, pieces.len()));
-        match flows.has_room_for(pieces, state.limits.entries) {
-            true => Ok(planned),
-            false => Err(code::FLOW_MOD_FAILED_TABLE_FULL),
+        match collide(flows, &planned) {
+            true => Err(code::FLOW_MOD_FAILED_OVERLAP),
+            false => Ok(planned),
         }
     }
 

@@ -7,11 +7,13 @@ use crate::switch::{Switch, groups_of};
 use crate::v13::network::exits::is_exit;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use hashbrown::HashMap;
 use openflow::v13::{
     BucketCounter, GROUP_ALL, GroupMod, GroupStats, MultipartRequest, MultipartRequestBody,
 };
 use openflow::{Encode, List, ListBuf, TooLong};
+
+/// So many groups on the switch are asked of one by one.
+const MOST_APART: usize = 64;
 
 /// What groups have counted, added up by their numbers.
 #[derive(Default)]
@@ -54,18 +56,23 @@ impl<'a> GroupSums<'a> {
 }
 
 impl Switch {
-    /// What the switch is asked of a tenant's group, or of all, which is filtered in the answer. Nothing if there is no such
-    /// group.
+    /// What the switch is asked of a tenant's group, or of all. Nothing if there is no such group. Of many the switch is asked
+    /// in one question with everybody's, and the answer is filtered as it comes.
     pub(in crate::v13) fn group_questions(
         &self,
         tenant: TenantIndex,
         number: u32,
     ) -> Result<Vec<u8>, TooLong> {
-        let known = self.numbers(tenant, Kind::Group).get(number);
-        let wanted: Vec<u32> = match known {
-            _ if number == GROUP_ALL => Vec::from([GROUP_ALL]),
-            Some(known) => known.all().collect(),
-            None => Vec::new(),
+        let wanted: Vec<u32> = match number {
+            GROUP_ALL => {
+                let own = self.own_groups(tenant);
+                let apart = own.len() <= MOST_APART;
+                if apart { own.into_keys().collect() } else { Vec::from([GROUP_ALL]) }
+            }
+            _ => {
+                let known = self.numbers(tenant, Kind::Group).get(number);
+                known.into_iter().flat_map(|known| known.all()).collect()
+            }
         };
         let mut questions = Vec::new();
         for group_id in wanted {
@@ -75,6 +82,24 @@ impl Switch {
         Ok(questions)
     }
 
+    /// A tenant's groups by their numbers on the switch, but for exits, of which it does not know.
+    fn own_groups(&self, tenant: TenantIndex) -> BTreeMap<u32, u32> {
+        let own = self.numbers(tenant, Kind::Group).iter();
+        let own = own.filter(|(number, _)| !is_exit(*number));
+        own.flat_map(|(number, known)| known.all().map(move |at| (at, number))).collect()
+    }
+
+    /// What of an answer is about a tenant's groups: others' are not to take up its room.
+    pub(in crate::v13) fn of_own_groups(&self, tenant: TenantIndex, entries: &[u8]) -> Vec<u8> {
+        let own = self.own_groups(tenant);
+        let counted = List::<GroupStats<'_>>::parse(entries).unwrap_or_default().iter();
+        let mut kept = Vec::new();
+        counted
+            .filter(|counted| own.contains_key(&counted.group_id))
+            .for_each(|counted| Encode::write(&counted, &mut kept));
+        kept
+    }
+
     /// The counts of a tenant's groups, in an answer to that.
     pub(in crate::v13) fn group_statistics(
         &self,
@@ -82,10 +107,7 @@ impl Switch {
         answers: &[u8],
     ) -> Vec<Vec<u8>> {
         let state = &self.tenants[tenant.0 as usize];
-        let groups = self.numbers(tenant, Kind::Group);
-        let own = groups.iter().filter(|(number, _)| !is_exit(*number));
-        let own = own.flat_map(|(number, known)| known.all().map(move |at| (at, number)));
-        let own: HashMap<u32, u32> = own.collect();
+        let own = self.own_groups(tenant);
         let mut sums = GroupSums::default();
         for counted in List::<GroupStats<'_>>::parse(answers).unwrap_or_default() {
             let Some(&group_id) = own.get(&counted.group_id) else { continue };

@@ -2,9 +2,11 @@
 
 use super::wires::{Tags, Vlan};
 use super::{Packets, said};
+use crate::flows::check_length;
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
 use crate::switch::{Request, Switch, set_length};
+use crate::v13::flow_mod::through_table;
 use crate::v13::looks::Destination;
 use crate::v13::port_in;
 use alloc::vec::Vec;
@@ -80,6 +82,23 @@ impl Switch {
         Ok(())
     }
 
+    /// By which of the switch's ports, and by which actions, a packet that has come by a virtual port goes through the
+    /// tables again as it came then.
+    pub(in crate::v13) fn network_entering_v13(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        in_port: PortNo,
+        key: &Key,
+    ) -> Result<(PortNo, Vec<u8>), ErrorCode> {
+        let entered = self.network_entered_v13(network, in_port)?;
+        let through = through_table();
+        let mut actions = Vec::new();
+        let list = through.as_list();
+        self.network_packet_actions_v13(tenant, network, key, entered, list, &mut actions)?;
+        Ok((PortNo(physical_entry(network, entered)), actions))
+    }
+
     fn network_packet_actions_v13(
         &self,
         tenant: TenantIndex,
@@ -118,6 +137,7 @@ impl Switch {
             }
             let done = self.network_action_v13(tenant, network, &mut packets, action, out);
             done.map_err(said)?;
+            check_length(out)?;
         }
         Ok(())
     }

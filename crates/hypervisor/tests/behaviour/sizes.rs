@@ -1,0 +1,116 @@
+//! What is longer on the switch than a tenant wrote it, or long in itself: refused if there is no room for it, told whole if there is.
+
+use crate::networks::two;
+use crate::support::*;
+use openflow::Version;
+
+const BOTH: [Version; 2] = [Version::V1_0, Version::V1_3];
+const TOO_MANY: &str = "7 ERROR OFPBAC_TOO_MANY of type 14 xid 7";
+
+fn list(action: &str, count: usize) -> String {
+    vec![action; count].join(",")
+}
+
+fn rules(stage: &Stage, priority: u16) -> usize {
+    let entries = stage.entries(1);
+    entries.iter().filter(|it| it.contains(&format!("prio={priority} "))).count()
+}
+
+/// A tag on, OUTPUT and the tag off again, for one OUTPUT of the tenant's; FLOOD for all ports of a slice.
+#[test]
+fn a_rule_that_becomes_too_long_is_refused() {
+    for (version, fits, more) in [(Version::V1_0, 2000, 2100), (Version::V1_3, 1000, 1100)] {
+        let mut stage = Stage::new(version, two());
+        let add = |count| {
+            let actions = list("output:10,output:2", count);
+            format!("flow add match=in_port=1 prio=5 actions={actions}")
+        };
+        assert_eq!(stage.say(0, 1, &add(more)), [TOO_MANY], "{version:?}");
+        let told = stage.say(0, 1, "stats flow").concat();
+        assert!(!told.contains("prio=") && rules(&stage, 5) == 0, "{version:?}: {told}");
+        assert_eq!(stage.say(0, 1, &add(fits)), [""; 0], "{version:?}");
+        assert!(rules(&stage, 5) > 0, "{version:?}");
+
+        let modify =
+            format!("flow modify match=in_port=1 actions={}", list("output:10,output:2", more));
+        let before = stage.entries(1);
+        assert_eq!(stage.say(0, 1, &modify), [TOO_MANY], "{version:?}");
+        assert_eq!(stage.entries(1), before, "{version:?}");
+    }
+    for version in BOTH {
+        let ports = (1..=4).map(|port| format!("red: in_port={port}\n")).collect::<String>();
+        let mut world = World::new(Setup::new(version, &format!("{ports}blue: in_port=5")));
+        let red = world.connect("red");
+        world.say(red, 7, &format!("flow add match=in_port=1 actions={}", list("flood", 3500)));
+        assert_eq!(world.heard(red), [TOO_MANY], "{version:?}");
+    }
+}
+
+/// What is for many is copied for each host, by each port of entry.
+#[test]
+fn a_rule_that_becomes_too_much_is_refused() {
+    let mut red = Plan { edges: vec![(1, 1, 1)], ..Plan::default() };
+    for n in 0..40 {
+        red.shared.push((1, 4, 7, [2, 0, 0, 0, 1, n]));
+        red.shared.push((1, 3, 8, [2, 0, 0, 0, 2, n]));
+    }
+    let mut stage = Stage::new(Version::V1_0, vec![red]);
+    for (count, told) in [(4000, vec![TOO_MANY]), (4, vec![])] {
+        let actions = list("all", count);
+        let words = format!("flow add match=dl_dst=ff:ff:ff:ff:ff:ff prio=5 actions={actions}");
+        assert_eq!(stage.say(0, 1, &words), told, "{count}");
+    }
+}
+
+/// A long entry takes the room of several, also those that one message makes long.
+#[test]
+fn long_entries_count_for_several() {
+    for (version, full) in [(Version::V1_0, "ALL_TABLES_FULL"), (Version::V1_3, "TABLE_FULL")] {
+        let mut world = World::new(Setup::new(version, "red entries=30: any"));
+        let red = world.connect("red");
+        for priority in 1..=20 {
+            world.say(
+                red,
+                1,
+                &format!("flow add match=in_port=1 prio={priority} actions=output:2"),
+            );
+        }
+        assert_eq!(world.heard(red), [""; 0], "{version:?}");
+        let of = |count| format!("flow modify actions={}", list("output:2", count));
+        world.say(red, 7, &of(200));
+        let refused = format!("7 ERROR OFPFMFC_{full} of type 14 xid 7");
+        assert_eq!(world.heard(red), [refused], "{version:?}");
+        world.say(red, 8, &of(20));
+        assert_eq!(world.heard(red), [""; 0], "{version:?}");
+        world.say(red, 9, "flow delete match=in_port=1");
+        world.say(red, 10, &format!("flow add actions={}", list("output:2", 800)));
+        assert_eq!(world.heard(red), [""; 0], "{version:?}");
+    }
+}
+
+#[test]
+fn long_entries_are_told_in_several_parts() {
+    for (version, count) in [(Version::V1_0, 3700), (Version::V1_3, 1900)] {
+        let mut stage = Stage::new(version, two());
+        for priority in 5..=16 {
+            let actions = list("output:2", count);
+            let words = format!("flow add match=in_port=1 prio={priority} actions={actions}");
+            assert_eq!(stage.say(0, 1, &words), [""; 0], "{version:?}");
+        }
+        let told = stage.say(0, 1, "stats flow");
+        let entries: usize = told.iter().map(|part| part.matches("prio=").count()).sum();
+        assert_eq!(entries, 12, "{version:?}");
+    }
+}
+
+#[test]
+fn long_groups_are_told_in_several_parts() {
+    let mut stage = Stage::new(Version::V1_3, two());
+    let buckets = vec![list("mod_dl_src:02.00.00.00.00.01", 30); 100].join("|");
+    for id in 1..=3 {
+        let words = format!("group add id={id} type=all buckets={buckets}");
+        assert_eq!(stage.say(0, 1, &words), [""; 0]);
+    }
+    let told = stage.say(0, 1, "stats group_desc");
+    assert_eq!(told.len(), 3, "{}", told.len());
+}
