@@ -84,10 +84,7 @@ impl Match {
         if self.is_untagged() {
             return *self;
         }
-        let mut image = *self;
-        image.assign(Field::VlanVid, 0, 0);
-        image.assign(Field::VlanPcp, 0, 0);
-        image
+        self.with_any_tag()
     }
 
     /// The image when an MPLS shim is pushed and the Ethernet type becomes `ethertype`.
@@ -106,24 +103,24 @@ impl Match {
 
     /// The image when the outermost MPLS shim is popped and the Ethernet type becomes `ethertype`:
     /// all behind it is unknown. Packets without a shim stay as they are; if only some may have one,
-    /// the Ethernet type is unknown too.
+    /// the Ethernet type is unknown too. If that is a VLAN tag's, what is behind the shim becomes a tag.
     #[must_use]
     pub fn pop_mpls(&self, ethertype: u16) -> Match {
-        match self.exact_u16(Field::DlType) {
-            Some(old) if is_mpls(old) => self.change_ethertype(ethertype),
-            Some(_) => *self,
-            None => self.without(Field::DlType),
-        }
+        let image = match self.exact_u16(Field::DlType) {
+            Some(old) if is_mpls(old) && !is_vlan(ethertype) => {
+                return self.change_ethertype(ethertype);
+            }
+            Some(old) if !is_mpls(old) => return *self,
+            _ => self.without(Field::DlType),
+        };
+        if is_vlan(ethertype) { image.with_any_tag() } else { image }
     }
 
     /// The image when a PBB header is pushed: the Ethernet addresses are copied outwards, the service
     /// instance and the outer tag are unknown.
     #[must_use]
     pub fn push_pbb(&self) -> Match {
-        let mut image = self.change_ethertype(ethertype::PBB);
-        image.assign(Field::VlanVid, 0, 0);
-        image.assign(Field::VlanPcp, 0, 0);
-        image
+        self.change_ethertype(ethertype::PBB).with_any_tag()
     }
 
     /// The image when a PBB header is popped: everything but the port and the pipeline's registers
@@ -141,6 +138,14 @@ impl Match {
         image
     }
 
+    /// Whether there is a tag, and which, becomes unknown.
+    fn with_any_tag(&self) -> Match {
+        let mut image = *self;
+        image.assign(Field::VlanVid, 0, 0);
+        image.assign(Field::VlanPcp, 0, 0);
+        image
+    }
+
     /// All that is behind the Ethernet type becomes unknown.
     fn change_ethertype(&self, ethertype: u16) -> Match {
         let mut image = *self;
@@ -149,6 +154,10 @@ impl Match {
         image.assign(Field::DlType, u128::from(ethertype), Field::DlType.full_mask());
         image
     }
+}
+
+fn is_vlan(ethertype: u16) -> bool {
+    matches!(ethertype, ethertype::VLAN | ethertype::SERVICE_VLAN)
 }
 
 fn is_mpls(ethertype: u16) -> bool {

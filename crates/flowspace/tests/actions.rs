@@ -92,6 +92,12 @@ fn v13_actions() {
     check_v13("mpls,mpls_label=3", PushMpls(0x8847), "mpls,mpls_bos=0");
     check_v13("in_port=1", PushMpls(0x8848), "mplsm,in_port=1");
     check_v13("mpls,mpls_label=3,in_port=1", PopMpls(0x0800), "ip,in_port=1");
+    // What is behind the shim becomes a tag.
+    for tag in [0x8100, 0x88a8] {
+        check_v13("mpls,mpls_label=3,in_port=1,dl_vlan=0xffff", PopMpls(tag), "in_port=1");
+        check_v13("in_port=1,dl_vlan=0xffff", PopMpls(tag), "in_port=1");
+        check_v13("ip,in_port=1,vlan_tci=0", PopMpls(tag), "ip,in_port=1,vlan_tci=0x0000");
+    }
     check_v13("tcp,tp_dst=80", PopMpls(0x0800), "tcp,tp_dst=80");
     check_v13("in_port=1", PopMpls(0x0800), "in_port=1");
     check_v13(

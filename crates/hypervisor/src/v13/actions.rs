@@ -9,6 +9,7 @@ use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::Switch;
 use alloc::vec::Vec;
+use flowspace::field::ethertype;
 use flowspace::{Field, Key, Match};
 use openflow::error::v13 as code;
 use openflow::v13::{Action, Instruction, PortNo};
@@ -279,6 +280,23 @@ impl Switch {
                 Err(code::BAD_ACTION_BAD_EXPERIMENTER)
             }
             Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
+            // Anything else would make tags and shims of what is not looked at as such.
+            Action::PushVlan(type_) if !is_vlan(*type_) => Err(code::BAD_ACTION_BAD_ARGUMENT),
+            Action::PushMpls(type_)
+                if !matches!(*type_, ethertype::MPLS | ethertype::MPLS_MULTICAST) =>
+            {
+                Err(code::BAD_ACTION_BAD_ARGUMENT)
+            }
+            Action::PushPbb(type_) if *type_ != ethertype::PBB => {
+                Err(code::BAD_ACTION_BAD_ARGUMENT)
+            }
+            // By addresses and tags that come to light nobody could say whose a network's packets are, and for whom.
+            Action::PopMpls(type_) if state.network.is_some() && is_vlan(*type_) => {
+                Err(code::BAD_ACTION_BAD_ARGUMENT)
+            }
+            Action::PushPbb(_) | Action::PopPbb if state.network.is_some() => {
+                Err(code::BAD_ACTION_BAD_TYPE)
+            }
             // Where the packet came from and whose it is are not the tenant's to say.
             Action::SetField(oxm)
                 if matches!(
@@ -325,6 +343,10 @@ impl Switch {
         let Some(space) = self.view.space(tenant) else { return Vec::new() };
         space.write.iter().filter_map(|own| own.match_.intersect(&match_)).collect()
     }
+}
+
+fn is_vlan(type_: u16) -> bool {
+    matches!(type_, ethertype::VLAN | ethertype::SERVICE_VLAN)
 }
 
 /// Whether two lists of instructions do the same: a switch may report a length limit that it does not use.

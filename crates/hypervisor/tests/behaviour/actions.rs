@@ -50,6 +50,71 @@ fn what_counts_is_where_a_rewritten_packet_leaves() {
     ");
 }
 
+/// What is behind a shim becomes a tag if the shim is taken away and the Ethernet type said to be a tag's.
+#[test]
+fn no_tag_comes_to_light() {
+    for tag in ["8100", "88a8"] {
+        for (space, refused) in [
+            ("red: in_port=1,dl_vlan=0xffff\nred: in_port=2,dl_vlan=0xffff\nblue: dl_vlan=6", true),
+            ("red: any", false),
+        ] {
+            let refusal = if refused { "red< 1 ERROR OFPBAC_EPERM of type 14 xid 1" } else { "" };
+            play_on(
+                Version::V1_3,
+                space,
+                &format!(
+                    "
+                red> 1 flow add match=in_port=1,dl_vlan=0xffff,dl_type=0x8847 actions=pop_mpls:{tag},output:2
+                {refusal}
+                red> 2 flow add match=in_port=1,dl_vlan=0xffff,dl_type=0x8847 actions=pop_mpls:0800,output:2
+            "
+                ),
+            );
+        }
+    }
+    // Not even of a VLAN that nobody has: links are told apart by those.
+    let mut setup = Setup::new(Version::V1_3, "red: any");
+    setup.policy.tags = Some(2000..=3999);
+    let mut world = World::new(setup);
+    let red = world.connect("red");
+    for (xid, actions) in
+        [(1, "pop_mpls:8100,output:2"), (2, "push_vlan:8100,mod_vlan_vid:2000,output:2")]
+    {
+        world.say(
+            red,
+            xid,
+            &format!("flow add match=in_port=1,dl_vlan=0xffff,dl_type=0x8847 actions={actions}"),
+        );
+        assert_eq!(
+            world.heard(red),
+            [format!("{xid} ERROR OFPBAC_EPERM of type 14 xid {xid}")],
+            "{actions}"
+        );
+    }
+}
+
+#[test]
+fn a_header_is_pushed_with_an_ethernet_type_of_its_own() {
+    for actions in ["push_vlan:0800", "push_mpls:8100", "push_pbb:8100"] {
+        play_on(
+            Version::V1_3,
+            "red: any",
+            &format!(
+                "
+            red> 1 flow add match=in_port=1 actions={actions},output:2
+            red< 1 ERROR OFPBAC_BAD_ARGUMENT of type 14 xid 1
+        "
+            ),
+        );
+    }
+    for (actions, code) in [("pop_mpls:8100", "BAD_ARGUMENT"), ("push_pbb:88e7", "BAD_TYPE")] {
+        let mut stage = Stage::new(Version::V1_3, crate::networks::two());
+        let words = format!("flow add match=in_port=1,dl_type=0x8847 actions={actions},output:2");
+        let told = stage.say(0, 1, &words);
+        assert_eq!(told, [format!("7 ERROR OFPBAC_{code} of type 14 xid 7")], "{actions}");
+    }
+}
+
 #[test]
 fn output_is_to_the_slices_ports() {
     for (action, code) in [

@@ -137,6 +137,12 @@ pub fn actions_v13(text: &str) -> ListBuf<v13::Action<'static>> {
             Word::With("push_mpls", value) => {
                 Some(v13::Action::PushMpls(u16::from_str_radix(value, 16).unwrap()))
             }
+            Word::With("pop_mpls", value) => {
+                Some(v13::Action::PopMpls(u16::from_str_radix(value, 16).unwrap()))
+            }
+            Word::With("push_pbb", value) => {
+                Some(v13::Action::PushPbb(u16::from_str_radix(value, 16).unwrap()))
+            }
             Word::With("vendor", value) => Some(v13::Action::Experimenter {
                 experimenter: u32::from_str_radix(value, 16).unwrap(),
                 body: &[0, 1, 0, 0, 0, 0, 0, 0],
