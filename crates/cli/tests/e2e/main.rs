@@ -12,6 +12,7 @@ mod bad_peers;
 mod big_switches;
 mod controllers;
 mod demo;
+mod discovering;
 mod evaluate;
 mod labels;
 mod mininet;

@@ -41,6 +41,11 @@ impl App {
         App::start("topology", LOOPBACK, &[], None)
     }
 
+    /// Discovers links and learns hosts, and forwards by the shortest paths.
+    pub fn shortest_path() -> App {
+        App::start("shortest_path", LOOPBACK, &[], None)
+    }
+
     /// The load balancer of that version that reads link labels; `vnics` is kbit/s by MAC address, as JSON.
     pub fn multipath(openflow: &str, vnics: &Value) -> App {
         let name = if openflow == "1.0" { "multipath_10" } else { "multipath_13" };
