@@ -16,6 +16,8 @@ const MOST: usize = 4 << 20;
 const EACH: usize = 256;
 /// Bytes in flow statistics of 1.0 before an entry's actions, and of 1.3 before its match. A FLOW_MOD has fewer.
 const BEFORE: [usize; 2] = [12 + 88, 16 + 48];
+/// Entries on the switch that one message may come to, if it does not mean as many already: everybody waits while they are made.
+const AT_ONCE: usize = 16_384;
 /// Bytes of an OpenFlow message.
 const LONGEST: usize = u16::MAX as usize;
 
@@ -81,7 +83,7 @@ impl FlowTable {
         };
         let before: usize = changed.map(counts).sum();
         let others = (self.entries() + self.long.all).saturating_sub(before);
-        Room((limit as usize).saturating_sub(others).max(before))
+        Room((limit as usize).saturating_sub(others).min(AT_ONCE).max(before))
     }
 }
 

@@ -150,12 +150,15 @@ impl Switch {
     }
 
     fn tell_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>, after: &[u8]) {
+        let is_network = self.tenants[tenant.0 as usize].network.is_some();
         let mut fields = core::mem::take(&mut self.fields);
         fields.clear();
         fields.exact(OxmField::IN_PORT, u128::from(seen.in_port));
         for oxm in seen.packet.match_.fields {
             match oxm.basic() {
                 Some(OxmField::IN_PORT | OxmField::METADATA) => {}
+                // A virtual port has no other beneath it, as far as its tenant knows.
+                Some(OxmField::IN_PHY_PORT) if is_network => {}
                 _ => {
                     fields.push(oxm);
                 }
