@@ -10,6 +10,7 @@ mod telling;
 
 use crate::store::Kind;
 use crate::switch::named_of;
+use crate::time::{Duration, Instant};
 use crate::v13::network::needed::{ByExit, by_exits};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -39,6 +40,8 @@ pub struct Flow {
     pub idle_timeout: u16,
     /// Seconds.
     pub hard_timeout: u16,
+    /// Since when it stands, for its hard timeout. It is not stored: the switch says how long it has held an entry.
+    pub installed: Instant,
     /// The match as the tenant wrote it.
     pub match_wire: Box<[u8]>,
     /// Actions (1.0) or instructions (1.3) as the tenant wrote them.
@@ -61,6 +64,17 @@ impl Flow {
     pub(crate) fn without_pieces(&self) -> Flow {
         let nothing = Box::default;
         Flow { pieces: Vec::new(), match_wire: nothing(), actions: nothing(), ..*self }
+    }
+
+    /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
+    pub(crate) fn left(&self, now: Instant) -> Option<u16> {
+        const SECOND: u64 = 1_000_000_000;
+        if self.hard_timeout == 0 {
+            return Some(0);
+        }
+        let over = self.installed + Duration::from_secs(self.hard_timeout.into());
+        let left = u16::try_from((over - now).0.div_ceil(SECOND)).unwrap_or(self.hard_timeout);
+        (left > 0).then_some(left)
     }
 
     /// A piece that is gone has counted these packets and bytes.
@@ -394,6 +408,7 @@ impl Flow {
             flags: u16_at(4),
             idle_timeout: u16_at(6),
             hard_timeout: u16_at(8),
+            installed: Instant::default(),
             match_wire: match_wire.into(),
             actions: actions.into(),
             pieces: Vec::new(),
@@ -420,6 +435,7 @@ mod tests {
             flags: 1,
             idle_timeout: 5,
             hard_timeout: 6,
+            installed: Instant::default(),
             match_wire: [1, 2, 3].into(),
             actions: [4, 5].into(),
             pieces: Vec::new(),

@@ -62,7 +62,7 @@ pub(crate) use port_mod::collide;
 use postponed::Postponed;
 pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
-pub(crate) use tables::{Cause, Change, NumberBefore, Operation};
+pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
 pub(crate) use tracking::{groups_of, named_of};

@@ -1,13 +1,13 @@
 //! Entries that are several on the switch: such an entry is idle when all its pieces are.
 //!
-//! A piece that is idle by itself is installed again at once, in the tenant's turn, with what is left of the entry's hard
-//! timeout; when that is over for one, the entry ends. When each has been idle, the switch is asked whether any has counted a
+//! A piece that is idle by itself is installed again at once, in the tenant's turn. Like any that comes later than the entry,
+//! it gets what is left of the entry's hard timeout; when that is over for one, the entry ends. When each has been idle, the switch is asked whether any has counted a
 //! packet since: if none has, the entry has been idle as long as the last of them, and ends. On 1.3 that is one question. On
 //! 1.0, which does not know of cookies in questions, it is one for each piece, of which few are on their way at a time; the
 //! first piece that has been used ends the asking, until that one is idle in its turn.
 //!
-//! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart a hard timeout
-//! is counted from what the switch says of each piece.
+//! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart an entry
+//! has stood as long as the switch says of the oldest piece.
 
 use super::reconcile::read_match;
 use super::{Cause, Change, Switch};
@@ -16,7 +16,7 @@ use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::queue::{Class, Item};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -25,13 +25,11 @@ use openflow::{NO_BUFFER, Version};
 /// Questions about one entry that are on their way at a time.
 const AT_ONCE: usize = 16;
 
-/// What is known of an entry of which pieces have been idle.
-#[derive(Debug)]
+/// What is known of an entry of which pieces have been idle, or have come later than others.
+#[derive(Debug, Default)]
 pub(crate) struct Idle {
-    /// Those that have been and of which no packet is known since, by their matches.
+    /// Those that have been idle and of which no packet is known since, by their matches.
     unused: BTreeSet<Box<[u8]>>,
-    /// When the entry was installed.
-    since: Instant,
     round: Option<Round>,
 }
 
@@ -59,8 +57,6 @@ pub(crate) struct Expired<'a> {
     pub(crate) match_wire: &'a [u8],
     /// Packets and bytes.
     pub(crate) counted: (u64, u64),
-    /// How long it has stood.
-    pub(crate) stood: Duration,
 }
 
 impl Idle {
@@ -71,16 +67,6 @@ impl Idle {
 }
 
 impl Expired<'_> {
-    /// From seconds and nanoseconds.
-    pub(crate) fn new(
-        match_wire: &[u8],
-        counted: (u64, u64),
-        (seconds, rest): (u32, u32),
-    ) -> Expired<'_> {
-        let stood = Duration(u64::from(seconds) * SECOND + u64::from(rest));
-        Expired { match_wire, counted, stood }
-    }
-
     /// The piece that it was. A switch may write a match in another way; but there can be hundreds of pieces, which time out
     /// together.
     fn piece_of(&self, flow: &Flow, version: Version) -> Option<Piece> {
@@ -109,19 +95,15 @@ impl Switch {
         let flow = state.flows.get(number).filter(|flow| flow.pieces.len() > 1);
         let Some(flow) = flow else { return false };
         let Some(piece) = expired.piece_of(flow, version) else { return false };
-        let mut terms = flow.without_pieces();
-        let installed = Instant(now.0.saturating_sub(expired.stood.0));
+        let terms = flow.without_pieces();
         // What has timed out beneath a change that adds it anew says nothing of the entry as it is now.
         let begins_anew = self.is_added_by_a_change(tenant, number, &piece);
         let state = &mut self.tenants[tenant.0 as usize];
         if !begins_anew {
-            let unknown = || Idle { unused: BTreeSet::new(), since: installed, round: None };
-            let idle = state.idle.entry(number).or_insert_with(unknown);
-            idle.since = idle.since.min(installed);
-            let Some(left) = left(terms.hard_timeout, idle.since, now) else {
+            state.idle.entry(number).or_default();
+            if terms.left(now).is_none() {
                 return self.end_over(tenant, number, expired, now);
-            };
-            terms.hard_timeout = left;
+            }
         }
         if let Some(flow) = state.flows.get_mut(number) {
             flow.count_past(expired.counted);
@@ -136,7 +118,7 @@ impl Switch {
         true
     }
 
-    /// The hard timeout is over for a piece. For others, which were installed again, it may be over some time later; the entry
+    /// The hard timeout is over for a piece. For others, which were installed later, it may be over some time later; the entry
     /// ends as one. Says whether it does: if none was, the switch ends all of them by itself.
     pub(crate) fn end_over(
         &mut self,
@@ -173,16 +155,25 @@ impl Switch {
         self.operations.values().any(|it| it.tenant == tenant && it.changes(number))
     }
 
-    /// How long an entry has stood of which pieces have been installed again: seconds and nanoseconds.
+    /// How long an entry has stood of which pieces have been installed later: seconds and nanoseconds.
     pub(crate) fn stood(
         &self,
         tenant: TenantIndex,
         number: u32,
         now: Instant,
     ) -> Option<(u32, u32)> {
-        let idle = self.tenants[tenant.0 as usize].idle.get(&number)?;
-        let stood = (now - idle.since).0;
+        let state = &self.tenants[tenant.0 as usize];
+        let flow = state.flows.get(number).filter(|_| state.idle.contains_key(&number))?;
+        let stood = (now - flow.installed).0;
         Some((u32::try_from(stood / SECOND).unwrap_or(u32::MAX), (stood % SECOND) as u32))
+    }
+
+    /// Pieces of an entry may have begun its hard timeout at different times.
+    pub(super) fn keep_together(&mut self, tenant: TenantIndex, number: u32) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        if state.flows.get(number).is_some_and(|flow| flow.hard_timeout > 0) {
+            state.idle.entry(number).or_default();
+        }
     }
 
     fn keep_unused(&mut self, tenant: TenantIndex, number: u32, piece: &Piece) {
@@ -341,16 +332,6 @@ impl Switch {
 }
 
 const SECOND: u64 = 1_000_000_000;
-
-/// Seconds that are left of a hard timeout, rounded up, and 0 if there is none. `None` if it is over.
-fn left(hard_timeout: u16, since: Instant, now: Instant) -> Option<u16> {
-    if hard_timeout == 0 {
-        return Some(0);
-    }
-    let over = since + Duration::from_secs(u64::from(hard_timeout));
-    let left = u16::try_from((over - now).0.div_ceil(SECOND)).unwrap_or(hard_timeout);
-    (left > 0).then_some(left)
-}
 
 /// The cause of a change that stands in the tenant's queue and is nobody's request.
 fn in_turn(tenant: TenantIndex, now: Instant) -> Cause {

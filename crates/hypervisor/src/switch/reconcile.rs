@@ -24,6 +24,15 @@ pub(crate) struct Held {
     pub actions: Vec<u8>,
     pub packets: u64,
     pub bytes: u64,
+    /// How long it has stood: seconds and nanoseconds.
+    pub stood: (u32, u32),
+}
+
+impl Held {
+    fn installed(&self, now: Instant) -> Instant {
+        let (seconds, rest) = self.stood;
+        Instant(now.0.saturating_sub(u64::from(seconds) * 1_000_000_000 + u64::from(rest)))
+    }
 }
 
 impl Switch {
@@ -75,6 +84,10 @@ impl Switch {
                             NO_BUFFER,
                         );
                         installed += 1;
+                    }
+                    let flow = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number);
+                    if let Some(flow) = flow {
+                        flow.installed = flow.installed.min(entry.installed(now));
                     }
                 }
                 None => {
@@ -255,6 +268,7 @@ impl Switch {
         }
         for (key, number, known) in flows {
             let kept = known.and_then(|(tenant, mut flow)| {
+                flow.installed = now;
                 flow.pieces = self.plan(tenant, &flow).ok()?;
                 if self.tenants[tenant.0 as usize].flows.collides(number, &flow) {
                     return None;

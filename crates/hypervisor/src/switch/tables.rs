@@ -136,6 +136,15 @@ pub(crate) enum Change {
     Delete,
 }
 
+/// How a piece of an entry is written to the switch.
+pub(crate) struct Writing {
+    pub cookie: u64,
+    pub change: Change,
+    pub buffer_id: u32,
+    /// Seconds: what is left of the entry's.
+    pub hard_timeout: u16,
+}
+
 /// The context in which messages for the switch are made.
 #[derive(Clone, Copy)]
 pub(crate) struct Cause {
@@ -383,32 +392,29 @@ impl Switch {
             }
         }
         let state = &mut self.tenants[cause.tenant.0 as usize];
-        if change == Change::Add
-            && let Some(idle) = state.idle.get_mut(&number)
-        {
-            idle.begin_anew(&piece.match_wire);
+        if change == Change::Add {
+            if flow.hard_timeout > 0 && flow.installed < cause.now {
+                state.idle.entry(number).or_default();
+            }
+            if let Some(idle) = state.idle.get_mut(&number) {
+                idle.begin_anew(&piece.match_wire);
+            }
         }
-        let cookie = Cookie { tenant: state.id, number }.to_wire();
+        let writing = Writing {
+            cookie: Cookie { tenant: state.id, number }.to_wire(),
+            change,
+            buffer_id,
+            // 0 would be for ever.
+            hard_timeout: flow.left(cause.now).unwrap_or(1),
+        };
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
         let written = match self.version {
-            Version::V1_0 => crate::v10::flow_mod::write_piece(
-                cookie,
-                flow,
-                piece,
-                change,
-                buffer_id,
-                &mut message,
-            ),
-            _ => crate::v13::flow_mod::write_piece(
-                cookie,
-                flow,
-                piece,
-                change,
-                buffer_id,
-                self.first_table(),
-                &mut message,
-            ),
+            Version::V1_0 => crate::v10::flow_mod::write_piece(flow, piece, &writing, &mut message),
+            _ => {
+                let first = self.first_table();
+                crate::v13::flow_mod::write_piece(flow, piece, &writing, first, &mut message)
+            }
         };
         if written.is_ok() {
             if change == Change::Delete {

@@ -186,6 +186,7 @@ impl Switch {
             if only_table {
                 if let Some(before) = before {
                     self.put_flow(&cause, number, before);
+                    self.keep_together(tenant, number);
                     self.regroup(&cause, number);
                 }
                 continue;
@@ -209,6 +210,7 @@ impl Switch {
             if let Some(wanted) = wanted {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.put_flow(&cause, number, wanted.clone());
+                self.keep_together(tenant, number);
                 // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry that
                 // had been replaced, now or by an earlier change that was refused. On 1.3 that brings nothing if it is not
                 // there, as a new piece that was refused.
@@ -452,6 +454,7 @@ impl Switch {
                     let before = Flow {
                         idle_timeout: before.idle_timeout,
                         hard_timeout: before.hard_timeout,
+                        installed: before.installed,
                         flags: before.flags,
                         ..flow.clone()
                     };

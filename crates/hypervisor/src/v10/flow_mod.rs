@@ -5,7 +5,8 @@ use super::unreadable;
 use crate::buffers::Buffered;
 use crate::flows::{Flow, Piece, Presumes, Taken, Tells};
 use crate::ids::TenantIndex;
-use crate::switch::{Cause, Change, Held, Request, Switch};
+use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
+use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use flowspace::{Field, Match};
@@ -101,7 +102,7 @@ impl Switch {
         match_: Match,
         buffered: &mut Option<Buffered>,
     ) -> Result<(), ErrorCode> {
-        let mut flow = new_flow(flow_mod, match_);
+        let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.pieces = self.plan(cause.tenant, &flow)?;
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
@@ -261,13 +262,12 @@ fn buffer_for(piece: &Piece, buffered: &mut Option<Buffered>) -> u32 {
 
 /// Appends the FLOW_MOD that does this to one piece of an entry.
 pub(crate) fn write_piece(
-    cookie: u64,
     flow: &Flow,
     piece: &Piece,
-    change: Change,
-    buffer_id: u32,
+    writing: &Writing,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
+    let &Writing { cookie, change, buffer_id, hard_timeout } = writing;
     let (Ok(match_), Ok(actions)) =
         (v10::Match::parse(&piece.match_wire), List::parse(&piece.actions))
     else {
@@ -283,7 +283,7 @@ pub(crate) fn write_piece(
             Change::Delete => FlowModCommand::DELETE_STRICT,
         },
         idle_timeout: flow.idle_timeout,
-        hard_timeout: flow.hard_timeout,
+        hard_timeout,
         priority: flow.priority,
         buffer_id,
         out_port: PortNo::NONE,
@@ -320,7 +320,7 @@ pub(crate) fn outputs_to(actions: &[u8], out_port: PortNo) -> bool {
     })
 }
 
-fn new_flow(flow_mod: &FlowMod<'_>, match_: Match) -> Flow {
+fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
     let mut match_wire = Vec::with_capacity(v10::Match::LEN);
     flow_mod.match_.write(&mut match_wire);
     Flow {
@@ -331,6 +331,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match) -> Flow {
         flags: flow_mod.flags.0,
         idle_timeout: flow_mod.idle_timeout,
         hard_timeout: flow_mod.hard_timeout,
+        installed: now,
         match_wire: match_wire.into_boxed_slice(),
         actions: Box::from(flow_mod.actions.as_bytes()),
         pieces: Vec::new(),

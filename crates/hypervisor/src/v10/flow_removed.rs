@@ -50,7 +50,7 @@ impl Switch {
         }
         let mut match_wire = Vec::with_capacity(v10::Match::LEN);
         removed.match_.write(&mut match_wire);
-        let expired = Expired::new(&match_wire, counted, stood);
+        let expired = Expired { match_wire: &match_wire, counted };
         let is_dealt_with = match removed.reason {
             FlowRemovedReason::IDLE_TIMEOUT => {
                 self.revive_idle(tenant, cookie.number, expired, now)

@@ -334,6 +334,7 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 actions: entry.actions.as_bytes().to_vec(),
                 packets: entry.packet_count,
                 bytes: entry.byte_count,
+                stood: (entry.duration_sec, entry.duration_nsec),
             }
         })
         .collect()

@@ -7,7 +7,8 @@ use crate::flows::{Flow, Piece, Presumes, Taken, Tells};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::store::Kind;
-use crate::switch::{Cause, Change, Held, Request, Switch};
+use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
+use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use flowspace::{Field, Match};
@@ -114,7 +115,7 @@ impl Switch {
         match_: Match,
         kept: &mut Option<Buffered>,
     ) -> Result<(), ErrorCode> {
-        let mut flow = new_flow(flow_mod, match_);
+        let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.pieces = self.plan(cause.tenant, &flow)?;
         self.check_presumed(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
@@ -163,7 +164,7 @@ impl Switch {
         match_: Match,
     ) -> Result<(), ErrorCode> {
         // Checked even if nothing is meant: the tenant learns of its mistake now.
-        let pattern = new_flow(flow_mod, match_);
+        let pattern = new_flow(flow_mod, match_, cause.now);
         self.plan(cause.tenant, &pattern)?;
         self.check_presumed(cause.tenant, &pattern)?;
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
@@ -379,14 +380,13 @@ pub(crate) fn physical_table(table: u8, first: u8) -> u8 {
 
 /// Appends the FLOW_MOD that does this to an entry.
 pub(crate) fn write_piece(
-    cookie: u64,
     flow: &Flow,
     piece: &Piece,
-    change: Change,
-    buffer_id: u32,
+    writing: &Writing,
     first: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
+    let &Writing { cookie, change, buffer_id, hard_timeout } = writing;
     let (Ok(match_), Ok(instructions)) =
         (v13::Match::parse(&piece.match_wire), List::parse(&piece.actions))
     else {
@@ -405,7 +405,7 @@ pub(crate) fn write_piece(
             Change::Delete => FlowModCommand::DELETE_STRICT,
         },
         idle_timeout: flow.idle_timeout,
-        hard_timeout: flow.hard_timeout,
+        hard_timeout,
         priority: flow.priority,
         buffer_id,
         out_port: PortNo::ANY,
@@ -455,7 +455,7 @@ pub(crate) fn owner_of(cookie: u64) -> Option<Cookie> {
     Cookie::from_wire(cookie).filter(|cookie| !cookie.is_own())
 }
 
-fn new_flow(flow_mod: &FlowMod<'_>, match_: Match) -> Flow {
+fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
     let mut match_wire = Vec::new();
     Encode::write(&flow_mod.match_, &mut match_wire);
     Flow {
@@ -466,6 +466,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match) -> Flow {
         flags: flow_mod.flags.0,
         idle_timeout: flow_mod.idle_timeout,
         hard_timeout: flow_mod.hard_timeout,
+        installed: now,
         match_wire: match_wire.into_boxed_slice(),
         actions: Box::from(flow_mod.instructions.as_bytes()),
         pieces: Vec::new(),

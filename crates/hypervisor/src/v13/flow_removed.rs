@@ -105,8 +105,7 @@ impl Switch {
         let wanted = Space::from_v13(&removed.match_).ok();
         let mut match_wire = Vec::new();
         Encode::write(&removed.match_, &mut match_wire);
-        let stood = (removed.duration_sec, removed.duration_nsec);
-        let expired = Expired::new(&match_wire, counted(removed), stood);
+        let expired = Expired { match_wire: &match_wire, counted: counted(removed) };
         let is_dealt_with = match removed.reason {
             FlowRemovedReason::IDLE_TIMEOUT => self.revive_idle(tenant, number, expired, now),
             FlowRemovedReason::HARD_TIMEOUT => self.end_over(tenant, number, expired, now),

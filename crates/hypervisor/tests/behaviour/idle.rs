@@ -225,6 +225,101 @@ fn an_entry_that_was_modified_ends_as_one() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
+/// A modification gives an entry no more time, though it is more on the switch than it was.
+#[test]
+fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, crate::networks::two());
+        let rule = "flow add match=in_port=1 prio=5 hard=4 flags=rem actions=drop";
+        assert_eq!(stage.say(1, 1, rule), [""; 0]);
+        let before = stage.entries(1).len();
+        stage.wait(3);
+        assert_eq!(stage.say(1, 1, "flow modify match=in_port=1 actions=output:11"), [""; 0]);
+        let grows = stage.entries(1).len() > before;
+        assert_eq!((grows, stage.take_told()), (version == Version::V1_0, Vec::new()));
+        // What is one on the switch is left to the switch, which may begin anew with a modification.
+        stage.wait(if grows { 2 } else { 4 });
+        let told = stage.take_told();
+        let [(1, 1, words)] = &told[..] else { panic!("{version:?}: {told:?}") };
+        assert!(words.contains("HARD_TIMEOUT"), "{words}");
+        assert_eq!(stage.say(1, 1, "stats flow"), ["7 STATS flow"]);
+    }
+}
+
+/// Nor does another tag of a link.
+#[test]
+fn an_entry_of_a_link_that_moves_ends_in_time() {
+    for (version, wait) in VERSIONS.into_iter().flat_map(|it| [1, 2, 3].map(|wait| (it, wait))) {
+        let mut stage = Stage::new(version, crate::networks::two());
+        let rule = "flow add match=in_port=10 prio=5 hard=4 flags=rem actions=output:1";
+        assert_eq!(stage.say(1, 1, rule), [""; 0]);
+        stage.wait(wait);
+        let (maps, last) = Stage::maps_from(3000, &crate::networks::two());
+        stage.set_maps(&maps, 2000..=last);
+        assert_ne!(stage.say(1, 1, "stats flow"), ["7 STATS flow"]);
+        let _ = stage.take_told();
+        stage.wait(5 - wait);
+        let told = stage.take_told();
+        let [(1, 1, words)] = &told[..] else { panic!("{version:?} {wait}: {told:?}") };
+        assert!(words.contains("HARD_TIMEOUT"), "{words}");
+        assert_eq!(stage.say(1, 1, "stats flow"), ["7 STATS flow"]);
+    }
+}
+
+/// What comes later ends with the rest, also where the slice has changed, and after a restart.
+#[test]
+fn an_entry_of_which_a_part_comes_later_ends_as_one() {
+    for restarts in [false, true] {
+        let mut world = World::new(Setup::new(Version::V1_0, SLICE));
+        let mut red = world.connect("red");
+        world.say(red, 1, "flow add match=ip prio=9 actions=output:3 hard=9 flags=rem");
+        world.advance(3_500_000_000);
+        if restarts {
+            // It takes a second.
+            world.reconnect();
+            red = world.connect("red");
+        } else {
+            world.advance(1_000_000_000);
+        }
+        for policy in [SLICE.replace("red: in_port=2", ""), SLICE.to_owned()] {
+            world.set_policy(crate::support::policy(&policy));
+            world.advance(1_000_000_000);
+        }
+        assert_eq!(world.tenant_flows().len(), 4);
+        let _ = world.heard(red);
+        world.advance(2_400_000_000);
+        assert_eq!((world.heard(red), world.tenant_flows().len()), (Vec::new(), 4));
+        world.advance(200_000_000);
+        let ended = "FLOW_REMOVED prio=9 ip cookie=0x0 HARD_TIMEOUT n=0";
+        assert_eq!(world.heard(red), [ended], "{restarts}");
+        assert_eq!(world.tenant_flows(), [""; 0]);
+    }
+}
+
+/// An entry that was to be replaced, and is not, has the time that it had.
+#[test]
+fn an_entry_that_is_not_replaced_ends_in_time() {
+    for (hard, every) in [4, 9].into_iter().flat_map(|hard| [1, 2, 3, 4].map(|it| (hard, it))) {
+        let setup = Setup { per_second: Some(100), ..Setup::new(Version::V1_0, SLICE) };
+        let mut world = World::new(setup);
+        let red = world.connect("red");
+        world.say(red, 1, "flow add match=ip prio=9 actions=output:3 hard=4 flags=rem");
+        world.advance(2_500_000_000);
+        world.switch.switch_mut().plant(vec![Fault::RefuseFlowMods { every }]);
+        world.say(red, 2, &format!("flow add match=ip prio=9 actions=output:4 hard={hard}"));
+        world.advance(41_000_000);
+        world.switch.switch_mut().plant(Vec::new());
+        world.advance(1_400_000_000);
+        let heard = world.heard(red);
+        assert!(heard.iter().all(|words| words.starts_with("2 ERROR")), "{heard:?}");
+        assert_eq!((heard.len(), world.tenant_flows().len()), (1, 4), "{hard} {every}");
+        world.advance(1_200_000_000);
+        let ended = "FLOW_REMOVED prio=9 ip cookie=0x0 HARD_TIMEOUT n=0";
+        assert_eq!(world.heard(red), [ended], "{hard} {every}");
+        assert_eq!(world.tenant_flows(), [""; 0]);
+    }
+}
+
 /// On the tenant's first switch, with links and VLANs.
 #[test]
 fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
