@@ -68,13 +68,18 @@ impl Flow {
 
     /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
     pub(crate) fn left(&self, now: Instant) -> Option<u16> {
-        const SECOND: u64 = 1_000_000_000;
         if self.hard_timeout == 0 {
             return Some(0);
         }
         let over = self.installed + Duration::from_secs(self.hard_timeout.into());
         let left = u16::try_from((over - now).0.div_ceil(SECOND)).unwrap_or(self.hard_timeout);
         (left > 0).then_some(left)
+    }
+
+    /// How long it has stood: seconds and nanoseconds.
+    pub(crate) fn stood(&self, now: Instant) -> (u32, u32) {
+        let stood = (now - self.installed).0;
+        (u32::try_from(stood / SECOND).unwrap_or(u32::MAX), (stood % SECOND) as u32)
     }
 
     /// A piece that is gone has counted these packets and bytes.
@@ -417,6 +422,8 @@ impl Flow {
         })
     }
 }
+
+const SECOND: u64 = 1_000_000_000;
 
 /// First byte of a stored flow.
 const FORMAT: u8 = 1;

@@ -21,6 +21,7 @@ mod tables;
 mod topology;
 mod tracking;
 mod undo;
+mod unplaced;
 
 use crate::controllers::Controllers;
 use crate::counters::{Counters, SwitchCounters, count};
@@ -52,7 +53,7 @@ use flowspace::Match;
 use follow::Upcoming;
 pub(crate) use forward::set_length;
 use hashbrown::HashMap;
-pub(crate) use idle::{Expired, Idle, Question};
+pub(crate) use idle::{Expired, Idle, Question, Timeout};
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use north::Asynchronous;
 use openflow::v13::MatchBuf;
@@ -66,6 +67,7 @@ pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
 pub(crate) use tracking::{groups_of, named_of};
+use unplaced::Unplaced;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
@@ -101,6 +103,8 @@ pub struct Switch {
     pub(crate) next_settle: Instant,
     /// When a tenant that ran out of tokens may go on.
     pub(crate) waiting: Vec<(Instant, TenantIndex)>,
+    /// Entries for which nothing stands on the switch.
+    pub(crate) unplaced: Unplaced,
     pub(crate) operations: HashMap<u32, Operation>,
     pub(crate) next_operation: u32,
     /// Messages of operations that have been sent, by xid, until a barrier confirms them.
@@ -481,7 +485,8 @@ impl Switch {
         let quiet = self.has_open_work().then(|| self.last_sent + forward::QUIET);
         let tokens = self.waiting.iter().map(|(at, _)| *at).min();
         let silent = (self.answers_due > 0).then_some(self.next_settle);
-        let later = [self.next_due(), self.next_postponed(), self.next_unused()];
+        let later =
+            [self.next_due(), self.next_postponed(), self.next_unused(), self.unplaced.next()];
         [quiet, tokens, silent].into_iter().chain(later).flatten().min()
     }
 
@@ -502,6 +507,7 @@ impl Switch {
             self.send_own_barrier(now);
         }
         self.finish_due(now);
+        self.end_unplaced(now);
         self.take_up_postponed(now);
         self.settle_unused(now);
         self.run(now);

@@ -50,6 +50,13 @@ pub(crate) struct Question {
     pub(crate) cost: u32,
 }
 
+/// Which of an entry's timeouts is over. The numbers are those of OFPFlowRemovedReason, in both versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timeout {
+    Idle = 0,
+    Hard = 1,
+}
+
 /// A piece that has been idle, as the switch tells it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expired<'a> {
@@ -151,7 +158,7 @@ impl Switch {
     }
 
     /// Whether a change of the entry is on its way. Should that go back, the entry would come back with it.
-    fn is_changing(&self, tenant: TenantIndex, number: u32) -> bool {
+    pub(super) fn is_changing(&self, tenant: TenantIndex, number: u32) -> bool {
         self.operations.values().any(|it| it.tenant == tenant && it.changes(number))
     }
 
@@ -164,8 +171,7 @@ impl Switch {
     ) -> Option<(u32, u32)> {
         let state = &self.tenants[tenant.0 as usize];
         let flow = state.flows.get(number).filter(|_| state.idle.contains_key(&number))?;
-        let stood = (now - flow.installed).0;
-        Some((u32::try_from(stood / SECOND).unwrap_or(u32::MAX), (stood % SECOND) as u32))
+        Some(flow.stood(now))
     }
 
     /// Pieces of an entry may have begun its hard timeout at different times.
@@ -318,20 +324,29 @@ impl Switch {
             // It is idle the next time, too.
             return;
         }
-        let stood = self.stood(tenant, number, now).unwrap_or_default();
+        self.end_timed_out(tenant, number, Timeout::Idle, now);
+    }
+
+    /// Ends an entry and tells its tenant why.
+    pub(super) fn end_timed_out(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        timeout: Timeout,
+        now: Instant,
+    ) {
         let Some(flow) = self.drop_flow(tenant, number) else { return };
         let cause = in_turn(tenant, now);
         for piece in &flow.pieces {
             self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
         }
+        let stood = flow.stood(now);
         match self.version {
-            Version::V1_0 => self.tell_idle_v10(tenant, &flow, stood),
-            _ => self.tell_idle_v13(tenant, &flow, stood),
+            Version::V1_0 => self.tell_timed_out_v10(tenant, &flow, timeout, stood),
+            _ => self.tell_timed_out_v13(tenant, &flow, timeout, stood),
         }
     }
 }
-
-const SECOND: u64 = 1_000_000_000;
 
 /// The cause of a change that stands in the tenant's queue and is nobody's request.
 fn in_turn(tenant: TenantIndex, now: Instant) -> Cause {

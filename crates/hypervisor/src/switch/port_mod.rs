@@ -240,6 +240,7 @@ impl Switch {
             let state = &mut self.tenants[cause.tenant.0 as usize];
             state.flows.put(number, after.clone());
             state.changes += 1;
+            self.keep_time(cause.tenant, number, cause.now);
             let cause = match cause.operation {
                 Some(_) => *cause,
                 None => self.begin_own(cause, number),

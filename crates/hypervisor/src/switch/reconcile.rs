@@ -274,6 +274,7 @@ impl Switch {
                     return None;
                 }
                 self.tenants[tenant.0 as usize].flows.put(number, flow);
+                self.keep_time(tenant, number, now);
                 Some(())
             });
             if kept.is_none() {

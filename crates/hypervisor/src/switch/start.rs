@@ -127,6 +127,7 @@ impl Switch {
             operations: HashMap::new(),
             next_operation: 0,
             unconfirmed: VecDeque::new(),
+            unplaced: Default::default(),
             collections: Vec::new(),
             next_collection: 0,
             learned: Learned::default(),

@@ -225,6 +225,7 @@ impl Switch {
         state.flows.put(number, flow);
         state.changes += 1;
         self.unused.maybe |= state.network.is_some();
+        self.keep_time(cause.tenant, number, cause.now);
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
     }
@@ -236,6 +237,7 @@ impl Switch {
         self.unused.maybe |= state.network.is_some();
         state.changes += 1;
         state.idle.remove(&number);
+        self.unplaced.remove(cause.tenant, number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
@@ -463,6 +465,7 @@ impl Switch {
         self.unused.maybe |= state.network.is_some();
         state.idle.remove(&number);
         state.changes += 1;
+        self.unplaced.remove(tenant, number);
         self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
         Some(flow)
     }

@@ -4,7 +4,7 @@ use super::flow_mod::physical_table;
 use super::flow_removed::without_counts;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::switch::{Question, Switch, flow_question};
+use crate::switch::{Question, Switch, Timeout, flow_question};
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;
@@ -29,14 +29,15 @@ pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
 }
 
 impl Switch {
-    /// Tells the tenant of the end of an entry that has been idle, after this time.
-    pub(crate) fn tell_idle_v13(
+    /// Tells the tenant of the end of an entry whose time was over after this.
+    pub(crate) fn tell_timed_out_v13(
         &mut self,
         tenant: TenantIndex,
         flow: &Flow,
+        timeout: Timeout,
         (duration_sec, duration_nsec): (u32, u32),
     ) {
-        let last = without_counts(FlowRemovedReason::IDLE_TIMEOUT);
+        let last = without_counts(FlowRemovedReason(timeout as u8));
         let last = FlowRemoved { duration_sec, duration_nsec, ..last };
         self.tell_removed_v13(tenant, flow, &last);
     }

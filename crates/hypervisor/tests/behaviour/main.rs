@@ -49,4 +49,5 @@ mod sharing;
 mod sizes;
 mod slice_ports;
 mod statistics;
+mod unplaced;
 mod v13;

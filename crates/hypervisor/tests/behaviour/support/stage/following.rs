@@ -3,6 +3,7 @@
 use super::{FIRST_TAG, Seen, Stage, reference_index, tenant};
 use crate::support::places::{know_versions, maps, repeating};
 use crate::support::repeater::repeat;
+use crate::support::{describe, frames};
 use emulate::SessionId;
 use fabric::embedding::SwitchMap;
 use hypervisor::{Instant, Policy, big_switch};
@@ -39,6 +40,14 @@ impl Stage {
             }
         }
         self.pump();
+    }
+
+    /// What the switch that a tenant believes to have tells it because time has passed.
+    pub fn told_beside(&mut self, tenant: usize, switch: u64) -> Vec<String> {
+        let at = reference_index(&self.plans[tenant], switch);
+        self.references[tenant].tick(self.now);
+        let told = self.references[tenant].take_output(at, SessionId::MAIN);
+        frames(&told).map(|frame| describe(&frame)).collect()
     }
 
     /// Only these of a tenant's links have no way from now on, on both networks.

@@ -1,0 +1,169 @@
+//! Entries for which nothing stands on a switch, at links that have no way and where no packet of theirs can come: their tenants
+//! may not tell them from others.
+
+use crate::networks::{big, two};
+use crate::support::*;
+
+const RED: usize = 0;
+const LINK: [(u64, u32); 2] = [(1, 10), (2, 10)];
+
+/// What red is told by its first switch, and by the switch that it believes to have: since it was asked last, and in answer.
+fn both_tell(stage: &mut Stage, words: &str) -> Vec<String> {
+    let mut told: Vec<String> = stage.take_told().into_iter().map(|(.., words)| words).collect();
+    let mut beside = stage.told_beside(RED, 1);
+    told.sort();
+    beside.sort();
+    told.extend(stage.say(RED, 1, words));
+    beside.extend(stage.say_beside(RED, 1, words));
+    assert_eq!(told, beside, "{words}");
+    told
+}
+
+/// A stage on which red has no way by its link from the first switch, and the first port is closed.
+fn stage(version: Version) -> Stage {
+    let mut stage = Stage::new(version, two());
+    stage.cut(RED, vec![LINK], 3000);
+    both_tell(&mut stage, "port_mod port=1 config=4 mask=4");
+    stage
+}
+
+/// At a link without a way, of a VLAN that is not declared at a link, and above what drops the packets of a closed port.
+const UNPLACED: [&str; 3] =
+    ["prio=5 match=in_port=10", "prio=6 match=in_port=10,dl_vlan=9", "prio=65535 match=in_port=1"];
+
+#[test]
+fn they_end_when_their_time_is_over() {
+    for version in VERSIONS {
+        for (times, end, reason) in [
+            ("idle=1 hard=3", 1, "IDLE_TIMEOUT"),
+            ("idle=3 hard=2", 2, "HARD_TIMEOUT"),
+            ("idle=2 hard=2", 2, "HARD_TIMEOUT"),
+            ("idle=4", 4, "IDLE_TIMEOUT"),
+            ("hard=3", 3, "HARD_TIMEOUT"),
+        ] {
+            let mut stage = stage(version);
+            for rule in UNPLACED {
+                let rule = format!("flow add {rule} {times} flags=rem cookie=7 actions=output:2");
+                assert_eq!(both_tell(&mut stage, &rule), [""; 0]);
+            }
+            both_tell(&mut stage, "flow add prio=9 match=in_port=10 idle=1 actions=output:2");
+            stage.wait(end - 1);
+            assert!(both_tell(&mut stage, "stats flow").join("").contains("cookie=0x7"));
+            stage.wait(1);
+            let told = both_tell(&mut stage, "stats flow");
+            let ends = told.iter().filter(|words| words.contains(reason)).count();
+            assert_eq!((ends, told.len()), (UNPLACED.len(), UNPLACED.len() + 1), "{told:?}");
+            stage.wait(20);
+            assert_eq!(both_tell(&mut stage, "stats flow"), ["7 STATS flow"]);
+        }
+    }
+}
+
+#[test]
+fn they_stay_if_they_have_no_timeouts() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        for rule in UNPLACED {
+            both_tell(&mut stage, &format!("flow add {rule} flags=rem actions=output:2"));
+        }
+        stage.wait(20);
+        both_tell(&mut stage, "stats flow");
+        both_tell(&mut stage, "stats aggregate");
+    }
+}
+
+/// A modification gives them no more time; added again, or after the other, they have all of it.
+#[test]
+fn they_begin_anew_when_they_are_added_again() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let rule = "flow add match=in_port=10 prio=5 idle=4 flags=rem cookie=7 actions=output:2";
+        for (words, wait) in [
+            (rule, 3),
+            (rule, 3),
+            ("flow modify match=in_port=10 cookie=7 actions=drop", 1),
+            (rule, 2),
+            ("flow delete match=in_port=10", 1),
+            (rule, 3),
+            ("stats flow", 1),
+            ("stats flow", 1),
+        ] {
+            both_tell(&mut stage, words);
+            stage.wait(wait);
+        }
+        assert_eq!(both_tell(&mut stage, "stats flow"), ["7 STATS flow"]);
+    }
+}
+
+/// The hard timeout goes on whether anything stands for them or not.
+#[test]
+fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, two());
+        let rule = "flow add match=in_port=10 prio=5 hard=8 flags=rem actions=output:2";
+        both_tell(&mut stage, rule);
+        let beyond = "flow add match=in_port=1 prio=1 actions=output:10";
+        assert_eq!(stage.say(RED, 2, beyond), [""; 0]);
+        let frame = packet("10.0.0.1>10.0.0.9");
+        let sent = stage.send(RED, 2, 1, &frame);
+        assert_eq!(sent.delivered, [(RED, 1, 2, frame.clone())], "{version:?}");
+        stage.wait(1);
+        stage.cut(RED, vec![LINK], 3000);
+        stage.wait(2);
+        stage.cut(RED, Vec::new(), 3000);
+        stage.wait(2);
+        let sent = stage.send(RED, 2, 1, &frame);
+        assert_eq!(sent.delivered, [(RED, 1, 2, frame)], "{version:?}");
+        assert_eq!(stage.take_told(), []);
+        // What is left is rounded up to seconds.
+        stage.wait(3);
+        let told = stage.take_told();
+        let [(RED, 1, words)] = &told[..] else { panic!("{version:?}: {told:?}") };
+        assert!(words.contains("HARD_TIMEOUT n=2"), "{words}");
+    }
+}
+
+/// After a restart they begin anew, as nobody has kept their time.
+#[test]
+fn they_end_after_a_restart() {
+    let mut stage = stage(Version::V1_0);
+    let rule = "flow add match=in_port=10 prio=5 hard=4 flags=rem actions=output:2";
+    both_tell(&mut stage, rule);
+    stage.wait(3);
+    stage.reconnect(1);
+    stage.wait(3);
+    assert_eq!(stage.take_told(), []);
+    stage.wait(1);
+    let told = stage.take_told();
+    let [(RED, 1, words)] = &told[..] else { panic!("{told:?}") };
+    assert!(words.contains("HARD_TIMEOUT"), "{words}");
+}
+
+/// A copy on a member to which none of its packets come may end by itself, and the entry stands.
+#[test]
+fn they_are_copies_of_entries_of_big_switches() {
+    for version in VERSIONS {
+        for (times, port) in
+            ["idle=2", "idle=2 hard=9"].into_iter().flat_map(|it| [(it, 1), (it, 10)])
+        {
+            let mut stage = Stage::new(version, big());
+            let rule = format!(
+                "flow add match=in_port={port} prio=65535 {times} flags=rem actions=output:2"
+            );
+            assert_eq!(stage.say(RED, 1, &rule), [""; 0]);
+            let frame = packet("10.0.0.1>10.0.0.9");
+            let at = if port == 1 { 1 } else { 2 };
+            for _ in 0..4 {
+                stage.wait(1);
+                let seen = stage.send(RED, at, port, &frame);
+                assert_eq!(seen.delivered, [(RED, 1, 2, frame.clone())], "{version:?} {rule}");
+            }
+            assert_eq!(stage.take_told(), []);
+            stage.wait(3);
+            let told = stage.take_told();
+            let [(RED, _, words)] = &told[..] else { panic!("{version:?} {rule}: {told:?}") };
+            assert!(words.contains("IDLE_TIMEOUT n=4"), "{words}");
+            assert_eq!(stage.say(RED, 1, "stats flow"), ["7 STATS flow"]);
+        }
+    }
+}
