@@ -14,6 +14,8 @@ pub(crate) struct Retired(HashMap<u32, Vec<Piece>>);
 
 struct Piece {
     match_wire: Box<[u8]>,
+    /// Whether the entry, as it is now, counts what it has counted.
+    is_counted: bool,
     /// When its deletion was written.
     since: Instant,
 }
@@ -21,18 +23,25 @@ struct Piece {
 impl Retired {
     /// A piece is about to be deleted.
     pub(crate) fn add(&mut self, number: u32, match_wire: &[u8], now: Instant) {
-        self.0.entry(number).or_default().push(Piece { match_wire: match_wire.into(), since: now });
+        let piece = Piece { match_wire: match_wire.into(), is_counted: true, since: now };
+        self.0.entry(number).or_default().push(piece);
     }
 
-    /// The switch has deleted a piece. Says whether it was told to.
-    pub(crate) fn take(&mut self, number: u32, is_meant: impl Fn(&[u8]) -> bool) -> bool {
-        let Some(pieces) = self.0.get_mut(&number) else { return false };
+    /// The entry begins to count anew: what those have counted that are still to be told of belongs to what it was before.
+    pub(crate) fn count_anew(&mut self, number: u32) {
+        let pieces = self.0.get_mut(&number).into_iter().flatten();
+        pieces.for_each(|piece| piece.is_counted = false);
+    }
+
+    /// The switch has deleted a piece. If it was told to, says whether the entry counts what that has counted.
+    pub(crate) fn take(&mut self, number: u32, is_meant: impl Fn(&[u8]) -> bool) -> Option<bool> {
+        let pieces = self.0.get_mut(&number)?;
         let found = pieces.iter().position(|piece| is_meant(&piece.match_wire));
-        found.inspect(|at| drop(pieces.remove(*at)));
+        let taken = found.map(|at| pieces.remove(at).is_counted);
         if pieces.is_empty() {
             self.0.remove(&number);
         }
-        found.is_some()
+        taken
     }
 
     /// What the switch has not told in this time was not there.

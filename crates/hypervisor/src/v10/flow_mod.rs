@@ -133,6 +133,7 @@ impl Switch {
         self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |piece| {
             buffer_for(piece, buffered)
         });
+        self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
         Ok(())
     }
 

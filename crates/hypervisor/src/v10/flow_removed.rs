@@ -25,7 +25,7 @@ impl Switch {
         let counted = (removed.packet_count, removed.byte_count);
         let stood = (removed.duration_sec, removed.duration_nsec);
         let is_deleted = removed.reason == FlowRemovedReason::DELETE;
-        let was_told_to = is_deleted && state.retired.take(cookie.number, is_it);
+        let retired = if is_deleted { state.retired.take(cookie.number, is_it) } else { None };
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.flow.count_past(counted);
             leaving.pieces = leaving.pieces.saturating_sub(1);
@@ -42,8 +42,8 @@ impl Switch {
             return Ok(());
         }
         let is_meant = |piece: &Piece| is_it(&piece.match_wire);
-        if was_told_to {
-            if let Some(flow) = state.flows.get_mut(cookie.number) {
+        if let Some(is_counted) = retired {
+            if let Some(flow) = state.flows.get_mut(cookie.number).filter(|_| is_counted) {
                 flow.count_past(counted);
             }
             return Ok(());

@@ -30,7 +30,7 @@ impl Switch {
         let is_meant = |match_: &[u8]| super::read_match(match_) == wanted;
         let is_deleted =
             matches!(removed.reason, FlowRemovedReason::DELETE | FlowRemovedReason::GROUP_DELETE);
-        let was_told_to = is_deleted && state.retired.take(cookie.number, is_meant);
+        let retired = if is_deleted { state.retired.take(cookie.number, is_meant) } else { None };
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.pieces = leaving.pieces.saturating_sub(1);
             if leaving.pieces > 0 {
@@ -46,8 +46,8 @@ impl Switch {
             }
             return Ok(());
         }
-        if was_told_to {
-            if let Some(flow) = state.flows.get_mut(cookie.number) {
+        if let Some(is_counted) = retired {
+            if let Some(flow) = state.flows.get_mut(cookie.number).filter(|_| is_counted) {
                 flow.count_past(counted(&removed));
             }
             return Ok(());

@@ -15,6 +15,7 @@ mod attacks;
 mod bad_input;
 mod big_switches;
 mod buckets;
+mod counting_anew;
 mod courses;
 mod deliveries;
 mod durability;
