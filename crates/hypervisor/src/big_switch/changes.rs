@@ -47,13 +47,19 @@ impl BigSwitch {
         match flow_mod.command {
             Command::Add => {
                 let terms = wire::terms(self.version, &flow_mod.add);
-                let entry = Entry::new(flow_mod.add, terms, &members, operation, now);
+                let mut entry = Entry::new(flow_mod.add, terms, &members, operation, now);
+                if let Some(before) = before.as_ref().filter(|_| !flow_mod.counts_anew) {
+                    entry.past = before.past;
+                }
                 self.entries.insert(cookie, entry);
             }
             Command::Modify => match self.entries.get_mut(&cookie) {
                 Some(entry) => {
                     entry.add = wire::modified(self.version, &entry.add, &flow_mod.add);
                     entry.operation = operation;
+                    if flow_mod.counts_anew {
+                        entry.count_anew();
+                    }
                 }
                 // On 1.0 that adds it.
                 None if self.version == openflow::Version::V1_0 => {

@@ -85,6 +85,16 @@ impl Entry {
         }
     }
 
+    /// Its copies begin to count at nothing.
+    pub(super) fn count_anew(&mut self) {
+        self.past = (0, 0);
+        for state in self.at.values_mut() {
+            if let State::Here { packets, .. } = state {
+                *packets = 0;
+            }
+        }
+    }
+
     pub(super) fn is_gone_at(&self, dpid: u64) -> bool {
         self.at.get(&dpid) == Some(&State::Gone)
     }

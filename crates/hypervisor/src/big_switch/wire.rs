@@ -13,7 +13,9 @@ pub(super) struct FlowMod {
     pub(super) command: Command,
     pub(super) cookie: u64,
     pub(super) buffer_id: u32,
-    /// The message that adds the entry, without a kept packet.
+    /// Whether the entry begins to count at nothing.
+    pub(super) counts_anew: bool,
+    /// The message that adds the entry, without a kept packet and without that.
     pub(super) add: Vec<u8>,
 }
 
@@ -259,7 +261,9 @@ pub(super) fn flow_mod(version: Version, message: &[u8]) -> Option<FlowMod> {
         let (cookie, buffer_id) = (it.cookie, it.buffer_id);
         let added = v10::FlowMod { command: v10::FlowModCommand::ADD, buffer_id: NO_BUFFER, ..it };
         added.write_message(0, &mut add).ok()?;
-        return Some(FlowMod { command, cookie, buffer_id, add });
+        // There an addition always does, and a modification never.
+        let counts_anew = command == Command::Add;
+        return Some(FlowMod { command, cookie, buffer_id, counts_anew, add });
     }
     let it = v13::FlowMod::parse(body).ok()?;
     let command = match it.command {
@@ -269,14 +273,17 @@ pub(super) fn flow_mod(version: Version, message: &[u8]) -> Option<FlowMod> {
         _ => return None,
     };
     let (cookie, buffer_id) = (it.cookie, it.buffer_id);
+    let resets = v13::FlowModFlags::RESET_COUNTS;
+    let counts_anew = it.flags.contains(resets);
     let added = v13::FlowMod {
         command: v13::FlowModCommand::ADD,
         cookie_mask: 0,
         buffer_id: NO_BUFFER,
+        flags: v13::FlowModFlags(it.flags.0 & !resets.0),
         ..it
     };
     added.write_message(0, &mut add).ok()?;
-    Some(FlowMod { command, cookie, buffer_id, add })
+    Some(FlowMod { command, cookie, buffer_id, counts_anew, add })
 }
 
 /// What the message that adds an entry says of it.

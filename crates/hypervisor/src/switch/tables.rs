@@ -65,6 +65,8 @@ pub(crate) struct Operation {
     pub(super) needs: Option<(Vec<u32>, Origin)>,
     /// Whether the switch has refused one, and which groups are left of those to be deleted after this.
     pub(super) doomed: Option<Vec<u32>>,
+    /// Whether the entries that it changes begin to count at nothing (OFPFF_RESET_COUNTS).
+    pub(crate) resets_counts: bool,
     /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
     pub(super) own: bool,
 }
@@ -143,6 +145,8 @@ pub(crate) struct Writing {
     pub buffer_id: u32,
     /// Seconds: what is left of the entry's.
     pub hard_timeout: u16,
+    /// Whether it begins to count at nothing (1.3).
+    pub resets_counts: bool,
 }
 
 /// The context in which messages for the switch are made.
@@ -181,6 +185,7 @@ impl Switch {
             adds_missing: Vec::new(),
             needs: None,
             doomed: None,
+            resets_counts: false,
             own: false,
         };
         self.operations.insert(self.next_operation, operation);
@@ -384,7 +389,9 @@ impl Switch {
         change: Change,
         buffer_id: u32,
     ) {
+        let mut resets_counts = false;
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            resets_counts = operation.resets_counts && change != Change::Delete;
             match change {
                 Change::Add => operation.adds.push((number, piece.match_wire.clone())),
                 Change::Modify if self.version == Version::V1_0 => {
@@ -408,6 +415,7 @@ impl Switch {
             buffer_id,
             // 0 would be for ever.
             hard_timeout: flow.left(cause.now).unwrap_or(1),
+            resets_counts,
         };
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();

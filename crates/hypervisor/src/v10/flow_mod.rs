@@ -268,7 +268,7 @@ pub(crate) fn write_piece(
     writing: &Writing,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
-    let &Writing { cookie, change, buffer_id, hard_timeout } = writing;
+    let &Writing { cookie, change, buffer_id, hard_timeout, .. } = writing;
     let (Ok(match_), Ok(actions)) =
         (v10::Match::parse(&piece.match_wire), List::parse(&piece.actions))
     else {

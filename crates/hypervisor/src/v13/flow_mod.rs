@@ -62,6 +62,9 @@ impl Switch {
             now: request.now,
         };
         self.remember_exits(&cause, exits);
+        if let Some(state) = self.operations.get_mut(&operation) {
+            state.resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
+        }
         let mut kept = buffered;
         let done = match flow_mod.command {
             FlowModCommand::ADD => self.add_v13(&cause, &flow_mod, match_, &mut kept),
@@ -139,9 +142,8 @@ impl Switch {
         }
         let before = state.flows.get(number).cloned();
         // The switch keeps the counts of what it still has (specification section 6.4).
-        if let Some(before) =
-            before.as_ref().filter(|_| !flow_mod.flags.contains(FlowModFlags::RESET_COUNTS))
-        {
+        let resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
+        if let Some(before) = before.as_ref().filter(|_| !resets_counts) {
             (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
         }
         self.put_flow(cause, number, flow.clone());
@@ -154,6 +156,9 @@ impl Switch {
         let goes = if goes_along { kept.take() } else { None };
         let buffer_id = goes.map_or(NO_BUFFER, |buffered| buffered.physical);
         self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |_| buffer_id);
+        if resets_counts {
+            self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
+        }
         Ok(())
     }
 
@@ -167,6 +172,7 @@ impl Switch {
         let pattern = new_flow(flow_mod, match_, cause.now);
         self.plan(cause.tenant, &pattern)?;
         self.check_presumed(cause.tenant, &pattern)?;
+        let resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
         let state = &self.tenants[cause.tenant.0 as usize];
@@ -175,6 +181,9 @@ impl Switch {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
             let Some(mut flow) = flows.get(number).cloned() else { continue };
             flow.actions = flow_mod.instructions.as_bytes().into();
+            if resets_counts {
+                (flow.past_packets, flow.past_bytes) = (0, 0);
+            }
             flow.pieces = self.plan(cause.tenant, &flow)?;
             if !room.take(&flow, &flow.pieces) {
                 return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
@@ -193,6 +202,9 @@ impl Switch {
             if !one_for_one {
                 let change = Change::Modify;
                 self.submit_pieces(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
+            }
+            if resets_counts {
+                self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
             }
         }
         if any && one_for_one {
@@ -386,7 +398,7 @@ pub(crate) fn write_piece(
     first: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
-    let &Writing { cookie, change, buffer_id, hard_timeout } = writing;
+    let &Writing { cookie, change, buffer_id, hard_timeout, resets_counts } = writing;
     let (Ok(match_), Ok(instructions)) =
         (v13::Match::parse(&piece.match_wire), List::parse(&piece.actions))
     else {
@@ -394,6 +406,7 @@ pub(crate) fn write_piece(
         return Err(TooLong { length: 0 });
     };
     let counting = FlowModFlags::NO_PKT_COUNTS | FlowModFlags::NO_BYT_COUNTS;
+    let resets = if resets_counts { FlowModFlags::RESET_COUNTS } else { FlowModFlags(0) };
     FlowMod {
         cookie,
         // A deletion is of this very entry, whatever else has come to stand in its place.
@@ -411,7 +424,7 @@ pub(crate) fn write_piece(
         out_port: PortNo::ANY,
         out_group: GROUP_ANY,
         // The hypervisor always wants to know: its tables have to stay true.
-        flags: FlowModFlags::SEND_FLOW_REM | FlowModFlags(flow.flags & counting.0),
+        flags: FlowModFlags::SEND_FLOW_REM | resets | FlowModFlags(flow.flags & counting.0),
         match_,
         instructions: if change == Change::Delete { List::EMPTY } else { instructions },
     }
@@ -458,12 +471,14 @@ pub(crate) fn owner_of(cookie: u64) -> Option<Cookie> {
 fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
     let mut match_wire = Vec::new();
     Encode::write(&flow_mod.match_, &mut match_wire);
+    // What asks the switch to do something once is no property of the entry.
+    let once = FlowModFlags::CHECK_OVERLAP | FlowModFlags::RESET_COUNTS;
     Flow {
         table: flow_mod.table_id,
         match_,
         priority: flow_mod.priority,
         cookie: flow_mod.cookie,
-        flags: flow_mod.flags.0,
+        flags: flow_mod.flags.0 & !once.0,
         idle_timeout: flow_mod.idle_timeout,
         hard_timeout: flow_mod.hard_timeout,
         installed: now,

@@ -1,7 +1,8 @@
 //! What an entry has counted when another comes in its place or it is changed, as on a switch of the tenant's own; and what its
 //! ports have counted, which that does not concern.
 
-use crate::networks::two;
+use crate::deliveries::{BROADCAST, RED, WHOLE, frame, host, stage};
+use crate::networks::{big, two};
 use crate::support::*;
 
 /// One that is several on the switch on 1.0, and others.
@@ -45,6 +46,119 @@ fn what_replaces_an_entry_counts_from_nothing_on_1_0_and_goes_on_on_1_3() {
                 check(version, &[adds[0].clone(), modify.clone(), adds[2].clone()]);
                 check(version, &[adds[0].clone(), modify.clone(), modify]);
             }
+        }
+    }
+}
+
+/// OFPFF_RESET_COUNTS, of additions and modifications.
+#[test]
+fn an_entry_is_told_to_count_from_nothing() {
+    for first in ACTIONS {
+        for second in ACTIONS {
+            for flags in [["reset", "", ""], ["", "reset", ""], ["", "rem,reset", "reset"]] {
+                for command in ["add", "modify", "modify_strict"] {
+                    let changes = [("add", first), (command, second), (command, first)];
+                    let changes = changes.iter().zip(flags).map(|((command, actions), flags)| {
+                        let flags = if flags.is_empty() { "" } else { &format!(" flags={flags}") };
+                        format!("flow {command} match=in_port=1 prio=5 actions={actions}{flags}")
+                    });
+                    check(Version::V1_3, &changes.collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+}
+
+/// One that is several on the switch also on 1.3, because it sends by a shared edge port.
+#[test]
+fn an_entry_for_each_destination_is_told_to_count_from_nothing() {
+    let flood = "output:7,output:7";
+    for (first, second) in
+        [(flood, "drop"), ("drop", flood), (flood, "output:10,output:7,output:7")]
+    {
+        for (command, flags) in
+            ["add", "modify"].into_iter().flat_map(|it| [(it, ""), (it, " flags=reset")])
+        {
+            let mut stage = stage();
+            for (command, actions, flags) in [
+                ("add", first, ""),
+                (command, second, flags),
+                (command, first, ""),
+                (command, second, flags),
+            ] {
+                let words =
+                    format!("flow {command} match=in_port=1 prio=5 actions={actions}{flags}");
+                assert_eq!(stage.say(RED, 1, &words), [""; 0], "{words}");
+                assert_eq!(stage.say_beside(RED, 1, &words), [""; 0], "{words}");
+                for destination in [host(RED, 1), BROADCAST, host(RED, 3)] {
+                    let frame = frame(host(RED, 9), destination);
+                    stage.send(RED, 1, WHOLE, &frame);
+                    stage.send_beside(RED, 1, WHOLE, &frame);
+                }
+                let told = stage.say(RED, 1, "stats aggregate");
+                assert_eq!(told, stage.say_beside(RED, 1, "stats aggregate"), "{words}");
+            }
+        }
+    }
+}
+
+/// In a slice, where a modification is one message for all entries.
+#[test]
+fn an_entry_of_a_slice_is_told_to_count_from_nothing() {
+    both(
+        "red: ip",
+        "
+        [1.3] red> 1 flow add match=ip prio=5 actions=output:2
+        [1.3] wire> 1 10.1.0.1>10.9.0.1
+        [1.3] red> 2 flow add match=ip prio=5 actions=output:2
+        [1.3] red> 3 stats flow
+        [1.3] red< 3 STATS flow prio=5 ip n=1 output:2
+        [1.3] red> 4 flow add match=ip prio=5 actions=output:2 flags=reset
+        [1.3] red> 5 stats flow
+        [1.3] red< 5 STATS flow prio=5 ip n=0 output:2
+        [1.3] wire> 1 10.1.0.1>10.9.0.1
+        [1.3] red> 6 flow modify actions=output:3 flags=reset
+        [1.3] red> 7 stats flow
+        [1.3] red< 7 STATS flow prio=5 ip n=0 output:3
+    ",
+    );
+}
+
+/// A refused change resets nothing, and what it brings back is not reset again.
+#[test]
+fn an_entry_that_is_brought_back_has_counted_what_it_had() {
+    let mut world = World::new(Setup::new(Version::V1_3, "red: ip"));
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=ip prio=5 actions=output:2 flags=reset");
+    world.packet(1, &packet("10.1.0.1>10.9.0.1"));
+    world.switch.switch_mut().plant(vec![emulate::Fault::RefuseFlowMods { every: 1 }]);
+    world.say(red, 2, "flow add match=ip prio=5 actions=output:3 flags=reset");
+    world.switch.switch_mut().plant(Vec::new());
+    world.say(red, 3, "stats flow");
+    let heard = world.heard(red);
+    assert_eq!(heard.last().unwrap(), "3 STATS flow prio=5 ip n=1 output:2", "{heard:?}");
+}
+
+/// On all members, with what was counted by copies that are gone.
+#[test]
+fn an_entry_of_a_big_switch_is_told_to_count_from_nothing() {
+    let frame = packet("10.0.0.1>10.0.0.2");
+    for command in ["add", "modify"] {
+        for flags in ["", " flags=reset"] {
+            let mut stage = Stage::new(Version::V1_3, big());
+            let rule = "flow add match=ip prio=5 actions=output:2 idle=4";
+            assert_eq!(stage.say(0, 1, rule), [""; 0]);
+            stage.send(0, 3, 11, &frame);
+            for _ in 0..3 {
+                stage.wait(2);
+                stage.send(0, 2, 10, &frame);
+            }
+            let counted = ["7 STATS aggregate flows=1 n=4", "7 STATS aggregate flows=1 n=0"];
+            assert_eq!(stage.say(0, 1, "stats aggregate"), counted[..1]);
+            let change = format!("flow {command} match=ip prio=5 actions=output:1 idle=4{flags}");
+            assert_eq!(stage.say(0, 1, &change), [""; 0]);
+            let told = stage.say(0, 1, "stats aggregate");
+            assert_eq!(told, [counted[usize::from(!flags.is_empty())]], "{change}");
         }
     }
 }

@@ -46,7 +46,8 @@ impl<'a> Words<'a> {
             let bit = |name: &str| match name {
                 "rem" => 1,
                 "overlap" => 2,
-                "emerg" => 4,
+                // In 1.3 it resets counts.
+                "emerg" | "reset" => 4,
                 other => panic!("no flag: {other}"),
             };
             flags.split(',').map(bit).sum()
