@@ -138,6 +138,9 @@ impl Switch {
                 frame::set_xid(message, xid);
                 if let Some(operation) = item.operation {
                     self.unconfirmed.push_back((xid, operation));
+                    if now > item.arrived {
+                        self.begin_time(operation, item.arrived, now);
+                    }
                 }
             }
             None => {

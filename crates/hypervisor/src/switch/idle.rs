@@ -1,10 +1,10 @@
 //! Entries that are several on the switch: such an entry is idle when all its pieces are.
 //!
 //! A piece that is idle by itself is installed again at once, in the tenant's turn. Like any that comes later than the entry,
-//! it gets what is left of the entry's hard timeout; when that is over for one, the entry ends. When each has been idle, the switch is asked whether any has counted a
-//! packet since: if none has, the entry has been idle as long as the last of them, and ends. On 1.3 that is one question. On
-//! 1.0, which does not know of cookies in questions, it is one for each piece, of which few are on their way at a time; the
-//! first piece that has been used ends the asking, until that one is idle in its turn.
+//! it gets what is left of the entry's hard timeout; when that is over for one, the entry ends. When each has been idle, the
+//! switch is asked whether any has counted a packet since: if none has, the entry has been idle as long as the last of them, and
+//! ends. On 1.3 that is one question. On 1.0, which does not know of cookies in questions, it is one for each piece, of which few
+//! are on their way at a time; the first piece that has been used ends the asking, until that one is idle in its turn.
 //!
 //! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart an entry
 //! has stood as long as the switch says of the oldest piece.
@@ -172,6 +172,17 @@ impl Switch {
         let state = &self.tenants[tenant.0 as usize];
         let flow = state.flows.get(number).filter(|_| state.idle.contains_key(&number))?;
         Some(flow.stood(now))
+    }
+
+    /// A change that was accepted earlier is sent: the time of an entry that it adds begins now.
+    pub(super) fn begin_time(&mut self, operation: u32, accepted: Instant, now: Instant) {
+        let Some(operation) = self.operations.get(&operation) else { return };
+        // An addition is of one entry.
+        let [(number, _)] = operation.before[..] else { return };
+        let flow = self.tenants[operation.tenant.0 as usize].flows.get_mut(number);
+        if let Some(flow) = flow.filter(|flow| flow.installed == accepted) {
+            flow.installed = now;
+        }
     }
 
     /// Pieces of an entry may have begun its hard timeout at different times.

@@ -87,7 +87,7 @@ impl Switch {
     }
 }
 
-/// When an entry ends that has had no packet since then, and by which timeout; if both are over, it is the hard one.
+/// When an entry ends that has had no packet since then, and by which timeout; if both are over at once, it is the hard one.
 fn end(flow: &Flow, since: Instant) -> Option<(Instant, Timeout)> {
     let after = |begin: Instant, seconds: u16, timeout| {
         (seconds > 0).then(|| (begin + Duration::from_secs(seconds.into()), timeout))

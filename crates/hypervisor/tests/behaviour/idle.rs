@@ -225,6 +225,27 @@ fn an_entry_that_was_modified_ends_as_one() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
+/// Its time begins when it is sent, however long the store has taken.
+#[test]
+fn an_entry_that_has_waited_for_the_store_has_all_its_time() {
+    let setup = Setup { store_at_once: false, ..Setup::new(Version::V1_0, SLICE) };
+    let mut world = World::new(setup);
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=ip prio=9 actions=output:3 idle=2 hard=4 flags=rem");
+    world.advance(5_000_000_000);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+    world.store_at_once(true);
+    world.stored();
+    for _ in 0..3 {
+        world.advance(1_300_000_000);
+        assert_eq!((world.heard(red), world.tenant_flows().len()), (Vec::new(), 4));
+        world.packet(1, &packet("10.1.0.1>10.9.0.1"));
+    }
+    world.advance(200_000_000);
+    assert_eq!(world.heard(red), ["FLOW_REMOVED prio=9 ip cookie=0x0 HARD_TIMEOUT n=3"]);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+}
+
 /// A modification gives an entry no more time, though it is more on the switch than it was.
 #[test]
 fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
