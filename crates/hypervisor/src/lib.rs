@@ -41,6 +41,7 @@ pub mod store;
 mod switch;
 mod tally;
 mod tenant;
+mod told;
 mod v10;
 mod v13;
 pub mod view;

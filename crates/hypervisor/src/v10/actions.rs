@@ -3,6 +3,7 @@
 use crate::flows::check_length;
 use crate::ids::TenantIndex;
 use crate::switch::Switch;
+use crate::told;
 use alloc::vec::Vec;
 use flowspace::{Field, Key, Match, port_from_v10};
 use openflow::error::v10 as code;
@@ -23,6 +24,14 @@ impl Packets<'_> {
         match self {
             Packets::Region(region) => **region,
             Packets::One(key, _) => crate::view::exactly(key),
+        }
+    }
+
+    /// Their Ethernet type, where it is the same for all. No action changes it.
+    fn dl_type(&self) -> Option<u128> {
+        match self {
+            Packets::Region(region) => region.exact_value(Field::DlType),
+            Packets::One(key, _) => Some(key.get(Field::DlType)),
         }
     }
 }
@@ -159,6 +168,11 @@ impl Switch {
                 if !own || (rewritten && in_port.is_none()) {
                     return Err(code::BAD_ACTION_EPERM);
                 }
+                Action::Output { port, max_len }.write(out);
+                Ok(())
+            }
+            PortNo::CONTROLLER => {
+                let max_len = told::length(max_len, packets.dl_type());
                 Action::Output { port, max_len }.write(out);
                 Ok(())
             }

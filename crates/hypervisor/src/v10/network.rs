@@ -33,6 +33,7 @@ use crate::network::{
     Admits, Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, spanning_tree,
 };
 use crate::switch::Switch;
+use crate::told;
 use addresses::Addresses;
 use alloc::vec::Vec;
 pub(super) use asking::{ASK, MOST_ASKED};
@@ -58,6 +59,8 @@ struct Packets {
     is_longer: bool,
     /// The destination address, where it is the same for all.
     dl_dst: Option<u128>,
+    /// The Ethernet type, likewise.
+    dl_type: Option<u128>,
     addresses: Addresses,
 }
 
@@ -428,6 +431,7 @@ impl Writer<'_> {
                     }
                 };
                 self.bear(tag.map(|tag| tag.get()));
+                let max_len = told::length(max_len, self.packets.dl_type);
                 Action::Output { port, max_len }.write(self.out);
                 Ok(())
             }
@@ -608,6 +612,7 @@ fn packets(network: &Network, port: u32, arrival: &Arrival, region: &Match) -> P
         tag: arrival.tag.map(|(hop, _)| hop.tag.get()),
         is_longer: arrival.tag.is_some_and(|(_, frames)| frames.vlan().is_none()),
         dl_dst: region.exact_value(Field::DlDst),
+        dl_type: region.exact_value(Field::DlType),
         addresses: Addresses::of_region(region, map),
     }
 }

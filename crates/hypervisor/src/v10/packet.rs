@@ -82,7 +82,7 @@ impl Switch {
             NO_BUFFER
         };
         // Of a packet that it can have sent by number, a tenant is given as much as it asked for: where an action sent it
-        // here, the switch has cut it already.
+        // here, the switch has cut it already, not shorter than that.
         let missed = packet.reason == PacketInReason::NO_MATCH;
         let miss_send_len = self.tenants[tenant.0 as usize].miss_send_len;
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };

@@ -60,6 +60,50 @@ fn the_rule_that_a_packet_meets_says_where_it_goes() {
     assert_eq!(ports(&seen, RED), [8]);
 }
 
+/// However little a rule wants to know of its packets, they are not taken for another's.
+#[test]
+fn a_rule_that_asks_for_little_is_told_from_others() {
+    for (buffers, length) in [(0, 0), (0, 20), (16, 0), (16, 20)] {
+        let plans = vec![plan(RED), plan(BLUE)];
+        let mut stage = Stage::with_buffers(Version::V1_0, plans, buffers);
+        let told = format!("flow add prio=9 match=udp,tp_dst=2000 actions=controller:{length}");
+        accept(&mut stage, RED, 1, &told);
+        accept(&mut stage, RED, 1, "flow add prio=5 actions=output:7");
+        accept(&mut stage, RED, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+        let frame = frame(host(RED, 9), BROADCAST);
+        for from in [1, 2] {
+            let seen = stage.send(RED, from, WHOLE, &frame);
+            assert_eq!((seen.told.len(), ports(&seen, RED)), (1, vec![]), "{buffers}: {seen:?}");
+            let port = if from == 1 { WHOLE } else { LINK };
+            let words = format!("PACKET_IN {port} ACTION 10.0.0.1>10.0.0.2");
+            assert!(seen.told[0].2.starts_with(&words), "{buffers}: {seen:?}");
+        }
+        let told = stage.say(RED, 1, "stats flow");
+        assert!(told[0].ends_with(&format!("controller:{length}")), "{told:?}");
+    }
+}
+
+/// What comes by a link is known by its tag, also where the tenant wants nothing of it; and what is kept can be sent on.
+#[test]
+fn nothing_of_a_packet_is_enough_to_have_it() {
+    let mut stage = Stage::with_buffers(Version::V1_0, vec![plan(RED), plan(BLUE)], 16);
+    for tenant in [RED, BLUE] {
+        accept(&mut stage, tenant, 1, "flow add prio=5 match=in_port=10 actions=controller:0");
+        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+    }
+    for tenant in [RED, BLUE] {
+        let packet = frame(host(tenant, 9), host(tenant, 3));
+        let seen = stage.send(tenant, 2, WHOLE, &packet);
+        let [(whose, 1, words)] = &seen.told[..] else { panic!("{seen:?}") };
+        assert_eq!(*whose, tenant);
+        let buffer = words.split_once("buffer=").unwrap_or_else(|| panic!("{words}")).1;
+        let buffer = buffer.split(' ').next().unwrap_or_default();
+        let sent = stage.out(tenant, 1, &format!("out buffer={buffer} actions=output:8"));
+        assert_eq!(ports(&sent, tenant), [8], "{sent:?}");
+        assert!(sent.delivered.iter().all(|it| it.3 == packet), "{sent:?}");
+    }
+}
+
 /// The tenant is told as often as its rule says, of the packet as it came.
 #[test]
 fn the_controller_is_told_beside_it() {

@@ -381,6 +381,69 @@ fn what_is_told_of_a_buffered_packet_is_as_long_as_was_asked() {
     );
 }
 
+/// Whose a packet is only its bytes say, so they are told whatever a rule asks for; which is what its tenant reads.
+#[test]
+fn on_1_0_a_rule_that_asks_for_little_tells_its_tenant_all_the_same() {
+    for length in [0, 20, 90] {
+        let policy = "
+            red: in_port=1 @10
+            red: in_port=2 @10
+            blue: ip,nw_src=10.2.0.0/16 @20
+            blue: udp6,tp_dst=53 @20
+        ";
+        let setup = Setup::new(Version::V1_0, policy);
+        play_with(
+            Setup { configure: |_| {}, ..setup },
+            &format!(
+                "
+                red>
+                blue> 1 flow add match=ip,nw_src=10.2.0.0/16 prio=5 actions=controller:{length}
+                blue> 2 flow add match=udp6,tp_dst=53 prio=5 actions=controller:{length}
+                wire> 1 10.2.0.1>10.1.0.1*500
+                blue< PACKET_IN 1 ACTION 10.2.0.1>10.1.0.1 buffer=0 cut=110
+                wire> 1 tp53:10.1.0.1>10.2.0.1*500
+                red< PACKET_IN 1 NO_MATCH 10.1.0.1>10.2.0.1 buffer=0 cut=128
+                wire> 1 hex:{}
+                blue< PACKET_IN 1 ACTION 0x86dd buffer=1
+                blue> 3 stats flow match=udp6
+                blue< 3 STATS flow prio=5 udp6,tp_dst=53 n=1 controller:{length}
+            ",
+                hex(&behind_options(53)),
+            ),
+        );
+    }
+}
+
+/// A datagram of IPv6 to this port, which is behind more options than IPv4 has room for.
+fn behind_options(port: u16) -> Vec<u8> {
+    const BYTES: usize = 512;
+    let mut frame = packet("10.1.0.1>10.2.0.1")[..12].to_vec();
+    frame.extend_from_slice(&[0x86, 0xdd, 0x60, 0, 0, 0, 0x02, 0x08, 60, 64]);
+    frame.extend_from_slice(&[0xfe; 32]);
+    frame.extend_from_slice(&[17, (BYTES / 8 - 1) as u8, 1, (BYTES - 4) as u8]);
+    frame.resize(frame.len() + BYTES - 4, 0);
+    frame.extend_from_slice(&1000u16.to_be_bytes());
+    frame.extend_from_slice(&port.to_be_bytes());
+    frame.extend_from_slice(&[0, 8, 0, 0]);
+    frame
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn on_1_0_a_rule_that_asks_for_little_does_not_hide_probes() {
+    let mut world = World::new(with_buffers(Version::V1_0));
+    world.set_policy(policy(BY_PORT));
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=dl_type=0x88cc actions=controller:20");
+    world.say(red, 2, "out actions=output:2 data=lldp");
+    let probe = world.left[0].frame.clone();
+    world.packet(1, &probe);
+    assert!(world.received(red)[0].ends_with(&packet("lldp")));
+}
+
 #[test]
 fn packet_ins_beyond_the_rate_are_dropped_and_counted() {
     for version in VERSIONS {

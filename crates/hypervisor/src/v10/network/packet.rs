@@ -284,6 +284,7 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
         tag: None,
         is_longer: false,
         dl_dst: Some(key.get(Field::DlDst)),
+        dl_type: Some(key.get(Field::DlType)),
         addresses: Addresses::of_packet(key, None),
     }
 }
@@ -301,6 +302,7 @@ pub(super) fn kept(network: &Network, key: &Key) -> Packets {
         tag: by_link.then_some((vid & 0xfff) as u16),
         is_longer: bears_tag(network, came),
         dl_dst: Some(key.get(Field::DlDst)),
+        dl_type: Some(key.get(Field::DlType)),
         addresses: Addresses::of_packet(key, map_of(network, came.frames)),
     }
 }

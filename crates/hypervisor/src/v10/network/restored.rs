@@ -38,6 +38,7 @@ impl Switch {
             tag: Some((key.get(Field::VlanVid) & 0xfff) as u16),
             is_longer: true,
             dl_dst: Some(key.get(Field::DlDst)),
+            dl_type: Some(key.get(Field::DlType)),
             addresses: Addresses::of_packet(key, by),
         };
         let mut actions = Vec::new();

@@ -80,6 +80,10 @@ pub fn actions_v10(text: &str) -> ListBuf<v10::Action<'static>> {
                     max_len: if port == Port10::CONTROLLER { MAX_LEN } else { 0 },
                 }
             }
+            Word::With("controller", value) => {
+                let max_len = value.parse().unwrap();
+                v10::Action::Output { port: Port10::CONTROLLER, max_len }
+            }
             Word::With("enqueue", value) => {
                 let (port, queue) = value.split_once(':').unwrap();
                 v10::Action::Enqueue {
@@ -219,6 +223,9 @@ pub fn text_v10(actions: List<'_, v10::Action<'_>>) -> String {
     let words: Vec<String> = actions
         .iter()
         .map(|action| match action {
+            v10::Action::Output { port: Port10::CONTROLLER, max_len } if max_len != MAX_LEN => {
+                format!("controller:{max_len}")
+            }
             v10::Action::Output { port, .. } => {
                 port_text(u32::from(port.0), port.0 >= 0xff00, &format!("{port:?}"))
             }
