@@ -261,6 +261,10 @@ impl Switch {
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
             let flow = Flow::from_bytes(&bytes, |wire| read_match(version, wire));
+            let flow = match version {
+                Version::V1_0 => flow.map(crate::v10::flow_mod::restored),
+                _ => flow,
+            };
             flows.push((key, number, self.tenant_of(key.tenant).zip(flow)));
         }
         if version != Version::V1_0 {
@@ -270,10 +274,12 @@ impl Switch {
             let kept = known.and_then(|(tenant, mut flow)| {
                 flow.installed = now;
                 flow.pieces = self.plan(tenant, &flow).ok()?;
-                if self.tenants[tenant.0 as usize].flows.collides(number, &flow) {
+                let flows = &mut self.tenants[tenant.0 as usize].flows;
+                let same = flows.find(flow.table, &flow.match_, flow.priority);
+                if same.is_some() || flows.collides(number, &flow) {
                     return None;
                 }
-                self.tenants[tenant.0 as usize].flows.put(number, flow);
+                flows.put(number, flow);
                 self.keep_time(tenant, number, now);
                 Some(())
             });

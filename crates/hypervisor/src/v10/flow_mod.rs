@@ -11,13 +11,16 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use flowspace::{Field, Match};
 use openflow::error::v10 as code;
-use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo};
+use openflow::v10::{
+    self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo, Wildcards,
+};
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 impl Switch {
     /// A tenant changes its table.
     pub(crate) fn flow_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
-        let flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
+        let mut flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
+        flow_mod.priority = priority_of(&flow_mod.match_, flow_mod.priority);
         let tenant = request.tenant;
         if !self.may_write(tenant) {
             return Err(code::FLOW_MOD_FAILED_EPERM);
@@ -319,6 +322,20 @@ pub(crate) fn outputs_to(actions: &[u8], out_port: PortNo) -> bool {
             _ => false,
         })
     })
+}
+
+/// The priority of an entry of which this is said: one without wildcards has the highest, whatever that is (specification section
+/// 3.4). A packet's match, as a controller fills it, is one also if the packet has no VLAN tag, and so no VLAN priority; then it
+/// would not be one to the switch, which is told what it means.
+pub(crate) fn priority_of(match_: &v10::Match, said: u16) -> u16 {
+    if match_.wildcards.intersects(Wildcards::ALL) { said } else { u16::MAX }
+}
+
+/// An entry as it was stored, with the priority that it has.
+pub(crate) fn restored(flow: Flow) -> Flow {
+    let match_ = v10::Match::parse(&flow.match_wire);
+    let priority = match_.map_or(flow.priority, |match_| priority_of(&match_, flow.priority));
+    Flow { priority, ..flow }
 }
 
 fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {

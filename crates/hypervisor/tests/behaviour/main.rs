@@ -19,6 +19,7 @@ mod counting_anew;
 mod courses;
 mod deliveries;
 mod durability;
+mod exact;
 mod exits_unused;
 mod fairness;
 mod flow_mod;

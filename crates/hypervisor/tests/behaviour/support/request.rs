@@ -9,7 +9,7 @@ use super::request_v13::request_v13;
 use openflow::v10::{
     ConfigFlags, FlowMod, FlowModCommand, FlowModFlags, FlowStatsRequest, Match, Message,
     PacketOut, PortConfig, PortFeatures, PortMod, QUEUE_ALL, QueueGetConfigRequest, StatsRequest,
-    StatsRequestBody, SwitchConfig, TABLE_ALL, Vendor,
+    StatsRequestBody, SwitchConfig, TABLE_ALL, Vendor, Wildcards,
 };
 use openflow::{NO_BUFFER, Version};
 
@@ -120,7 +120,10 @@ fn request_v10(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {
 
 fn wire_match(words: &Words<'_>) -> Match {
     let match_: flowspace::Match = words.get("match").unwrap_or("").parse().unwrap();
-    match_.to_v10().unwrap()
+    let wire = match_.to_v10().unwrap();
+    // As a controller fills it from a packet: also what says nothing of that is not wild.
+    let is_full = words.get("full").is_some();
+    if is_full { Match { wildcards: Wildcards(0), ..wire } } else { wire }
 }
 
 fn flow_mod(xid: u32, words: &Words<'_>, out: &mut Vec<u8>) {

@@ -1,0 +1,144 @@
+//! Entries without wildcards on OpenFlow 1.0: they have the highest priority, whatever they say (specification section 3.4).
+
+use crate::networks::two;
+use crate::support::*;
+use hypervisor::StoreKey;
+use hypervisor::store::Kind;
+
+/// All of a packet but where it came in, and its VLAN: `wire` has it.
+const PACKET: &str = "dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,udp,nw_tos=0,\
+    nw_src=10.1.0.1,nw_dst=10.0.0.2,tp_src=1000,tp_dst=2000";
+/// The packet's VLAN tag: its name, and what a match says of it.
+const TAGS: [(&str, &str); 2] = [("", "dl_vlan=0xffff"), ("vlan5:", "dl_vlan=5,dl_vlan_pcp=0")];
+
+fn wire(tag: &str) -> Vec<u8> {
+    let mut frame = packet(&format!("{tag}10.1.0.1>10.0.0.2"));
+    frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+    frame
+}
+
+/// What happens to the tenant's switch in a network happens to one of its own.
+#[test]
+fn a_match_of_one_packet_is_above_all_others() {
+    for (name, tag) in TAGS {
+        let mut stage = Stage::new(Version::V1_0, two());
+        let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+        for words in [
+            format!("flow add prio=1 flags=rem cookie=1 {exact} actions=output:2"),
+            "flow add prio=10 match=in_port=1 actions=drop".to_owned(),
+            "packet".to_owned(),
+            // Of one priority, so one entry.
+            format!("flow add prio=9 flags=rem cookie=9 {exact} actions=output:2"),
+            "packet".to_owned(),
+            "stats flow".to_owned(),
+            format!("flow add prio=7 flags=overlap {exact} actions=output:2"),
+            "flow add prio=65535 flags=overlap match=in_port=1 actions=drop".to_owned(),
+            format!("flow modify_strict prio=3 {exact} actions=output:1"),
+            "stats flow".to_owned(),
+            "flow delete_strict prio=5 match=in_port=1".to_owned(),
+            format!("flow delete_strict prio=5 {exact}"),
+            "stats flow".to_owned(),
+            "packet".to_owned(),
+        ] {
+            if words == "packet" {
+                let frame = wire(name);
+                let beside = stage.send_beside(0, 1, 1, &frame);
+                assert_eq!(stage.send(0, 1, 1, &frame), beside, "{tag}");
+                continue;
+            }
+            let beside = stage.say_beside(0, 1, &words);
+            let error = |told: &[String]| told.first().is_some_and(|it| it.contains("ERROR"));
+            let told = stage.say(0, 1, &words);
+            // An error bears what it is about.
+            assert!(
+                told == beside || error(&told) && error(&beside),
+                "{words}: {told:?} {beside:?}"
+            );
+        }
+    }
+}
+
+const BY_ADDRESS: &str = "
+    red: ip,nw_src=10.1.0.0/16
+    blue: ip,nw_src=10.2.0.0/16
+";
+
+#[test]
+fn a_match_of_one_packet_stays_when_the_switch_connects_again() {
+    for (name, tag) in TAGS {
+        for timeouts in ["", "hard=1000", "idle=1000"] {
+            let mut world = World::new(Setup::new(Version::V1_0, BY_ADDRESS));
+            let red = world.connect("red");
+            let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+            let words = format!("flow add prio=5 {timeouts} flags=rem {exact} actions=output:2");
+            world.say(red, 1, &words);
+            assert_eq!(world.packet(1, &wire(name)), [2]);
+            let before = world.switch_entries();
+            assert!(before[0].contains("prio=65535"), "{before:?}");
+            world.reconnect();
+            assert_eq!(world.switch_entries(), before, "{timeouts}");
+            let red = world.connect("red");
+            world.say(red, 2, "stats aggregate");
+            world.advance(1_000_000_000);
+            assert_eq!(world.heard(red), ["2 STATS aggregate flows=1 n=1"], "{timeouts}");
+            world.say(red, 3, &format!("flow delete_strict prio=7 {exact}"));
+            let told = world.heard(red);
+            assert!(
+                matches!(&told[..], [it] if it.starts_with("FLOW_REMOVED prio=65535 ")),
+                "{told:?}"
+            );
+        }
+    }
+}
+
+/// Records were once of the priority that the tenant had said.
+#[test]
+fn a_record_of_another_priority_is_of_the_highest() {
+    for (_, tag) in TAGS {
+        let mut world = World::new(Setup::new(Version::V1_0, BY_ADDRESS));
+        let red = world.connect("red");
+        let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+        world.say(red, 1, &format!("flow add prio=5 {exact} actions=output:2"));
+        world.advance(1_000_000_000);
+        let before = world.switch_entries();
+        let key = *world.store.keys().next().unwrap();
+        world.store.get_mut(&key).unwrap()[2..4].copy_from_slice(&5u16.to_be_bytes());
+        // And of several, which the switch held as one.
+        let (tenant, second) = (world.tenant("red"), world.store[&key].clone());
+        world.store.insert(StoreKey::new(tenant, Kind::Flow, 77), second);
+        world.reconnect();
+        assert_eq!(world.switch_entries(), before);
+        assert_eq!(world.store.len(), 1);
+        let red = world.connect("red");
+        world.say(red, 2, &format!("flow delete_strict prio=7 {exact}"));
+        assert_eq!(world.switch_entries(), [""; 0]);
+    }
+}
+
+/// On a big switch as well, of which each member holds the entry.
+#[test]
+fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
+    for (name, tag) in TAGS {
+        let plan = Plan {
+            edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3)],
+            big: vec![1, 2],
+            vlans: vec![5],
+            ..Plan::default()
+        };
+        let mut stage = Stage::new(Version::V1_0, vec![plan]);
+        let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+        for words in [
+            format!("flow add prio=1 flags=rem cookie=1 {exact} actions=output:3,output:2"),
+            "flow add prio=10 match=in_port=1 actions=drop".to_owned(),
+        ] {
+            assert_eq!(stage.say(0, 1, &words), stage.say_beside(0, 1, &words));
+        }
+        let frame = wire(name);
+        let beside = stage.send_beside(0, 1, 1, &frame);
+        assert_eq!(beside.delivered.len(), 2);
+        assert_eq!(stage.send(0, 1, 1, &frame), beside, "{tag}");
+        for words in ["stats flow".to_owned(), format!("flow delete_strict prio=5 {exact}")] {
+            assert_eq!(stage.say(0, 1, &words), stage.say_beside(0, 1, &words));
+        }
+    }
+}
