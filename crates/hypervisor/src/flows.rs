@@ -99,6 +99,8 @@ impl Flow {
 pub struct Piece {
     /// The match on the wire.
     pub match_wire: Box<[u8]>,
+    /// The priority there: the tenant's, but the highest where nothing of the match is wild (1.0).
+    pub priority: u16,
     /// The actions or instructions on the wire.
     pub actions: Box<[u8]>,
     /// What the entry that it stands for presumes of the destinations that others give packets (1.3).
@@ -218,8 +220,8 @@ impl FlowTable {
         }
         self.destinations.insert(id, &flow);
         for piece in &flow.pieces {
-            self.owners.insert((flow.table, flow.priority, piece.match_wire.clone()), id);
-            self.telling.insert(id, flow.priority, piece);
+            self.owners.insert((flow.table, piece.priority, piece.match_wire.clone()), id);
+            self.telling.insert(id, piece);
         }
         self.long.insert(id, &flow);
         self.flows.insert(id, flow);
@@ -246,7 +248,7 @@ impl FlowTable {
             entry.remove();
         }
         for piece in &flow.pieces {
-            self.forget_piece(flow.table, flow.priority, piece);
+            self.forget_piece(flow.table, piece);
         }
         Some(flow)
     }
@@ -303,16 +305,16 @@ impl FlowTable {
     }
 
     /// A piece that is gone from its entry does not stand in another's way any more.
-    pub fn forget_piece(&mut self, table: u8, priority: u16, piece: &Piece) {
-        self.telling.remove(priority, piece);
-        self.owners.remove(&(table, priority, piece.match_wire.clone()));
+    pub fn forget_piece(&mut self, table: u8, piece: &Piece) {
+        self.telling.remove(piece);
+        self.owners.remove(&(table, piece.priority, piece.match_wire.clone()));
     }
 
     /// Whether any piece of the entry would be the same entry on the switch as one of another number. Two of a tenant's
     /// matches can become one when they are cut to its slice (1.0).
     pub fn collides(&self, id: u32, flow: &Flow) -> bool {
         flow.pieces.iter().any(|piece| {
-            let key = (flow.table, flow.priority, piece.match_wire.clone());
+            let key = (flow.table, piece.priority, piece.match_wire.clone());
             self.owners.get(&key).is_some_and(|owner| *owner != id)
         })
     }
@@ -325,7 +327,7 @@ impl FlowTable {
             self.collides(*id, flow)
                 || changed.len() > 1
                     && pieces.any(|piece| {
-                        let key = (flow.table, flow.priority, &*piece.match_wire);
+                        let key = (flow.table, piece.priority, &*piece.match_wire);
                         owners.insert(key, *id).is_some_and(|other| other != *id)
                     })
         })

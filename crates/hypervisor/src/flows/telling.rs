@@ -24,19 +24,19 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    pub(super) fn insert(&mut self, number: u32, priority: u16, piece: &Piece) {
-        self.remove(priority, piece);
+    pub(super) fn insert(&mut self, number: u32, piece: &Piece) {
+        self.remove(piece);
         let Some(match_) = told_of(piece) else { return };
-        let id = self.entries.insert(match_, priority.into(), (number, piece.tells));
-        self.ids.insert((priority, piece.match_wire.clone()), id);
+        let id = self.entries.insert(match_, piece.priority.into(), (number, piece.tells));
+        self.ids.insert((piece.priority, piece.match_wire.clone()), id);
         self.asking += usize::from(piece.tells.asks());
     }
 
-    pub(super) fn remove(&mut self, priority: u16, piece: &Piece) {
+    pub(super) fn remove(&mut self, piece: &Piece) {
         if self.ids.is_empty() {
             return;
         }
-        let id = self.ids.remove(&(priority, piece.match_wire.clone()));
+        let id = self.ids.remove(&(piece.priority, piece.match_wire.clone()));
         if let Some((_, tells)) = id.and_then(|id| self.entries.remove(id)) {
             self.asking -= usize::from(tells.asks());
         }

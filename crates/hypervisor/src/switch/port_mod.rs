@@ -289,7 +289,7 @@ pub(crate) fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Piece>>) -> 
     !planned.is_empty()
         && flows.iter().any(|(at, flow)| {
             planned.get(&at).unwrap_or(&flow.pieces).iter().any(|piece| {
-                let key = (flow.table, flow.priority, &*piece.match_wire);
+                let key = (flow.table, piece.priority, &*piece.match_wire);
                 owners.insert(key, at).is_some_and(|other| other != at)
             })
         })

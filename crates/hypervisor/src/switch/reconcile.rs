@@ -297,7 +297,7 @@ impl Switch {
             Version::V1_0 => entry.table,
             _ => flow.table.saturating_add(self.first_table()),
         };
-        wire == Some(entry.match_) && flow.priority == entry.priority && table == entry.table
+        wire == Some(entry.match_) && piece.priority == entry.priority && table == entry.table
     }
 
     pub(super) fn same_actions(&self, a: &[u8], b: &[u8]) -> bool {

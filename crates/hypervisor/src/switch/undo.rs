@@ -89,9 +89,9 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.get_mut(number)?;
         let lost: Vec<Piece> = flow.pieces.extract_if(.., |piece| is_it(piece)).collect();
-        let (table, priority, is_over) = (flow.table, flow.priority, flow.pieces.is_empty());
+        let (table, is_over) = (flow.table, flow.pieces.is_empty());
         for piece in &lost {
-            state.flows.forget_piece(table, priority, piece);
+            state.flows.forget_piece(table, piece);
         }
         if lost.is_empty() || !is_over { None } else { self.drop_flow(tenant, number) }
     }

@@ -243,6 +243,7 @@ impl Switch {
             self.translate_actions_v10(tenant, packets, actions, &mut translated)?;
             let piece = Piece {
                 match_wire: match_wire.into_boxed_slice(),
+                priority: priority_of(&wire, flow.priority),
                 actions: translated.into_boxed_slice(),
                 presumes: Presumes::default(),
                 tells: Tells::Nobody,
@@ -288,7 +289,7 @@ pub(crate) fn write_piece(
         },
         idle_timeout: flow.idle_timeout,
         hard_timeout,
-        priority: flow.priority,
+        priority: piece.priority,
         buffer_id,
         out_port: PortNo::NONE,
         // The hypervisor always wants to know: its tables have to stay true.

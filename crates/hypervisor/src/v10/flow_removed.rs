@@ -74,8 +74,8 @@ impl Switch {
         let Some(piece) = flow.pieces.iter().position(is_meant) else { return Ok(()) };
         let gone = flow.pieces.remove(piece);
         flow.count_past(counted);
-        let (priority, is_over) = (flow.priority, flow.pieces.is_empty());
-        state.flows.forget_piece(0, priority, &gone);
+        let is_over = flow.pieces.is_empty();
+        state.flows.forget_piece(0, &gone);
         if !is_over {
             return Ok(());
         }

@@ -26,6 +26,7 @@ mod restored;
 pub(super) mod statistics;
 
 use super::egress::{self, Leaving, Target};
+use super::flow_mod::priority_of;
 use super::unreadable;
 use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
 use crate::ids::TenantIndex;
@@ -195,8 +196,8 @@ impl Switch {
                 self.network_regions_v10(tenant, network, region, packets, actions, &mut regions)?;
                 for (region, actions, tells) in regions {
                     let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
-                    let is_highest = flow.priority == u16::MAX || wire.wildcards.is_empty();
-                    if admits == Admits::Nothing && is_highest {
+                    let priority = priority_of(&wire, flow.priority);
+                    if admits == Admits::Nothing && priority == u16::MAX {
                         // Others stand, and age, below the entry that drops what comes; this would be its equal.
                         continue;
                     }
@@ -205,6 +206,7 @@ impl Switch {
                     if written.insert(match_wire.clone()) {
                         let piece = Piece {
                             match_wire: match_wire.into_boxed_slice(),
+                            priority,
                             actions: actions.into_boxed_slice(),
                             presumes: Presumes::default(),
                             tells,

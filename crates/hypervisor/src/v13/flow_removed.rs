@@ -122,9 +122,8 @@ impl Switch {
         let is_meant = |piece: &Piece| super::read_match(&piece.match_wire) == wanted;
         let Some(at) = flow.pieces.iter().position(is_meant) else { return true };
         flow.count_past(counted(removed));
-        let (priority, table) = (flow.priority, flow.table);
-        let piece = flow.pieces.remove(at);
-        state.flows.forget_piece(table, priority, &piece);
+        let (table, piece) = (flow.table, flow.pieces.remove(at));
+        state.flows.forget_piece(table, &piece);
         true
     }
 

@@ -210,6 +210,7 @@ impl Switch {
         Encode::write(&match_.as_match(), &mut match_wire);
         Ok(Piece {
             match_wire: match_wire.into_boxed_slice(),
+            priority: flow.priority,
             actions: translated.into_boxed_slice(),
             presumes: Presumes::default(),
             tells: Tells::Nobody,

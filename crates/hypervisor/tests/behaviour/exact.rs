@@ -1,5 +1,6 @@
 //! Entries without wildcards on OpenFlow 1.0: they have the highest priority, whatever they say (specification section 3.4).
 
+use crate::deliveries::{BLUE, RED, WHOLE, accept, plan};
 use crate::networks::two;
 use crate::support::*;
 use hypervisor::StoreKey;
@@ -141,4 +142,83 @@ fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
             assert_eq!(stage.say(0, 1, &words), stage.say_beside(0, 1, &words));
         }
     }
+}
+
+/// All of a packet with a VLAN tag but where it came in: with that it is a match without wildcards on the switch.
+fn but_for_the_port() -> String {
+    format!("{},{PACKET}", TAGS[1].1)
+}
+
+const BY_PORT: &str = "
+    red: in_port=1
+    red: in_port=2
+    blue: in_port=3
+";
+
+/// There no other can say of which packets it is, so it is above those that the tenant has above it.
+#[test]
+fn what_becomes_a_match_of_one_packet_is_above_all_others() {
+    let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
+    let red = world.connect("red");
+    world.say(red, 1, &format!("flow add prio=1 match={} actions=output:2", but_for_the_port()));
+    world.say(red, 2, "flow add prio=10 match=in_port=1 actions=drop");
+    assert_eq!(world.packet(1, &wire("vlan5:")), [2]);
+    world.say(red, 3, "stats flow match=dl_vlan=5");
+    world.advance(1_000_000_000);
+    let told = world.heard(red);
+    assert!(told[0].starts_with("3 STATS flow prio=1 "), "{told:?}");
+}
+
+#[test]
+fn what_becomes_a_match_of_one_packet_stays_when_the_switch_connects_again() {
+    for timeouts in ["", "hard=1000", "idle=1000"] {
+        let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
+        let red = world.connect("red");
+        let match_ = but_for_the_port();
+        let words = format!("flow add prio=5 {timeouts} flags=rem match={match_} actions=output:2");
+        world.say(red, 1, &words);
+        assert_eq!(world.packet(1, &wire("vlan5:")), [2]);
+        let before = world.switch_entries();
+        assert_eq!(before.len(), 2);
+        world.reconnect();
+        assert_eq!(world.switch_entries(), before, "{timeouts}");
+        let red = world.connect("red");
+        world.say(red, 2, "stats aggregate");
+        world.advance(1_000_000_000);
+        assert_eq!(world.heard(red), ["2 STATS aggregate flows=1 n=1"], "{timeouts}");
+    }
+}
+
+/// The switch can hold one of them only, whatever their priorities.
+#[test]
+fn what_becomes_one_match_of_one_packet_is_refused() {
+    let all = but_for_the_port();
+    let exact = format!("in_port=1,{all}");
+    for (first, second) in [(&all, &all), (&all, &exact), (&exact, &all)] {
+        let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
+        let red = world.connect("red");
+        world.say(red, 1, &format!("flow add prio=5 match={first} actions=output:2"));
+        let before = world.switch_entries();
+        world.say(red, 2, &format!("flow add prio=9 match={second} actions=output:1"));
+        assert_eq!(world.heard(red), ["2 ERROR OFPFMFC_OVERLAP of type 14 xid 2"]);
+        assert_eq!(world.switch_entries(), before);
+        world.say(red, 3, &format!("flow delete match={first}"));
+        world.say(red, 4, &format!("flow add prio=9 match={second} actions=output:1"));
+        assert_eq!(world.heard(red), [""; 0]);
+    }
+}
+
+/// So packets that such an entry tells of are not taken for those of one that seems to be above it, and asks.
+#[test]
+fn what_becomes_a_match_of_one_packet_tells_of_it() {
+    let mut stage = Stage::new(Version::V1_0, vec![plan(RED), plan(BLUE)]);
+    let told = format!("flow add prio=1 match={} actions=controller", but_for_the_port());
+    accept(&mut stage, RED, 1, &told);
+    accept(&mut stage, RED, 1, "flow add prio=10 match=in_port=1 actions=output:7");
+    let mut frame = wire("vlan5:");
+    let seen = stage.send(RED, 1, WHOLE, &frame);
+    assert_eq!((seen.told.len(), seen.delivered.len()), (1, 0), "{seen:?}");
+    frame[..6].fill(0xff);
+    let seen = stage.send(RED, 1, WHOLE, &frame);
+    assert_eq!((seen.told.len(), seen.delivered.is_empty()), (0, false), "{seen:?}");
 }
