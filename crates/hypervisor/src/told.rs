@@ -1,15 +1,16 @@
 //! How much a switch has to tell of a packet that a tenant's rule sends to the controller, however little the tenant asked for.
 //!
-//! On OpenFlow 1.0 nothing but its bytes says whose a packet is, which rule has told of it, and what may be done with it while the
-//! switch keeps it. So a rule asks there for as many as may be needed. Its tenant is told these: which rule it was, and so
-//! how much that asked for, is not known for certain, and more does no harm. What the tenant reads back is what it wrote.
+//! What may be done with a packet while the switch keeps it, and who may read it, its bytes say; on OpenFlow 1.0 nothing but these says
+//! whose it is as well, and which rule has told of it. So the switch is asked for as many as may be needed. The tenant reads back
+//! what it wrote. It is told as much as it asked for where the rule is known for certain, by its cookie on 1.3; else it is told
+//! more, which does no harm.
 
 use flowspace::field::ethertype;
 
 /// All headers that can be matched of frames with IPv4 or ARP, however they are written: Ethernet's addresses and type; two VLAN tags,
 /// of which one may be a link's; SNAP; IPv4 with all options that it can have, or ARP, which is shorter; and TCP, with the checksum
 /// that changes where addresses are restored, or UDP or ICMP, which are shorter.
-const HEADERS: u16 = 14 + 2 * 4 + 8 + 60 + 20;
+pub(crate) const HEADERS: u16 = 14 + 2 * 4 + 8 + 60 + 20;
 
 /// A frame as long as there can be, which the switch may keep all the same (1.3 has the number as `OFPCML_MAX`).
 const WHOLE: u16 = 0xffe5;

@@ -8,6 +8,7 @@ use crate::flows::check_length;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::Switch;
+use crate::told;
 use alloc::vec::Vec;
 use flowspace::field::ethertype;
 use flowspace::{Field, Key, Match};
@@ -22,6 +23,20 @@ pub(crate) enum Packets<'a> {
     Regions(&'a [Match]),
     /// One packet that is sent out; the port it entered by, if it did.
     One(&'a Key, Option<u32>),
+}
+
+impl Packets<'_> {
+    /// Their Ethernet type, where it is the same for all.
+    fn dl_type(&self) -> Option<u128> {
+        match self {
+            Packets::Regions(regions) => {
+                let mut types = regions.iter().map(|region| region.exact_value(Field::DlType));
+                let first = types.next()?;
+                first.filter(|_| types.all(|other| other == first))
+            }
+            Packets::One(key, _) => Some(key.get(Field::DlType)),
+        }
+    }
 }
 
 /// Where a list stands.
@@ -246,7 +261,12 @@ impl Switch {
                 action.write(out);
                 Ok(())
             }
-            PortNo::FLOOD | PortNo::ALL | PortNo::CONTROLLER | PortNo::IN_PORT => {
+            PortNo::CONTROLLER => {
+                let max_len = told::length(max_len, packets.dl_type());
+                Action::Output { port, max_len }.write(out);
+                Ok(())
+            }
+            PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => {
                 action.write(out);
                 Ok(())
             }

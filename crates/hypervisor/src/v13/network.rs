@@ -33,6 +33,7 @@ use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, WayOut};
 use crate::store::Kind;
 use crate::switch::Switch;
+use crate::told;
 use alloc::vec::Vec;
 use buckets::destination_written;
 use deferred::Deferred;
@@ -341,6 +342,7 @@ impl Switch {
         };
         match port {
             PortNo::CONTROLLER => {
+                let max_len = max_len.max(told::HEADERS);
                 Action::Output { port, max_len }.write(out);
                 Ok(())
             }

@@ -4,6 +4,7 @@ use super::actions::Packets;
 use super::flow_mod::owner_of;
 use super::{METADATA_NETWORK, METADATA_TENANT, unreadable};
 use crate::buffers::Buffered;
+use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::pending::Awaits;
@@ -13,7 +14,9 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::{Field, Key};
 use openflow::error::v13 as code;
-use openflow::v13::{Action, Match, OxmField, PacketIn, PacketInReason, PacketOut, PortNo};
+use openflow::v13::{
+    Action, Instruction, Match, OxmField, PacketIn, PacketInReason, PacketOut, PortNo,
+};
 use openflow::{ErrorCode, List, NO_BUFFER, frame};
 
 /// The cookie of a PACKET_IN that no entry caused.
@@ -27,6 +30,8 @@ struct Seen<'a> {
     in_port: u32,
     /// The tenant's own metadata.
     metadata: u64,
+    /// How much of it its owner asked for, if that is known, of a packet that the switch keeps.
+    wanted: Option<u16>,
 }
 
 impl Switch {
@@ -55,6 +60,7 @@ impl Switch {
                     },
                     in_port,
                     metadata: 0,
+                    wanted: None,
                 };
                 self.tell_packet(tenant, &seen, after);
             }
@@ -68,7 +74,8 @@ impl Switch {
             .get(OxmField::METADATA)
             .and_then(|oxm| oxm.number())
             .map_or(0, |metadata| metadata as u64);
-        let mut seen = Seen { packet, in_port, metadata: metadata & !METADATA_TENANT };
+        let mut seen =
+            Seen { packet, in_port, metadata: metadata & !METADATA_TENANT, wanted: None };
         let mut key = key;
         seen.packet.table_id = packet.table_id.saturating_sub(self.first_table());
         seen.packet.cookie = NO_COOKIE;
@@ -96,6 +103,7 @@ impl Switch {
         let state = &self.tenants[tenant.0 as usize];
         if let Some(flow) = entry.and_then(|cookie| state.flows.get(cookie.number)) {
             seen.packet.cookie = flow.cookie;
+            seen.wanted = asked_for(flow);
             // The tenant's table-miss entry matches on its number too, so the switch does not know it for one.
             if flow.priority == 0 && flow.match_ == flowspace::Match::ANY {
                 seen.packet.reason = PacketInReason::NO_MATCH;
@@ -137,15 +145,18 @@ impl Switch {
             state.counters.absent += 1;
             return;
         }
-        let buffer_id = match seen.packet.buffer_id {
-            NO_BUFFER => NO_BUFFER,
-            _ if !owner => NO_BUFFER,
+        let (buffer_id, wanted) = match seen.packet.buffer_id {
+            NO_BUFFER => (NO_BUFFER, None),
+            _ if !owner => (NO_BUFFER, None),
             physical => {
                 let length = seen.packet.total_len;
-                self.give_kept(tenant, Buffered { physical, key: *key, length })
+                let buffered = Buffered { physical, key: *key, length };
+                (self.give_kept(tenant, buffered), seen.wanted)
             }
         };
-        let seen = Seen { packet: PacketIn { buffer_id, ..seen.packet }, ..*seen };
+        let data = seen.packet.data;
+        let data = wanted.and_then(|wanted| data.get(..usize::from(wanted))).unwrap_or(data);
+        let seen = Seen { packet: PacketIn { buffer_id, data, ..seen.packet }, ..*seen };
         self.tell_packet(tenant, &seen, &[]);
     }
 
@@ -312,4 +323,23 @@ impl Switch {
         }
         Ok(())
     }
+}
+
+/// How much an entry asks for of packets that the switch keeps, as far as that is certain: what is told of by a group, or by a set from
+/// an earlier table, bears its cookie as well.
+fn asked_for(flow: &Flow) -> Option<u16> {
+    let instructions = List::<Instruction<'_>>::parse(&flow.actions).ok()?;
+    let lists = instructions.iter().filter_map(|instruction| match instruction {
+        Instruction::ApplyActions(list) | Instruction::WriteActions(list) => Some(list),
+        _ => None,
+    });
+    let mut most = None;
+    for action in lists.flat_map(|list| list.iter()) {
+        match action {
+            Action::Output { port: PortNo::CONTROLLER, max_len } => most = most.max(Some(max_len)),
+            Action::Group(_) => return None,
+            _ => {}
+        }
+    }
+    most.filter(|_| flow.table == 0)
 }

@@ -414,6 +414,40 @@ fn on_1_0_a_rule_that_asks_for_little_tells_its_tenant_all_the_same() {
     }
 }
 
+/// Who may read a packet, and what may become of it, is known by its bytes as well, also where its rule is.
+#[test]
+fn a_rule_that_asks_for_little_is_like_any() {
+    for version in VERSIONS {
+        let policy = "
+            red: in_port=1 @10
+            red: in_port=2 @10
+            blue: ip,nw_src=10.2.0.0/16 @20
+            green: udp,tp_dst=2000 read
+        ";
+        let told = if version == Version::V1_0 {
+            "10.1.0.1>10.3.0.1 buffer=0 cut=110"
+        } else {
+            "0x0000 buffer=0 cut=0"
+        };
+        let script = format!(
+            "
+            green>
+            red> 1 flow add match=in_port=1,ip,nw_src=10.1.0.0/16 prio=5 actions=controller:0
+            wire> 1 10.1.0.1>10.3.0.1*500
+            red< PACKET_IN 1 ACTION {told}
+            green< PACKET_IN 1 ACTION 10.1.0.1>10.3.0.1 cut=110
+            red> 2 out buffer=0 actions=mod_nw_src:10.2.0.1,output:2
+            red< 2 ERROR OFPBAC_EPERM of type 13 xid 2
+            red> 3 out buffer=0 actions=mod_nw_src:10.4.0.1,output:2
+            left 2
+            red> 4 stats flow
+            red< 4 STATS flow prio=5 ip,in_port=1,nw_src=10.1.0.0/16 n=1 controller:0
+        "
+        );
+        play_with(Setup { configure: |_| {}, ..Setup::new(version, policy) }, &script);
+    }
+}
+
 /// A datagram of IPv6 to this port, which is behind more options than IPv4 has room for.
 fn behind_options(port: u16) -> Vec<u8> {
     const BYTES: usize = 512;

@@ -258,6 +258,9 @@ pub fn actions_text_v13(actions: List<'_, v13::Action<'_>>) -> String {
     let words: Vec<String> = actions
         .iter()
         .map(|action| match action {
+            v13::Action::Output { port: Port13::CONTROLLER, max_len } if max_len != MAX_LEN => {
+                format!("controller:{max_len}")
+            }
             v13::Action::Output { port, .. } => {
                 port_text(port.0, port.0 >= 0xffff_ff00, &format!("{port:?}"))
             }
