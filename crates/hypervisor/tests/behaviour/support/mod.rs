@@ -20,11 +20,11 @@ mod world;
 
 pub use describe::describe;
 pub use packets::packet;
-pub use places::cut;
+pub use places::{Plan, cut};
 pub use policy::policy;
 pub use request::request;
 pub use script::{both, happen, play, play_on, play_with};
-pub use stage::{Big, Counted, LOCAL, Make, Plan, SWITCHES, Seen, Stage, Versions, datapath};
+pub use stage::{Big, Counted, LOCAL, Make, SWITCHES, Seen, Stage, Versions, datapath};
 pub use warm::{Mode, WarmCore};
 pub use world::{LLDP_KEY, Left, Seat, Setup, World, frames};
 

@@ -1,6 +1,6 @@
 //! Where tenants' networks lie on the stage's switches, as maps that those have to follow.
 
-use super::stage::{Plan, Versions, datapath, head};
+use super::stage::{Versions, datapath, head};
 use fabric::embedding::{
     AddressMap, Exit, FarEnd, Frames, Hop, Mapped, Member, PortKind, SwitchMap, Tag, Transit,
     VirtualPort, VirtualPortId, VlanWay, Way, spanning_tree,
@@ -13,10 +13,36 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The tenants' own addresses.
 const OWN: &str = "10.0.0.0/30";
 
-/// The maps of all switches, by the shortest path and with a new tag for each hop of each link.
+/// A tenant's network, in words.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// `(physical switch, its port, virtual port)`: an edge port with a host.
+    pub edges: Vec<(u64, u32, u32)>,
+    /// Hosts that share their physical port with other tenants. A port may have several.
+    pub shared: Vec<(u64, u32, u32, [u8; 6])>,
+    /// `(physical switch, virtual port)` at both ends of a virtual link.
+    pub links: Vec<[(u64, u32); 2]>,
+    /// Those of them that have a way on the other side of the ring as well.
+    pub standby: Vec<[(u64, u32); 2]>,
+    /// Those of their ends that send by that.
+    pub astray: Vec<(u64, u32)>,
+    /// Physical switches that are one of the tenant's, which goes by the first of them.
+    pub big: Vec<u64>,
+    /// VLANs of the tenant's own.
+    pub vlans: Vec<u16>,
+    /// The addresses that stand for the tenant's 10.0.0.0/30 on links.
+    pub physical: Option<&'static str>,
+    /// Those of the links that have no way.
+    pub cut: Vec<[(u64, u32); 2]>,
+    /// Those by which its switches repeat, if they did before.
+    pub repeating: Vec<[(u64, u32); 2]>,
+}
+
+/// The maps of all switches, and the highest tag. Each hop of each link has a tag of its own among those that the same port of
+/// the switch sends; by another port the same may be another tenant's.
 pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
     let mut maps: BTreeMap<u64, SwitchMap> = BTreeMap::new();
-    let mut next = first;
+    let mut tags = Tags { first, next: BTreeMap::new() };
     for (at, plan) in plans.iter().enumerate() {
         let id = TenantId(at as u16 + 1);
         for &[a, b] in plan.links.iter().filter(|link| plan.cut.contains(link)) {
@@ -39,32 +65,38 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
         }
         let mut transits = Vec::new();
         for &[a, b] in plan.links.iter().filter(|link| !plan.cut.contains(link)) {
+            let routes = if plan.standby.contains(&[a, b]) { &ROUTES[..] } else { &ROUTES[..1] };
             let mut both = |frames| {
-                let there = way(a.0, b.0, frames, &mut next, &mut transits);
-                (there, way(b.0, a.0, frames, &mut next, &mut transits))
+                let mut way =
+                    |from, to, route| way((from, to), route, frames, &mut tags, &mut transits);
+                let both = |&route| (way(a.0, b.0, route), way(b.0, a.0, route));
+                routes.iter().map(both).collect::<Vec<Both>>()
             };
             let plain = both(Frames::Untagged);
             let mapped = Mapped::ALL.into_iter().filter(|_| plan.physical.is_some());
             let mapped: Vec<_> = mapped.map(|it| (it, both(Frames::Mapped(it)))).collect();
             let tagged = plan.vlans.iter().map(|&vlan| (vlan, both(Frames::Vlan(vlan))));
             let tagged: Vec<_> = tagged.collect();
-            let end = |of: fn(Both) -> (Hop, Hop), far: (u64, u32)| {
-                let one = |(vlan, ways)| {
-                    let (sends, receives) = of(ways);
-                    VlanWay { vlan, sends: Some(sends), receives: vec![receives] }
+            let end = |of: fn(Both) -> (Hop, Hop), here: (u64, u32), far: (u64, u32)| {
+                let way = |ways: &[Both]| {
+                    let ways = ways.iter().copied().map(of);
+                    let sent_by = usize::from(plan.astray.contains(&here));
+                    let sends = ways.clone().map(|(sends, _)| sends).nth(sent_by);
+                    let mut receives: Vec<Hop> = ways.map(|(_, receives)| receives).collect();
+                    receives.sort_unstable();
+                    Way { sends, receives }
                 };
-                let (sends, receives) = of(plain);
-                let vlans = tagged.iter().copied().map(one).collect();
-                let one = |&(it, ways): &(Mapped, Both)| {
-                    let (sends, receives) = of(ways);
-                    (it, Way { sends: Some(sends), receives: vec![receives] })
+                let one = |(vlan, ways): &(u16, Vec<Both>)| {
+                    let Way { sends, receives } = way(ways);
+                    VlanWay { vlan: *vlan, sends, receives }
                 };
-                let (mapped, far) = (mapped.iter().map(one).collect(), far_end(plan, far));
-                let (sends, receives) = (Some(sends), vec![receives]);
-                PortKind::Link { sends, receives, vlans, mapped, far }
+                let Way { sends, receives } = way(&plain);
+                let vlans = tagged.iter().map(one).collect();
+                let mapped = mapped.iter().map(|(it, ways)| (*it, way(ways))).collect();
+                PortKind::Link { sends, receives, vlans, mapped, far: far_end(plan, far) }
             };
-            put(a.0, a.1, end(|(there, back)| (there.0, back.1), b));
-            put(b.0, b.1, end(|(there, back)| (back.0, there.1), a));
+            put(a.0, a.1, end(|(there, back)| (there.0, back.1), a, b));
+            put(b.0, b.1, end(|(there, back)| (back.0, there.1), b, a));
         }
         // Inside a big switch each member reaches the others' ports by a tunnel of its own to each.
         let own: Vec<(u64, u32, PortKind)> = plan
@@ -78,7 +110,8 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
         for &member in &plan.big {
             for (owner, number, kind) in own.iter().filter(|(owner, ..)| *owner != member) {
                 let mut tunnel = |frames: Frames, to| {
-                    let (leaves, from) = way(member, *owner, frames, &mut next, &mut transits);
+                    let ends = (member, *owner);
+                    let (leaves, from) = way(ends, Route::Active, frames, &mut tags, &mut transits);
                     let (vlan, leaves_by) = (frames.vlan(), Some((id, *number)));
                     transits.push((*owner, Transit { from, to, vlan, leaves_by }));
                     Some(leaves)
@@ -125,7 +158,8 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             maps.entry(switch).or_default().transit.push(transit);
         }
     }
-    (maps, next.max(first + 1) - 1)
+    let last = tags.next.into_values().max().map_or(first, |next| next - 1);
+    (maps, last)
 }
 
 /// What the ends of links know of each other.
@@ -236,24 +270,49 @@ pub fn hw_addr(plan: &Plan, tenant: usize, switch: u64, number: u32) -> [u8; 6] 
 /// The ways of a link: there, and back.
 type Both = ((Hop, Hop), (Hop, Hop));
 
+/// By which way round the ring of switches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Route {
+    /// Not between the first and the last.
+    Active,
+    Standby,
+}
+
+const ROUTES: [Route; 2] = [Route::Active, Route::Standby];
+
+/// Tags that are in use: the next for what each port of each switch sends.
+struct Tags {
+    first: u16,
+    next: BTreeMap<(u64, u32), u16>,
+}
+
+impl Tags {
+    fn take(&mut self, from: (u64, u32)) -> Tag {
+        let next = self.next.entry(from).or_insert(self.first);
+        *next += 1;
+        Tag::new(*next - 1).unwrap()
+    }
+}
+
 /// The first hop as it leaves and the last as it arrives.
 fn way(
-    from: u64,
-    to: u64,
+    (from, to): (u64, u64),
+    route: Route,
     frames: Frames,
-    next: &mut u16,
+    tags: &mut Tags,
     transits: &mut Vec<(u64, Transit)>,
 ) -> (Hop, Hop) {
     let (mut at, mut first, mut arrived) = (from, None, None);
     while at != to {
-        let (out, neighbour, into) = match (at, at < to) {
-            (1, _) => (5, 2, 5),
+        let (out, neighbour, into) = match (at, (from < to) == (route == Route::Active)) {
+            (1, true) => (5, 2, 5),
             (2, true) => (6, 3, 5),
+            (_, true) => (6, 1, 6),
+            (1, false) => (6, 3, 6),
             (2, false) => (5, 1, 5),
-            _ => (5, 2, 6),
+            (_, false) => (5, 2, 6),
         };
-        let tag = Tag::new(*next).unwrap();
-        *next += 1;
+        let tag = tags.take((at, out));
         let leaves = Hop { port: port_number(out), tag };
         match arrived {
             None => first = Some(leaves),

@@ -3,7 +3,8 @@
 //! from the lowest of each part, by the shortest way, of several by that through the lowest switches; at each switch by the
 //! neighbours and then by the ports. One comes that joins what is apart.
 
-use super::stage::{Plan, head, reference_index, switches_of};
+use super::places::Plan;
+use super::stage::{head, reference_index, switches_of};
 use emulate::Network;
 use std::collections::BTreeSet;
 

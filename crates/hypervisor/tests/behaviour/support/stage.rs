@@ -2,7 +2,7 @@
 //! that it believes to have, of switches of its own. What happens in one has to happen in the other.
 //!
 //! ```text
-//!   hosts at ports 1 to 4 of each       s1 5───5 s2 6───5 s3
+//!   hosts at ports 1 to 4 of each       s1 5───5 s2 6───5 s3 6───6 s1
 //! ```
 
 mod counting;
@@ -10,7 +10,7 @@ mod following;
 mod ports;
 
 use super::actions::port_v13;
-use super::places::{hw_addr, know_versions, maps, repeating};
+use super::places::{Plan, hw_addr, know_versions, maps, repeating};
 use super::repeater::{Link, repeat};
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
@@ -34,27 +34,6 @@ const FIRST_TAG: u16 = 2000;
 
 /// What each of the physical switches speaks.
 pub type Versions = [Version; SWITCHES as usize];
-
-/// A tenant's network, in words.
-#[derive(Clone, Debug, Default)]
-pub struct Plan {
-    /// `(physical switch, its port, virtual port)`: an edge port with a host.
-    pub edges: Vec<(u64, u32, u32)>,
-    /// Hosts that share their physical port with other tenants. A port may have several.
-    pub shared: Vec<(u64, u32, u32, [u8; 6])>,
-    /// `(physical switch, virtual port)` at both ends of a virtual link.
-    pub links: Vec<[(u64, u32); 2]>,
-    /// Physical switches that are one of the tenant's, which goes by the first of them.
-    pub big: Vec<u64>,
-    /// VLANs of the tenant's own.
-    pub vlans: Vec<u16>,
-    /// The addresses that stand for the tenant's 10.0.0.0/30 on links.
-    pub physical: Option<&'static str>,
-    /// Those of the links that have no way.
-    pub cut: Vec<[(u64, u32); 2]>,
-    /// Those by which its switches repeat, if they did before.
-    pub repeating: Vec<[(u64, u32); 2]>,
-}
 
 /// What has been seen: who got which frame, and which PACKET_IN came from which switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -732,6 +711,7 @@ fn physical(versions: &Versions, plans: &[Plan], make: Make) -> Standing {
     let point = |switch: u64, port| Point { switch: SwitchIndex(switch as usize - 1), port };
     network.link(point(1, 5), point(2, 5));
     network.link(point(2, 6), point(3, 5));
+    network.link(point(3, 6), point(1, 6));
     let (mut hosts, mut points) = (Vec::<Vec<(usize, u32)>>::new(), Vec::<Point>::new());
     for (tenant, plan) in plans.iter().enumerate() {
         let shared = plan.shared.iter().map(|&(switch, at, port, _)| (switch, at, port));
