@@ -20,6 +20,10 @@
 //! only then is it known whether the switch has to be told IN_PORT. Groups have copies for that: see
 //! [`crate::v13::groups`].
 //!
+//! The end of a link sends by one way and may receive by others as well, at other ports of the switch: its backup, and what
+//! the other end uses that has not followed yet. So IN_PORT is said to the switch only of packets that match on its own port
+//! of entry. Told of others, it would send what bears the tag of one way by another, where that tag may be another tenant's.
+//!
 //! A port whose number is LOCAL is one like any: it is at an edge, or the end of a link.
 //!
 //! What the tenant configures of its ports (PORT_MOD) is held here too, and never told to the switch, whose ports may be
@@ -107,10 +111,29 @@ pub(crate) enum Admits {
 pub(crate) enum Entered {
     /// By any port.
     Anywhere,
-    /// By this one.
+    /// By this one, by whichever of the switch's ports.
     Port(u32),
+    /// By this one, and at this port of the switch.
+    Way(Entrance),
     /// Out of a controller's hands.
     Nowhere,
+}
+
+impl Entered {
+    /// The virtual port, if it is known.
+    pub(crate) const fn port(self) -> Option<u32> {
+        match self {
+            Entered::Port(port) | Entered::Way(Entrance { port, .. }) => Some(port),
+            Entered::Anywhere | Entered::Nowhere => None,
+        }
+    }
+}
+
+/// A virtual port by which packets come in, and the switch's port at which they do: the end of a link may have several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Entrance {
+    pub port: u32,
+    pub at: u32,
 }
 
 /// How a packet leaves for a virtual port.
@@ -136,7 +159,7 @@ pub(crate) enum Wire<'a> {
 /// Why a translation has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unsaid {
-    /// It depends on the port of entry.
+    /// It depends on the port of entry, or on the switch's.
     NeedsEntry,
     /// It depends on the VLAN tag.
     NeedsVlan,
@@ -214,10 +237,19 @@ impl Network {
         self.ports.get(&number).and_then(physical)
     }
 
-    /// Ports of entry for which it depends on them how a packet leaves by this one.
-    pub(crate) fn entries_beside(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+    /// The switch's ports at which packets come in by a virtual port, in order.
+    pub(crate) fn entrances(&self, number: u32) -> impl Iterator<Item = Entrance> + use<> {
+        let ports: BTreeSet<u32> = self.ports.get(&number).into_iter().flat_map(comes_at).collect();
+        ports.into_iter().map(move |at| Entrance { port: number, at })
+    }
+
+    /// Those entrances where it depends on them how a packet leaves by this port.
+    pub(crate) fn entrances_beside(&self, number: u32) -> impl Iterator<Item = Entrance> + '_ {
         let at = self.physical(number).filter(|at| self.crowded.contains(at));
-        self.entries().filter(move |entry| at.is_some() && self.physical(*entry) == at)
+        let beside = at.into_iter().flat_map(|at| self.entries().map(move |port| (port, at)));
+        let comes =
+            |port, at| self.ports.get(&port).is_some_and(|it| comes_at(it).any(|it| it == at));
+        beside.filter(move |&(port, at)| comes(port, at)).map(|(port, at)| Entrance { port, at })
     }
 
     /// The switch's port that is a virtual port's alone.
@@ -257,7 +289,7 @@ impl Network {
     /// by it. `None` for the outer option is a port that there is not.
     pub(crate) fn way_out(&self, number: u32, entered: Entered) -> Option<Option<WayOut<'_>>> {
         self.ports.get(&number)?;
-        if entered == Entered::Port(number) {
+        if entered.port() == Some(number) {
             return Some(None);
         }
         Some(self.way_back(number))
@@ -325,12 +357,16 @@ impl Network {
             && self.physical(number).is_some()
     }
 
-    /// Whether the switch has to be told IN_PORT to send by that port.
+    /// Whether the switch has to be told IN_PORT to send by that port (1.3). It is, only where it is known that packets came in
+    /// there: elsewhere IN_PORT would send what bears the one port's tag by the other, and there that may be another tenant's.
     pub(crate) fn is_back(&self, port: u32, entered: Entered) -> Result<bool, Unsaid> {
+        let comes =
+            |number| self.ports.get(&number).is_some_and(|it| comes_at(it).any(|at| at == port));
         match entered {
             Entered::Anywhere if self.crowded.contains(&port) => Err(Unsaid::NeedsEntry),
-            Entered::Anywhere | Entered::Nowhere => Ok(false),
-            Entered::Port(number) => Ok(self.physical(number) == Some(port)),
+            Entered::Port(number) if comes(number) => Err(Unsaid::NeedsEntry),
+            Entered::Anywhere | Entered::Port(_) | Entered::Nowhere => Ok(false),
+            Entered::Way(Entrance { at, .. }) => Ok(at == port),
         }
     }
 
@@ -463,6 +499,15 @@ pub(crate) fn is_for_many(dl_dst: u128) -> bool {
 /// Whether packets come in by a port here: it is not another member's.
 pub(crate) fn is_entry(port: &VirtualPort) -> bool {
     !matches!(port.kind, PortKind::Remote { .. })
+}
+
+/// The switch's ports at which packets come in by a virtual port; some several times.
+fn comes_at(port: &VirtualPort) -> impl Iterator<Item = u32> + '_ {
+    let edge = match &port.kind {
+        PortKind::Edge { port, .. } => Some(port.get()),
+        PortKind::Link { .. } | PortKind::Remote { .. } => None,
+    };
+    edge.into_iter().chain(ways_in(&port.kind).map(|(hop, _)| hop.port.get()))
 }
 
 /// How packets come by a link, and which they are; not at all by other ports.

@@ -6,22 +6,22 @@
 //! hosts there goes to it, what is for many goes to each, and all else ends here.
 //!
 //! ```text
-//!   priority   metadata              eth_dst      does
-//!   HERE       tenant, name          a host's     OUTPUT
-//!              tenant, name          multicast    for each host: its address, OUTPUT
-//!   BACK       tenant, port, name    as above     the same but for hosts at that port; IN_PORT where that leads back
+//!   priority   metadata              in_port   eth_dst      does
+//!   HERE       tenant, name          any       a host's     OUTPUT
+//!              tenant, name          any       multicast    for each host: its address, OUTPUT
+//!   BACK       tenant, port, name    one       as above     the same but for hosts at that port; IN_PORT where that leads back
 //! ```
 //! On a big switch a host may be behind a port of another member: then OUTPUT is with the tag of the tunnel to that port, by
 //! which it leaves there without asking anybody.
 //!
-//! The entries of BACK are for packets that came by one of several of the tenant's ports on the same port of the switch, which
-//! sends nothing back there unless it is told IN_PORT. Entries are made for each name, whatever the tenant has in its tables: so they follow
+//! The entries of BACK are for packets that came by one of several of the tenant's ports on the same port of the switch, and at
+//! that, which sends nothing back there unless it is told IN_PORT. Entries are made for each name, whatever the tenant has in its tables: so they follow
 //! the map and the ports' configuration as table 0 does, and no change of a tenant's has to wait for one. There are no more of
 //! them for other tenants' hosts.
 
 use super::network::wires::Marking;
 use super::{METADATA_OWN, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of, network};
-use crate::network::{MULTICAST, Network, from_16_bits, in_16_bits, number_of};
+use crate::network::{Entrance, MULTICAST, Network, at_port, from_16_bits, in_16_bits, number_of};
 use crate::policy::TenantId;
 use crate::switch::{Own, Switch};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -80,8 +80,8 @@ impl Switch {
             let ports = name.ports(network);
             let mut deliveries = Deliveries { table, id, network, name, wanted: &mut *wanted };
             deliveries.add(self, &ports, None, HERE);
-            let beside: BTreeSet<u32> =
-                ports.iter().flat_map(|port| network.entries_beside(*port)).collect();
+            let beside: BTreeSet<Entrance> =
+                ports.iter().flat_map(|port| network.entrances_beside(*port)).collect();
             for entry in beside {
                 deliveries.add(self, &ports, Some(entry), BACK);
             }
@@ -100,12 +100,12 @@ struct Deliveries<'a> {
 
 impl Deliveries<'_> {
     /// Those that send to the hosts behind these ports, but for the one by which packets came.
-    fn add(&mut self, switch: &Switch, ports: &[u32], came: Option<u32>, priority: u16) {
-        let at = came.and_then(|came| self.network.physical(came));
+    fn add(&mut self, switch: &Switch, ports: &[u32], came: Option<Entrance>, priority: u16) {
         let mut hosts: BTreeMap<MacAddress, Vec<u8>> = BTreeMap::new();
-        for &number in ports.iter().filter(|port| came != Some(**port)) {
+        for &number in ports.iter().filter(|port| came.map(|it| it.port) != Some(**port)) {
             let Some(way) = self.network.way_back(number) else { continue };
-            let port = if at == Some(way.port) { PortNo::IN_PORT } else { PortNo(way.port) };
+            let is_back = came.is_some_and(|came| came.at == way.port);
+            let port = if is_back { PortNo::IN_PORT } else { PortNo(way.port) };
             let to = switch.to_port(self.network, number, port);
             for host in way.hosts {
                 Marking::stacked(way.wire).send_to(to, hosts.entry(*host).or_default());
@@ -127,18 +127,19 @@ impl Deliveries<'_> {
 
     fn entry(
         &mut self,
-        came: Option<u32>,
+        came: Option<Entrance>,
         priority: u16,
         is_for: impl Fn(Match) -> Match,
         actions: &[u8],
     ) {
         let (name, named) = self.name.to_metadata();
         let (own, mask) = match came {
-            Some(port) => (metadata_at(self.id, port), METADATA_PORT),
+            Some(came) => (metadata_at(self.id, came.port), METADATA_PORT),
             None => (metadata_of(self.id), METADATA_TENANT),
         };
         let metadata = (u128::from(own | name), u128::from(mask | named));
-        let match_ = is_for(Match::ANY.with_masked(Field::Metadata, metadata.0, metadata.1));
+        let here = came.map_or(Match::ANY, |came| at_port(came.at));
+        let match_ = is_for(here.with_masked(Field::Metadata, metadata.0, metadata.1));
         let mut instructions = Vec::new();
         Instruction::ApplyActions(List::parse(actions).unwrap_or_default())
             .write(&mut instructions);

@@ -19,7 +19,7 @@
 //! Counters are the tenant's: [`crate::tally`] takes the link's tag out of the bytes. What has crossed a big switch leaves by an
 //! entry of table 0, which counts the same.
 
-use super::{METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of};
+use super::{METADATA_OWN, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of};
 use crate::network::{Network, at_port, in_16_bits, is_entry};
 use crate::policy::TenantId;
 use crate::switch::{Own, Switch};
@@ -137,7 +137,7 @@ impl Switch {
         }
         // It bears no link's tag, so by which link does not matter, unless it has to go back that way.
         let matters = |number: &u32| {
-            !network.is_tagged(*number) || network.entries_beside(*number).next().is_some()
+            !network.is_tagged(*number) || network.entrances_beside(*number).next().is_some()
         };
         let metadata = came.filter(matters).map_or(metadata_of(id), |came| metadata_at(id, came));
         super::network::set(OxmField::METADATA, metadata.into(), out);
@@ -174,10 +174,12 @@ fn add_port(table: u8, id: TenantId, network: &Network, number: u32, wanted: &mu
     add(name, Some(number), CAME, None);
     add(BACK, Some(number), CAME, Some(PortNo::IN_PORT));
     for (&other, port) in network.ports.iter().filter(|(other, _)| **other != number) {
-        let is_back = network.physical(other) == Some(way.port);
-        let to = Some(if is_back { PortNo::IN_PORT } else { PortNo(way.port) });
+        let to = Some(PortNo(way.port));
         match &port.kind {
-            PortKind::Edge { .. } if is_back => add(name, Some(other), CAME, to),
+            PortKind::Edge { port, .. } if port.get() == way.port => {
+                add(name, Some(other), CAME, Some(PortNo::IN_PORT));
+            }
+            // No link ends at an edge.
             PortKind::Link { .. } => {
                 add(name, Some(other), TAGGED, to);
                 if network.is_single(other) {
@@ -194,9 +196,9 @@ fn is_here(network: &Network, number: u32) -> bool {
     network.ports.get(&number).is_some_and(is_entry) && network.is_shared_edge(number)
 }
 
-/// Whether an entry is of this table, and not of the [last](super::delivery).
+/// Whether an entry is of this table, and not of the [last](super::delivery), where ports are named in the metadata.
 pub(crate) fn has(own: &Own) -> bool {
-    own.table > 0 && own.match_.exact_value(Field::InPort).is_some()
+    own.table > 0 && own.match_.get(Field::Metadata).1 & u128::from(METADATA_OWN) == 0
 }
 
 /// Whether packets do not leave if the switch does not have an entry of this table; they may only be miscounted.

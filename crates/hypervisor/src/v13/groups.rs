@@ -3,7 +3,7 @@
 //! A switch sends nothing back by the port that a packet came from unless told IN_PORT, and a packet is never sent back by
 //! the virtual port that it came by. So where several virtual ports stand on one physical port, what a bucket has to say
 //! depends on the port of entry, and a bucket cannot ask for it. Such a group has *copies* beside the form that is for all
-//! other packets, each for one port of entry:
+//! other packets, each for one port of entry and, since the end of a link may receive at several, one port of the switch:
 //!
 //! ```text
 //!   buckets of the tenant's      for packets by 10      by 11                by others, or out of a controller's hands

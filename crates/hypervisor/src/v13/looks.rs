@@ -1,7 +1,7 @@
 //! What packets look like, as far as a group may have a [form](super::groups) of its own for them: by which port they came,
 //! which tag they bear, and for whom they are.
 
-use crate::network::{Entered, MULTICAST, Unsaid, is_for_many, number_of};
+use crate::network::{Entered, Entrance, MULTICAST, Unsaid, is_for_many, number_of};
 use fabric::MacAddress;
 use flowspace::{Field, Match};
 use openflow::error::v13 as code;
@@ -10,8 +10,8 @@ use openflow::v13::{Action, OxmField};
 /// Packets for which a group may have a form of its own; by default those for which it has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Look {
-    /// They came by this port.
-    pub port: Option<u32>,
+    /// They came by this port, at this port of the switch.
+    pub came: Option<Entrance>,
     pub bears: Bears,
     pub to: To,
 }
@@ -92,16 +92,17 @@ impl Destination {
 
 impl Look {
     pub(crate) fn new(entered: Entered, bears: Bears, to: To) -> Look {
-        let port = match entered {
-            Entered::Port(port) => Some(port),
-            Entered::Anywhere | Entered::Nowhere => None,
+        let came = match entered {
+            Entered::Way(came) => Some(came),
+            // Where it mattered, it would be known.
+            Entered::Anywhere | Entered::Port(_) | Entered::Nowhere => None,
         };
-        Look { port, bears, to }
+        Look { came, bears, to }
     }
 
     /// How its packets have come.
     pub(crate) fn entered(self) -> Entered {
-        self.port.map_or(Entered::Nowhere, Entered::Port)
+        self.came.map_or(Entered::Nowhere, Entered::Way)
     }
 }
 

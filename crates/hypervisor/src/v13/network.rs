@@ -2,7 +2,8 @@
 //!
 //! The metadata says by which virtual port a packet came (bits 32 to 47, behind the tenant's number), since table 0 has
 //! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
-//! all headers are the tenant's own. By which tags they leave is in [wires]. Action sets that may be merged send by [exits], others are said as lists
+//! all headers are the tenant's own. An entry that sends packets back where they come in on the switch matches on that port as
+//! well, since a link may have several. By which tags they leave is in [wires]. Action sets that may be merged send by [exits], others are said as lists
 //! ([whole_set]); [buckets] are sets as well. Bit 31 says whether a set holds a group ([group_in_set]); the bits below are the
 //! tenant's own, until what is left of an entry's outputs is [deferred] to the last table. Where the destination decides and
 //! nothing can be deferred an entry is several, by [destinations].
@@ -30,7 +31,7 @@ use super::{
 };
 use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network, Unsaid, WayOut};
+use crate::network::{Entered, Entrance, Network, Unsaid, WayOut};
 use crate::store::Kind;
 use crate::switch::Switch;
 use crate::told;
@@ -133,13 +134,13 @@ impl Switch {
                 // By that port packets come in on another member.
                 return Ok(Vec::new());
             }
-            return pieces(Entered::Port(port)).map_err(said);
+            return by_entrances(network, port, &pieces).map_err(said);
         }
         match pieces(Entered::Anywhere) {
             Err(Unsaid::NeedsEntry) => {
                 let mut all = Vec::new();
                 for port in network.entries() {
-                    all.extend(pieces(Entered::Port(port)).map_err(said)?);
+                    all.extend(by_entrances(network, port, &pieces).map_err(said)?);
                 }
                 Ok(all)
             }
@@ -230,17 +231,20 @@ impl Switch {
             // It was allowed when the tenant had a slice.
             return Err(code::BAD_MATCH_BAD_MASK);
         }
-        let (mut own, mut own_mask) = match packets.entered {
-            Entered::Port(port) => (metadata_at(id, port), METADATA_PORT),
-            _ => (metadata_of(id), METADATA_TENANT),
+        let (mut own, mut own_mask) = match packets.entered.port() {
+            Some(port) => (metadata_at(id, port), METADATA_PORT),
+            None => (metadata_of(id), METADATA_TENANT),
         };
         if let Some(has_group) = packets.has_group {
             own |= if has_group { METADATA_GROUP } else { 0 };
             own_mask |= METADATA_GROUP;
         }
+        let match_ = match packets.entered {
+            Entered::Way(Entrance { at, .. }) => match_.with(Field::InPort, at.into()),
+            _ => match_.without(Field::InPort),
+        };
         let mut out = MatchBuf::new();
         match_
-            .without(Field::InPort)
             .with_masked(Field::Metadata, value | u128::from(own), mask | u128::from(own_mask))
             .to_v13(&mut out)
             .map_err(|_| code::BAD_MATCH_BAD_WILDCARDS)?;
@@ -346,10 +350,10 @@ impl Switch {
                 Action::Output { port, max_len }.write(out);
                 Ok(())
             }
-            PortNo::IN_PORT => match packets.entered {
-                Entered::Anywhere => Err(Unsaid::NeedsEntry),
-                Entered::Nowhere => Err(bad),
-                Entered::Port(number) => match network.way_back(number) {
+            PortNo::IN_PORT => match packets.entered.port() {
+                None if packets.entered == Entered::Anywhere => Err(Unsaid::NeedsEntry),
+                None => Err(bad),
+                Some(number) => match network.way_back(number) {
                     Some(way) => leave(number, port, way, false),
                     None => Ok(()),
                 },
@@ -468,6 +472,24 @@ impl Switch {
     }
 }
 
+/// What is made of packets that come by a port: of all, or by where on the switch they come in.
+fn by_entrances(
+    network: &Network,
+    port: u32,
+    pieces: &impl Fn(Entered) -> Result<Vec<Piece>, Unsaid>,
+) -> Result<Vec<Piece>, Unsaid> {
+    match pieces(Entered::Port(port)) {
+        Err(Unsaid::NeedsEntry) => {
+            let mut all = Vec::new();
+            for entrance in network.entrances(port) {
+                all.extend(pieces(Entered::Way(entrance))?);
+            }
+            Ok(all)
+        }
+        pieces => pieces,
+    }
+}
+
 /// Appends what sends to a group.
 fn send_to(
     known: &Numbered,
@@ -475,7 +497,7 @@ fn send_to(
     packets: &Packets,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsaid> {
-    if packets.entered == Entered::Anywhere && known.is_apart_by_port() {
+    if known.is_apart_for(packets.entered) {
         return Err(Unsaid::NeedsEntry);
     }
     let bears = match known.is_apart_by_tag() {

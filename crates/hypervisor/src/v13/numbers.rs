@@ -7,6 +7,7 @@ use super::looks::{Bears, Look, To};
 use super::network::exits::{self, Output, is_exit};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
+use crate::network::{Entered, Entrance};
 use crate::policy::TenantId;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Request, Switch, named_of};
@@ -30,7 +31,7 @@ pub(crate) struct Numbers {
     exits: BTreeMap<Output, u32>,
 }
 
-/// In the place of a port of entry, in the store.
+/// In the place of a port of entry, in the store; and of the switch's, if it is not stored.
 const NO_PORT: u32 = 0;
 
 /// One group or meter.
@@ -44,19 +45,21 @@ pub(crate) struct Numbered {
     pub body: Box<[u8]>,
 }
 
-/// First bytes of a stored group that has copies: for ports of entry alone, by tags as well, or also by destinations. No number
+/// First bytes of a stored group that has copies: by tags, by destinations as well, or also by where packets came in. No number
 /// on the switch is like that.
-const WITH_COPIES: u32 = u32::MAX;
 const WITH_LOOKS: u32 = u32::MAX - 1;
 const WITH_DESTINATIONS: u32 = u32::MAX - 2;
+const WITH_ENTRANCES: u32 = u32::MAX - 3;
+/// Once by ports of entry alone. Where these were on the switch is not stored there, nor in older ones of the first two.
+const WITH_PORTS: u32 = u32::MAX;
 
 impl Numbered {
     /// Its number on the switch for such packets.
     pub(crate) fn at(&self, look: Look) -> u32 {
         let bears = if self.is_apart_by_tag() { look.bears } else { Bears::NoTag };
-        let of = |port, to| self.copies.get(&Look { port, bears, to }).copied();
+        let of = |came, to| self.copies.get(&Look { came, bears, to }).copied();
         // What has none for a host treats its packets as it does nobody's.
-        let by_port = |to| of(look.port, to).or_else(|| of(None, to));
+        let by_port = |to| of(look.came, to).or_else(|| of(None, to));
         by_port(look.to).or_else(|| by_port(To::Nobody)).unwrap_or(self.physical)
     }
 
@@ -66,9 +69,14 @@ impl Numbered {
         core::iter::once((Look::default(), self.physical)).chain(copies)
     }
 
-    /// Whether it depends on the port of entry what it is.
-    pub(crate) fn is_apart_by_port(&self) -> bool {
-        self.copies.keys().any(|look| look.port.is_some())
+    /// Whether it depends on more than is known of where packets came in what it is for them.
+    pub(crate) fn is_apart_for(&self, entered: Entered) -> bool {
+        let mut came = self.copies.keys().filter_map(|look| look.came);
+        match entered {
+            Entered::Anywhere => came.next().is_some(),
+            Entered::Port(port) => came.any(|came| came.port == port),
+            Entered::Way(_) | Entered::Nowhere => false,
+        }
     }
 
     /// Whether it depends on the VLAN tag.
@@ -89,20 +97,21 @@ impl Numbered {
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut write = |number: u32| out.extend_from_slice(&number.to_be_bytes());
-        let by_destination = self.is_apart_by_destination();
-        let by_tag = by_destination || self.is_apart_by_tag();
+        let by_entrance = self.is_apart_for(Entered::Anywhere);
+        let by_destination = by_entrance || self.is_apart_by_destination();
         if !self.copies.is_empty() {
-            write(match (by_destination, by_tag) {
-                (true, _) => WITH_DESTINATIONS,
-                (_, true) => WITH_LOOKS,
-                _ => WITH_COPIES,
+            write(match (by_entrance, by_destination) {
+                (true, _) => WITH_ENTRANCES,
+                (_, true) => WITH_DESTINATIONS,
+                _ => WITH_LOOKS,
             });
             write(self.copies.len() as u32);
             for (look, &number) in &self.copies {
-                write(look.port.unwrap_or(NO_PORT));
-                if by_tag {
-                    write(look.bears.to_number());
+                write(look.came.map_or(NO_PORT, |came| came.port));
+                if by_entrance {
+                    write(look.came.map_or(NO_PORT, |came| came.at));
                 }
+                write(look.bears.to_number());
                 if by_destination {
                     look.to.to_numbers().into_iter().for_each(&mut write);
                 }
@@ -122,18 +131,22 @@ impl Numbered {
         };
         let mut copies = BTreeMap::new();
         let mut physical = number()?;
-        let by_destination = physical == WITH_DESTINATIONS;
+        let by_entrance = physical == WITH_ENTRANCES;
+        let by_destination = by_entrance || physical == WITH_DESTINATIONS;
         let by_tag = by_destination || physical == WITH_LOOKS;
-        if by_tag || physical == WITH_COPIES {
+        if by_tag || physical == WITH_PORTS {
             for _ in 0..number()? {
                 let port = Some(number()?).filter(|port| *port != NO_PORT);
+                // By no port of the switch none come: what was stored so goes when the groups are worked out anew.
+                let at = if by_entrance { number()? } else { NO_PORT };
+                let came = port.map(|port| Entrance { port, at });
                 let bears = if by_tag { Bears::from_number(number()?)? } else { Bears::NoTag };
                 let to = match by_destination {
                     true => To::from_numbers([number()?, number()?])?,
                     false => To::Nobody,
                 };
                 let look =
-                    Some(Look { port, bears, to }).filter(|look| *look != Look::default())?;
+                    Some(Look { came, bears, to }).filter(|look| *look != Look::default())?;
                 copies.insert(look, number()?);
             }
             physical = number()?;
@@ -512,11 +525,11 @@ pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Re
 mod tests {
     use super::*;
 
-    /// By the port, the tag, and for whom packets are.
+    /// By the port, which is at the switch's 5, by the tag, and for whom packets are.
     type Sort = (Option<u32>, Bears, To);
 
     fn look((port, bears, to): Sort) -> Look {
-        Look { port, bears, to }
+        Look { came: port.map(|port| Entrance { port, at: 5 }), bears, to }
     }
 
     fn group(looks: &[Sort]) -> Numbered {
@@ -534,19 +547,15 @@ mod tests {
         use To::{Many, Nobody};
         for (looks, marker) in [
             (&[][..], 7),
-            (&[(Some(10), NoTag, Nobody), (Some(0xffff_fffe), NoTag, Nobody)], WITH_COPIES),
+            (&[(Some(10), NoTag, Nobody), (Some(0xffff_fffe), NoTag, Nobody)], WITH_ENTRANCES),
+            (&[(None, Vlan(5), Nobody), (None, Other, Nobody)], WITH_LOOKS),
             (
-                &[
-                    (None, Vlan(5), Nobody),
-                    (None, Other, Nobody),
-                    (Some(10), NoTag, Nobody),
-                    (Some(10), Vlan(5), Nobody),
-                ],
-                WITH_LOOKS,
+                &[(None, NoTag, host(1)), (None, NoTag, Many), (None, Vlan(5), host(2))],
+                WITH_DESTINATIONS,
             ),
             (
                 &[(None, NoTag, host(1)), (None, NoTag, Many), (Some(10), Vlan(5), host(2))],
-                WITH_DESTINATIONS,
+                WITH_ENTRANCES,
             ),
         ] {
             let (before, bytes) = (group(looks), group(looks).to_bytes());
@@ -561,7 +570,7 @@ mod tests {
         }
     }
 
-    /// What was stored before groups had forms for destinations.
+    /// What was stored before groups had forms for destinations, or for where on the switch packets came in.
     #[test]
     fn older_stores_are_read() {
         use Bears::{NoTag, Vlan};
@@ -575,9 +584,13 @@ mod tests {
             (&by_port, &[(Some(10), NoTag, Nobody)]),
             (&by_tag, &[(Some(10), Vlan(5), Nobody)]),
         ] {
-            let (read, known) = (Numbered::from_bytes(bytes).unwrap(), group(looks));
+            let (read, mut known) = (Numbered::from_bytes(bytes).unwrap(), group(looks));
+            let nowhere = |(mut look, number): (Look, u32)| {
+                look.came.iter_mut().for_each(|came| came.at = NO_PORT);
+                (look, number)
+            };
+            known.copies = known.copies.into_iter().map(nowhere).collect();
             assert_eq!((read.physical, read.copies, read.body), (7, known.copies, known.body));
-            assert_eq!(group(looks).to_bytes(), bytes);
         }
     }
 

@@ -167,7 +167,7 @@ fn loops_of_groups_are_refused() {
 fn entries_that_would_be_one_are_refused() {
     let mut stage = stage();
     both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:1");
-    assert_eq!(stage.say(BLUE, 1, "flow add prio=5 match=in_port=10 actions=output:1"), [""; 0]);
+    assert_eq!(stage.say(BLUE, 1, "flow add prio=5 match=in_port=10 actions=output:11"), [""; 0]);
     let told = stage.say(BLUE, 1, "flow add prio=5 actions=output:11").join("");
     assert!(told.contains("OFPFMFC_OVERLAP"), "{told}");
     assert_eq!(stage.say(BLUE, 1, "flow add prio=5 actions=group:1"), [""; 0]);

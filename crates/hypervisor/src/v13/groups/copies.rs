@@ -195,17 +195,20 @@ impl Switch {
         group: &GroupMod<'_>,
     ) -> BTreeSet<Look> {
         let Some(network) = network else { return BTreeSet::new() };
-        let (mut ports, mut by_tag) = (BTreeSet::from([None]), false);
+        let (mut entrances, mut by_tag) = (BTreeSet::from([None]), false);
         let mut to = BTreeSet::from([To::Nobody]);
         for bucket in group.buckets {
             let is_for_any = destination_written(bucket.actions).is_none();
             match sent_by(bucket.actions) {
                 Some(Action::Output { port, .. }) => {
                     let meant = || ports_of(network, port);
-                    match port {
-                        PortNo::IN_PORT => ports.extend(meant().map(Some)),
-                        _ => ports
-                            .extend(meant().flat_map(|it| network.entries_beside(it)).map(Some)),
+                    for number in meant() {
+                        match port {
+                            PortNo::IN_PORT => {
+                                entrances.extend(network.entrances(number).map(Some))
+                            }
+                            _ => entrances.extend(network.entrances_beside(number).map(Some)),
+                        }
                     }
                     by_tag |= meant().any(|port| network.is_single(port));
                     if is_for_any && needs_destination(network, port) {
@@ -217,7 +220,7 @@ impl Switch {
                 Some(Action::Group(number)) => {
                     let named = self.numbers(tenant, Kind::Group).get(number);
                     let looks = || named.into_iter().flat_map(|it| it.copies.keys());
-                    ports.extend(looks().map(|look| look.port));
+                    entrances.extend(looks().map(|look| look.came));
                     by_tag |= named.is_some_and(Numbered::is_apart_by_tag);
                     to.extend(looks().map(|look| look.to).filter(|_| is_for_any));
                 }
@@ -230,9 +233,9 @@ impl Switch {
             bears.push(Bears::Other);
         }
         let mut looks = BTreeSet::new();
-        for port in ports {
+        for came in entrances {
             for &to in &to {
-                looks.extend(bears.iter().map(|&bears| Look { port, bears, to }));
+                looks.extend(bears.iter().map(|&bears| Look { came, bears, to }));
             }
         }
         looks.remove(&Look::default());

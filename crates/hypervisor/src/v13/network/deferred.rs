@@ -116,9 +116,9 @@ impl Ports<'_> {
     }
 
     fn may_have_come_by_shared_port(&self) -> bool {
-        match self.entered {
-            Entered::Port(number) => self.network.is_shared_edge(number),
-            _ => self.network.entries().any(|number| self.network.is_shared_edge(number)),
+        match self.entered.port() {
+            Some(number) => self.network.is_shared_edge(number),
+            None => self.network.entries().any(|number| self.network.is_shared_edge(number)),
         }
     }
 
@@ -128,8 +128,7 @@ impl Ports<'_> {
         if !self.network.is_shared_edge(number) {
             return Some(false);
         }
-        let leaves =
-            self.entered != Entered::Port(number) && self.network.way_back(number).is_some();
+        let leaves = self.entered.port() != Some(number) && self.network.way_back(number).is_some();
         (!leaves || self.named.insert(number)).then_some(true)
     }
 
@@ -140,7 +139,7 @@ impl Ports<'_> {
         }
         // A packet is not sent back anyway.
         let mut all = Name::All.ports(self.network);
-        all.retain(|number| self.entered != Entered::Port(*number));
+        all.retain(|number| self.entered.port() != Some(*number));
         self.named.iter().copied().eq(all).then_some(Name::All)
     }
 }

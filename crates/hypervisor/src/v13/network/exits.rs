@@ -133,7 +133,7 @@ pub(crate) fn buckets(
         buckets.push(Bucket { actions, ..Bucket::default() });
     };
     for port in ports {
-        let number = if port == PortNo::IN_PORT { look.port } else { Some(port.0) };
+        let number = if port == PortNo::IN_PORT { look.entered().port() } else { Some(port.0) };
         let hosts = number.map(|number| network.hosts_behind(number)).unwrap_or_default();
         match look.to {
             To::Many if !hosts.is_empty() => hosts.iter().for_each(|host| add(Some(*host), port)),

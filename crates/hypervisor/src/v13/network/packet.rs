@@ -4,7 +4,7 @@ use super::wires::{Tags, Vlan};
 use super::{Packets, said};
 use crate::flows::check_length;
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Network};
+use crate::network::{Entered, Entrance, Network};
 use crate::switch::{Request, Switch, set_length};
 use crate::v13::flow_mod::through_table;
 use crate::v13::looks::Destination;
@@ -64,7 +64,8 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
         frame::set_buffer_id(out, physical);
-        frame::set_in_port(out, physical_entry(network, entered));
+        let (entered, in_port) = entrance(network, entered);
+        frame::set_in_port(out, in_port.0);
         let actions = packet.actions;
         self.network_packet_actions_v13(request.tenant, network, key, entered, actions, out)?;
         let actions_len =
@@ -92,11 +93,12 @@ impl Switch {
         key: &Key,
     ) -> Result<(PortNo, Vec<u8>), ErrorCode> {
         let entered = self.network_entered_v13(network, in_port)?;
+        let (entered, in_port) = entrance(network, entered);
         let through = through_table();
         let mut actions = Vec::new();
         let list = through.as_list();
         self.network_packet_actions_v13(tenant, network, key, entered, list, &mut actions)?;
-        Ok((PortNo(physical_entry(network, entered)), actions))
+        Ok((in_port, actions))
     }
 
     fn network_packet_actions_v13(
@@ -115,18 +117,12 @@ impl Switch {
             defers: false,
             has_group: None,
         };
-        let came = match entered {
-            Entered::Port(number) => Some(number),
-            _ => None,
-        };
         let id = self.tenants[tenant.0 as usize].id;
-        self.enter_egress(id, network, came, out);
+        self.enter_egress(id, network, entered.port(), out);
         let mut source = address(key.get(Field::DlSrc));
         for action in actions {
             if let Action::Output { port: PortNo::TABLE, .. } = action {
-                let Entered::Port(number) = entered else {
-                    return Err(code::BAD_ACTION_BAD_OUT_PORT);
-                };
+                let number = entered.port().ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
                 self.network_enter_v13(network, number, source, &packets, out)?;
                 continue;
             }
@@ -143,9 +139,16 @@ impl Switch {
     }
 }
 
+/// A packet as if it had come in by a port, whether it has or the controller says so, and wherever it has by another way; and
+/// the switch's port.
+fn entrance(network: &Network, entered: Entered) -> (Entered, PortNo) {
+    let Some(port) = entered.port() else { return (entered, PortNo::CONTROLLER) };
+    let at = physical_entry(network, port);
+    (Entered::Way(Entrance { port, at }), PortNo(at))
+}
+
 /// The switch's port that stands for where a packet is said to have come from.
-fn physical_entry(network: &Network, entered: Entered) -> u32 {
-    let Entered::Port(number) = entered else { return PortNo::CONTROLLER.0 };
+fn physical_entry(network: &Network, number: u32) -> u32 {
     let arrival = match network.ports.get(&number).map(|port| &port.kind) {
         Some(PortKind::Edge { port, .. }) => Some(port.get()),
         Some(PortKind::Link { .. }) => network.arrival_hop(number).map(|hop| hop.port.get()),
