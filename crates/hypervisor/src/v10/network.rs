@@ -65,6 +65,13 @@ struct Packets {
     addresses: Addresses,
 }
 
+impl Packets {
+    /// The switch's port at which they came in, or are said to: by a link that may be another than it sends by.
+    fn came_at(&self, network: &Network) -> Option<u32> {
+        self.by_link.or_else(|| network.physical(self.entered.port()?))
+    }
+}
+
 /// The VLAN tag of packets as their tenant sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Vlan {
@@ -490,11 +497,8 @@ impl Writer<'_> {
             self.found.asks = true;
             return self.check_vlan(way.wire);
         }
-        let back = match self.packets.entered {
-            Entered::Port(number) => self.network.physical(number) == Some(way.port),
-            _ => false,
-        };
-        let leaving = Leaving { is_longer: self.packets.is_longer, is_back: back };
+        let is_back = self.packets.came_at(self.network) == Some(way.port);
+        let leaving = Leaving { is_longer: self.packets.is_longer, is_back };
         let send = egress::target(self.network, &way, leaving);
         let send = send.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
         match way.wire {

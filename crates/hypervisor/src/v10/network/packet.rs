@@ -206,11 +206,7 @@ impl Switch {
             NO_BUFFER => sent(network, key, said),
             _ => kept(network, key),
         };
-        let in_port = match packets.entered {
-            Entered::Port(number) => packets.by_link.or(network.physical(number)),
-            _ => None,
-        };
-        let in_port = in_port.and_then(port_to_v10).unwrap_or(PortNo::NONE.0);
+        let in_port = packets.came_at(network).and_then(port_to_v10).unwrap_or(PortNo::NONE.0);
         frame::set_in_port(out, in_port.into());
         let tenant = request.tenant;
         for action in packet.actions {
