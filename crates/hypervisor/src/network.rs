@@ -252,6 +252,13 @@ impl Network {
         beside.filter(move |&(port, at)| comes(port, at)).map(|(port, at)| Entrance { port, at })
     }
 
+    /// Where packets come in by a port that would leave by it elsewhere. What sends to it without knowing their port of entry
+    /// sends these back, since the switch does not see that it does.
+    pub(crate) fn entrances_astray(&self, number: u32) -> impl Iterator<Item = Entrance> + use<> {
+        let sends = self.physical(number);
+        self.entrances(number).filter(move |it| sends.is_some_and(|sends| sends != it.at))
+    }
+
     /// The switch's port that is a virtual port's alone.
     pub(crate) fn whole_edge(&self, number: u32) -> Option<u32> {
         match &self.ports.get(&number)?.kind {

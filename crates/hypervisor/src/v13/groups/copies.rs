@@ -12,7 +12,7 @@ use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
 use crate::v13::looks::{Bears, Look, To};
 use crate::v13::network::buckets::destination_written;
-use crate::v13::network::exits::{needs_destination, ports_of, sent_by};
+use crate::v13::network::exits::{is_for_several, needs_destination, ports_of, sent_by};
 use crate::v13::numbers::{Held, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -208,6 +208,9 @@ impl Switch {
                                 entrances.extend(network.entrances(number).map(Some))
                             }
                             _ => entrances.extend(network.entrances_beside(number).map(Some)),
+                        }
+                        if is_for_several(port) {
+                            entrances.extend(network.entrances_astray(number).map(Some));
                         }
                     }
                     by_tag |= meant().any(|port| network.is_single(port));
