@@ -349,7 +349,12 @@ fn ports_of(stage: &Stage, plans: &[Plan], tenant: usize, switch: u64) -> Vec<u3
 }
 
 /// Groups that every switch of 1.3 has.
-fn add_groups(stage: &mut Stage, plans: &[Plan], case: &Case, (tenant, switch): (usize, u64)) {
+pub(crate) fn add_groups(
+    stage: &mut Stage,
+    plans: &[Plan],
+    case: &Case,
+    (tenant, switch): (usize, u64),
+) {
     // Ports that every switch has, and on which no other stands.
     both_say(
         stage,

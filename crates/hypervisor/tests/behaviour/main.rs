@@ -50,6 +50,7 @@ mod sets_that_go_on;
 mod sharing;
 mod sizes;
 mod slice_ports;
+mod standby;
 mod statistics;
 mod unplaced;
 mod v13;

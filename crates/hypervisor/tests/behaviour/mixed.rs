@@ -14,7 +14,7 @@ const V1_0: Version = Version::V1_0;
 const V1_3: Version = Version::V1_3;
 
 /// Blue's link from the first switch to the third passes through the second.
-const ALL: [Versions; 4] =
+pub(crate) const ALL: [Versions; 4] =
     [[V1_3, V1_0, V1_3], [V1_3, V1_3, V1_0], [V1_0, V1_3, V1_3], [V1_0, V1_0, V1_3]];
 
 /// Such that the first two may be members of one big switch.
@@ -362,7 +362,10 @@ fn tagging() -> impl Strategy<Value = String> {
 }
 
 /// Commands in the words of 1.3 or 1.0, whichever the switch speaks.
-fn cases(versions: &[Versions], has_tags: bool) -> impl Strategy<Value = (Versions, Case)> + use<> {
+pub(crate) fn cases(
+    versions: &[Versions],
+    has_tags: bool,
+) -> impl Strategy<Value = (Versions, Case)> + use<> {
     // What gets a tag by another switch does not pass by all sets, either.
     let has_none = |words: &Vec<String>| words.iter().all(|it| !it.contains("_vlan"));
     let v13 = if has_tags {

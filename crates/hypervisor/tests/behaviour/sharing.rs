@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// The first of the plans, each with two ports at its second switch that both share, behind which are hosts of either; the
 /// second of them is LOCAL.
-fn sharing() -> Vec<Plan> {
+pub(crate) fn sharing() -> Vec<Plan> {
     let mut plans = two();
     plans[0].shared = vec![(2, 2, 2, mac(1)), (2, 2, 2, mac(0)), (2, 4, LOCAL, mac(2))];
     plans[1].shared = vec![(2, 2, 2, mac(2)), (2, 4, LOCAL, mac(1)), (2, 4, LOCAL, mac(0))];
@@ -16,7 +16,7 @@ fn sharing() -> Vec<Plan> {
 }
 
 /// The same of big switches: one of the ports is at each of the first two members.
-fn sharing_big() -> Vec<Plan> {
+pub(crate) fn sharing_big() -> Vec<Plan> {
     let mut plans = big();
     for plan in &mut plans {
         plan.edges.retain(|edge| edge.2 != 2 || edge.0 == 3);

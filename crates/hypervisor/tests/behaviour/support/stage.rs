@@ -5,6 +5,7 @@
 //!   hosts at ports 1 to 4 of each       s1 5───5 s2 6───5 s3 6───6 s1
 //! ```
 
+mod backs;
 mod counting;
 mod following;
 mod ports;

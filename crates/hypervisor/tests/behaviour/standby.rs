@@ -1,0 +1,393 @@
+//! Links by which packets come in at another port of the switch than the one by which it sends: their ends have not both
+//! followed yet, or cannot. A packet goes back by the way that the end sends by, with the tag that is its own there.
+
+use crate::courses::{Case, add_groups, agrees, cases, config};
+use crate::mixed;
+use crate::networks::{big, both_say, same, two};
+use crate::sharing::{at_hosts, comes, is_shared, sharing, sharing_big};
+use crate::support::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const V1_3: Versions = [Version::V1_3; SWITCHES as usize];
+const RED: usize = 0;
+const BLUE: usize = 1;
+
+/// At the second switch blue's ports 10 and 12 send by port 5, and what its first switch sends to 10 comes in at port 6, where
+/// its port 11 is. What blue sends by 5 bears the same tag that red's link to the third switch has at port 6.
+fn plans() -> Vec<Plan> {
+    let red = Plan {
+        edges: vec![(2, 1, 1), (3, 1, 1)],
+        links: vec![[(2, 10), (3, 10)], [(2, 11), (3, 11)], [(2, 12), (3, 12)]],
+        ..Plan::default()
+    };
+    let links = vec![[(1, 10), (2, 10)], [(1, 12), (2, 12)], [(2, 11), (3, 10)]];
+    let blue = Plan {
+        edges: vec![(1, 2, 1), (2, 2, 1), (3, 2, 1)],
+        standby: links[..1].to_vec(),
+        links,
+        astray: vec![(1, 10)],
+        ..Plan::default()
+    };
+    vec![red, blue]
+}
+
+/// All that comes by links is delivered, but for what comes to blue's second switch; blue's first sends into its port 10.
+fn stage(version: Version) -> Stage {
+    let mut stage = Stage::new(version, plans());
+    for (tenant, switch) in [(RED, 2), (RED, 3), (BLUE, 1), (BLUE, 3)] {
+        both_say(&mut stage, tenant, switch, "flow add prio=3 actions=output:1");
+    }
+    both_say(&mut stage, BLUE, 1, "flow add prio=5 match=in_port=1 actions=output:10");
+    stage
+}
+
+fn frame() -> Vec<u8> {
+    packet("10.0.0.1>10.0.0.2")
+}
+
+/// What blue's second switch is told has the packets from its first come so often to hosts of blue's, as on a network of its
+/// own, and to nobody else.
+#[track_caller]
+fn check(version: Version, said: &[&str], delivered: usize) {
+    let mut stage = stage(version);
+    for words in said {
+        both_say(&mut stage, BLUE, 2, words);
+    }
+    let seen = same(&mut stage, BLUE, 1, 1, &frame());
+    assert_eq!(seen.delivered.len(), delivered, "{version:?} {said:?}: {seen:?}");
+    assert_eq!(stage.unsure_backs(2), [""; 0], "{version:?} {said:?}");
+}
+
+#[test]
+fn what_came_by_another_way_goes_back_by_the_one_that_is_sent_by() {
+    for version in VERSIONS {
+        check(version, &["flow add prio=5 match=in_port=10 actions=in_port"], 1);
+        check(version, &["flow add prio=5 actions=in_port"], 1);
+        check(version, &["flow add prio=5 actions=in_port,output:1,in_port"], 3);
+    }
+}
+
+#[test]
+fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
+    for version in VERSIONS {
+        for to in ["12", "11"] {
+            check(version, &[&format!("flow add prio=5 match=in_port=10 actions=output:{to}")], 1);
+        }
+        check(version, &["flow add prio=5 actions=output:12"], 1);
+        check(version, &["flow add prio=5 actions=output:12,output:11,output:1"], 3);
+        check(version, &["flow add prio=5 match=in_port=10 actions=all"], 3);
+    }
+    check(Version::V1_0, &["flow add prio=5 actions=output:11,output:1"], 2);
+    // What is written once for all ports of entry on 1.3 does not know where packets came in: the switch sends none back.
+    for said in [
+        &["flow add prio=5 actions=output:11,output:1"][..],
+        &["group add id=1 type=all buckets=output:11|output:1", "flow add prio=5 actions=group:1"],
+    ] {
+        let mut stage = stage(Version::V1_3);
+        said.iter().for_each(|words| both_say(&mut stage, BLUE, 2, words));
+        let seen = stage.send(BLUE, 1, 1, &frame());
+        assert_eq!(seen.delivered, [(BLUE, 2, 1, frame())], "{said:?}");
+    }
+}
+
+/// It does not go round, though neither end of the link sends by the way by which it receives.
+#[test]
+fn what_is_repeated_is_not_sent_back() {
+    for version in VERSIONS {
+        for said in ["flood", "normal", "all", "group", "write"] {
+            let mut stage = stage(version);
+            for switch in [1, 2] {
+                both_say(&mut stage, BLUE, switch, "flow delete match=");
+                let words: &[&str] = match said {
+                    "group" | "write" if version == Version::V1_0 => continue,
+                    "group" => &[
+                        "group add id=1 type=all buckets=flood",
+                        "flow add prio=5 actions=group:1",
+                    ],
+                    "write" => &[
+                        "flow add prio=5 actions=write=flood;goto=1",
+                        "flow add prio=5 table=1 match=ip actions=mod_nw_dst:10.0.0.9",
+                    ],
+                    _ => &[&format!("flow add prio=5 actions={said}")],
+                };
+                words.iter().for_each(|words| both_say(&mut stage, BLUE, switch, words));
+            }
+            // The first two have two links between them.
+            let both = plans();
+            stage.cut(BLUE, both[BLUE].links[1..2].to_vec(), 2000);
+            for switch in [1, 2] {
+                let seen = same(&mut stage, BLUE, switch, 1, &frame());
+                assert!(!seen.endless, "{version:?} {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn so_it_does_by_groups_and_sets() {
+    for (group, delivered) in [
+        ("indirect buckets=in_port", 1),
+        ("all buckets=in_port|output:12|output:1", 3),
+        ("all buckets=output:12|mod_nw_dst:10.0.0.9,output:12", 2),
+        ("all buckets=push_vlan:8100,mod_vlan_vid:7,in_port|output:12", 2),
+        ("all buckets=flood|mod_nw_dst:10.0.0.9,in_port", 4),
+    ] {
+        let group = format!("group add id=1 type={group}");
+        for rule in [
+            "flow add prio=5 actions=group:1",
+            "flow add prio=5 match=in_port=10 actions=group:1",
+            "flow add prio=5 actions=write=group:1;goto=1",
+            // By another group.
+            "flow add prio=5 actions=group:2",
+        ] {
+            let named = "group add id=2 type=indirect buckets=group:1";
+            let next = "flow add prio=5 table=1 match=ip actions=mod_nw_dst:10.0.0.3";
+            check(Version::V1_3, &[&group, named, rule, next], delivered);
+        }
+    }
+    let next = "flow add prio=5 table=1 match=ip actions=mod_nw_dst:10.0.0.3";
+    for (set, delivered) in [("in_port", 1), ("output:12", 1), ("all", 3)] {
+        let rule = format!("flow add prio=5 match=in_port=10 actions=write={set};goto=1");
+        check(Version::V1_3, &[&rule, next], delivered);
+    }
+}
+
+/// Also what a controller sends, wherever it says that it came from; and what the switch keeps of what came by another way.
+#[test]
+fn what_controllers_send_goes_that_way_too() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        both_say(&mut stage, BLUE, 2, "flow add prio=5 match=in_port=10 actions=in_port,output:11");
+        for from in ["10", "11", "12", "1", "controller"] {
+            for actions in ["in_port", "output:10,output:11,output:12", "all", "table"] {
+                if from == "controller" && ["in_port", "table"].contains(&actions) {
+                    continue;
+                }
+                let words = format!("out in_port={from} actions={actions} data=10.0.0.1>10.0.0.2");
+                let seen = stage.out(BLUE, 2, &words);
+                assert_eq!(seen, stage.out_beside(BLUE, 2, &words), "{version:?} {words}");
+            }
+        }
+    }
+}
+
+/// The same of what is left to the last table, which sends by a tunnel of a big switch: it is beside the way that the link's end
+/// sends by.
+#[test]
+fn what_is_deferred_is_not_sent_back_by_another_way() {
+    let host = [2, 0, 0, 0, 0x10, 1];
+    let red = Plan {
+        edges: vec![(2, 1, 1), (3, 1, 1)],
+        links: (10..16).map(|port| [(2, port), (3, port)]).collect(),
+        ..Plan::default()
+    };
+    let links = vec![[(2, 10), (3, 10)]];
+    let blue = Plan {
+        edges: vec![(1, 2, 1), (3, 2, 1)],
+        shared: vec![(1, 4, 7, host)],
+        standby: links.clone(),
+        links,
+        astray: vec![(2, 10)],
+        big: vec![1, 2],
+        ..Plan::default()
+    };
+    for (resubmits, version) in
+        [(false, Version::V1_0), (false, Version::V1_3), (true, Version::V1_3)]
+    {
+        let make = Make { resubmits, ..Make::default() };
+        let mut stage = Stage::made([version; 3], vec![red.clone(), blue.clone()], make);
+        for switch in [2, 3] {
+            both_say(&mut stage, RED, switch, "flow add prio=3 actions=output:1");
+        }
+        both_say(&mut stage, BLUE, 3, "flow add prio=5 match=in_port=1 actions=output:10");
+        both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=output:7");
+        let mut frame = frame();
+        frame[..6].copy_from_slice(&host);
+        let seen = stage.send(BLUE, 3, 1, &frame);
+        assert_eq!(seen.delivered, [(BLUE, 1, 7, frame.clone())], "{version:?} {resubmits}");
+        for switch in 1..=3 {
+            assert_eq!(stage.unsure_backs(switch), [""; 0], "{version:?} {resubmits}");
+        }
+    }
+}
+
+/// Groups and entries follow as ends of links get ways in and lose them, and are as they were when all is.
+#[test]
+fn entries_follow_as_ways_come_and_go() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        if version == Version::V1_3 {
+            let group = "group add id=1 type=all buckets=in_port|output:12|output:1";
+            both_say(&mut stage, BLUE, 2, group);
+            both_say(&mut stage, BLUE, 2, "flow add prio=6 match=ip actions=group:1");
+        }
+        both_say(&mut stage, BLUE, 2, "flow add prio=5 actions=in_port,output:12,output:1");
+        let seen = same(&mut stage, BLUE, 1, 1, &frame());
+        let entries = |stage: &Stage| {
+            let mut entries = stage.entries(2);
+            entries.retain(|entry| version == Version::V1_0 || !entry.starts_with("0 "));
+            (entries, stage.groups(2))
+        };
+        let before = entries(&stage);
+        for (standby, astray) in [(false, false), (true, false), (false, false), (true, true)] {
+            let mut plans = plans();
+            plans[BLUE].standby.retain(|_| standby);
+            plans[BLUE].astray.retain(|_| astray);
+            let (maps, last) = Stage::maps_from(2000, &plans);
+            stage.set_maps(&maps, 2000..=last);
+            assert_eq!(stage.take_told(), []);
+            assert_eq!(same(&mut stage, BLUE, 1, 1, &frame()), seen, "{version:?}");
+            assert_eq!(stage.unsure_backs(2), [""; 0]);
+        }
+        assert_eq!(entries(&stage), before, "{version:?}");
+    }
+}
+
+/// Which of a tenant's links have a way on the other side of the ring, and which of their ends send by that.
+type Ways = Vec<(bool, bool, bool)>;
+
+fn ways() -> impl Strategy<Value = [Ways; 2]> {
+    let ways = || vec((prop::bool::weighted(0.7), any::<bool>(), any::<bool>()), 3);
+    [ways(), ways()]
+}
+
+fn with_ways(mut plans: Vec<Plan>, ways: &[Ways; 2]) -> Vec<Plan> {
+    for (plan, ways) in plans.iter_mut().zip(ways) {
+        for (link, &(standby, first, second)) in plan.links.iter().zip(ways) {
+            if standby {
+                plan.standby.push(*link);
+                let ends = link.iter().zip([first, second]);
+                plan.astray.extend(ends.filter(|it| it.1).map(|it| *it.0));
+            }
+        }
+    }
+    plans
+}
+
+/// Rules by which packets that come by another way may be lost on 1.3, but are not sent back: those that output to a link say
+/// what they are for, and none does it by a group or leaves it to another table.
+fn without_returns(mut case: Case) -> Case {
+    let returns = |words: &str| {
+        ["group", "write=output:10", "write=output:11", "write=mod_nw_dst", "write=output:2"]
+            .iter()
+            .any(|it| words.contains(it))
+    };
+    case.commands.retain(|it| !returns(&it.2));
+    for (_, _, words) in &mut case.commands {
+        if words.contains("output:1") && !words.contains("in_port=") {
+            *words = words.replace("match=ip", "match=in_port=10,ip");
+        }
+    }
+    case.spreads = false;
+    case
+}
+
+/// On 1.3 packets that come by another way may be lost or sent back, by rules for all ports of entry. But nothing arrives at
+/// another tenant's; and where `is_sure`, only what would arrive on a network of the tenant's own.
+fn stays_inside(
+    versions: Versions,
+    plans: &[Plan],
+    case: &Case,
+    is_sure: bool,
+) -> Result<(), TestCaseError> {
+    let make = Make { resubmits: case.resubmits, ..Make::default() };
+    let mut stage = Stage::made(versions, plans.to_vec(), make);
+    for tenant in [RED, BLUE] {
+        for switch in stage.switches_of(tenant) {
+            if stage.version(switch) == Version::V1_3 {
+                add_groups(&mut stage, plans, case, (tenant, switch));
+            }
+        }
+    }
+    // Of entries of one priority that overlap the first to come counts, and what is said again comes anew.
+    let said = case.commands.iter().filter(|it| !it.2.starts_with("flow modify_strict"));
+    for (tenant, switch, words) in said {
+        let switch = stage.head(*tenant, *switch);
+        let mut told = stage.say(*tenant, switch, words);
+        told.retain(|words| !words.starts_with("PORT_STATUS"));
+        if told.is_empty() {
+            stage.say_beside(*tenant, switch, words);
+        }
+    }
+    let links = [plans[BLUE].links.first(), plans[BLUE].links.last()];
+    let cut = links.into_iter().zip(case.cut).filter(|(_, is_cut)| *is_cut);
+    let cut: Vec<_> = cut.filter_map(|(link, _)| link.copied()).collect();
+    if !cut.is_empty() {
+        stage.cut(BLUE, cut, 3000);
+    }
+    for switch in 1..=SWITCHES {
+        prop_assert_eq!(stage.unsure_backs(switch), [""; 0]);
+    }
+    for &packet in &case.packets {
+        let (tenant, switch, port, frame) = comes(plans, packet);
+        let beside = stage.send_beside(tenant, switch, port, &frame);
+        if beside.endless {
+            break;
+        }
+        let mut beside = at_hosts(&plans[tenant], beside);
+        let mut seen = stage.send(tenant, switch, port, &frame);
+        seen.delivered.retain(|it| it.0 == tenant || !is_shared(&plans[it.0], it.1, it.2));
+        prop_assert!(seen.delivered.iter().all(|it| it.0 == tenant));
+        prop_assert!(seen.told.iter().all(|it| it.0 == tenant));
+        if !is_sure {
+            continue;
+        }
+        for one in seen.delivered {
+            let at = beside.delivered.iter().position(|it| *it == one);
+            prop_assert!(at.is_some(), "{one:?} from {port} at {switch}");
+            at.map(|at| beside.delivered.swap_remove(at));
+        }
+        for one in seen.told {
+            let at = beside.told.iter().position(|it| *it == one);
+            prop_assert!(at.is_some(), "{one:?} from {port} at {switch}");
+            at.map(|at| beside.told.swap_remove(at));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn by_whichever_ways_networks_forward_as_the_tenants_own_would_v10(
+        case in cases(Version::V1_0, 0.3), ways in ways()
+    ) {
+        agrees(Version::V1_0, &with_ways(two(), &ways), &case)?;
+    }
+
+    #[test]
+    fn so_do_big_switches_v10(case in cases(Version::V1_0, 0.3), ways in ways()) {
+        agrees(Version::V1_0, &with_ways(big(), &ways), &case)?;
+    }
+
+    #[test]
+    fn so_it_is_at_shared_ports_v10(case in cases(Version::V1_0, 0.3), ways in ways()) {
+        agrees(Version::V1_0, &with_ways(sharing(), &ways), &case)?;
+    }
+
+    #[test]
+    fn by_whichever_ways_packets_stay_inside_v13(
+        case in cases(Version::V1_3, 0.3), ways in ways()
+    ) {
+        for plans in [two(), big(), sharing(), sharing_big()] {
+            stays_inside(V1_3, &with_ways(plans, &ways), &case, false)?;
+        }
+    }
+
+    #[test]
+    fn so_they_do_between_switches_of_both_versions(
+        (versions, case) in mixed::cases(&mixed::ALL, true), ways in ways()
+    ) {
+        stays_inside(versions, &with_ways(two(), &ways), &case, false)?;
+    }
+
+    #[test]
+    fn they_are_not_sent_back_v13(case in cases(Version::V1_3, 0.3), ways in ways()) {
+        let case = without_returns(case);
+        for plans in [two(), big(), sharing(), sharing_big()] {
+            stays_inside(V1_3, &with_ways(plans, &ways), &case, true)?;
+        }
+    }
+}
