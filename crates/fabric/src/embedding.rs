@@ -33,6 +33,7 @@ mod addresses;
 mod check;
 mod draw;
 mod growth;
+mod lanes;
 mod map;
 mod place;
 mod repeating;

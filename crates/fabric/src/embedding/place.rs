@@ -1,19 +1,17 @@
 //! Where trunks are put: at first, after a change of the network, and after a restart.
 
 use super::Embedding;
-use super::addresses::Mapped;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
-use super::map::{Frames, Transit};
+use super::lanes::link_lanes;
+use super::map::Transit;
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
-use super::trunk::{
-    Carries, Lane, Routed, Trouble, Trunk, TrunkId, Want, is_contradicted, path, wires,
-};
+use super::trunk::{Carries, Routed, Trouble, Trunk, TrunkId, Want, is_contradicted, path, wires};
 use crate::error::Error;
 use crate::network::{LinkId, Network, Switch, SwitchIndex, Tagging};
 use crate::paths::{Path, Search};
 use crate::reservations::{Choice, Request, ReservationId};
-use crate::units::{Bandwidth, Dpid, PortId, TenantId};
+use crate::units::{Bandwidth, Dpid, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -34,11 +32,14 @@ impl Embedding {
         }
         let mut refusals = Vec::new();
         let mut remembered = mem::take(&mut self.remembered);
-        let mut new = Vec::new();
+        let (mut new, mut taken_back) = (Vec::new(), BTreeSet::new());
         for (id, want) in wants {
             if !self.trunks.contains_key(&id) {
                 let held = remembered.take(id, &want).and_then(|held| self.hold(held));
-                new.extend(held.is_none().then_some(id));
+                match held {
+                    Some(_) => _ = taken_back.insert(id),
+                    None => new.push(id),
+                }
                 self.trunks.insert(id, held.unwrap_or_else(|| Trunk::new(want)));
             }
         }
@@ -48,9 +49,16 @@ impl Embedding {
                 Err(trouble) => refusals.push(refusal(id, trouble)),
             }
         }
-        refusals.extend(
-            self.set_lanes().into_iter().map(|(id, port)| refusal(id, Trouble::Tags(port))),
-        );
+        // Who carries nothing that it did not carry before has lost its tags some other way, or what they were for was stored
+        // when it took fewer: that is nobody's fault who wants something now.
+        let lanes = self.lanes();
+        let more: BTreeSet<TrunkId> = (self.trunks.iter())
+            .filter(|(id, _)| !taken_back.contains(id))
+            .filter(|(id, it)| lanes.get(id).is_some_and(|lanes| !lanes.is_subset(&it.lanes)))
+            .map(|(&id, _)| id)
+            .collect();
+        let lacking = self.set_lanes(lanes).into_iter().filter(|(id, _)| more.contains(id));
+        refusals.extend(lacking.map(|(id, port)| refusal(id, Trouble::Tags(port))));
         if refusals.is_empty() { Ok(()) } else { Err(refusals) }
     }
 
@@ -72,7 +80,7 @@ impl Embedding {
             self.place_waiting(network);
         }
         // What lacks tags is marked by it and tried again each time.
-        self.set_lanes();
+        self.set_all_lanes();
     }
 
     /// A physical switch does not take the entries by which these would pass through it.
@@ -98,7 +106,7 @@ impl Embedding {
         }
         self.follow_reservations(network);
         self.place_waiting(network);
-        self.set_lanes();
+        self.set_all_lanes();
     }
 
     /// Links that went up or down since, and whether any is up that had never been.
@@ -208,7 +216,7 @@ impl Embedding {
         };
         if result.is_ok() && matches!(id.carries, Carries::Link(_)) {
             let lanes = self.wanted.get(&id.tenant).map(link_lanes).unwrap_or_default();
-            if let Err(port) = self.set_lanes_of(id, &lanes) {
+            if let Err(port) = self.set_lanes_of(id, lanes) {
                 self.give_up(id);
                 result = Err(Trouble::Tags(port));
             }
@@ -284,66 +292,6 @@ impl Embedding {
             // It is there: its number was taken from it just now.
             let _ = self.reservations.release(reservation);
         }
-    }
-
-    /// Sees to it that each path has tags for all that it carries; where one has not, at which port.
-    fn set_lanes(&mut self) -> Vec<(TrunkId, PortId)> {
-        let all = self.lanes();
-        let mut failed = Vec::new();
-        for (id, lanes) in all {
-            if let Err(port) = self.set_lanes_of(id, &lanes) {
-                failed.push((id, port));
-                if let Some(trunk) = self.trunks.get_mut(&id) {
-                    trunk.trouble = Some(Trouble::Tags(port));
-                }
-            }
-        }
-        failed
-    }
-
-    fn set_lanes_of(&mut self, id: TrunkId, lanes: &BTreeSet<Lane>) -> Result<(), PortId> {
-        let Some(trunk) = self.trunks.get_mut(&id) else { return Ok(()) };
-        let lacked = matches!(trunk.trouble, Some(Trouble::Tags(_)));
-        for route in trunk.active.iter_mut().chain(&mut trunk.backup) {
-            route.set_lanes(&mut self.tags, lanes)?;
-        }
-        if lacked {
-            trunk.trouble = None;
-        }
-        Ok(())
-    }
-
-    /// What each trunk carries.
-    fn lanes(&self) -> BTreeMap<TrunkId, BTreeSet<Lane>> {
-        let mut all = BTreeMap::new();
-        for (&tenant, spec) in &self.wanted {
-            let mut ports: BTreeMap<Dpid, Vec<(u32, Dpid)>> = BTreeMap::new();
-            for port in &spec.ports {
-                ports.entry(port.port.switch).or_default().push((port.port.number, port.at.dpid));
-            }
-            for link in &spec.links {
-                let id = link_trunk(tenant, link);
-                all.insert(id, link_lanes(spec));
-                // To the end of a link that leads nowhere nothing has to be carried.
-                let trunk = self.trunks.get(&id).filter(|trunk| trunk.active.is_some());
-                let Some(ends) = trunk.and_then(Trunk::ends) else { continue };
-                for (end, at) in sorted(link.ends).into_iter().zip(ends) {
-                    ports.entry(end.switch).or_default().push((end.number, at));
-                }
-            }
-            for (switch, members) in spec.switches.iter().flat_map(|it| pairs(it.dpid, &it.members))
-            {
-                let ports = ports.get(&switch).into_iter().flatten();
-                let lane = |&(port, at): &(u32, Dpid)| {
-                    let forth = at == members[1];
-                    members.contains(&at).then_some(Lane { forth, port, ..Lane::FORTH })
-                };
-                let id = TrunkId { tenant, carries: Carries::Inside { switch, members } };
-                let lanes = ports.filter_map(lane).flat_map(|lane| each_of(spec, lane));
-                all.insert(id, lanes.collect());
-            }
-        }
-        all
     }
 
     /// Takes a trunk back where it was before a restart. `None` if its tags are no longer to be had.
@@ -446,19 +394,6 @@ impl Embedding {
     }
 }
 
-/// What a virtual link carries.
-fn link_lanes(spec: &Spec) -> BTreeSet<Lane> {
-    [Lane::FORTH, Lane::BACK].into_iter().flat_map(|lane| each_of(spec, lane)).collect()
-}
-
-/// The same way for all frames of a network that are told apart by their tags.
-fn each_of(spec: &Spec, lane: Lane) -> impl Iterator<Item = Lane> + '_ {
-    let mapped = Mapped::ALL.into_iter().filter(|_| spec.physical.is_some()).map(Frames::Mapped);
-    let vlans = spec.vlans.iter().copied().map(Frames::Vlan);
-    let all = core::iter::once(Frames::Untagged).chain(mapped).chain(vlans);
-    all.map(move |frames| Lane { frames, ..lane })
-}
-
 /// The trunks that a network needs.
 fn wants(tenant: TenantId, spec: &Spec) -> Vec<(TrunkId, Want)> {
     let members = |port: VirtualPortId| {
@@ -499,7 +434,7 @@ fn wants(tenant: TenantId, spec: &Spec) -> Vec<(TrunkId, Want)> {
 }
 
 /// Each two members of a big switch, the lower first.
-fn pairs(switch: Dpid, members: &[Dpid]) -> Vec<(Dpid, [Dpid; 2])> {
+pub(super) fn pairs(switch: Dpid, members: &[Dpid]) -> Vec<(Dpid, [Dpid; 2])> {
     let all = members.iter().flat_map(|&a| members.iter().map(move |&b| [a, b]));
     all.filter(|[a, b]| a < b).map(|pair| (switch, pair)).collect()
 }

@@ -114,18 +114,21 @@ impl Routed {
         })
     }
 
-    /// Takes tags for the lanes that have none and gives up those of lanes that are no more. The error is a port where
-    /// no tag is free.
-    pub(super) fn set_lanes(
-        &mut self,
-        tags: &mut Tags,
-        lanes: &BTreeSet<Lane>,
-    ) -> Result<(), PortId> {
+    /// Gives up the tags of lanes that are no more.
+    pub(super) fn drop_lanes(&mut self, tags: &mut Tags, lanes: &BTreeSet<Lane>) {
         let gone: Vec<Lane> = self.tags.keys().copied().filter(|it| !lanes.contains(it)).collect();
         for lane in gone {
             let ports = self.senders(lane);
             tags.give_up(&ports, &self.tags.remove(&lane).unwrap_or_default());
         }
+    }
+
+    /// Takes tags for the lanes that have none. The error is a port where no tag is free.
+    pub(super) fn take_lanes(
+        &mut self,
+        tags: &mut Tags,
+        lanes: &BTreeSet<Lane>,
+    ) -> Result<(), PortId> {
         for &lane in lanes {
             if !self.tags.contains_key(&lane) {
                 // Both directions alike, which is easier to follow for whoever looks at the switches.
@@ -230,6 +233,8 @@ pub(super) struct Want {
 #[derive(Clone, Debug)]
 pub(super) struct Trunk {
     pub(super) want: Want,
+    /// What it has to carry, as of when tags were taken last.
+    pub(super) lanes: BTreeSet<Lane>,
     pub(super) reservation: Option<ReservationId>,
     /// Where it was put at first.
     pub(super) home: Vec<Wire>,
@@ -245,9 +250,10 @@ pub(super) struct Trunk {
 impl Trunk {
     pub(super) const fn new(want: Want) -> Trunk {
         let home = Vec::new();
+        let lanes = BTreeSet::new();
         let (reservation, active, backup, trouble) = (None, None, None, None);
         let (is_held, is_provisional) = (false, false);
-        Trunk { want, reservation, home, active, backup, is_held, is_provisional, trouble }
+        Trunk { want, lanes, reservation, home, active, backup, is_held, is_provisional, trouble }
     }
 
     /// The physical switches at its ends, if it has been put anywhere.
@@ -267,6 +273,10 @@ impl Trunk {
 
     pub(super) fn routes(&self) -> impl Iterator<Item = &Routed> {
         self.active.iter().chain(&self.backup)
+    }
+
+    pub(super) fn routes_mut(&mut self) -> impl Iterator<Item = &mut Routed> {
+        self.active.iter_mut().chain(&mut self.backup)
     }
 
     /// Whether what it carries passes through a physical switch by one of these.

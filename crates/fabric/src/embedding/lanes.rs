@@ -1,0 +1,108 @@
+//! What each trunk has to carry, and the tags for that.
+//!
+//! Tags may run out also where nobody wants anything new: a trunk that moves needs as many on its new path. So what lacks them
+//! is marked by that, is down, and tried again after each change; whoever wants something else is not refused it therefore.
+
+use super::Embedding;
+use super::addresses::Mapped;
+use super::draw::{link_trunk, sorted};
+use super::map::Frames;
+use super::place::pairs;
+use super::spec::Spec;
+use super::trunk::{Carries, Lane, Trouble, Trunk, TrunkId};
+use crate::units::{Dpid, PortId};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+impl Embedding {
+    /// Sees to it that each path has tags for all that it carries; what has not is marked by it, and tried again each time.
+    pub(super) fn set_all_lanes(&mut self) {
+        let lanes = self.lanes();
+        self.set_lanes(lanes);
+    }
+
+    /// The same; where one has not, at which port.
+    pub(super) fn set_lanes(
+        &mut self,
+        all: BTreeMap<TrunkId, BTreeSet<Lane>>,
+    ) -> Vec<(TrunkId, PortId)> {
+        // Tags are given up before any are taken.
+        for (id, lanes) in &all {
+            let routes = self.trunks.get_mut(id).into_iter().flat_map(Trunk::routes_mut);
+            routes.for_each(|route| route.drop_lanes(&mut self.tags, lanes));
+        }
+        let mut failed = Vec::new();
+        for (id, lanes) in all {
+            if let Err(port) = self.set_lanes_of(id, lanes) {
+                failed.push((id, port));
+                if let Some(trunk) = self.trunks.get_mut(&id) {
+                    trunk.trouble = Some(Trouble::Tags(port));
+                }
+            }
+        }
+        failed
+    }
+
+    pub(super) fn set_lanes_of(
+        &mut self,
+        id: TrunkId,
+        lanes: BTreeSet<Lane>,
+    ) -> Result<(), PortId> {
+        let Some(trunk) = self.trunks.get_mut(&id) else { return Ok(()) };
+        trunk.lanes = lanes;
+        for route in trunk.active.iter_mut().chain(&mut trunk.backup) {
+            route.take_lanes(&mut self.tags, &trunk.lanes)?;
+        }
+        // What has no path says itself why.
+        if trunk.active.is_some() && matches!(trunk.trouble, Some(Trouble::Tags(_))) {
+            trunk.trouble = None;
+        }
+        Ok(())
+    }
+
+    /// What each trunk carries.
+    pub(super) fn lanes(&self) -> BTreeMap<TrunkId, BTreeSet<Lane>> {
+        let mut all = BTreeMap::new();
+        for (&tenant, spec) in &self.wanted {
+            let mut ports: BTreeMap<Dpid, Vec<(u32, Dpid)>> = BTreeMap::new();
+            for port in &spec.ports {
+                ports.entry(port.port.switch).or_default().push((port.port.number, port.at.dpid));
+            }
+            for link in &spec.links {
+                let id = link_trunk(tenant, link);
+                all.insert(id, link_lanes(spec));
+                // To the end of a link that leads nowhere nothing has to be carried.
+                let trunk = self.trunks.get(&id).filter(|trunk| trunk.active.is_some());
+                let Some(ends) = trunk.and_then(Trunk::ends) else { continue };
+                for (end, at) in sorted(link.ends).into_iter().zip(ends) {
+                    ports.entry(end.switch).or_default().push((end.number, at));
+                }
+            }
+            for (switch, members) in spec.switches.iter().flat_map(|it| pairs(it.dpid, &it.members))
+            {
+                let ports = ports.get(&switch).into_iter().flatten();
+                let lane = |&(port, at): &(u32, Dpid)| {
+                    let forth = at == members[1];
+                    members.contains(&at).then_some(Lane { forth, port, ..Lane::FORTH })
+                };
+                let id = TrunkId { tenant, carries: Carries::Inside { switch, members } };
+                let lanes = ports.filter_map(lane).flat_map(|lane| each_of(spec, lane));
+                all.insert(id, lanes.collect());
+            }
+        }
+        all
+    }
+}
+
+/// What a virtual link carries.
+pub(super) fn link_lanes(spec: &Spec) -> BTreeSet<Lane> {
+    [Lane::FORTH, Lane::BACK].into_iter().flat_map(|lane| each_of(spec, lane)).collect()
+}
+
+/// The same way for all frames of a network that are told apart by their tags.
+fn each_of(spec: &Spec, lane: Lane) -> impl Iterator<Item = Lane> + '_ {
+    let mapped = Mapped::ALL.into_iter().filter(|_| spec.physical.is_some()).map(Frames::Mapped);
+    let vlans = spec.vlans.iter().copied().map(Frames::Vlan);
+    let all = core::iter::once(Frames::Untagged).chain(mapped).chain(vlans);
+    all.map(move |frames| Lane { frames, ..lane })
+}

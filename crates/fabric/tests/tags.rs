@@ -1,0 +1,105 @@
+//! Links for which no tags are left.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use common::spec::*;
+use common::walk::{port, ports};
+use fabric::embedding::{
+    Embedding, Part, Reason, Refusal, Route, Spec, Step, Trouble, TrunkStatus,
+};
+use fabric::{Dpid, Network, TenantId};
+
+/// A tenant's link between switches 1 and 3, by these or by whichever.
+fn bare(route: &[u64]) -> Spec {
+    let mut spec = two();
+    spec.ports.clear();
+    spec.hosts.clear();
+    if !route.is_empty() {
+        let steps = route.iter().map(|&dpid| Step::Switch(Dpid(dpid)));
+        spec.links[0].route = Route::Given(steps.collect());
+    }
+    spec
+}
+
+fn status(embedding: &Embedding, tenant: TenantId) -> TrunkStatus<'_> {
+    embedding.trunks(tenant).next().unwrap().1
+}
+
+/// Whether the ports at the ends of a tenant's link are up, both or neither.
+fn is_up(embedding: &Embedding, tenant: TenantId) -> bool {
+    let of = ports(embedding).filter(|(_, whose, _, id, _)| *whose == tenant && id.number == 2);
+    let up: Vec<bool> = of.map(|(.., port)| port.up).collect();
+    assert!(up.len() == 2 && up[0] == up[1], "{up:?}");
+    up[0]
+}
+
+/// There is one tag. Red's way by 4 fails, and blue has the tag on the other.
+fn without_tags() -> (Network, Embedding, [Spec; 2]) {
+    let (mut network, mut embedding) = (ring(), tags(5, 5));
+    let specs = [bare(&[1, 4, 3]), bare(&[1, 2, 3])];
+    embedding.apply(&network, &wanted(&[(RED, &specs[0]), (BLUE, &specs[1])])).unwrap();
+    network.set_port_up(port(4, 2), false).unwrap();
+    embedding.handle_changes(&network);
+    assert!(matches!(status(&embedding, RED).trouble, Some(Trouble::Tags(_))));
+    assert!(!is_up(&embedding, RED) && is_up(&embedding, BLUE));
+    (network, embedding, specs)
+}
+
+#[test]
+fn what_lost_its_tags_is_no_reason_to_refuse_others() {
+    let (network, embedding, [red, blue]) = without_tags();
+    let stopped = |spec: &Spec| Spec { started: false, ..spec.clone() };
+    let (no_red, no_blue) = (stopped(&red), stopped(&blue));
+    let nothing = Spec::default();
+    let cases: [(&str, &[(TenantId, &Spec)]); 6] = [
+        ("the same again", &[(RED, &red), (BLUE, &blue)]),
+        ("another network", &[(RED, &red), (BLUE, &blue), (TenantId(3), &nothing)]),
+        ("red stops", &[(RED, &no_red), (BLUE, &blue)]),
+        ("blue stops", &[(RED, &red), (BLUE, &no_blue)]),
+        ("red goes", &[(BLUE, &blue)]),
+        ("blue goes", &[(RED, &red)]),
+    ];
+    for (what, specs) in cases {
+        let done = embedding.clone().apply(&network, &wanted(specs));
+        assert!(done.is_ok(), "{what}: {done:?}");
+        assert_eq!(embedding.dry_run(&network, &wanted(specs)), done, "{what}");
+    }
+}
+
+#[test]
+fn what_takes_more_tags_than_are_left_is_refused() {
+    let (network, mut embedding, [red, blue]) = without_tags();
+    let refusal = |tenant, at| {
+        let why = Reason::Unroutable(Trouble::Tags(at));
+        Refusal { tenant, part: Part::Link(red.links[0].ends), why }
+    };
+    // One more link, and a VLAN of one that is there.
+    let third = TenantId(3);
+    let all = wanted(&[(RED, &red), (BLUE, &blue), (third, &bare(&[1, 2, 3]))]);
+    let refusals = embedding.apply(&network, &all).unwrap_err();
+    assert_eq!(refusals, [refusal(third, port(2, 3))]);
+    let more = Spec { vlans: vec![10], ..blue };
+    let refusals = embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &more)])).unwrap_err();
+    assert_eq!(refusals, [refusal(BLUE, port(2, 3))]);
+    assert!(is_up(&embedding, BLUE));
+}
+
+#[test]
+fn what_lost_its_tags_does_not_keep_a_restart_from_taking_all_back() {
+    let (mut network, before, [red, blue]) = without_tags();
+    let mut after = tags(5, 5);
+    after.restore(&before.export()).unwrap();
+    let both = wanted(&[(RED, &red), (BLUE, &blue)]);
+    after.apply(&Network::default(), &both).unwrap();
+    after.handle_changes(&network);
+    after.stop_waiting(&network);
+    assert!(!is_up(&after, RED) && is_up(&after, BLUE));
+    assert_eq!(status(&after, BLUE).active, status(&before, BLUE).active);
+    network.set_port_up(port(4, 2), true).unwrap();
+    network.set_port_up(port(2, 2), false).unwrap();
+    after.handle_changes(&network);
+    assert!(is_up(&after, RED), "{:?}", status(&after, RED));
+}
