@@ -350,7 +350,7 @@ impl Embedding {
 }
 
 fn place_of(trunk: &Trunk) -> Vec<Wire> {
-    trunk.standing().map(|active| active.wires.clone()).unwrap_or_default()
+    trunk.in_use().map(|active| active.wires.clone()).unwrap_or_default()
 }
 
 type Ports = BTreeMap<(TenantId, VirtualPortId), bool>;

@@ -9,7 +9,7 @@ use super::draw::{link_trunk, sorted};
 use super::map::Frames;
 use super::place::pairs;
 use super::spec::Spec;
-use super::trunk::{Carries, Lane, Trouble, Trunk, TrunkId};
+use super::trunk::{Carries, Lane, Routed, Trouble, Trunk, TrunkId};
 use crate::units::{Dpid, PortId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -35,14 +35,12 @@ impl Embedding {
         for (id, lanes) in all {
             if let Err(port) = self.set_lanes_of(id, lanes) {
                 failed.push((id, port));
-                if let Some(trunk) = self.trunks.get_mut(&id) {
-                    trunk.trouble = Some(Trouble::Tags(port));
-                }
             }
         }
         failed
     }
 
+    /// Takes tags for one. What is wrong with its path is noted; the error may be of its backup.
     pub(super) fn set_lanes_of(
         &mut self,
         id: TrunkId,
@@ -50,14 +48,18 @@ impl Embedding {
     ) -> Result<(), PortId> {
         let Some(trunk) = self.trunks.get_mut(&id) else { return Ok(()) };
         trunk.lanes = lanes;
-        for route in trunk.active.iter_mut().chain(&mut trunk.backup) {
-            route.take_lanes(&mut self.tags, &trunk.lanes)?;
+        let mut take = |route: &mut Option<Routed>| {
+            let route = route.as_mut();
+            route.map_or(Ok(()), |route| route.take_lanes(&mut self.tags, &trunk.lanes))
+        };
+        let (active, backup) = (take(&mut trunk.active), take(&mut trunk.backup));
+        match active {
+            Err(port) => trunk.trouble = Some(Trouble::Tags(port)),
+            // What has no path says itself why.
+            Ok(()) if trunk.active.is_some() => trunk.trouble = None,
+            Ok(()) => {}
         }
-        // What has no path says itself why.
-        if trunk.active.is_some() && matches!(trunk.trouble, Some(Trouble::Tags(_))) {
-            trunk.trouble = None;
-        }
-        Ok(())
+        active.and(backup)
     }
 
     /// What each trunk carries.

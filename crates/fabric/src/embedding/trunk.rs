@@ -123,22 +123,34 @@ impl Routed {
         }
     }
 
-    /// Takes tags for the lanes that have none. The error is a port where no tag is free.
+    /// Takes tags for the lanes that have none. The error is a port where no tag is free. What carries a part of its frames would be
+    /// taken for one that carries all: lanes to one port get all their tags, or keep none.
     pub(super) fn take_lanes(
         &mut self,
         tags: &mut Tags,
         lanes: &BTreeSet<Lane>,
     ) -> Result<(), PortId> {
+        let mut lacking: BTreeMap<u32, PortId> = BTreeMap::new();
         for &lane in lanes {
-            if !self.tags.contains_key(&lane) {
-                // Both directions alike, which is easier to follow for whoever looks at the switches.
-                let other = self.tags.get(&Lane { forth: !lane.forth, ..lane });
-                let liked = other.and_then(|tags| tags.first()).copied();
-                let taken = tags.take(&self.senders(lane), liked)?;
-                self.tags.insert(lane, taken);
+            if self.tags.contains_key(&lane) || lacking.contains_key(&lane.port) {
+                continue;
+            }
+            // Both directions alike, which is easier to follow for whoever looks at the switches.
+            let other = self.tags.get(&Lane { forth: !lane.forth, ..lane });
+            let liked = other.and_then(|tags| tags.first()).copied();
+            match tags.take(&self.senders(lane), liked) {
+                Ok(taken) => _ = self.tags.insert(lane, taken),
+                Err(at) => _ = lacking.insert(lane.port, at),
             }
         }
-        Ok(())
+        let whole = lanes.iter().copied().filter(|lane| !lacking.contains_key(&lane.port));
+        self.drop_lanes(tags, &whole.collect());
+        lacking.into_values().next().map_or(Ok(()), Err)
+    }
+
+    /// Whether it has tags for all of these, and for any.
+    fn carries(&self, lanes: &BTreeSet<Lane>) -> bool {
+        !self.tags.is_empty() && lanes.iter().all(|lane| self.tags.contains_key(lane))
     }
 
     pub(super) fn give_up(&self, tags: &mut Tags) {
@@ -268,6 +280,11 @@ impl Trunk {
 
     /// The path that it uses, if that has all its tags.
     pub(super) fn standing(&self) -> Option<&Routed> {
+        self.active.as_ref().filter(|active| active.carries(&self.lanes))
+    }
+
+    /// The path by which it carries anything. The inside of a big switch may have tags for some ports and none for others.
+    pub(super) fn in_use(&self) -> Option<&Routed> {
         self.active.as_ref().filter(|active| !active.tags.is_empty())
     }
 
