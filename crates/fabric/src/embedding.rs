@@ -33,6 +33,7 @@ mod addresses;
 mod check;
 mod draw;
 mod growth;
+mod held;
 mod lanes;
 mod map;
 mod place;
@@ -261,7 +262,8 @@ impl Embedding {
     /// Where a tenant's links and the insides of its big switches are.
     pub fn trunks(&self, tenant: TenantId) -> impl Iterator<Item = (TrunkId, TrunkStatus<'_>)> {
         self.trunks_of(tenant).map(|(&id, trunk)| {
-            let &Trunk { ref active, ref backup, is_held, trouble, .. } = trunk;
+            let &Trunk { ref active, ref backup, held, trouble, .. } = trunk;
+            let is_held = held.is_some();
             (id, TrunkStatus { active: active.as_ref(), backup: backup.as_ref(), is_held, trouble })
         })
     }

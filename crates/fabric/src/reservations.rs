@@ -16,7 +16,7 @@ use crate::paths::{Disjoint, Path, Search, disjoint_pair};
 use crate::units::{Bandwidth, Dpid};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use ledger::Ledger;
+use ledger::{Ledger, both_directions};
 
 /// What a virtual link asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +118,16 @@ pub struct Reservations {
     stranded: BTreeSet<ReservationId>,
     /// Those that are not where they were put at first.
     displaced: BTreeSet<ReservationId>,
+    /// What is set aside for those that are not known yet as paths.
+    claims: BTreeMap<ReservationId, Claim>,
     search: Search,
+}
+
+/// Bandwidth on links that will be a reservation's.
+#[derive(Clone, Debug, Default)]
+struct Claim {
+    links: BTreeSet<LinkId>,
+    bandwidth: Bandwidth,
 }
 
 impl Reservations {
@@ -133,9 +142,9 @@ impl Reservations {
             return Err(Error::DuplicateId(id.0));
         }
         let (active, backup) = self.find(network, &request)?;
-        self.ledger.hold(id, &active, request.bandwidth);
+        self.ledger.hold(id, both_directions(&active), request.bandwidth);
         if let Some(backup) = &backup {
-            self.ledger.hold(id, backup, request.bandwidth);
+            self.ledger.hold(id, both_directions(backup), request.bandwidth);
         }
         let home = active.clone();
         let reservation = Reservation::new(request, home, active, backup);
@@ -173,11 +182,24 @@ impl Reservations {
             return Err(Error::NoBackup);
         }
         for path in [Some(&active), backup.as_ref()].into_iter().flatten() {
-            self.ledger.hold(id, path, request.bandwidth);
+            self.ledger.hold(id, both_directions(path), request.bandwidth);
         }
         set(&mut self.displaced, id, request.reverts && home != active);
         let reservation = Reservation::new(request, home, active, backup);
         Ok(self.all.entry(id).or_insert(reservation))
+    }
+
+    /// Sets bandwidth aside in both directions of these links, for what will be [adopted](Reservations::adopt) when all of its
+    /// paths is known. What was set aside before for that number is given back; nothing is for no links.
+    pub fn claim(&mut self, id: ReservationId, links: BTreeSet<LinkId>, bandwidth: Bandwidth) {
+        let claim = Claim { links, bandwidth };
+        let before = match claim.links.is_empty() {
+            true => self.claims.remove(&id),
+            false => self.claims.insert(id, claim.clone()),
+        };
+        let before = before.unwrap_or_default();
+        self.ledger.release(id, before.links, before.bandwidth);
+        self.ledger.hold(id, claim.links, claim.bandwidth);
     }
 
     /// Says where a reservation was put at first, once the links of that path are known.
@@ -194,7 +216,7 @@ impl Reservations {
         let reservation = self.all.remove(&id).ok_or(Error::UnknownId(id.0))?;
         let bandwidth = reservation.request.bandwidth;
         for path in reservation.active.iter().chain(&reservation.backup) {
-            self.ledger.release(id, path, bandwidth);
+            self.ledger.release(id, both_directions(path), bandwidth);
         }
         self.stranded.remove(&id);
         self.displaced.remove(&id);
@@ -283,7 +305,7 @@ impl Reservations {
         let before = reservation.active.clone();
         // All that it holds is given up first: its new paths may use the same links.
         for path in reservation.active.iter().chain(&reservation.backup) {
-            self.ledger.release(id, path, bandwidth);
+            self.ledger.release(id, both_directions(path), bandwidth);
         }
         let stands =
             |path: &Option<Path>| path.clone().filter(|path| reservation.stands(network, path));
@@ -307,7 +329,7 @@ impl Reservations {
             })
         });
         for path in active.iter().chain(&backup) {
-            self.ledger.hold(id, path, bandwidth);
+            self.ledger.hold(id, both_directions(path), bandwidth);
         }
         set(&mut self.stranded, id, active.is_none());
         let away = reservation.request.reverts && active.as_ref() != Some(&reservation.home);

@@ -1,4 +1,4 @@
-//! Where trunks are put: at first, after a change of the network, and after a restart.
+//! Where trunks are put: at first, and after a change of the network.
 
 use super::Embedding;
 use super::check::given_ends;
@@ -6,7 +6,7 @@ use super::draw::{link_trunk, sorted};
 use super::lanes::link_lanes;
 use super::map::Transit;
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
-use super::trunk::{Carries, Routed, Trouble, Trunk, TrunkId, Want, is_contradicted, path, wires};
+use super::trunk::{Carries, Routed, Trouble, Trunk, TrunkId, Want, wires};
 use crate::error::Error;
 use crate::network::{LinkId, Network, Switch, SwitchIndex, Tagging};
 use crate::paths::{Path, Search};
@@ -43,6 +43,7 @@ impl Embedding {
                 self.trunks.insert(id, held.unwrap_or_else(|| Trunk::new(want)));
             }
         }
+        self.claim_held(network);
         for id in new {
             match self.place(network, id, false) {
                 Ok(()) | Err(Trouble::Waiting(_)) => {}
@@ -177,12 +178,7 @@ impl Embedding {
 
     /// Places what has no place, where the network may have one now.
     fn place_waiting(&mut self, network: &Network) {
-        // What is held has its bandwidth already, though that is not on the books yet.
-        let any_held = self.trunks.values().any(|trunk| trunk.is_held);
-        let waits = |trunk: &Trunk| {
-            let free = !any_held || trunk.want.bandwidth == Bandwidth::ZERO;
-            trunk.reservation.is_none() && !trunk.is_held && free
-        };
+        let waits = |trunk: &Trunk| trunk.reservation.is_none() && trunk.held.is_none();
         if !self.trunks.values().any(waits) {
             return;
         }
@@ -285,111 +281,14 @@ impl Embedding {
         for route in trunk.active.take().iter().chain(&trunk.backup.take()) {
             route.give_up(&mut self.tags);
         }
-        trunk.is_held = false;
+        if let Some(number) = trunk.held.take() {
+            self.reservations.claim(number, BTreeSet::new(), Bandwidth::ZERO);
+        }
         trunk.home.clear();
         if let Some(reservation) = trunk.reservation.take() {
             self.by_reservation.remove(&reservation);
             // It is there: its number was taken from it just now.
             let _ = self.reservations.release(reservation);
-        }
-    }
-
-    /// Takes a trunk back where it was before a restart. `None` if its tags are no longer to be had.
-    fn hold(&mut self, mut trunk: Trunk) -> Option<Trunk> {
-        trunk.backup = trunk.backup.take().filter(|it| it.retake(&mut self.tags));
-        let active = trunk.active.take().filter(|it| it.retake(&mut self.tags));
-        let Some(active) = active else {
-            if let Some(backup) = &trunk.backup {
-                backup.give_up(&mut self.tags);
-            }
-            return None;
-        };
-        trunk.active = Some(active);
-        trunk.is_held = true;
-        Some(trunk)
-    }
-
-    /// Looks whether the network bears out, or contradicts, what is held.
-    fn check_held(&mut self, network: &Network) {
-        let held: Vec<TrunkId> =
-            self.trunks.iter().filter(|(_, it)| it.is_held).map(|(&id, _)| id).collect();
-        for id in held {
-            let Some(trunk) = self.trunks.get_mut(&id) else { continue };
-            let wrong = |route: &mut Routed| is_contradicted(network, &route.wires);
-            for gone in trunk.active.take_if(wrong).iter().chain(&trunk.backup.take_if(wrong)) {
-                gone.give_up(&mut self.tags);
-            }
-            trunk.active = trunk.active.take().or_else(|| trunk.backup.take());
-            let seen =
-                |route: &Routed| path(network, &route.wires).is_some_and(|it| it.is_up(network));
-            if trunk.active.is_none() {
-                self.give_up(id);
-            } else if trunk.routes().all(seen) {
-                self.settle_held(network, id);
-            }
-        }
-    }
-
-    /// Holds nothing any longer: what is there is taken as it is, the rest is placed anew.
-    pub(super) fn release_held(&mut self, network: &Network) {
-        let held: Vec<TrunkId> =
-            self.trunks.iter().filter(|(_, it)| it.is_held).map(|(&id, _)| id).collect();
-        for id in held {
-            self.settle_held(network, id);
-        }
-    }
-
-    /// Reserves the paths of a trunk that was held, those that stand; gives it up if none does.
-    fn settle_held(&mut self, network: &Network, id: TrunkId) {
-        let Some(trunk) = self.trunks.get_mut(&id) else { return };
-        let up = |route: &Routed| path(network, &route.wires).filter(|path| path.is_up(network));
-        for gone in trunk.backup.take_if(|backup| up(backup).is_none()).iter() {
-            gone.give_up(&mut self.tags);
-        }
-        let backup = trunk.backup.as_ref().and_then(up);
-        let (want, home) = (trunk.want.clone(), path(network, &trunk.home));
-        let adopted = trunk.active.as_ref().and_then(up).and_then(|active| {
-            let ends =
-                trunk.active.as_ref().map(|it| (&it.wires[0], &it.wires[it.wires.len() - 1]))?;
-            let (from, to) = (ends.0.from.dpid, ends.1.to.dpid);
-            let (from, to) = (network.switch_index(from).ok()?, network.switch_index(to).ok()?);
-            let Want { bandwidth, protection, reverts, ref route, .. } = want;
-            let home = home.unwrap_or_else(|| active.clone());
-            let choice = match route {
-                Route::Shortest => Choice::Shortest,
-                Route::Widest => Choice::Widest,
-                Route::Given(_) => Choice::Given(home.clone()),
-            };
-            let request = Request { from, to, bandwidth, choice, protection, reverts };
-            let reservation = ReservationId(self.next_reservation);
-            self.next_reservation += 1;
-            let result =
-                self.reservations.adopt(network, reservation, request, home, active, backup);
-            result.is_ok().then_some(reservation)
-        });
-        match adopted {
-            Some(reservation) => {
-                trunk.is_held = false;
-                trunk.reservation = Some(reservation);
-                self.by_reservation.insert(reservation, id);
-            }
-            None => self.give_up(id),
-        }
-    }
-
-    /// Tells the reservations where those were put at first whose first path was not known when they were taken back.
-    fn find_homes(&mut self, network: &Network) {
-        for (&id, key) in &self.by_reservation {
-            let Some(trunk) = self.trunks.get(key).filter(|trunk| trunk.want.reverts) else {
-                continue;
-            };
-            let known = self.reservations.get(id).map(|it| wires(network, it.home()));
-            if known.as_ref() != Some(&trunk.home)
-                && let Some(home) = path(network, &trunk.home)
-            {
-                // It is there: `known` says so.
-                let _ = self.reservations.set_home(id, home);
-            }
         }
     }
 }

@@ -195,7 +195,8 @@ pub(super) fn path(network: &Network, wires: &[Wire]) -> Option<Path> {
     Path::given(network, from.ok()?, to.ok()?, links).ok()
 }
 
-fn link(network: &Network, wire: &Wire) -> Option<LinkId> {
+/// A wire's link, if that is how its ports are wired now.
+pub(super) fn link(network: &Network, wire: &Wire) -> Option<LinkId> {
     let id = network.link_from(wire.from).ok()?;
     let reaches = matches!(network.link(id).to, End::Switch { port, .. } if port == wire.to);
     reaches.then_some(id)
@@ -252,8 +253,9 @@ pub(super) struct Trunk {
     pub(super) home: Vec<Wire>,
     pub(super) active: Option<Routed>,
     pub(super) backup: Option<Routed>,
-    /// It is where it was before a restart, and the network has not yet said whether that is so.
-    pub(super) is_held: bool,
+    /// It is where it was before a restart, and the network has not yet said whether that is so: the number that its reservation
+    /// will have.
+    pub(super) held: Option<ReservationId>,
     /// It was placed while the network [grew](super::growth).
     pub(super) is_provisional: bool,
     pub(super) trouble: Option<Trouble>,
@@ -264,8 +266,8 @@ impl Trunk {
         let home = Vec::new();
         let lanes = BTreeSet::new();
         let (reservation, active, backup, trouble) = (None, None, None, None);
-        let (is_held, is_provisional) = (false, false);
-        Trunk { want, lanes, reservation, home, active, backup, is_held, is_provisional, trouble }
+        let (held, is_provisional) = (None, false);
+        Trunk { want, lanes, reservation, home, active, backup, held, is_provisional, trouble }
     }
 
     /// The physical switches at its ends, if it has been put anywhere.

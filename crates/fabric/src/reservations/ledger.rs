@@ -18,9 +18,14 @@ struct Reserved {
 }
 
 impl Ledger {
-    /// Sets bandwidth aside on both directions of a path.
-    pub(super) fn hold(&mut self, id: ReservationId, path: &Path, bandwidth: Bandwidth) {
-        for link in both_directions(path) {
+    /// Sets bandwidth aside.
+    pub(super) fn hold(
+        &mut self,
+        id: ReservationId,
+        links: impl IntoIterator<Item = LinkId>,
+        bandwidth: Bandwidth,
+    ) {
+        for link in links {
             if self.0.len() <= link.index() {
                 self.0.resize_with(link.index() + 1, Reserved::default);
             }
@@ -32,8 +37,13 @@ impl Ledger {
     }
 
     /// Gives back what was set aside by [`hold`](Ledger::hold).
-    pub(super) fn release(&mut self, id: ReservationId, path: &Path, bandwidth: Bandwidth) {
-        for link in both_directions(path) {
+    pub(super) fn release(
+        &mut self,
+        id: ReservationId,
+        links: impl IntoIterator<Item = LinkId>,
+        bandwidth: Bandwidth,
+    ) {
+        for link in links {
             if let Some(reserved) = self.0.get_mut(link.index()) {
                 reserved.bits = reserved.bits.saturating_sub(bandwidth.bits_per_second());
                 reserved.by.remove(&id);
@@ -81,6 +91,7 @@ impl Ledger {
     }
 }
 
-fn both_directions(path: &Path) -> impl Iterator<Item = LinkId> + '_ {
+/// A path's links, and those back.
+pub(super) fn both_directions(path: &Path) -> impl Iterator<Item = LinkId> + '_ {
     path.links().iter().flat_map(|&link| [link, link.reverse()])
 }

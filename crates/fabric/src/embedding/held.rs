@@ -1,0 +1,129 @@
+//! What was there before a restart, until the network says whether it still is.
+//!
+//! Switches come back one after another, and links are found one by one. What is held has its tags, and its bandwidth on each of its
+//! links from when that is known, so that nothing that is wanted or moves meanwhile takes them.
+
+use super::Embedding;
+use super::spec::Route;
+use super::trunk::{Routed, Trunk, TrunkId, Want, is_contradicted, link, path, wires};
+use crate::network::Network;
+use crate::reservations::{Choice, Request, ReservationId};
+use crate::units::Bandwidth;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+impl Embedding {
+    /// Takes a trunk back where it was before a restart. `None` if its tags are no longer to be had.
+    pub(super) fn hold(&mut self, mut trunk: Trunk) -> Option<Trunk> {
+        trunk.backup = trunk.backup.take().filter(|it| it.retake(&mut self.tags));
+        let active = trunk.active.take().filter(|it| it.retake(&mut self.tags));
+        let Some(active) = active else {
+            if let Some(backup) = &trunk.backup {
+                backup.give_up(&mut self.tags);
+            }
+            return None;
+        };
+        trunk.active = Some(active);
+        trunk.held = Some(ReservationId(self.next_reservation));
+        self.next_reservation += 1;
+        Some(trunk)
+    }
+
+    /// Looks whether the network bears out, or contradicts, what is held.
+    pub(super) fn check_held(&mut self, network: &Network) {
+        for id in self.held() {
+            let Some(trunk) = self.trunks.get_mut(&id) else { continue };
+            let wrong = |route: &mut Routed| is_contradicted(network, &route.wires);
+            for gone in trunk.active.take_if(wrong).iter().chain(&trunk.backup.take_if(wrong)) {
+                gone.give_up(&mut self.tags);
+            }
+            trunk.active = trunk.active.take().or_else(|| trunk.backup.take());
+            let seen =
+                |route: &Routed| path(network, &route.wires).is_some_and(|it| it.is_up(network));
+            if trunk.active.is_none() {
+                self.give_up(id);
+            } else if trunk.routes().all(seen) {
+                self.settle_held(network, id);
+            }
+        }
+        self.claim_held(network);
+    }
+
+    /// Sets bandwidth aside for what is held, on those of its links that are known: on others nothing can be put either.
+    pub(super) fn claim_held(&mut self, network: &Network) {
+        for trunk in self.trunks.values() {
+            let Some(number) = trunk.held else { continue };
+            let wires = trunk.routes().flat_map(|route| &route.wires);
+            let known = wires.filter_map(|wire| link(network, wire));
+            let links = known.flat_map(|link| [link, link.reverse()]).collect();
+            self.reservations.claim(number, links, trunk.want.bandwidth);
+        }
+    }
+
+    fn held(&self) -> Vec<TrunkId> {
+        let held = self.trunks.iter().filter(|(_, trunk)| trunk.held.is_some());
+        held.map(|(&id, _)| id).collect()
+    }
+
+    /// Holds nothing any longer: what is there is taken as it is, the rest is placed anew.
+    pub(super) fn release_held(&mut self, network: &Network) {
+        for id in self.held() {
+            self.settle_held(network, id);
+        }
+    }
+
+    /// Reserves the paths of a trunk that was held, those that stand; gives it up if none does.
+    fn settle_held(&mut self, network: &Network, id: TrunkId) {
+        let Some(trunk) = self.trunks.get_mut(&id) else { return };
+        let Some(reservation) = trunk.held else { return };
+        let up = |route: &Routed| path(network, &route.wires).filter(|path| path.is_up(network));
+        for gone in trunk.backup.take_if(|backup| up(backup).is_none()).iter() {
+            gone.give_up(&mut self.tags);
+        }
+        let backup = trunk.backup.as_ref().and_then(up);
+        let (want, home) = (trunk.want.clone(), path(network, &trunk.home));
+        let adopted = trunk.active.as_ref().and_then(up).and_then(|active| {
+            let ends =
+                trunk.active.as_ref().map(|it| (&it.wires[0], &it.wires[it.wires.len() - 1]))?;
+            let (from, to) = (ends.0.from.dpid, ends.1.to.dpid);
+            let (from, to) = (network.switch_index(from).ok()?, network.switch_index(to).ok()?);
+            let Want { bandwidth, protection, reverts, ref route, .. } = want;
+            let home = home.unwrap_or_else(|| active.clone());
+            let choice = match route {
+                Route::Shortest => Choice::Shortest,
+                Route::Widest => Choice::Widest,
+                Route::Given(_) => Choice::Given(home.clone()),
+            };
+            let request = Request { from, to, bandwidth, choice, protection, reverts };
+            // It was set aside for this.
+            self.reservations.claim(reservation, BTreeSet::new(), Bandwidth::ZERO);
+            let result =
+                self.reservations.adopt(network, reservation, request, home, active, backup);
+            result.ok().map(|_| ())
+        });
+        match adopted {
+            Some(()) => {
+                trunk.held = None;
+                trunk.reservation = Some(reservation);
+                self.by_reservation.insert(reservation, id);
+            }
+            None => self.give_up(id),
+        }
+    }
+
+    /// Tells the reservations where those were put at first whose first path was not known when they were taken back.
+    pub(super) fn find_homes(&mut self, network: &Network) {
+        for (&id, key) in &self.by_reservation {
+            let Some(trunk) = self.trunks.get(key).filter(|trunk| trunk.want.reverts) else {
+                continue;
+            };
+            let known = self.reservations.get(id).map(|it| wires(network, it.home()));
+            if known.as_ref() != Some(&trunk.home)
+                && let Some(home) = path(network, &trunk.home)
+            {
+                // It is there: `known` says so.
+                let _ = self.reservations.set_home(id, home);
+            }
+        }
+    }
+}
