@@ -19,6 +19,9 @@
 //! in a spanning tree of the tenant's network ([`spanning_tree`]). When links get or lose their ways the tree changes by as
 //! few links as can be, so that nothing goes round meanwhile either (`embedding::repeating`).
 //!
+//! **Giving up.** What was given up, by whomever, is shared out (`Embedding::share_out`) to those who have no way, are not at home, or lack a
+//! backup, at the end of the same change.
+//!
 //! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
 //! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
 //! what is waiting, or lost its way, is no reason to refuse anything else. While the topology is being found, links go a better way

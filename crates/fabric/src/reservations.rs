@@ -4,18 +4,22 @@
 //! is set aside on both, so that moving to the backup cannot fail for want of room. What does not fit is refused.
 //! After a change of the network, [`Reservations::handle_changes`] moves what has to move and says so: to the backup if
 //! that still stands, else to whatever path can be found; what finds none is stranded and tried again when something
-//! comes up. The new path is given together with the old one, so that whoever enacts it can make before breaking.
+//! comes up, or is given up by others. So is what is not at home, and what lacks its backup. The new path is given together with the old one, so that whoever enacts it can make before breaking.
 //! A switch that a virtual link cannot pass through, although its links are up, it can be told to
-//! [avoid](Reservations::avoid), until a link of that switch comes up.
+//! [avoid](Reservations::avoid), until a link of that switch comes up. What else has to be free on a path its owner knows,
+//! who says which links are *closed*.
 
+mod choose;
 mod ledger;
 
 use crate::error::Error;
 use crate::network::{LinkId, Network, SwitchIndex};
-use crate::paths::{Disjoint, Path, Search, disjoint_pair};
+use crate::paths::{Disjoint, Path, Search};
 use crate::units::{Bandwidth, Dpid};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use choose::Shut;
+pub(crate) use choose::nowhere;
 use ledger::{Ledger, both_directions};
 
 /// What a virtual link asks for.
@@ -93,9 +97,24 @@ impl Reservation {
     }
 
     /// Whether a path of it can be used as it is.
-    fn stands(&self, network: &Network, path: &Path) -> bool {
+    fn stands(&self, network: &Network, path: &Path, closed: &dyn Fn(LinkId) -> bool) -> bool {
         let is_avoided = |index| self.avoided.contains(&network.switch(index).dpid());
-        path.is_up(network) && !path.interior(network).any(is_avoided)
+        let is_open = |&link: &LinkId| !closed(link);
+        path.is_up(network)
+            && !path.interior(network).any(is_avoided)
+            && path.links().iter().all(is_open)
+    }
+
+    /// Whether it is there, and as it was asked for.
+    fn is_settled(&self) -> bool {
+        let is_away = self.request.reverts && self.active.as_ref() != Some(&self.home);
+        let Request { from, to, protection, .. } = self.request;
+        let lacks_backup = protection.is_some() && self.backup.is_none() && from != to;
+        self.active.is_some() && !is_away && !lacks_backup
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.active.iter().chain(&self.backup)
     }
 }
 
@@ -115,9 +134,10 @@ pub struct Move {
 pub struct Reservations {
     all: BTreeMap<ReservationId, Reservation>,
     ledger: Ledger,
-    stranded: BTreeSet<ReservationId>,
-    /// Those that are not where they were put at first.
-    displaced: BTreeSet<ReservationId>,
+    /// Those that are not where they were put at first, have no way, or lack a backup.
+    unsettled: BTreeSet<ReservationId>,
+    /// Something was given up, or came up, since they were tried.
+    has_freed: bool,
     /// What is set aside for those that are not known yet as paths.
     claims: BTreeMap<ReservationId, Claim>,
     search: Search,
@@ -138,10 +158,21 @@ impl Reservations {
         id: ReservationId,
         request: Request,
     ) -> Result<&Reservation, Error> {
+        self.reserve_around(network, id, request, &nowhere)
+    }
+
+    /// The same, by none of the `closed` links.
+    pub fn reserve_around(
+        &mut self,
+        network: &Network,
+        id: ReservationId,
+        request: Request,
+        closed: &dyn Fn(LinkId) -> bool,
+    ) -> Result<&Reservation, Error> {
         if self.all.contains_key(&id) {
             return Err(Error::DuplicateId(id.0));
         }
-        let (active, backup) = self.find(network, &request)?;
+        let (active, backup) = self.find(network, &request, closed)?;
         self.ledger.hold(id, both_directions(&active), request.bandwidth);
         if let Some(backup) = &backup {
             self.ledger.hold(id, both_directions(backup), request.bandwidth);
@@ -184,8 +215,8 @@ impl Reservations {
         for path in [Some(&active), backup.as_ref()].into_iter().flatten() {
             self.ledger.hold(id, both_directions(path), request.bandwidth);
         }
-        set(&mut self.displaced, id, request.reverts && home != active);
         let reservation = Reservation::new(request, home, active, backup);
+        set(&mut self.unsettled, id, !reservation.is_settled());
         Ok(self.all.entry(id).or_insert(reservation))
     }
 
@@ -198,6 +229,7 @@ impl Reservations {
             false => self.claims.insert(id, claim.clone()),
         };
         let before = before.unwrap_or_default();
+        self.has_freed |= before.links.iter().any(|link| !claim.links.contains(link));
         self.ledger.release(id, before.links, before.bandwidth);
         self.ledger.hold(id, claim.links, claim.bandwidth);
     }
@@ -205,21 +237,25 @@ impl Reservations {
     /// Says where a reservation was put at first, once the links of that path are known.
     pub fn set_home(&mut self, id: ReservationId, home: Path) -> Result<(), Error> {
         let reservation = self.all.get_mut(&id).ok_or(Error::UnknownId(id.0))?;
-        let away = reservation.request.reverts && reservation.active.as_ref() != Some(&home);
         reservation.home = home;
-        set(&mut self.displaced, id, away);
+        set(&mut self.unsettled, id, !reservation.is_settled());
         Ok(())
     }
 
     /// Gives up a virtual link and the bandwidth that was set aside for it.
     pub fn release(&mut self, id: ReservationId) -> Result<Reservation, Error> {
+        let reservation = self.take_out(id)?;
+        self.has_freed |= reservation.active.is_some();
+        Ok(reservation)
+    }
+
+    /// The same, if it is to be put back.
+    pub(crate) fn take_out(&mut self, id: ReservationId) -> Result<Reservation, Error> {
         let reservation = self.all.remove(&id).ok_or(Error::UnknownId(id.0))?;
-        let bandwidth = reservation.request.bandwidth;
-        for path in reservation.active.iter().chain(&reservation.backup) {
-            self.ledger.release(id, both_directions(path), bandwidth);
+        for path in reservation.paths() {
+            self.ledger.release(id, both_directions(path), reservation.request.bandwidth);
         }
-        self.stranded.remove(&id);
-        self.displaced.remove(&id);
+        self.unsettled.remove(&id);
         Ok(reservation)
     }
 
@@ -250,40 +286,74 @@ impl Reservations {
 
     /// Moves what a change of the network makes necessary or possible; `changed` are the links that went up or down.
     pub fn handle_changes(&mut self, network: &Network, changed: &[LinkId]) -> Vec<Move> {
-        let mut concerned = BTreeSet::new();
-        for &link in changed {
-            if network.link(link).is_up() {
-                concerned.extend(self.admit(network, link));
-                concerned.extend(&self.stranded);
-                concerned.extend(&self.displaced);
-                concerned.extend(self.unprotected());
-            } else {
-                concerned.extend(self.ledger.holders(link));
-            }
-        }
         let mut moves = Vec::new();
-        // First whoever only has to change over, so that what they leave behind is free for those who have to search.
-        let (ready, searching): (Vec<_>, Vec<_>) =
-            concerned.into_iter().partition(|id| self.has_standing_backup(network, *id));
-        for id in ready.into_iter().chain(searching) {
-            moves.extend(self.settle(network, id));
+        for id in self.concerned(network, changed) {
+            moves.extend(self.settle(network, id, &nowhere));
+        }
+        // Who goes home leaves a place to others, and goes once: so there is a last round.
+        while self.take_freed() {
+            for id in self.unsettled() {
+                moves.extend(self.settle(network, id, &nowhere));
+            }
         }
         moves
     }
 
-    /// No path of a virtual link may pass through that switch, until a link of the switch comes up: what does is moved. Its own
-    /// ends cannot be avoided.
+    /// Those whose paths no longer stand as they are after a change, in the order in which they are to be [settled](Reservations::settle).
+    /// Links that came up are [taken](Reservations::take_freed) for freed.
+    pub fn concerned(&mut self, network: &Network, changed: &[LinkId]) -> Vec<ReservationId> {
+        let mut concerned = BTreeSet::new();
+        for &link in changed {
+            if network.link(link).is_up() {
+                concerned.extend(self.admit(network, link));
+                self.has_freed = true;
+            } else {
+                concerned.extend(self.ledger.holders(link));
+            }
+        }
+        // First whoever only has to change over, so that what they leave behind is free for those who have to search.
+        let (mut ready, searching): (Vec<_>, Vec<_>) =
+            concerned.into_iter().partition(|id| self.has_standing_backup(network, *id));
+        ready.extend(searching);
+        ready
+    }
+
+    /// Whether anything was given up or came up since this was asked last.
+    pub fn take_freed(&mut self) -> bool {
+        core::mem::take(&mut self.has_freed)
+    }
+
+    /// Says that something is free again that these did not set aside.
+    pub fn note_freed(&mut self) {
+        self.has_freed = true;
+    }
+
+    /// Those that are not as they were asked for: first who has no way, then who is not at home, then who lacks a backup.
+    pub fn unsettled(&self) -> Vec<ReservationId> {
+        let with = self.unsettled.iter().filter_map(|&id| {
+            let it = self.all.get(&id)?;
+            let is_away = it.request.reverts && it.active.as_ref() != Some(&it.home);
+            Some((it.active.is_some(), !is_away, id))
+        });
+        let mut all: Vec<_> = with.collect();
+        all.sort_unstable();
+        all.into_iter().map(|(.., id)| id).collect()
+    }
+
+    /// No path of a virtual link may pass through that switch, until a link of the switch comes up; it is to be
+    /// [settled](Reservations::settle) then. Its own ends cannot be avoided.
     pub fn avoid(
         &mut self,
         network: &Network,
         id: ReservationId,
         switch: Dpid,
-    ) -> Result<Option<Move>, Error> {
+    ) -> Result<(), Error> {
         let reservation = self.all.get_mut(&id).ok_or(Error::UnknownId(id.0))?;
         let Request { from, to, .. } = reservation.request;
-        let is_new = [from, to].iter().all(|&end| network.switch(end).dpid() != switch)
-            && reservation.avoided.insert(switch);
-        Ok(if is_new { self.settle(network, id) } else { None })
+        if [from, to].iter().all(|&end| network.switch(end).dpid() != switch) {
+            reservation.avoided.insert(switch);
+        }
+        Ok(())
     }
 
     /// A link has come up: its switches are avoided no longer. Gives who had avoided one.
@@ -298,167 +368,55 @@ impl Reservations {
         avoids.collect()
     }
 
-    /// Puts one virtual link where it is best off now.
-    fn settle(&mut self, network: &Network, id: ReservationId) -> Option<Move> {
+    /// Puts one virtual link where it is best off now, on none of the `closed` links.
+    pub fn settle(
+        &mut self,
+        network: &Network,
+        id: ReservationId,
+        closed: &dyn Fn(LinkId) -> bool,
+    ) -> Option<Move> {
         let mut reservation = self.all.remove(&id)?;
         let bandwidth = reservation.request.bandwidth;
-        let before = reservation.active.clone();
         // All that it holds is given up first: its new paths may use the same links.
-        for path in reservation.active.iter().chain(&reservation.backup) {
+        for path in reservation.paths() {
             self.ledger.release(id, both_directions(path), bandwidth);
         }
-        let stands =
-            |path: &Option<Path>| path.clone().filter(|path| reservation.stands(network, path));
+        let shut = Shut { switches: &reservation.avoided, closed };
+        let stands = |path: &Option<Path>| {
+            path.clone().filter(|path| reservation.stands(network, path, closed))
+        };
         let home = Some(&reservation.home).filter(|home| {
             reservation.request.reverts
-                && reservation.stands(network, home)
+                && reservation.stands(network, home, closed)
                 && self.ledger.fits(network, home, bandwidth)
         });
         let active = home.cloned().or_else(|| stands(&reservation.active));
-        let active = active.or_else(|| stands(&reservation.backup)).or_else(|| {
-            let Reservation { request, avoided, .. } = &reservation;
-            pick(&mut self.search, network, &self.ledger, request, avoided)
-        });
+        let active = active
+            .or_else(|| stands(&reservation.backup))
+            .or_else(|| self.pick(network, &reservation.request, shut));
         let backup = active.as_ref().and_then(|active| {
             let disjoint = reservation.request.protection?;
             let kept = [&reservation.active, &reservation.backup].into_iter().find_map(|path| {
                 stands(path).filter(|path| path.is_disjoint(active, network, disjoint))
             });
-            kept.or_else(|| {
-                self.beside(network, &reservation.request, active, disjoint, &reservation.avoided)
-            })
+            kept.or_else(|| self.beside(network, &reservation.request, active, disjoint, shut))
         });
         for path in active.iter().chain(&backup) {
             self.ledger.hold(id, both_directions(path), bandwidth);
         }
-        set(&mut self.stranded, id, active.is_none());
-        let away = reservation.request.reverts && active.as_ref() != Some(&reservation.home);
-        set(&mut self.displaced, id, away);
-        (reservation.active, reservation.backup) = (active.clone(), backup);
+        let is_left = |path: &Path| Some(path) != active.as_ref() && Some(path) != backup.as_ref();
+        self.has_freed |= reservation.paths().any(is_left);
+        let before = core::mem::replace(&mut reservation.active, active.clone());
+        reservation.backup = backup;
+        set(&mut self.unsettled, id, !reservation.is_settled());
         self.all.insert(id, reservation);
         (before != active).then_some(Move { id, from: before, to: active })
-    }
-
-    /// A path for a request, and the backup that it asks for.
-    fn find(
-        &mut self,
-        network: &Network,
-        request: &Request,
-    ) -> Result<(Path, Option<Path>), Error> {
-        let &Request { from, to, bandwidth, ref choice, protection, .. } = request;
-        let needed = bandwidth.bits_per_second();
-        let active = match choice {
-            Choice::Given(path) => {
-                let path = Path::given(network, from, to, path.links().to_vec())?;
-                if !path.is_up(network) {
-                    return Err(Error::NoPath);
-                }
-                if !self.ledger.fits(network, &path, bandwidth) {
-                    return Err(Error::NoBandwidth(self.ledger.narrowest(network, &path)));
-                }
-                path
-            }
-            Choice::Shortest | Choice::Widest => {
-                match pick(&mut self.search, network, &self.ledger, request, &BTreeSet::new()) {
-                    Some(path) => path,
-                    None => return Err(self.why_not(network, from, to)),
-                }
-            }
-        };
-        let Some(disjoint) = protection.filter(|_| from != to) else { return Ok((active, None)) };
-        if let Some(backup) = self.beside(network, request, &active, disjoint, &BTreeSet::new()) {
-            return Ok((active, Some(backup)));
-        }
-        if let Choice::Given(_) = choice {
-            return Err(Error::NoBackup);
-        }
-        // The best single path may cut the network in two where a pair of others does not.
-        let usable = |link: LinkId| self.ledger.has_room(network, link, needed);
-        let pair = disjoint_pair(network, from, to, disjoint, usable).ok_or(Error::NoBackup)?;
-        Ok((pair.0, Some(pair.1)))
-    }
-
-    /// The shortest path with room that is disjoint from `active`.
-    fn beside(
-        &mut self,
-        network: &Network,
-        request: &Request,
-        active: &Path,
-        disjoint: Disjoint,
-        avoided: &BTreeSet<Dpid>,
-    ) -> Option<Path> {
-        let needed = request.bandwidth.bits_per_second();
-        let taken: Vec<SwitchIndex> = match disjoint {
-            Disjoint::Links => Vec::new(),
-            Disjoint::Switches => active.interior(network).collect(),
-        };
-        let ledger = &self.ledger;
-        let found = self.search.shortest(network, request.from, request.to, |link| {
-            let ends = network.link(link).switches();
-            ledger.has_room(network, link, needed)
-                && active.links().iter().all(|used| used.wire() != link.wire())
-                && ends.is_some_and(|(a, b)| !taken.contains(&a) && !taken.contains(&b))
-                && !is_avoided(network, avoided, link)
-        });
-        found.filter(|_| request.from != request.to)
-    }
-
-    fn why_not(&mut self, network: &Network, from: SwitchIndex, to: SwitchIndex) -> Error {
-        let any = self.search.shortest(network, from, to, |_| true);
-        let free = |link| self.ledger.both_ways(network, link);
-        let widest = self.search.widest(network, from, to, free);
-        match (any, widest) {
-            (None, _) => Error::NoPath,
-            (Some(_), widest) => {
-                let bits = widest.map_or(0, |(_, bits)| bits);
-                Error::NoBandwidth(Bandwidth::from_bits_per_second(bits))
-            }
-        }
     }
 
     fn has_standing_backup(&self, network: &Network, id: ReservationId) -> bool {
         let backup = self.all.get(&id).and_then(Reservation::backup);
         backup.is_some_and(|backup| backup.is_up(network))
     }
-
-    /// Those who should have a backup and have none.
-    fn unprotected(&self) -> impl Iterator<Item = ReservationId> + '_ {
-        let lacks = |it: &Reservation| it.request.protection.is_some() && it.backup.is_none();
-        self.all.iter().filter(move |(_, it)| lacks(it)).map(|(&id, _)| id)
-    }
-}
-
-/// Whether a link begins or ends at one of these switches.
-fn is_avoided(network: &Network, avoided: &BTreeSet<Dpid>, link: LinkId) -> bool {
-    let ends = network.link(link).switches();
-    let mut ends = ends.into_iter().flat_map(|(one, other)| [one, other]);
-    !avoided.is_empty() && ends.any(|end| avoided.contains(&network.switch(end).dpid()))
-}
-
-/// The path that a request would choose by what is free, through none of these switches.
-fn pick(
-    search: &mut Search,
-    network: &Network,
-    ledger: &Ledger,
-    request: &Request,
-    avoided: &BTreeSet<Dpid>,
-) -> Option<Path> {
-    let &Request { from, to, bandwidth, ref choice, .. } = request;
-    let needed = bandwidth.bits_per_second();
-    let has_room = |link: LinkId| {
-        ledger.has_room(network, link, needed) && !is_avoided(network, avoided, link)
-    };
-    let widest = match choice {
-        Choice::Shortest | Choice::Given(_) => None,
-        Choice::Widest => {
-            let found = search.widest(network, from, to, |link| {
-                if is_avoided(network, avoided, link) { 0 } else { ledger.both_ways(network, link) }
-            });
-            found.filter(|(_, wide)| *wide >= needed).map(|(path, _)| path)
-        }
-    };
-    // Who asks for no bandwidth gets a path also where none is free.
-    widest.or_else(|| search.shortest(network, from, to, has_room))
 }
 
 fn set(among: &mut BTreeSet<ReservationId>, id: ReservationId, is_in: bool) {

@@ -462,16 +462,17 @@ fn tags_run_out() {
     let (network, mut embedding) = (ring(), tags(5, 6));
     let spec = Spec { vlans: vec![20, 30], ..two() };
     let refusals = embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap_err();
-    let why = Reason::Unroutable(Trouble::Tags(port(2, 3)));
+    let why = Reason::Unroutable(Trouble::Tags(port(1, 2)));
     assert_eq!(refusals[0], Refusal { tenant: RED, part: Part::Link(spec.links[0].ends), why });
     assert_eq!(embedding.tags_in_use(), 0);
 
     let (network, mut embedding) = (ring(), tags(5, 6));
-    let three: Vec<LinkSpec> = (1..=3).map(|number| link((0xa1, number), (0xa3, number))).collect();
-    let spec = Spec { ports: Vec::new(), hosts: Vec::new(), links: three, ..two() };
+    // Two ways have two tags each.
+    let five: Vec<LinkSpec> = (1..=5).map(|number| link((0xa1, number), (0xa3, number))).collect();
+    let spec = Spec { ports: Vec::new(), hosts: Vec::new(), links: five, ..two() };
     let refusals = embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap_err();
-    let why = Reason::Unroutable(Trouble::Tags(port(2, 3)));
-    assert_eq!(refusals, [Refusal { tenant: RED, part: Part::Link(spec.links[2].ends), why }]);
+    let why = Reason::Unroutable(Trouble::Tags(port(1, 2)));
+    assert_eq!(refusals, [Refusal { tenant: RED, part: Part::Link(spec.links[4].ends), why }]);
     assert_eq!(embedding.tags_in_use(), 0);
 }
 

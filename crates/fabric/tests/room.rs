@@ -104,3 +104,88 @@ fn what_is_held_keeps_its_backup() {
     let (was, is) = (status(&before, RED), status(&after, RED));
     assert_eq!((is.active, is.backup, is.is_held), (was.active, was.backup, false));
 }
+
+/// The ring 1 - 2 - 3 - 4 - 1 of 10 Mbit/s, each of whose ways red and blue take 6 of; then red's is cut.
+fn stranded() -> (Network, Embedding, [Spec; 2]) {
+    let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
+    let specs = [bare(3, 6), bare(3, 6)];
+    embedding.apply(&network, &wanted(&[(RED, &specs[0]), (BLUE, &specs[1])])).unwrap();
+    assert_eq!((passes(&embedding, RED), passes(&embedding, BLUE)), (vec![1, 2, 3], vec![1, 4, 3]));
+    network.set_port_up(port(2, 2), false).unwrap();
+    embedding.handle_changes(&network);
+    assert!(passes(&embedding, RED).is_empty());
+    (network, embedding, specs)
+}
+
+#[test]
+fn what_lost_its_way_says_whether_there_is_one_without_room() {
+    let (mut network, mut embedding, _) = stranded();
+    let no_room = Trouble::Route(Error::NoBandwidth(megabits(4)));
+    assert_eq!(status(&embedding, RED).trouble, Some(no_room));
+    network.set_port_up(port(3, 2), false).unwrap();
+    embedding.handle_changes(&network);
+    assert_eq!(status(&embedding, BLUE).trouble, Some(Trouble::Route(Error::NoPath)));
+}
+
+#[test]
+fn what_lost_its_way_gets_the_room_that_another_gives_up() {
+    let stop = |spec: &mut Spec| spec.links.clear();
+    let shrink = |spec: &mut Spec| spec.links[0].bandwidth = megabits(4);
+    let elsewhere = |spec: &mut Spec| spec.switches[1].members = vec![Dpid(2)];
+    for change in [stop, shrink, elsewhere] {
+        let (network, mut embedding, [red, mut blue]) = stranded();
+        change(&mut blue);
+        let wanted = wanted(&[(RED, &red), (BLUE, &blue)]);
+        let dry = embedding.dry_run(&network, &wanted);
+        let done = embedding.apply(&network, &wanted);
+        assert_eq!(passes(&embedding, RED), [1, 4, 3]);
+        assert_eq!(dry, done);
+        let ups = done.unwrap().ports.into_iter().filter(|it| it.tenant == RED);
+        assert!(ups.map(|it| it.is).eq([Some(true); 2]));
+    }
+    let (network, mut embedding, [red, _]) = stranded();
+    embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    assert_eq!(passes(&embedding, RED), [1, 4, 3]);
+}
+
+/// Those who are new come before those who wait.
+#[test]
+fn what_lost_its_way_is_no_reason_to_refuse_what_is_new() {
+    let (network, mut embedding, [red, blue]) = stranded();
+    let green = TenantId(3);
+    embedding.apply(&network, &wanted(&[(RED, &red), (green, &blue)])).unwrap();
+    assert_eq!((passes(&embedding, RED), passes(&embedding, green)), (vec![], vec![1, 4, 3]));
+}
+
+#[test]
+fn a_backup_is_found_when_there_is_room() {
+    let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
+    let (mut red, blue) = (bare(3, 6), bare(4, 6));
+    red.links[0].protection = Some(Disjoint::Switches);
+    embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    network.set_port_up(port(3, 2), false).unwrap();
+    embedding.handle_changes(&network);
+    embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
+    network.set_port_up(port(3, 2), true).unwrap();
+    embedding.handle_changes(&network);
+    assert!(status(&embedding, RED).backup.is_none());
+    let changes = embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    assert_eq!(status(&embedding, RED).backup.unwrap().wires.len(), 2);
+    assert!(changes.ports.iter().all(|it| it.tenant == BLUE), "red sees nothing of it");
+}
+
+#[test]
+fn a_link_reverts_when_there_is_room() {
+    let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
+    let (mut red, blue) = (bare(3, 6), bare(2, 6));
+    red.links[0].reverts = true;
+    embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    network.set_port_up(port(2, 2), false).unwrap();
+    embedding.handle_changes(&network);
+    embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
+    network.set_port_up(port(2, 2), true).unwrap();
+    embedding.handle_changes(&network);
+    assert_eq!((passes(&embedding, RED), passes(&embedding, BLUE)), (vec![1, 4, 3], vec![1, 2]));
+    let changes = embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    assert_eq!((passes(&embedding, RED), changes.moves.len()), (vec![1, 2, 3], 2));
+}

@@ -11,6 +11,7 @@ use common::walk::{port, ports};
 use fabric::embedding::{
     Embedding, Part, Reason, Refusal, Route, Spec, Step, Trouble, TrunkStatus,
 };
+use fabric::paths::Disjoint;
 use fabric::{Dpid, Network, TenantId};
 
 /// A tenant's link between switches 1 and 3, by these or by whichever.
@@ -81,7 +82,7 @@ fn what_takes_more_tags_than_are_left_is_refused() {
     let third = TenantId(3);
     let all = wanted(&[(RED, &red), (BLUE, &blue), (third, &bare(&[1, 2, 3]))]);
     let refusals = embedding.apply(&network, &all).unwrap_err();
-    assert_eq!(refusals, [refusal(third, port(2, 3))]);
+    assert_eq!(refusals, [refusal(third, port(1, 2))]);
     let more = Spec { vlans: vec![10], ..blue };
     let refusals = embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &more)])).unwrap_err();
     assert_eq!(refusals, [refusal(BLUE, port(2, 3))]);
@@ -100,7 +101,6 @@ fn what_lost_its_tags_does_not_keep_a_restart_from_taking_all_back() {
     assert!(!is_up(&after, RED) && is_up(&after, BLUE));
     assert_eq!(status(&after, BLUE).active, status(&before, BLUE).active);
     network.set_port_up(port(4, 2), true).unwrap();
-    network.set_port_up(port(2, 2), false).unwrap();
     after.handle_changes(&network);
     assert!(is_up(&after, RED), "{:?}", status(&after, RED));
 }
@@ -130,8 +130,71 @@ fn a_link_that_has_tags_one_way_only_is_down_at_both_ends() {
         assert_eq!(embedding.tags_in_use(), 2);
         assert!(!embedding.switch_maps().contains_key(&Dpid(4)));
         network.set_port_up(port(4, 2), true).unwrap();
-        network.set_port_up(port(1, 2), false).unwrap();
         embedding.handle_changes(&network);
         assert!(is_up(&embedding, RED));
     }
+}
+
+/// The shortest way has no tag left; another has.
+#[test]
+fn a_link_goes_where_tags_are_left() {
+    let (mut network, mut embedding) = (ring(), tags(5, 5));
+    let (red, blue) = (bare(&[]), bare(&[1, 2, 3]));
+    let ways = |embedding: &Embedding, tenant| {
+        let status = status(embedding, tenant);
+        [status.active, status.backup].map(|it| it.map(|it| it.wires[0].to.dpid.0))
+    };
+    embedding.apply(&network, &wanted(&[(BLUE, &blue)])).unwrap();
+    embedding.apply(&network, &wanted(&[(BLUE, &blue), (RED, &red)])).unwrap();
+    assert_eq!((ways(&embedding, RED)[0], is_up(&embedding, RED)), (Some(4), true));
+    // So does one that moves: with a wire more from 1 to 3 it goes there, and not where blue is.
+    network.add_port(port(1, 7)).unwrap();
+    network.add_port(port(3, 7)).unwrap();
+    network.connect(port(1, 7), port(3, 7), megabits(1), fabric::Duration(0)).unwrap();
+    embedding.stop_growing();
+    network.set_port_up(port(4, 2), false).unwrap();
+    assert_eq!(embedding.handle_changes(&network).ports, []);
+    assert_eq!(ways(&embedding, RED)[0], Some(3));
+    // Going home, too, it needs tags, and it stays where it has them.
+    let home = Spec {
+        links: vec![fabric::embedding::LinkSpec { reverts: true, ..blue.links[0].clone() }],
+        ..bare(&[])
+    };
+    let mut embedding = tags(5, 5);
+    network.set_port_up(port(4, 2), true).unwrap();
+    embedding.apply(&network, &wanted(&[(RED, &home)])).unwrap();
+    network.set_port_up(port(2, 2), false).unwrap();
+    embedding.handle_changes(&network);
+    assert_eq!(ways(&embedding, RED)[0], Some(3));
+    let near = Spec { switches: vec![switch(0xa1, &[1]), switch(0xa3, &[2])], ..bare(&[]) };
+    embedding.apply(&network, &wanted(&[(RED, &home), (BLUE, &near)])).unwrap();
+    network.set_port_up(port(2, 2), true).unwrap();
+    assert_eq!(embedding.handle_changes(&network).moves, []);
+    embedding.apply(&network, &wanted(&[(RED, &home)])).unwrap();
+    assert_eq!(ways(&embedding, RED)[0], Some(2), "when that is given up");
+}
+
+/// A backup has tags of its own from the beginning.
+#[test]
+fn a_backup_without_tags_is_none() {
+    let (mut network, mut embedding) = (ring(), tags(5, 5));
+    let mut red = bare(&[]);
+    red.links[0].protection = Some(Disjoint::Switches);
+    let blue = bare(&[1, 4, 3]);
+    embedding.apply(&network, &wanted(&[(BLUE, &blue)])).unwrap();
+    let both = wanted(&[(RED, &red), (BLUE, &blue)]);
+    let refusals = embedding.apply(&network, &both).unwrap_err();
+    assert!(matches!(refusals[0].why, Reason::Unroutable(Trouble::Tags(_))), "{refusals:?}");
+    // What waits for its switches does without, until it can be had.
+    let mut embedding = tags(5, 5);
+    let both = wanted(&[(BLUE, &red), (RED, &blue)]);
+    embedding.apply(&Network::default(), &both).unwrap();
+    embedding.handle_changes(&network);
+    assert!(is_up(&embedding, BLUE) && status(&embedding, BLUE).backup.is_none());
+    assert_eq!(status(&embedding, BLUE).trouble, None);
+    embedding.apply(&network, &wanted(&[(BLUE, &red)])).unwrap();
+    let backup = status(&embedding, BLUE).backup.unwrap();
+    assert!(backup.tags.len() == 2 && backup.wires[0].to.dpid == Dpid(4));
+    network.set_port_up(port(2, 2), false).unwrap();
+    assert_eq!(embedding.handle_changes(&network).ports, []);
 }

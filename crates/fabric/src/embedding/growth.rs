@@ -6,8 +6,9 @@
 //! this is over; from then on nothing moves that stands. What was there before a restart is never provisional.
 
 use super::Embedding;
+use super::lanes::Need;
 use super::spec::Route;
-use super::trunk::{TrunkId, Want, Wire, wires};
+use super::trunk::{TrunkId, Want, wires};
 use crate::network::Network;
 use crate::paths::Path;
 use crate::reservations::{Reservation, ReservationId};
@@ -21,35 +22,32 @@ impl Embedding {
         self.trunks.values_mut().for_each(|trunk| trunk.is_provisional = false);
     }
 
-    /// Puts trunks elsewhere that are provisional, if there is a better place for them now; whether any has moved.
-    pub(super) fn improve(&mut self, network: &Network) -> bool {
+    /// Puts trunks elsewhere that are provisional, if there is a better place for them now.
+    pub(super) fn improve(&mut self, network: &Network) {
         let provisional = self.trunks.iter().filter(|(_, it)| it.is_provisional);
         let placed = provisional.filter_map(|(&id, it)| Some((id, it.reservation?)));
-        let mut have_moved = false;
         for (id, reservation) in placed.collect::<Vec<_>>() {
-            have_moved |= self.improve_one(network, id, reservation);
+            if self.improve_one(network, id, reservation) {
+                self.reservations.note_freed();
+                self.follow_reservation(network, reservation);
+            }
         }
-        if have_moved {
-            self.follow_reservations(network);
-        }
-        have_moved
     }
 
     /// Reserves the best place that there is now; whether it is another.
     fn improve_one(&mut self, network: &Network, id: TrunkId, number: ReservationId) -> bool {
-        let Some(want) = self.trunks.get(&id).map(|trunk| trunk.want.clone()) else { return false };
+        let Some(trunk) = self.trunks.get(&id) else { return false };
+        let (want, need) = (trunk.want.clone(), Need::of(trunk));
         // What avoids a switch is where it can be.
         let may_move = |it: &Reservation| it.active().is_some() && it.avoided().next().is_none();
         if !self.reservations.get(number).is_some_and(may_move) {
             return false;
         }
-        let Ok(before) = self.reservations.release(number) else { return false };
-        let found = self.find_place(network, &want, true);
-        let found = found.ok().and_then(|found| self.reservations.release(found).ok());
-        let better = found.filter(|found| {
-            self.rank(network, &want, found) < self.rank(network, &want, &before)
-                && self.has_tags_for(network, id, found)
-        });
+        let Ok(before) = self.reservations.take_out(number) else { return false };
+        let found = self.find_place(network, &want, &need, true);
+        let found = found.ok().and_then(|found| self.reservations.take_out(found).ok());
+        let better = found
+            .filter(|found| self.rank(network, &want, found) < self.rank(network, &want, &before));
         let is_better = better.is_some();
         let place = better.unwrap_or(before);
         if let (Some(trunk), true) = (self.trunks.get_mut(&id), is_better) {
@@ -82,18 +80,5 @@ impl Embedding {
         let hops = |path: Option<&Path>| path.map_or(0, Path::hops);
         let lacks_backup = want.protection.is_some() && place.backup().is_none();
         (lacks_backup, Reverse(width), hops(place.active()), hops(place.backup()))
-    }
-
-    /// Whether tags are free for what a trunk carries wherever a place is new to it.
-    fn has_tags_for(&self, network: &Network, id: TrunkId, place: &Reservation) -> bool {
-        let Some(trunk) = self.trunks.get(&id) else { return false };
-        let lanes = trunk.routes().map(|route| route.tags.len()).max().unwrap_or(0);
-        let is_known = |wire: &Wire| trunk.routes().any(|route| route.wires.contains(wire));
-        let paths = place.active().into_iter().chain(place.backup());
-        let mut wires = paths.flat_map(|path| wires(network, path));
-        wires.all(|wire| {
-            let is_free = |port| self.tags.free(port) >= lanes;
-            is_known(&wire) || is_free(wire.from) && is_free(wire.to)
-        })
     }
 }

@@ -9,16 +9,27 @@ use super::draw::{link_trunk, sorted};
 use super::map::Frames;
 use super::place::pairs;
 use super::spec::Spec;
-use super::trunk::{Carries, Lane, Routed, Trouble, Trunk, TrunkId};
+use super::tags::Tags;
+use super::trunk::{Carries, Lane, Routed, Trouble, Trunk, TrunkId, Wire, wire};
+use crate::network::{LinkId, Network};
+use crate::paths::Path;
 use crate::units::{Dpid, PortId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 impl Embedding {
-    /// Sees to it that each path has tags for all that it carries; what has not is marked by it, and tried again each time.
-    pub(super) fn set_all_lanes(&mut self) {
+    /// Sees to it that each path has tags for all that it carries. What has not goes where it has; what finds no such way, and a part of
+    /// a big switch's inside, is marked by it and tried again each time.
+    pub(super) fn set_all_lanes(&mut self, network: &Network) {
         let lanes = self.lanes();
-        self.set_lanes(lanes);
+        for (id, _) in self.set_lanes(lanes) {
+            let trunk = self.trunks.get(&id);
+            let is_nothing = trunk.is_some_and(|trunk| trunk.in_use().is_none());
+            let may_move = matches!(id.carries, Carries::Link(_)) || is_nothing;
+            if let Some(number) = trunk.and_then(|it| it.reservation).filter(|_| may_move) {
+                self.settle(network, number);
+            }
+        }
     }
 
     /// The same; where one has not, at which port.
@@ -29,7 +40,11 @@ impl Embedding {
         // Tags are given up before any are taken.
         for (id, lanes) in &all {
             let routes = self.trunks.get_mut(id).into_iter().flat_map(Trunk::routes_mut);
-            routes.for_each(|route| route.drop_lanes(&mut self.tags, lanes));
+            for route in routes {
+                if route.drop_lanes(&mut self.tags, lanes) {
+                    self.reservations.note_freed();
+                }
+            }
         }
         let mut failed = Vec::new();
         for (id, lanes) in all {
@@ -40,7 +55,7 @@ impl Embedding {
         failed
     }
 
-    /// Takes tags for one. What is wrong with its path is noted; the error may be of its backup.
+    /// Takes tags for one. What is wrong with its path is noted; the error may be its backup's.
     pub(super) fn set_lanes_of(
         &mut self,
         id: TrunkId,
@@ -93,6 +108,56 @@ impl Embedding {
             }
         }
         all
+    }
+}
+
+/// How many tags a trunk needs on each of its links, and where it has them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Need {
+    forth: usize,
+    back: usize,
+    has: Vec<Wire>,
+}
+
+impl Need {
+    /// Of one that is nowhere yet.
+    pub(super) fn new(lanes: &BTreeSet<Lane>) -> Need {
+        let forth = lanes.iter().filter(|lane| lane.forth).count();
+        Need { forth, back: lanes.len() - forth, has: Vec::new() }
+    }
+
+    pub(super) fn of(trunk: &Trunk) -> Need {
+        let whole = trunk.routes().filter(|route| route.carries(&trunk.lanes));
+        let has = whole.flat_map(|route| &route.wires).copied().collect();
+        Need { has, ..Need::new(&trunk.lanes) }
+    }
+
+    /// The port of a link of which too few tags are free.
+    pub(super) fn is_lacking(
+        &self,
+        network: &Network,
+        tags: &Tags,
+        link: LinkId,
+    ) -> Option<PortId> {
+        let wire = wire(network, link)?;
+        let lacks = |port, needed| tags.free(port) < needed;
+        let lacking = match (lacks(wire.from, self.forth), lacks(wire.to, self.back)) {
+            (true, _) => wire.from,
+            (_, true) => wire.to,
+            _ => return None,
+        };
+        // These are its own, and the new path takes them over or has them instead.
+        (!self.has.contains(&wire)).then_some(lacking)
+    }
+
+    pub(super) fn first_lacking<'a>(
+        &self,
+        network: &Network,
+        tags: &Tags,
+        paths: impl IntoIterator<Item = &'a Path>,
+    ) -> Option<PortId> {
+        let mut links = paths.into_iter().flat_map(Path::links);
+        links.find_map(|&link| self.is_lacking(network, tags, link))
     }
 }
 

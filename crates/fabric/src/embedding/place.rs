@@ -3,19 +3,22 @@
 use super::Embedding;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
-use super::lanes::link_lanes;
+use super::lanes::{Need, link_lanes};
 use super::map::Transit;
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use super::trunk::{Carries, Routed, Trouble, Trunk, TrunkId, Want, wires};
 use crate::error::Error;
 use crate::network::{LinkId, Network, Switch, SwitchIndex, Tagging};
 use crate::paths::{Path, Search};
-use crate::reservations::{Choice, Request, ReservationId};
+use crate::reservations::{Choice, Request, ReservationId, nowhere};
 use crate::units::{Bandwidth, Dpid, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
+
+/// How often what was given up is shared out after one change.
+const ROUNDS: usize = 8;
 
 impl Embedding {
     /// Gives up what is wanted no more and places what is new. What finds no place is refused, unless it waits for a
@@ -60,7 +63,12 @@ impl Embedding {
             .collect();
         let lacking = self.set_lanes(lanes).into_iter().filter(|(id, _)| more.contains(id));
         refusals.extend(lacking.map(|(id, port)| refusal(id, Trouble::Tags(port))));
-        if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+        if refusals.is_empty() {
+            // What is new comes first: what lost its way is no reason to refuse it.
+            self.share_out(network);
+            return Ok(());
+        }
+        Err(refusals)
     }
 
     /// Follows what happened to the network since it was looked at last.
@@ -72,16 +80,34 @@ impl Embedding {
         self.check_held(network);
         if !changed.is_empty() {
             self.find_homes(network);
-            self.reservations.handle_changes(network, &changed);
-            self.follow_reservations(network);
-            self.try_other_ends(network);
+            for reservation in self.reservations.concerned(network, &changed) {
+                self.settle(network, reservation);
+            }
+            self.try_other_ends(network, true);
         }
         self.place_waiting(network);
-        if grew && self.improve(network) {
-            self.place_waiting(network);
+        if grew {
+            self.improve(network);
         }
-        // What lacks tags is marked by it and tried again each time.
-        self.set_all_lanes();
+        self.share_out(network);
+    }
+
+    /// Sees to it that each path has its tags, and gives what has been given up to those who have no way, are not at home or lack
+    /// a backup. Who goes home or elsewhere for want of tags leaves a place in turn, so that takes some rounds; after the last the
+    /// rest waits for the next change.
+    pub(super) fn share_out(&mut self, network: &Network) {
+        self.set_all_lanes(network);
+        for _ in 0..ROUNDS {
+            if !self.reservations.take_freed() {
+                return;
+            }
+            for reservation in self.reservations.unsettled() {
+                self.settle(network, reservation);
+            }
+            self.try_other_ends(network, false);
+            self.place_waiting(network);
+            self.set_all_lanes(network);
+        }
     }
 
     /// A physical switch does not take the entries by which these would pass through it.
@@ -100,14 +126,14 @@ impl Embedding {
                 // It is there: its number was taken from it just now.
                 Some(reservation) => {
                     let _ = self.reservations.avoid(network, reservation, switch);
+                    self.settle(network, reservation);
                 }
                 // What was there before a restart is placed like any other.
                 None => self.give_up(id),
             }
         }
-        self.follow_reservations(network);
         self.place_waiting(network);
-        self.set_all_lanes();
+        self.share_out(network);
     }
 
     /// Links that went up or down since, and whether any is up that had never been.
@@ -134,39 +160,73 @@ impl Embedding {
         self.single.extend(single.map(Switch::dpid));
     }
 
-    /// Takes over what the reservations made of a change. Tags are given up before any are taken.
-    pub(super) fn follow_reservations(&mut self, network: &Network) {
-        for (&id, key) in &self.by_reservation {
-            let Some(reservation) = self.reservations.get(id) else { continue };
-            let Some(trunk) = self.trunks.get_mut(key) else { continue };
-            let mut had = [trunk.active.take(), trunk.backup.take()];
-            let mut keep = |path: Option<&Path>| {
-                let wires = wires(network, path?);
-                let same =
-                    had.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.wires == wires));
-                let fresh = Routed { wires, tags: BTreeMap::new() };
-                Some(same.and_then(Option::take).unwrap_or(fresh))
-            };
-            trunk.active = keep(reservation.active());
-            trunk.backup = keep(reservation.backup());
-            for gone in had.iter().flatten() {
-                gone.give_up(&mut self.tags);
-            }
-            let no_path = || match reservation.avoided().next() {
-                Some(dpid) => Trouble::Refused(dpid),
-                None => Trouble::Route(Error::NoPath),
-            };
-            trunk.trouble = trunk.active.is_none().then(no_path);
-        }
+    /// Puts one where it is best off now, where it has tags as well.
+    pub(super) fn settle(&mut self, network: &Network, number: ReservationId) {
+        let Some(&id) = self.by_reservation.get(&number) else { return };
+        let Some(trunk) = self.trunks.get(&id) else { return };
+        let need = Need::of(trunk);
+        let lacks = |link| need.is_lacking(network, &self.tags, link).is_some();
+        self.reservations.settle(network, number, &lacks);
+        self.follow_reservation(network, number);
     }
 
-    /// Gives up links of big switches that lost their way, if another member may still have one.
-    fn try_other_ends(&mut self, network: &Network) {
-        let islands = Islands::of(network);
+    /// Takes over where a reservation is now. Tags are given up before any are taken.
+    pub(super) fn follow_reservation(&mut self, network: &Network, number: ReservationId) {
+        let Some(&id) = self.by_reservation.get(&number) else { return };
+        let Some(reservation) = self.reservations.get(number) else { return };
+        let Some(trunk) = self.trunks.get_mut(&id) else { return };
+        let mut had = [trunk.active.take(), trunk.backup.take()];
+        let mut keep = |path: Option<&Path>| {
+            let wires = wires(network, path?);
+            let same = had.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.wires == wires));
+            let fresh = Routed { wires, tags: BTreeMap::new() };
+            Some(same.and_then(Option::take).unwrap_or(fresh))
+        };
+        trunk.active = keep(reservation.active());
+        trunk.backup = keep(reservation.backup());
+        for gone in had.iter().flatten() {
+            gone.give_up(&mut self.tags);
+        }
+        let lanes = trunk.lanes.clone();
+        if trunk.active.is_none() {
+            let avoided = reservation.avoided().next();
+            let why = avoided.map(Trouble::Refused);
+            let why = why.unwrap_or_else(|| self.why_stranded(network, id, number));
+            if let Some(trunk) = self.trunks.get_mut(&id) {
+                trunk.trouble = Some(why);
+            }
+        }
+        // What lacks tags nevertheless is marked by it.
+        let _ = self.set_lanes_of(id, lanes);
+    }
+
+    /// Why there is no way: no path, none with room, or none with tags.
+    fn why_stranded(&mut self, network: &Network, id: TrunkId, number: ReservationId) -> Trouble {
+        let path = match self.reservations.way_for(network, number) {
+            Ok(path) => path,
+            Err(error) => return Trouble::Route(error),
+        };
+        let need = self.trunks.get(&id).map(Need::of).unwrap_or_default();
+        let lacking = need.first_lacking(network, &self.tags, [&path]);
+        lacking.map_or(Trouble::Route(Error::NoPath), Trouble::Tags)
+    }
+
+    /// Gives up links of big switches that lost their way, if another member may still have one. `anew`: also if a switch does not
+    /// let them pass, which is not known any more where they are placed then.
+    fn try_other_ends(&mut self, network: &Network, anew: bool) {
+        let is_refused = |id| {
+            let reservation = self.reservations.get(id);
+            reservation.is_some_and(|it| it.avoided().next().is_some())
+        };
         let lost = |trunk: &Trunk| {
             let choice = trunk.want.ends.iter().any(|ends| ends.len() > 1);
-            choice && trunk.reservation.is_some() && trunk.active.is_none()
+            let may = trunk.reservation.is_some_and(|id| anew || !is_refused(id));
+            choice && may && trunk.active.is_none()
         };
+        if !self.trunks.values().any(lost) {
+            return;
+        }
+        let islands = Islands::of(network);
         let lost: Vec<TrunkId> = (self.trunks.iter())
             .filter(|(_, trunk)| lost(trunk) && islands.join(network, &trunk.want))
             .map(|(&id, _)| id)
@@ -204,18 +264,23 @@ impl Embedding {
         let Some(want) = self.trunks.get(&id).map(|trunk| trunk.want.clone()) else {
             return Ok(());
         };
+        let lanes = match (id.carries, self.wanted.get(&id.tenant)) {
+            (Carries::Link(_), Some(spec)) => link_lanes(spec),
+            // That depends on where links end; it takes them when all are placed.
+            _ => BTreeSet::new(),
+        };
+        let need = Need::new(&lanes);
         let mut result = match missing(network, &want) {
             Some(trouble) => Err(trouble),
             None => self
-                .find_place(network, &want, anyhow)
+                .find_place(network, &want, &need, anyhow)
                 .map(|reservation| self.adopt_paths(network, id, reservation)),
         };
-        if result.is_ok() && matches!(id.carries, Carries::Link(_)) {
-            let lanes = self.wanted.get(&id.tenant).map(link_lanes).unwrap_or_default();
-            if let Err(port) = self.set_lanes_of(id, lanes) {
-                self.give_up(id);
-                result = Err(Trouble::Tags(port));
-            }
+        if result.is_ok()
+            && let Err(port) = self.set_lanes_of(id, lanes)
+        {
+            self.give_up(id);
+            result = Err(Trouble::Tags(port));
         }
         if let Some(trunk) = self.trunks.get_mut(&id) {
             trunk.trouble = result.err();
@@ -223,44 +288,61 @@ impl Embedding {
         result
     }
 
-    /// Reserves the best place that there is for a trunk.
+    /// Reserves the best place that there is for a trunk that needs so many tags.
     pub(super) fn find_place(
         &mut self,
         network: &Network,
         want: &Want,
+        need: &Need,
         anyhow: bool,
     ) -> Result<ReservationId, Trouble> {
-        let mut failed = Error::NoPath;
+        let mut failed = Trouble::Route(Error::NoPath);
         for (from, to, choice) in candidates(network, want).map_err(Trouble::Route)? {
             let &Want { bandwidth, protection, reverts, .. } = want;
             let request = Request { from, to, bandwidth, choice, protection, reverts };
             let reservation = ReservationId(self.next_reservation);
             self.next_reservation += 1;
-            let mut result =
-                self.reservations.reserve(network, reservation, request.clone()).map(|_| ());
-            if result == Err(Error::NoBackup) && anyhow {
-                result = self.reserve_alone(network, reservation, request);
-            }
-            match result {
+            match self.reserve(network, reservation, &request, need, anyhow) {
                 Ok(()) => return Ok(reservation),
-                Err(error) => failed = error,
+                Err(trouble) => failed = trouble,
             }
         }
-        Err(Trouble::Route(failed))
+        Err(failed)
     }
 
-    /// Reserves a path without the backup that is asked for, which is looked for later.
-    fn reserve_alone(
+    fn reserve(
         &mut self,
         network: &Network,
         id: ReservationId,
-        request: Request,
-    ) -> Result<(), Error> {
-        let alone = Request { protection: None, ..request.clone() };
-        self.reservations.reserve(network, id, alone)?;
-        let found = self.reservations.release(id)?;
-        let home = found.home().clone();
-        self.reservations.adopt(network, id, request, home.clone(), home, None).map(|_| ())
+        request: &Request,
+        need: &Need,
+        anyhow: bool,
+    ) -> Result<(), Trouble> {
+        let Embedding { reservations, tags, .. } = self;
+        let lacks = |link| need.is_lacking(network, tags, link).is_some();
+        let found = reservations.reserve_around(network, id, request.clone(), &lacks);
+        let Err(error) = found.map(|_| ()) else { return Ok(()) };
+        if error == Error::NoBackup && anyhow {
+            // It is looked for later.
+            let alone = Request { protection: None, ..request.clone() };
+            let made = reservations.reserve_around(network, id, alone, &lacks).map(|_| ());
+            let made = made.and_then(|()| reservations.take_out(id)).and_then(|found| {
+                let home = found.home().clone();
+                let request = request.clone();
+                reservations.adopt(network, id, request, home.clone(), home, None).map(|_| ())
+            });
+            if made.is_ok() {
+                return Ok(());
+            }
+        }
+        // If there is a way but for tags, these are what lacks.
+        let (active, backup) = match reservations.find(network, request, &nowhere) {
+            Ok((active, backup)) => (active, backup),
+            Err(error) => return Err(Trouble::Route(error)),
+        };
+        let paths = core::iter::once(&active).chain(&backup);
+        let lacking = need.first_lacking(network, tags, paths);
+        Err(lacking.map_or(Trouble::Route(error), Trouble::Tags))
     }
 
     fn adopt_paths(&mut self, network: &Network, id: TrunkId, reservation: ReservationId) {

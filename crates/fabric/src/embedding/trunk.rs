@@ -114,13 +114,14 @@ impl Routed {
         })
     }
 
-    /// Gives up the tags of lanes that are no more.
-    pub(super) fn drop_lanes(&mut self, tags: &mut Tags, lanes: &BTreeSet<Lane>) {
+    /// Gives up the tags of lanes that are no more; whether it had any.
+    pub(super) fn drop_lanes(&mut self, tags: &mut Tags, lanes: &BTreeSet<Lane>) -> bool {
         let gone: Vec<Lane> = self.tags.keys().copied().filter(|it| !lanes.contains(it)).collect();
-        for lane in gone {
+        for &lane in &gone {
             let ports = self.senders(lane);
             tags.give_up(&ports, &self.tags.remove(&lane).unwrap_or_default());
         }
+        !gone.is_empty()
     }
 
     /// Takes tags for the lanes that have none. The error is a port where no tag is free. What carries a part of its frames would be
@@ -149,7 +150,7 @@ impl Routed {
     }
 
     /// Whether it has tags for all of these, and for any.
-    fn carries(&self, lanes: &BTreeSet<Lane>) -> bool {
+    pub(super) fn carries(&self, lanes: &BTreeSet<Lane>) -> bool {
         !self.tags.is_empty() && lanes.iter().all(|lane| self.tags.contains_key(lane))
     }
 
@@ -178,12 +179,15 @@ impl Routed {
 
 /// A path as ports.
 pub(super) fn wires(network: &Network, path: &Path) -> Vec<Wire> {
-    let ends = path.links().iter().map(|&link| (network.link(link).from, network.link(link).to));
-    let wire = |(from, to)| match (from, to) {
+    path.links().iter().filter_map(|&link| wire(network, link)).collect()
+}
+
+/// A link as ports, if it joins two switches.
+pub(super) fn wire(network: &Network, link: LinkId) -> Option<Wire> {
+    match (network.link(link).from, network.link(link).to) {
         (End::Switch { port: from, .. }, End::Switch { port: to, .. }) => Some(Wire { from, to }),
         _ => None,
-    };
-    ends.filter_map(wire).collect()
+    }
 }
 
 /// Ports as a path, if that is how they are wired now.

@@ -1,0 +1,145 @@
+//! Which paths are chosen.
+
+use super::{Choice, Request, ReservationId, Reservations};
+use crate::error::Error;
+use crate::network::{LinkId, Network, SwitchIndex};
+use crate::paths::{Disjoint, Path, disjoint_pair};
+use crate::units::{Bandwidth, Dpid};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// What a path may not use, beside what is down or has no room.
+#[derive(Clone, Copy)]
+pub(super) struct Shut<'a> {
+    /// Links that begin or end at these.
+    pub(super) switches: &'a BTreeSet<Dpid>,
+    pub(super) closed: &'a dyn Fn(LinkId) -> bool,
+}
+
+impl Shut<'_> {
+    fn has(&self, network: &Network, link: LinkId) -> bool {
+        let ends = network.link(link).switches();
+        let mut ends = ends.into_iter().flat_map(|(one, other)| [one, other]);
+        let is_avoided = !self.switches.is_empty()
+            && ends.any(|end| self.switches.contains(&network.switch(end).dpid()));
+        is_avoided || (self.closed)(link)
+    }
+}
+
+/// Of no link is it true that it is closed.
+pub(crate) fn nowhere(_: LinkId) -> bool {
+    false
+}
+
+impl Reservations {
+    /// A path for a request, and the backup that it asks for.
+    pub(crate) fn find(
+        &mut self,
+        network: &Network,
+        request: &Request,
+        closed: &dyn Fn(LinkId) -> bool,
+    ) -> Result<(Path, Option<Path>), Error> {
+        let shut = Shut { switches: &BTreeSet::new(), closed };
+        let &Request { from, to, bandwidth, ref choice, protection, .. } = request;
+        let needed = bandwidth.bits_per_second();
+        let active = match choice {
+            Choice::Given(path) => {
+                let path = Path::given(network, from, to, path.links().to_vec())?;
+                if !path.is_up(network) || path.links().iter().any(|&link| closed(link)) {
+                    return Err(Error::NoPath);
+                }
+                if !self.ledger.fits(network, &path, bandwidth) {
+                    return Err(Error::NoBandwidth(self.ledger.narrowest(network, &path)));
+                }
+                path
+            }
+            Choice::Shortest | Choice::Widest => match self.pick(network, request, shut) {
+                Some(path) => path,
+                None => return Err(self.why_not(network, from, to)),
+            },
+        };
+        let Some(disjoint) = protection.filter(|_| from != to) else { return Ok((active, None)) };
+        if let Some(backup) = self.beside(network, request, &active, disjoint, shut) {
+            return Ok((active, Some(backup)));
+        }
+        if let Choice::Given(_) = choice {
+            return Err(Error::NoBackup);
+        }
+        // The best single path may cut the network in two where a pair of others does not.
+        let usable = |link: LinkId| self.ledger.has_room(network, link, needed) && !closed(link);
+        let pair = disjoint_pair(network, from, to, disjoint, usable).ok_or(Error::NoBackup)?;
+        Ok((pair.0, Some(pair.1)))
+    }
+
+    /// The shortest path with room that is disjoint from `active`.
+    pub(super) fn beside(
+        &mut self,
+        network: &Network,
+        request: &Request,
+        active: &Path,
+        disjoint: Disjoint,
+        shut: Shut<'_>,
+    ) -> Option<Path> {
+        let needed = request.bandwidth.bits_per_second();
+        let taken: Vec<SwitchIndex> = match disjoint {
+            Disjoint::Links => Vec::new(),
+            Disjoint::Switches => active.interior(network).collect(),
+        };
+        let ledger = &self.ledger;
+        let found = self.search.shortest(network, request.from, request.to, |link| {
+            let ends = network.link(link).switches();
+            ledger.has_room(network, link, needed)
+                && active.links().iter().all(|used| used.wire() != link.wire())
+                && ends.is_some_and(|(a, b)| !taken.contains(&a) && !taken.contains(&b))
+                && !shut.has(network, link)
+        });
+        found.filter(|_| request.from != request.to)
+    }
+
+    /// The path that a request would choose by what is free.
+    pub(super) fn pick(
+        &mut self,
+        network: &Network,
+        request: &Request,
+        shut: Shut<'_>,
+    ) -> Option<Path> {
+        let &Request { from, to, bandwidth, ref choice, .. } = request;
+        let needed = bandwidth.bits_per_second();
+        let Reservations { ledger, search, .. } = self;
+        let widest = match choice {
+            Choice::Shortest | Choice::Given(_) => None,
+            Choice::Widest => {
+                let found = search.widest(network, from, to, |link| {
+                    if shut.has(network, link) { 0 } else { ledger.both_ways(network, link) }
+                });
+                found.filter(|(_, wide)| *wide >= needed).map(|(path, _)| path)
+            }
+        };
+        let has_room =
+            |link: LinkId| ledger.has_room(network, link, needed) && !shut.has(network, link);
+        // Who asks for no bandwidth gets a path also where none is free.
+        widest.or_else(|| search.shortest(network, from, to, has_room))
+    }
+
+    /// The path that one without a way would have if no link were closed; else what is wrong.
+    pub(crate) fn way_for(&mut self, network: &Network, id: ReservationId) -> Result<Path, Error> {
+        let reservation = self.all.get(&id).ok_or(Error::UnknownId(id.0))?;
+        let request = reservation.request.clone();
+        let nothing = BTreeSet::new();
+        let found = self.pick(network, &request, Shut { switches: &nothing, closed: &nowhere });
+        found.ok_or_else(|| self.why_not(network, request.from, request.to))
+    }
+
+    fn why_not(&mut self, network: &Network, from: SwitchIndex, to: SwitchIndex) -> Error {
+        let any = self.search.shortest(network, from, to, |_| true);
+        let free = |link| self.ledger.both_ways(network, link);
+        let widest = self.search.widest(network, from, to, free);
+        match (any, widest) {
+            (None, _) => Error::NoPath,
+            (Some(_), widest) => {
+                let bits = widest.map_or(0, |(_, bits)| bits);
+                Error::NoBandwidth(Bandwidth::from_bits_per_second(bits))
+            }
+        }
+    }
+}
