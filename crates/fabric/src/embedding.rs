@@ -22,6 +22,9 @@
 //! **Giving up.** What was given up, by whomever, is shared out (`Embedding::share_out`) to those who have no way, are not at home, or lack a
 //! backup, at the end of the same change.
 //!
+//! **Shrinking.** Where a physical link can carry less than is set aside on it, who finds room elsewhere goes there, and the rest stays and is
+//! told ([`Oversubscribed`]).
+//!
 //! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
 //! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
 //! what is waiting, or lost its way, is no reason to refuse anything else. While the topology is being found, links go a better way
@@ -47,13 +50,14 @@ mod tags;
 mod tree;
 mod trunk;
 
-use crate::network::Network;
+use crate::network::{LinkId, Network};
 use crate::reservations::{ReservationId, Reservations};
-use crate::units::{Dpid, MacAddress, TenantId};
+use crate::units::{Bandwidth, Dpid, MacAddress, PortId, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use check::Assigned;
+use core::mem;
 use core::net::IpAddr;
 use repeating::Repeating;
 use saved::{Remembered, Restored};
@@ -83,14 +87,16 @@ pub struct Embedding {
     by_reservation: BTreeMap<ReservationId, TrunkId>,
     next_reservation: u64,
     repeating: BTreeMap<TenantId, Repeating>,
-    /// Whether each link was up when the network was looked at last.
-    seen: Vec<bool>,
+    /// Whether each link was up, and what it could carry, when the network was looked at last.
+    seen: Vec<(bool, Bandwidth)>,
     /// Whether each link has been up at all.
     known: Vec<bool>,
     /// Whether links may still be found that were there all the time.
     is_growing: bool,
     /// Whether links have come up that had not been before, since changes were told last.
     has_grown: bool,
+    /// Links on which more was set aside than they could carry, when the maps were drawn last.
+    oversubscribed: BTreeSet<LinkId>,
     maps: BTreeMap<Dpid, Arc<SwitchMap>>,
     remembered: Remembered,
     /// The switches that know of one tag only, also those that have gone: they are as they were until they say otherwise.
@@ -108,6 +114,8 @@ pub struct Changes {
     pub ports: Vec<PortChange>,
     /// Trunks that are elsewhere.
     pub moves: Vec<TrunkMove>,
+    /// Physical links that can carry less now than is set aside on them, of which nobody found room elsewhere; each is told once.
+    pub oversubscribed: Vec<Oversubscribed>,
     /// A link by which switches repeated may carry frames, or carry them where it was, until they have followed. When they have
     /// had the time to, [`Embedding::rejoin`] says so, and another may come in its place.
     pub parted: bool,
@@ -134,6 +142,17 @@ pub struct PortChange {
     pub was: Option<bool>,
     /// Whether it is up; `None` if it is no more.
     pub is: Option<bool>,
+}
+
+/// A physical link that can carry less than is set aside on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oversubscribed {
+    /// The lower of the ports at its ends.
+    pub at: PortId,
+    /// What is set aside in each direction.
+    pub reserved: Bandwidth,
+    /// What it can carry.
+    pub capacity: Bandwidth,
 }
 
 /// A trunk that is elsewhere.
@@ -176,6 +195,7 @@ impl Embedding {
             known: Vec::new(),
             is_growing: true,
             has_grown: false,
+            oversubscribed: BTreeSet::new(),
             maps: BTreeMap::new(),
             remembered: Remembered::default(),
             single: BTreeSet::new(),
@@ -349,8 +369,23 @@ impl Embedding {
             }
         }
         let ports = port_changes(&ports_before, &ports(&self.maps));
-        let grew = core::mem::take(&mut self.has_grown);
-        Changes { switches, ports, moves: Vec::new(), parted, grew }
+        let grew = mem::take(&mut self.has_grown);
+        let oversubscribed = self.follow_oversubscribed(network);
+        Changes { switches, ports, moves: Vec::new(), oversubscribed, parted, grew }
+    }
+
+    /// The links that have become oversubscribed.
+    fn follow_oversubscribed(&mut self, network: &Network) -> Vec<Oversubscribed> {
+        let now: BTreeSet<LinkId> = self.reservations.oversubscribed(network).into_iter().collect();
+        let before = mem::replace(&mut self.oversubscribed, now);
+        let new = self.oversubscribed.difference(&before).filter(|link| **link < link.reverse());
+        let tell = |&link: &LinkId| {
+            let at = trunk::wire(network, link)?.from;
+            let (reserved, capacity) =
+                (self.reservations.reserved(link), network.link(link).capacity);
+            Some(Oversubscribed { at, reserved, capacity })
+        };
+        new.filter_map(tell).collect()
     }
 }
 

@@ -8,6 +8,9 @@
 //! A switch that a virtual link cannot pass through, although its links are up, it can be told to
 //! [avoid](Reservations::avoid), until a link of that switch comes up. What else has to be free on a path its owner knows,
 //! who says which links are *closed*.
+//!
+//! What links can carry may shrink. Who is on one beyond that is moved, those placed last first, as long as there is room elsewhere;
+//! others stay where they are, and the link is [oversubscribed](Reservations::oversubscribed) until something is given up.
 
 mod choose;
 mod ledger;
@@ -20,6 +23,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use choose::Shut;
 pub(crate) use choose::nowhere;
+use core::cmp::Reverse;
 use ledger::{Ledger, both_directions};
 
 /// What a virtual link asks for.
@@ -136,8 +140,10 @@ pub struct Reservations {
     ledger: Ledger,
     /// Those that are not where they were put at first, have no way, or lack a backup.
     unsettled: BTreeSet<ReservationId>,
-    /// Something was given up, or came up, since they were tried.
+    /// Something was given up, or came up, since they were tried, or a link has become too narrow.
     has_freed: bool,
+    /// Links on which more was set aside than they can carry, when that was looked at last.
+    crowded: BTreeSet<LinkId>,
     /// What is set aside for those that are not known yet as paths.
     claims: BTreeMap<ReservationId, Claim>,
     search: Search,
@@ -183,7 +189,8 @@ impl Reservations {
     }
 
     /// Sets bandwidth aside on paths that were found at another time, as they are; also without the backup that is asked
-    /// for, which is then looked for whenever something comes up. `home` is where it was put at first.
+    /// for, which is then looked for whenever something comes up, and also where links can carry less now. `home` is where it was
+    /// put at first.
     pub fn adopt(
         &mut self,
         network: &Network,
@@ -201,9 +208,6 @@ impl Reservations {
             if !path.is_up(network) {
                 return Err(Error::NoPath);
             }
-            if !self.ledger.fits(network, path, request.bandwidth) {
-                return Err(Error::NoBandwidth(self.ledger.narrowest(network, path)));
-            }
         }
         let apart = |path: &Path| match request.protection {
             Some(disjoint) => path.is_disjoint(&active, network, disjoint),
@@ -216,6 +220,8 @@ impl Reservations {
             self.ledger.hold(id, both_directions(path), request.bandwidth);
         }
         let reservation = Reservation::new(request, home, active, backup);
+        let links = reservation.paths().flat_map(both_directions).collect::<Vec<_>>();
+        self.note_resized(network, &links);
         set(&mut self.unsettled, id, !reservation.is_settled());
         Ok(self.all.entry(id).or_insert(reservation))
     }
@@ -292,6 +298,13 @@ impl Reservations {
         }
         // Who goes home leaves a place to others, and goes once: so there is a last round.
         while self.take_freed() {
+            for link in self.oversubscribed(network) {
+                for id in self.crowding(link) {
+                    if self.is_oversubscribed(network, link) {
+                        moves.extend(self.settle(network, id, &nowhere));
+                    }
+                }
+            }
             for id in self.unsettled() {
                 moves.extend(self.settle(network, id, &nowhere));
             }
@@ -318,7 +331,7 @@ impl Reservations {
         ready
     }
 
-    /// Whether anything was given up or came up since this was asked last.
+    /// Whether anything was given up or came up, or a link became too narrow, since this was asked last.
     pub fn take_freed(&mut self) -> bool {
         core::mem::take(&mut self.has_freed)
     }
@@ -326,6 +339,39 @@ impl Reservations {
     /// Says that something is free again that these did not set aside.
     pub fn note_freed(&mut self) {
         self.has_freed = true;
+    }
+
+    /// Links may carry less than they could: who is on them may have to move.
+    pub fn note_resized(&mut self, network: &Network, links: &[LinkId]) {
+        for &link in links {
+            if self.is_oversubscribed(network, link) {
+                self.has_freed |= self.crowded.insert(link);
+            }
+        }
+    }
+
+    /// The links on which more is set aside than they can carry, as far as nobody could be moved elsewhere.
+    pub fn oversubscribed(&self, network: &Network) -> Vec<LinkId> {
+        let crowded = self.crowded.iter().copied();
+        crowded.filter(|&link| self.is_oversubscribed(network, link)).collect()
+    }
+
+    /// Whether more is set aside on a link than it can carry.
+    pub fn is_oversubscribed(&self, network: &Network, link: LinkId) -> bool {
+        self.ledger.reserved(link) > network.link(link).capacity
+    }
+
+    /// Who is on a link, in the order in which they are to be [settled](Reservations::settle) if it is oversubscribed: first those whose
+    /// backup is, of whom nothing moves; then those who were placed last.
+    pub fn crowding(&self, link: LinkId) -> Vec<ReservationId> {
+        let is_on = |path: &Path| path.links().iter().any(|it| it.wire() == link.wire());
+        let with = self.ledger.holders(link).filter_map(|id| {
+            let it = self.all.get(&id).filter(|it| it.request.bandwidth > Bandwidth::ZERO)?;
+            Some((it.active.as_ref().is_some_and(is_on), Reverse(id)))
+        });
+        let mut all: Vec<_> = with.collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, Reverse(id))| id).collect()
     }
 
     /// Those that are not as they were asked for: first who has no way, then who is not at home, then who lacks a backup.
@@ -390,16 +436,23 @@ impl Reservations {
                 && reservation.stands(network, home, closed)
                 && self.ledger.fits(network, home, bandwidth)
         });
-        let active = home.cloned().or_else(|| stands(&reservation.active));
+        // Where a link can carry less than it could, what stands may have no room.
+        let mine = [&reservation.active, &reservation.backup];
+        let fits = |path: &Path| self.ledger.fits(network, path, bandwidth);
+        let fitting = || mine.into_iter().find_map(|path| stands(path).filter(fits));
+        let active = home.cloned().or_else(fitting);
         let active = active
-            .or_else(|| stands(&reservation.backup))
-            .or_else(|| self.pick(network, &reservation.request, shut));
+            .or_else(|| self.pick(network, &reservation.request, shut))
+            .or_else(|| mine.into_iter().find_map(stands));
         let backup = active.as_ref().and_then(|active| {
             let disjoint = reservation.request.protection?;
-            let kept = [&reservation.active, &reservation.backup].into_iter().find_map(|path| {
-                stands(path).filter(|path| path.is_disjoint(active, network, disjoint))
-            });
-            kept.or_else(|| self.beside(network, &reservation.request, active, disjoint, shut))
+            let apart = |path: &Path| path.is_disjoint(active, network, disjoint);
+            let kept = || mine.into_iter().filter_map(stands).filter(apart);
+            let fits = |path: &Path| self.ledger.fits(network, path, bandwidth);
+            let fitting = kept().find(fits);
+            fitting
+                .or_else(|| self.beside(network, &reservation.request, active, disjoint, shut))
+                .or_else(|| kept().next())
         });
         for path in active.iter().chain(&backup) {
             self.ledger.hold(id, both_directions(path), bandwidth);

@@ -8,9 +8,9 @@ mod common;
 use common::megabits;
 use common::spec::*;
 use common::walk::port;
-use fabric::embedding::{Embedding, Reason, Refusal, Spec, Trouble, TrunkStatus};
+use fabric::embedding::{Embedding, Oversubscribed, Reason, Refusal, Spec, Trouble, TrunkStatus};
 use fabric::paths::Disjoint;
-use fabric::{Dpid, Duration, Error, Network, TenantId};
+use fabric::{Bandwidth, Dpid, Duration, Error, Network, TenantId};
 
 /// A tenant's link between switches 1 and another, of so many Mbit/s.
 fn bare(to: u64, bandwidth: u64) -> Spec {
@@ -188,4 +188,101 @@ fn a_link_reverts_when_there_is_room() {
     assert_eq!((passes(&embedding, RED), passes(&embedding, BLUE)), (vec![1, 4, 3], vec![1, 2]));
     let changes = embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
     assert_eq!((passes(&embedding, RED), changes.moves.len()), (vec![1, 2, 3], 2));
+}
+
+/// How much is set aside on the wire that leaves a switch by port 2, and how much that can carry.
+fn load(network: &Network, embedding: &Embedding, dpid: u64) -> [Bandwidth; 2] {
+    let link = network.link_from(port(dpid, 2)).unwrap();
+    [embedding.reservations().reserved(link), network.link(link).capacity]
+}
+
+#[test]
+fn what_has_no_room_any_more_moves() {
+    let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
+    let spec = bare(3, 3);
+    let third = TenantId(3);
+    embedding.apply(&network, &wanted(&[(BLUE, &spec)])).unwrap();
+    embedding.apply(&network, &wanted(&[(RED, &spec), (BLUE, &spec)])).unwrap();
+    embedding.apply(&network, &wanted(&[(RED, &spec), (BLUE, &spec), (third, &spec)])).unwrap();
+    let all = |embedding: &Embedding| [RED, BLUE, third].map(|it| passes(embedding, it)[1]);
+    assert_eq!(all(&embedding), [2, 2, 2]);
+    // Those that were placed last, as few as have to.
+    network.set_capacity(port(1, 2), megabits(6)).unwrap();
+    let changes = embedding.handle_changes(&network);
+    assert_eq!(all(&embedding), [2, 2, 4]);
+    assert_eq!((changes.moves.len(), changes.ports, changes.oversubscribed), (1, vec![], vec![]));
+    network.set_capacity(port(2, 2), megabits(5)).unwrap();
+    embedding.handle_changes(&network);
+    assert_eq!(all(&embedding), [4, 2, 4]);
+    assert_eq!(load(&network, &embedding, 1), [3, 6].map(megabits));
+    // What has room again does not bring them back.
+    network.set_capacity(port(2, 2), megabits(20)).unwrap();
+    assert!(embedding.handle_changes(&network).is_empty());
+}
+
+#[test]
+fn what_finds_no_room_elsewhere_stays_and_is_told_once() {
+    let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
+    let (red, blue) = (bare(3, 6), bare(3, 6));
+    embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
+    network.set_capacity(port(1, 2), megabits(5)).unwrap();
+    let changes = embedding.handle_changes(&network);
+    let [reserved, capacity] = [6, 5].map(megabits);
+    let told = Oversubscribed { at: port(1, 2), reserved, capacity };
+    assert_eq!((changes.oversubscribed.as_slice(), changes.is_empty()), (&[told][..], true));
+    assert_eq!(passes(&embedding, RED), [1, 2, 3]);
+    assert_eq!(embedding.handle_changes(&network).oversubscribed, []);
+    // Nothing else is put there, and after a restart it is where it was.
+    let green = wanted(&[(RED, &red), (BLUE, &blue), (TenantId(3), &bare(2, 5))]);
+    no_room(&embedding.apply(&network, &green).unwrap_err(), TenantId(3), 4);
+    let mut after = restarted(&embedding);
+    let changes = after.handle_changes(&network);
+    assert_eq!((changes.oversubscribed, passes(&after, RED)), (vec![told], vec![1, 2, 3]));
+    // It moves when there is room, be it given up or new.
+    let (mut wider, mut other) = (network.clone(), embedding.clone());
+    embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    assert_eq!(passes(&embedding, RED), [1, 4, 3]);
+    for dpid in [3, 4] {
+        wider.set_capacity(port(dpid, 2), megabits(20)).unwrap();
+    }
+    other.handle_changes(&wider);
+    assert_eq!((passes(&other, RED), passes(&other, BLUE)), (vec![1, 4, 3], vec![1, 4, 3]));
+}
+
+/// Of whom the backup is on it nothing moves.
+#[test]
+fn a_backup_moves_before_anything_else_does() {
+    let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
+    for number in [7, 8] {
+        network.add_port(port(1, number)).unwrap();
+        network.add_port(port(3, number)).unwrap();
+        network.connect(port(1, number), port(3, number), megabits(3), Duration(0)).unwrap();
+    }
+    let mut red = bare(3, 3);
+    red.links[0].protection = Some(Disjoint::Links);
+    embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &bare(2, 6))])).unwrap();
+    let wires = |embedding: &Embedding| {
+        let status = status(embedding, RED);
+        [status.active, status.backup].map(|it| it.unwrap().wires[0].from.port.get())
+    };
+    assert_eq!(wires(&embedding), [7, 8]);
+    network.set_capacity(port(1, 8), megabits(2)).unwrap();
+    assert_eq!(embedding.handle_changes(&network).moves, []);
+    assert_eq!(wires(&embedding), [7, 2]);
+    // One that moves goes to its backup, whose rules stand.
+    network.set_capacity(port(1, 7), megabits(2)).unwrap();
+    assert_eq!(embedding.handle_changes(&network).moves.len(), 1);
+    assert_eq!(wires(&embedding), [2, 3]);
+}
+
+#[test]
+fn what_lost_its_way_gets_the_room_that_a_link_gains() {
+    let (mut network, mut embedding, _) = stranded();
+    network.set_capacity(port(3, 2), megabits(12)).unwrap();
+    embedding.handle_changes(&network);
+    assert!(passes(&embedding, RED).is_empty());
+    network.set_capacity(port(4, 2), megabits(12)).unwrap();
+    embedding.handle_changes(&network);
+    assert_eq!(passes(&embedding, RED), [1, 4, 3]);
 }

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fabric::embedding::{Changes, Embedding, Reason, Refusal, Spec};
+use fabric::embedding::{Changes, Embedding, Oversubscribed, Reason, Refusal, Spec};
 use fabric::{PortId, TenantId};
 use hypervisor::Policy;
 
@@ -359,6 +359,9 @@ impl Inner {
         }
         if changes.grew {
             self.grew = Some(Instant::now());
+        }
+        for Oversubscribed { at, reserved, capacity } in &changes.oversubscribed {
+            tracing::warn!(link = %at, %reserved, %capacity, "a physical link can carry less than is set aside on it");
         }
     }
 

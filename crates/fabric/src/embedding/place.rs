@@ -20,6 +20,17 @@ use core::mem;
 /// How often what was given up is shared out after one change.
 const ROUNDS: usize = 8;
 
+/// What is different in the network.
+#[derive(Default)]
+struct Seen {
+    /// Links that went up or down.
+    changed: Vec<LinkId>,
+    /// Links that can carry more or less than they could.
+    resized: Vec<LinkId>,
+    /// Whether any is up that had never been.
+    grew: bool,
+}
+
 impl Embedding {
     /// Gives up what is wanted no more and places what is new. What finds no place is refused, unless it waits for a
     /// switch.
@@ -73,9 +84,13 @@ impl Embedding {
 
     /// Follows what happened to the network since it was looked at last.
     pub(super) fn catch_up(&mut self, network: &Network) {
-        let (changed, grew) = self.look_at(network);
+        let Seen { changed, resized, grew } = self.look_at(network);
         self.is_growing |= grew;
         self.has_grown |= grew;
+        if !resized.is_empty() {
+            self.reservations.note_resized(network, &resized);
+            self.reservations.note_freed();
+        }
         self.follow_tagging(network);
         self.check_held(network);
         if !changed.is_empty() {
@@ -100,6 +115,13 @@ impl Embedding {
         for _ in 0..ROUNDS {
             if !self.reservations.take_freed() {
                 return;
+            }
+            for link in self.reservations.oversubscribed(network) {
+                for reservation in self.reservations.crowding(link) {
+                    if self.reservations.is_oversubscribed(network, link) {
+                        self.settle(network, reservation);
+                    }
+                }
             }
             for reservation in self.reservations.unsettled() {
                 self.settle(network, reservation);
@@ -136,20 +158,25 @@ impl Embedding {
         self.share_out(network);
     }
 
-    /// Links that went up or down since, and whether any is up that had never been.
-    fn look_at(&mut self, network: &Network) -> (Vec<LinkId>, bool) {
-        self.seen.resize(network.link_slots(), false);
+    /// What is different since the network was looked at last.
+    fn look_at(&mut self, network: &Network) -> Seen {
+        self.seen.resize(network.link_slots(), (false, Bandwidth::ZERO));
         self.known.resize(network.link_slots(), false);
-        let (mut changed, mut grew) = (Vec::new(), false);
+        let mut all = Seen::default();
         for (at, (seen, known)) in self.seen.iter_mut().zip(&mut self.known).enumerate() {
             let id = LinkId(at as u32);
-            let is_up = network.link(id).is_up();
-            if mem::replace(seen, is_up) != is_up {
-                changed.push(id);
+            let link = network.link(id);
+            let is_up = link.is_up();
+            let (was_up, capacity) = mem::replace(seen, (is_up, link.capacity));
+            if was_up != is_up {
+                all.changed.push(id);
             }
-            grew |= is_up && !mem::replace(known, true);
+            if capacity != link.capacity && capacity != Bandwidth::ZERO {
+                all.resized.push(id);
+            }
+            all.grew |= is_up && !mem::replace(known, true);
         }
-        (changed, grew)
+        all
     }
 
     /// Which switches know of one tag only: those that are not there are as they were.
