@@ -9,9 +9,9 @@ use common::walk::{Arrived, Walker, port, ports};
 use common::{megabits, small};
 use fabric::embedding::{
     Carries, Embedding, Frames, Hop, Lane, LinkSpec, Mapped, PortKind, PortSpec, Route, Routed,
-    Spec, Step, SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId,
+    Spec, Step, SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId, Wire,
 };
-use fabric::paths::{Disjoint, Distances};
+use fabric::paths::{Disjoint, Search};
 use fabric::{Bandwidth, Dpid, End, LinkId, Network, PortId, TenantId};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ fn any_network() -> impl Strategy<Value = Drawn> {
             bandwidth,
         },
     );
-    let links = proptest::collection::vec(link, 0..5);
+    let links = proptest::collection::vec(link, 0..9);
     let on = proptest::collection::vec(0_u64..4, 8);
     (on, links, 0_u16..3, any::<bool>()).prop_map(|(on, links, vlans, mapped)| Drawn {
         on,
@@ -221,30 +221,101 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
             }
         }
     }
-    // Whoever asks for no bandwidth has a way wherever there is one and tags are left.
+    check_ways(network, embedding)
+}
+
+/// How many tags a link needs in each direction.
+fn needed(spec: &Spec) -> usize {
+    1 + spec.vlans.len() + spec.physical.map_or(0, |_| Mapped::ALL.len())
+}
+
+/// Every path has all its tags, and whoever has none finds none with room and tags.
+fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> {
+    let mut borne: BTreeMap<PortId, usize> = BTreeMap::new();
+    for (id, status) in embedding.wanted().keys().flat_map(|&tenant| embedding.trunks(tenant)) {
+        let spec = &embedding.wanted()[&id.tenant];
+        for route in status.active.into_iter().chain(status.backup) {
+            let is_link = matches!(id.carries, Carries::Link(_));
+            prop_assert!(!is_link || route.tags.len() == 2 * needed(spec), "{:?}", id);
+            for (lane, tags) in &route.tags {
+                prop_assert_eq!(tags.len(), route.wires.len());
+                let from = |wire: &Wire| if lane.forth { wire.from } else { wire.to };
+                route.wires.iter().for_each(|wire| *borne.entry(from(wire)).or_default() += 1);
+            }
+        }
+        // Of a big switch's inside a part may lack tags.
+        let lacks_tags = matches!(status.trouble, Some(Trouble::Tags(_)));
+        prop_assert!(status.active.is_none() == status.trouble.is_some() || lacks_tags);
+    }
+    prop_assert_eq!(borne.values().sum::<usize>(), embedding.tags_in_use());
+    let [least, most] = embedding.tag_range().map(Tag::get);
+    let free = |port: PortId| usize::from(most - least) + 1 - borne.get(&port).unwrap_or(&0);
     for (&tenant, spec) in embedding.wanted() {
         for (id, status) in embedding.trunks(tenant) {
             let Carries::Link(ends) = id.carries else { continue };
             let link = spec.links.iter().find(|link| link.ends.contains(&ends[0])).unwrap();
             let is_refused = matches!(status.trouble, Some(Trouble::Refused(_)));
-            if link.bandwidth == Bandwidth::ZERO && status.trouble.is_some() && !is_refused {
-                let members = ends.map(|end| {
-                    &spec.switches.iter().find(|it| it.dpid == end.switch).unwrap().members
-                });
-                for to in members[1] {
-                    let distances = Distances::to(network, network.switch_index(*to).unwrap());
-                    for from in members[0] {
-                        let from = network.switch_index(*from).unwrap();
-                        let given = matches!(link.route, Route::Given(_));
-                        prop_assert!(
-                            distances.hops(from).is_none() || given,
-                            "{:?}",
-                            status.trouble
-                        );
-                    }
-                }
+            // What was given may not be anything else.
+            let is_given = matches!(link.route, Route::Given(_));
+            if status.active.is_some() || is_refused || is_given {
+                continue;
+            }
+            let usable = |id: LinkId| {
+                let has_tags =
+                    |end| matches!(end, End::Switch { port, .. } if free(port) >= needed(spec));
+                let has_room = |id| embedding.reservations().free(network, id) >= link.bandwidth;
+                let it = network.link(id);
+                it.is_up()
+                    && has_tags(it.from)
+                    && has_tags(it.to)
+                    && has_room(id)
+                    && has_room(id.reverse())
+            };
+            let members = ends
+                .map(|end| &spec.switches.iter().find(|it| it.dpid == end.switch).unwrap().members);
+            for (from, to) in
+                members[0].iter().flat_map(|from| members[1].iter().map(move |to| (from, to)))
+            {
+                let ends = [from, to].map(|dpid| network.switch_index(*dpid).unwrap());
+                let found = Search::default().shortest(network, ends[0], ends[1], usable);
+                prop_assert!(found.is_none(), "{:?} {:?}: {:?}", id, status.trouble, found);
             }
         }
+    }
+    let reservations = embedding.reservations();
+    let crowded = reservations.oversubscribed(network);
+    for (id, link) in network.links() {
+        let reserved = reservations.reserved(id);
+        prop_assert!(reserved <= link.capacity || crowded.contains(&id), "{}: {}", id, reserved);
+    }
+    // Who is on a link that became too narrow finds nothing elsewhere.
+    let most = embedding.wanted().values().map(needed).max().unwrap_or(0);
+    for (_, it) in reservations.iter() {
+        let is_on = |path: &fabric::Path| path.links().iter().any(|link| crowded.contains(link));
+        let bandwidth = it.request().bandwidth;
+        if !it.active().is_some_and(is_on)
+            || bandwidth == Bandwidth::ZERO
+            || it.avoided().next().is_some()
+        {
+            continue;
+        }
+        let own = |id: LinkId| {
+            let paths = it.active().into_iter().chain(it.backup());
+            let on = paths.flat_map(fabric::Path::links).filter(|link| link.wire() == id.wire());
+            bandwidth.bits_per_second() * on.count() as u64
+        };
+        let usable = |id: LinkId| {
+            let has_tags = |end| matches!(end, End::Switch { port, .. } if free(port) >= most);
+            let link = network.link(id);
+            let left = (link.capacity.bits_per_second() + own(id))
+                .saturating_sub(reservations.reserved(id).bits_per_second());
+            link.is_up()
+                && has_tags(link.from)
+                && has_tags(link.to)
+                && left >= bandwidth.bits_per_second()
+        };
+        let found = Search::default().shortest(network, it.request().from, it.request().to, usable);
+        prop_assert!(found.is_none(), "{:?}: {:?}", it, found);
     }
     Ok(())
 }
@@ -322,31 +393,27 @@ fn refuse(
     embedding: &mut Embedding,
     which: prop::sample::Index,
 ) -> Result<(), TestCaseError> {
-    let all = embedding.wanted().keys().flat_map(|&tenant| embedding.trunks(tenant));
-    let routes = all.flat_map(|(_, status)| status.active.into_iter().chain(status.backup));
-    let entrances: Vec<(Dpid, Hop)> = routes.flat_map(entrances).collect();
-    if entrances.is_empty() {
+    let all = |embedding: &Embedding| -> Vec<(TrunkId, Dpid, Hop)> {
+        let trunks = embedding.wanted().keys().flat_map(|&tenant| embedding.trunks(tenant));
+        let of = |(id, status): (TrunkId, TrunkStatus<'_>)| {
+            let routes = status.active.into_iter().chain(status.backup);
+            routes.flat_map(entrances).map(move |(dpid, hop)| (id, dpid, hop)).collect::<Vec<_>>()
+        };
+        trunks.flat_map(of).collect()
+    };
+    let before = all(embedding);
+    if before.is_empty() {
         return Ok(());
     }
-    let (dpid, hop) = *which.get(&entrances);
-    let passing = |embedding: &Embedding| {
-        let all = embedding.wanted().keys().flat_map(|&tenant| embedding.trunks(tenant));
-        let passes = |status: TrunkStatus<'_>| {
-            let mut routes = status.active.into_iter().chain(status.backup);
-            routes.any(|route| route.wires[1..].iter().any(|wire| wire.from.dpid == dpid))
-        };
-        let passing = all.filter(|(_, status)| passes(*status)).map(|(id, _)| id);
-        passing.collect::<BTreeSet<TrunkId>>()
-    };
-    let before = passing(embedding);
+    let &(id, dpid, hop) = which.get(&before);
     let transits = &embedding.switch_map(dpid).unwrap().transit;
     let refused = transits.iter().filter(|it| it.from == hop).copied().collect();
     if embedding.handle_refused(network, dpid, &refused).parted {
         // Its other lanes may still carry frames; when they do not, another link repeats in its place.
         embedding.rejoin(network);
     }
-    let after = passing(embedding);
-    prop_assert_eq!(before.difference(&after).count(), 1, "{} {:?}", dpid, hop);
+    let passes = |&(other, at, _): &(TrunkId, Dpid, Hop)| (other, at) == (id, dpid);
+    prop_assert!(!all(embedding).iter().any(passes), "{:?} {} {:?}", id, dpid, hop);
     Ok(())
 }
 
@@ -401,93 +468,175 @@ proptest! {
     fn packets_end_where_they_should(
         network in small().prop_map(with_edges),
         drawn in proptest::collection::vec(any_network(), 1..4),
-        flaps in proptest::collection::vec(
-            (any::<prop::sample::Index>(), any::<bool>(), any::<bool>(), proptest::option::of(any::<prop::sample::Index>())),
-            0..16,
-        ),
+        happenings in proptest::collection::vec(happening(), 0..16),
         first in 3_u16..3800,
+        // So few that they have to be swapped on the way, or that they run out.
+        tags in prop_oneof![1_u16..20, 20_u16..271],
     ) {
         let mut network = network;
-        // So few tags that they have to be swapped on the way, but not so few that they run out.
-        let range = [first, first + 270].map(|tag| Tag::new(tag).unwrap());
+        let whole = network.clone();
+        let range = [first, first + tags - 1].map(|tag| Tag::new(tag).unwrap());
         let mut embedding = Embedding::new(range[0], range[1]);
-        let mut wanted = BTreeMap::new();
-        for (drawn, number) in drawn.iter().zip(1..) {
-            let before = (embedding.export(), embedding.switch_maps().clone());
-            let mut more = wanted.clone();
-            more.insert(TenantId(number), spec(&network, drawn, number == 1));
-            let dry = embedding.dry_run(&network, &more);
-            let result = embedding.apply(&network, &more);
-            prop_assert_eq!(&dry, &result);
-            match result {
-                Ok(_) => wanted = more,
-                // Nothing is half applied.
-                Err(refusals) => {
-                    prop_assert!(!refusals.is_empty());
-                    prop_assert_eq!(before, (embedding.export(), embedding.switch_maps().clone()));
-                }
-            }
-            check(&network, &embedding)?;
+        let specs: Vec<Spec> =
+            drawn.iter().zip(0..).map(|(drawn, number)| spec(&whole, drawn, number == 0)).collect();
+        for (spec, number) in specs.iter().zip(1..) {
+            let mut more = embedding.wanted().clone();
+            more.insert(TenantId(number), spec.clone());
+            apply(&network, &mut embedding, &more)?;
         }
         let wires = wires(&network);
         let mut some_refused = false;
-        for (wire, up, restart, refused) in flaps {
-            if wires.is_empty() { break; }
-            if let Some(refused) = refused {
-                some_refused = true;
-                refuse(&network, &mut embedding, refused)?;
-                check(&network, &embedding)?;
-            }
-            network.set_port_up(*wire.get(&wires), up).unwrap();
-            let maps = embedding.switch_maps().clone();
-            let changes = embedding.handle_changes(&network);
-            for (dpid, map) in embedding.switch_maps() {
-                let same = maps.get(dpid).is_some_and(|before| before == map);
-                prop_assert_eq!(changes.switches.contains(dpid), !same);
+        for happening in happenings {
+            match happening {
+                Happening::Wire(..) | Happening::Capacity(..) if wires.is_empty() => break,
+                Happening::Wire(wire, up) => {
+                    network.set_port_up(*wire.get(&wires), up).unwrap();
+                    follow(&network, &mut embedding)?;
+                }
+                Happening::Capacity(wire, capacity) => {
+                    network.set_capacity(*wire.get(&wires), megabits(capacity)).unwrap();
+                    follow(&network, &mut embedding)?;
+                }
+                Happening::Refused(which) => {
+                    some_refused = true;
+                    refuse(&network, &mut embedding, which)?;
+                }
+                Happening::Wanted(which, bandwidth) => {
+                    let mut other = embedding.wanted().clone();
+                    let at = which.index(specs.len());
+                    let mut spec = specs[at].clone();
+                    spec.links.iter_mut().for_each(|link| link.bandwidth = megabits(bandwidth));
+                    other.insert(TenantId(at as u16 + 1), spec);
+                    apply(&network, &mut embedding, &other)?;
+                }
+                Happening::Gone(which) => {
+                    let mut fewer = embedding.wanted().clone();
+                    fewer.remove(&TenantId(which.index(specs.len()) as u16 + 1));
+                    prop_assert!(apply(&network, &mut embedding, &fewer)?);
+                }
+                Happening::Restart => embedding = restart(&network, &embedding, some_refused)?,
             }
             check(&network, &embedding)?;
-            if restart {
-                let mut after = Embedding::new(range[0], range[1]);
-                after.restore(&embedding.export()).unwrap();
-                after.apply(&Network::default(), &wanted).unwrap();
-                after.handle_changes(&network);
-                after.stop_waiting(&network);
-                check(&network, &after)?;
-                // What had a way has the same one, and the same tags.
-                for &tenant in wanted.keys() {
-                    for ((id, was), (_, is)) in embedding.trunks(tenant).zip(after.trunks(tenant)) {
-                        // What a switch had refused is tried again: what was nowhere may be somewhere, and what reverts at home.
-                        let wires = |route: Option<&Routed>| route.map(|it| it.wires.clone());
-                        if some_refused && was.active.is_some() {
-                            let same = wires(is.active) == wires(was.active);
-                            prop_assert!(same || reverts(&wanted[&tenant], id), "{:?}", id);
-                        } else if was.active.is_some() {
-                            prop_assert_eq!(is.active, was.active, "{:?}", id);
+        }
+        // Other VLANs: the tags of what stays are as they were, and so are the paths.
+        let mut other = embedding.wanted().clone();
+        other.values_mut().for_each(|spec| spec.vlans = vec![2]);
+        let before = embedding.clone();
+        if apply(&network, &mut embedding, &other)? {
+            for (tenant, spec) in &other {
+                for ((id, was), (_, is)) in before.trunks(*tenant).zip(embedding.trunks(*tenant)) {
+                    let (Some(was), Some(is)) = (was.active, is.active) else {
+                        prop_assert!(was.active.is_none(), "{:?}", id);
+                        continue;
+                    };
+                    // Who reverts may have waited for tags.
+                    prop_assert!(was.wires == is.wires || reverts(spec, id), "{:?}", id);
+                    if was.wires == is.wires {
+                        let kept = was.tags.iter().filter(|(lane, _)| lane.frames.vlan().is_none_or(|vlan| vlan == 2));
+                        for (lane, tags) in kept {
+                            prop_assert_eq!(Some(tags), is.tags.get(lane), "{:?}", id);
                         }
                     }
                 }
-                embedding = after;
             }
         }
-        // Other VLANs: the tags of what stays are as they were, and so are the paths.
-        let mut other = wanted.clone();
-        other.values_mut().for_each(|spec| spec.vlans = vec![2]);
-        let before = embedding.clone();
-        prop_assert_eq!(embedding.apply(&network, &other).unwrap().moves, []);
-        check(&network, &embedding)?;
-        for &tenant in other.keys() {
-            for ((id, was), (_, is)) in before.trunks(tenant).zip(embedding.trunks(tenant)) {
-                for (was, is) in [(was.active, is.active), (was.backup, is.backup)] {
-                    let kept = |lane: &&Lane| lane.frames.vlan().is_none_or(|vlan| vlan == 2);
-                    for lane in was.iter().flat_map(|it| it.tags.keys()).filter(kept) {
-                        prop_assert_eq!(was.unwrap().tags.get(lane), is.unwrap().tags.get(lane), "{:?}", id);
-                    }
-                }
-            }
-        }
-        embedding.apply(&network, &BTreeMap::new()).unwrap();
+        prop_assert!(apply(&network, &mut embedding, &BTreeMap::new())?);
         prop_assert_eq!((embedding.tags_in_use(), embedding.switch_maps().len()), (0, 0));
         let mut reserved = network.links().map(|(link, _)| embedding.reservations().reserved(link));
         prop_assert!(reserved.all(|reserved| reserved == Bandwidth::ZERO));
     }
+}
+
+#[derive(Clone, Debug)]
+enum Happening {
+    /// A wire goes up or down.
+    Wire(prop::sample::Index, bool),
+    /// A wire can carry so many Mbit/s from now on.
+    Capacity(prop::sample::Index, u64),
+    /// A switch refuses what passes through it.
+    Refused(prop::sample::Index),
+    /// A tenant wants its network, all of its links with that bandwidth.
+    Wanted(prop::sample::Index, u64),
+    /// It wants none.
+    Gone(prop::sample::Index),
+    Restart,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        5 => (index(), any::<bool>()).prop_map(|(wire, up)| Happening::Wire(wire, up)),
+        2 => (index(), 1_u64..6).prop_map(|(wire, capacity)| Happening::Capacity(wire, capacity)),
+        1 => index().prop_map(Happening::Refused),
+        1 => (index(), 0_u64..3).prop_map(|(tenant, bandwidth)| Happening::Wanted(tenant, bandwidth)),
+        1 => index().prop_map(Happening::Gone),
+        1 => Just(Happening::Restart),
+    ]
+}
+
+/// Whether it is not refused. If it is, nothing of it is done; if not, what was foretold.
+fn apply(
+    network: &Network,
+    embedding: &mut Embedding,
+    wanted: &BTreeMap<TenantId, Spec>,
+) -> Result<bool, TestCaseError> {
+    let before = (embedding.export(), embedding.switch_maps().clone());
+    let dry = embedding.dry_run(network, wanted);
+    prop_assert_eq!(&before, &(embedding.export(), embedding.switch_maps().clone()));
+    let result = embedding.apply(network, wanted);
+    prop_assert_eq!(&dry, &result);
+    if let Err(refusals) = &result {
+        prop_assert!(!refusals.is_empty());
+        prop_assert_eq!(before, (embedding.export(), embedding.switch_maps().clone()));
+    }
+    if result.as_ref().is_ok_and(|changes| changes.parted) {
+        embedding.rejoin(network);
+    }
+    check(network, embedding)?;
+    Ok(result.is_ok())
+}
+
+/// What has another map is told of, and nothing else.
+fn follow(network: &Network, embedding: &mut Embedding) -> Result<(), TestCaseError> {
+    let maps = embedding.switch_maps().clone();
+    let changes = embedding.handle_changes(network);
+    for (dpid, map) in embedding.switch_maps() {
+        let same = maps.get(dpid).is_some_and(|before| before == map);
+        prop_assert_eq!(changes.switches.contains(dpid), !same);
+    }
+    if changes.parted {
+        embedding.rejoin(network);
+    }
+    Ok(())
+}
+
+/// After a restart what had a way has the same one, and the same tags.
+fn restart(
+    network: &Network,
+    before: &Embedding,
+    some_refused: bool,
+) -> Result<Embedding, TestCaseError> {
+    let [least, most] = before.tag_range();
+    let mut after = Embedding::new(least, most);
+    after.restore(&before.export()).unwrap();
+    after.apply(&Network::default(), before.wanted()).unwrap();
+    after.handle_changes(network);
+    if after.stop_waiting(network).parted {
+        after.rejoin(network);
+    }
+    let is_crowded = !before.reservations().oversubscribed(network).is_empty();
+    for (&tenant, spec) in before.wanted() {
+        for ((id, was), (_, is)) in before.trunks(tenant).zip(after.trunks(tenant)) {
+            // What a switch had refused is tried again: what was nowhere may be somewhere, what reverts at home, and what had no room
+            // where it was elsewhere.
+            let wires = |route: Option<&Routed>| route.map(|it| it.wires.clone());
+            if some_refused && was.active.is_some() {
+                let same = wires(is.active) == wires(was.active);
+                prop_assert!(same || reverts(spec, id) || is_crowded, "{:?}", id);
+            } else if was.active.is_some() {
+                prop_assert_eq!(is.active, was.active, "{:?}", id);
+            }
+        }
+    }
+    Ok(after)
 }

@@ -190,6 +190,30 @@ fn a_link_reverts_when_there_is_room() {
     assert_eq!((passes(&embedding, RED), changes.moves.len()), (vec![1, 2, 3], 2));
 }
 
+/// What goes home leaves a place for another that could not have the one that was given up.
+#[test]
+fn what_is_left_on_the_way_home_is_shared_out_as_well() {
+    let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
+    let (mut red, blue, green) = (bare(3, 6), bare(2, 6), bare(4, 6));
+    red.links[0].reverts = true;
+    embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    network.set_port_up(port(2, 2), false).unwrap();
+    embedding.handle_changes(&network);
+    // Green is on a wire of its own, and that fails.
+    network.add_port(port(1, 7)).unwrap();
+    network.add_port(port(4, 7)).unwrap();
+    network.connect(port(1, 7), port(4, 7), megabits(6), Duration(0)).unwrap();
+    let third = TenantId(3);
+    embedding.stop_growing();
+    embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue), (third, &green)])).unwrap();
+    network.set_port_up(port(1, 7), false).unwrap();
+    network.set_port_up(port(2, 2), true).unwrap();
+    embedding.handle_changes(&network);
+    assert_eq!((passes(&embedding, RED), passes(&embedding, third)), (vec![1, 4, 3], vec![]));
+    embedding.apply(&network, &wanted(&[(RED, &red), (third, &green)])).unwrap();
+    assert_eq!((passes(&embedding, RED), passes(&embedding, third)), (vec![1, 2, 3], vec![1, 4]));
+}
+
 /// How much is set aside on the wire that leaves a switch by port 2, and how much that can carry.
 fn load(network: &Network, embedding: &Embedding, dpid: u64) -> [Bandwidth; 2] {
     let link = network.link_from(port(dpid, 2)).unwrap();
