@@ -68,9 +68,20 @@ impl Scene {
     }
 
     fn restart(&mut self, tenants: &str) {
+        self.stop();
+        self.start(tenants);
+    }
+
+    /// With another state than what an orderly end leaves.
+    fn restart_from(&mut self, state: &[u8]) {
+        self.stop();
+        fs::write(self.folder.join("state/weir.redb"), state).unwrap();
+        self.start(TENANTS);
+    }
+
+    fn stop(&mut self) {
         drop(self.control.take());
         Arc::into_inner(self.daemon.take().unwrap()).unwrap().stop();
-        self.start(tenants);
     }
 
     fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
@@ -220,6 +231,25 @@ fn changes_outlive_a_restart_until_the_file_says_something_else() {
         (&red["as_configured"], &red["network"]["addresses"]),
         (&json!(true), &json!("10.0.0.0/24"))
     );
+}
+
+#[test]
+fn a_host_keeps_the_address_that_it_was_given() {
+    let mut scene = Scene::new("addresses");
+    let changes = "/api/v1/networks/red/changes";
+    let host = |last: u8| json!({ "mac": format!("02:00:00:00:00:0{last}"), "at": "0xa1 port 1" });
+    let add = json!([{ "put-host": host(1) }, { "put-host": host(2) }]);
+    assert_eq!(scene.ask("POST", changes, Some(add)).0, 200);
+    let remove = json!([{ "remove": { "host": "02:00:00:00:00:01" } }]);
+    assert_eq!(scene.ask("POST", changes, Some(remove)).0, 200);
+    let assigned = json!([{ "mac": "02:00:00:00:00:02", "address": "10.0.0.2" }]);
+    assert_eq!(scene.network("red").unwrap()["assigned"], assigned);
+    // What kill -9 would leave.
+    let left = fs::read(scene.folder.join("state/weir.redb")).unwrap();
+    scene.restart(TENANTS);
+    assert_eq!(scene.network("red").unwrap()["assigned"], assigned);
+    scene.restart_from(&left);
+    assert_eq!(scene.network("red").unwrap()["assigned"], assigned);
 }
 
 #[test]

@@ -251,6 +251,8 @@ impl Inner {
             changes.clone()
         });
         self.tell_topology();
+        // Also where no switch has anything else to do: hosts may have been given addresses.
+        self.is_unsaved = true;
         self.save();
         Ok(outcome)
     }
