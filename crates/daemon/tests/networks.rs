@@ -234,6 +234,31 @@ fn changes_outlive_a_restart_until_the_file_says_something_else() {
 }
 
 #[test]
+fn at_the_start_the_file_wins_over_what_contradicts_it() {
+    let mut scene = Scene::new("contradiction");
+    let port = json!([{ "put-port": { "switch": "0xa1", "number": 7, "at": "1 port 7" } }]);
+    assert_eq!(scene.ask("POST", "/api/v1/networks/red/changes", Some(port)).0, 200);
+    assert_eq!(scene.ask("PUT", "/api/v1/networks/green", Some(green())).0, 200);
+    // Of neither the file says anything else than it did, but it gives red's port to blue.
+    let network = "[tenants.network]\n[[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+        [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 7\"\n";
+    let tenants = TENANTS.replace("[[tenants.flowspace]]\nmatch = \"\"\n", network);
+    for _ in 0..2 {
+        scene.restart(&tenants);
+        let red = scene.network("red").unwrap();
+        assert_eq!(
+            (&red["as_configured"], red["ports"].as_array().unwrap().len()),
+            (&json!(true), 3)
+        );
+        assert_eq!(scene.network("blue").unwrap()["ports"].as_array().unwrap().len(), 1);
+        assert_eq!(scene.network("green").unwrap()["as_configured"], false, "contradicts nothing");
+    }
+    // So it is when the file goes back: what was set aside is gone.
+    scene.restart(TENANTS);
+    assert_eq!(scene.network("red").unwrap()["as_configured"], true);
+}
+
+#[test]
 fn a_host_keeps_the_address_that_it_was_given() {
     let mut scene = Scene::new("addresses");
     let changes = "/api/v1/networks/red/changes";

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fabric::embedding::Spec;
+use fabric::TenantId;
+use fabric::embedding::{Refusal, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::Document;
+use super::{Document, say};
 use crate::store::{Documents, StoreError};
 
 /// Where they are stored.
@@ -85,6 +86,32 @@ impl Edits {
         });
     }
 
+    /// Forgets the changes of those tenants whose networks the refusals name; of all, if none of these was changed.
+    /// Whether any were.
+    pub(super) fn set_aside(
+        &mut self,
+        names: &BTreeMap<TenantId, String>,
+        refusals: &[Refusal],
+    ) -> bool {
+        let before = self.0.len();
+        for refusal in refusals {
+            let named = [Some(refusal.tenant), refusal.why.by()].into_iter().flatten();
+            for name in named.filter_map(|id| names.get(&id)) {
+                if self.0.remove(name).is_some() {
+                    warn_of(name, &say(names, refusal));
+                }
+            }
+        }
+        if self.0.len() == before
+            && let Some(refusal) = refusals.first()
+        {
+            for name in std::mem::take(&mut self.0).keys() {
+                warn_of(name, &say(names, refusal));
+            }
+        }
+        self.0.len() < before
+    }
+
     /// What was made of a tenant's network, if it was changed; `Some(None)` is none.
     pub(super) fn get(&self, name: &str) -> Option<Option<&Spec>> {
         self.0.get(name).map(|edit| edit.made.as_ref())
@@ -97,4 +124,12 @@ impl Edits {
             self.0.insert(name.to_owned(), Edit { file: file.cloned(), made });
         }
     }
+}
+
+fn warn_of(tenant: &str, reason: &str) {
+    tracing::warn!(
+        tenant,
+        reason,
+        "the file contradicts what was made of the network through REST, and replaces it"
+    );
 }

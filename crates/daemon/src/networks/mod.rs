@@ -11,7 +11,8 @@
 //! costs the switches that it concerns something and the others nothing.
 //!
 //! **File and REST.** A tenant's network is what its `[tenants.network]` says, until it is changed through REST. Then it is
-//! what that made of it, also after a restart, until the file says something else of this tenant than it did then.
+//! what that made of it, also after a restart, until the file says something else of this tenant than it did then, or,
+//! at the start, contradicts it in what it says of others.
 //!
 //! Start reading at [`Networks`], then [`Control`]; `document` is a network as JSON, `operation` a change of one.
 
@@ -103,6 +104,15 @@ struct Inner {
     is_unsaved: bool,
 }
 
+/// What comes of a file that contradicts what was made of networks through REST.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contradiction {
+    /// All stays as it is: while Weir runs.
+    Refuses,
+    /// The file's network takes the place of what was made of it: at the start, when there is nothing that could stay.
+    SetsEditsAside,
+}
+
 /// Why networks are not changed. Then nothing of them is.
 #[derive(Debug, PartialEq)]
 pub enum ChangeError {
@@ -182,7 +192,7 @@ impl Networks {
             grew: None,
             is_unsaved: false,
         };
-        inner.configure(config, snapshot.clone(), following)?;
+        inner.configure(config, snapshot.clone(), following, Contradiction::SetsEditsAside)?;
         *snapshot = inner.snapshot();
         let shared = Shared { inner: Mutex::new(inner), stop: AtomicBool::new(false) };
         Ok(Networks { shared: Arc::new(shared), thread: None })
@@ -218,7 +228,8 @@ impl Networks {
         snapshot: Snapshot,
         following: Setup,
     ) -> Result<(), ChangeError> {
-        self.shared.lock().configure(config, snapshot, following).map(|_| ())
+        let contradiction = Contradiction::Refuses;
+        self.shared.lock().configure(config, snapshot, following, contradiction).map(|_| ())
     }
 
     /// A way to see and change the networks.
@@ -251,6 +262,7 @@ impl Inner {
         config: &Config,
         base: Snapshot,
         following: Setup,
+        contradiction: Contradiction,
     ) -> Result<Changes, ChangeError> {
         let ids = base.policy.tenants.iter().map(|tenant| (tenant.id, tenant.name.clone()));
         let names: BTreeMap<TenantId, String> = ids.collect();
@@ -268,12 +280,19 @@ impl Inner {
         edits.follow_file(&file, |name| {
             names.values().any(|other| other == name) && !slices.contains(name)
         });
-        let wanted = wanted(&names, &file, &edits);
         let network = self.watch.as_ref().map(Watch::current);
         let nothing = fabric::Network::default();
         let network = network.as_ref().map_or(&nothing, |snapshot| &snapshot.network);
         let mut next = self.embedding.clone();
-        let changes = next.apply(network, &wanted).map_err(|all| refused(&names, &all))?;
+        let changes = loop {
+            let all = match next.apply(network, &wanted(&names, &file, &edits)) {
+                Ok(changes) => break changes,
+                Err(all) => all,
+            };
+            if contradiction == Contradiction::Refuses || !edits.set_aside(&names, &all) {
+                return Err(refused(&names, &all));
+            }
+        };
         if edits != self.edits {
             edits.save(&self.documents).map_err(ChangeError::Store)?;
         }
@@ -449,9 +468,10 @@ fn wanted(
 }
 
 fn refused(names: &BTreeMap<TenantId, String>, all: &[Refusal]) -> ChangeError {
+    ChangeError::Refused(all.iter().map(|refusal| say(names, refusal)).collect())
+}
+
+fn say(names: &BTreeMap<TenantId, String>, refusal: &Refusal) -> String {
     let name = |id: TenantId| names.get(&id).cloned().unwrap_or_default();
-    let say = |refusal: &Refusal| {
-        format!("{}: {}: {}", name(refusal.tenant), refusal.part, why(&refusal.why, name))
-    };
-    ChangeError::Refused(all.iter().map(say).collect())
+    format!("{}: {}: {}", name(refusal.tenant), refusal.part, why(&refusal.why, name))
 }

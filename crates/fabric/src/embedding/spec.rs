@@ -328,6 +328,18 @@ impl fmt::Display for Part {
     }
 }
 
+impl Reason {
+    /// The other tenant that it is about.
+    pub const fn by(&self) -> Option<TenantId> {
+        match *self {
+            Reason::PortTaken(_, by) | Reason::HostTaken(by) | Reason::PhysicalTaken(by) => {
+                Some(by)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
