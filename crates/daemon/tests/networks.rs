@@ -170,6 +170,12 @@ fn a_request_is_done_whole_or_not_at_all() {
         assert!(body.to_string().replace("\\\"", "\"").contains(reason), "{what}: {body}");
         assert_eq!(scene.network("red"), before, "{what}");
     }
+    for body in [json!([]), json!([false, "10.0.0.0/24"])] {
+        let (found, answer) = scene.ask("PUT", "/api/v1/networks/red", Some(body.clone()));
+        assert_eq!(found, 400, "{body}: {answer}");
+        assert!(answer.to_string().contains("expected a network as an object"), "{body}: {answer}");
+        assert_eq!(scene.network("red"), before, "{body}");
+    }
     // Addresses run out: the block has two.
     let hosts = |count: u8| {
         let host = |last| json!({ "put-host": { "mac": format!("02:00:00:00:00:0{last}"), "at": "0xa1 port 1" } });

@@ -12,9 +12,11 @@ use fabric::{Bandwidth, PortNumber};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::object::objects;
+
 /// A tenant's own network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Document {
     /// Whether it works. One that is stopped keeps its paths, tags and bandwidth.
     #[serde(default = "yes")]
@@ -44,7 +46,7 @@ pub struct Document {
 
 /// A virtual switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct SwitchDocument {
     /// What the tenant sees, such as `00:00:00:00:00:00:0a:01`.
     pub dpid: String,
@@ -63,7 +65,7 @@ pub struct SwitchDocument {
 
 /// A port of a virtual switch at the edge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct PortDocument {
     /// The virtual switch.
     pub switch: String,
@@ -94,7 +96,7 @@ pub enum NumberDocument {
 
 /// A virtual link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct LinkDocument {
     /// The two ports that it joins, such as `00:00:00:00:00:00:0a:01 port 2`.
     pub between: [String; 2],
@@ -153,7 +155,7 @@ pub enum Backup {
 
 /// A host of a tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct HostDocument {
     /// Its hardware address.
     pub mac: String,
@@ -162,6 +164,14 @@ pub struct HostDocument {
     pub address: Vec<String>,
     /// The port where it is attached, such as `00:00:00:00:00:00:0a:01 port 1`.
     pub at: String,
+}
+
+objects! {
+    Document: "a network",
+    SwitchDocument: "a switch",
+    PortDocument: "a port",
+    LinkDocument: "a link",
+    HostDocument: "a host",
 }
 
 /// What cannot be read in a document.
@@ -375,4 +385,45 @@ fn steps(texts: &[String]) -> Result<Vec<Step>, DocumentError> {
         false => read("route", text).map(Step::Switch),
     };
     texts.iter().map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::Operation;
+
+    fn refusal<'a, T: Deserialize<'a>>(json: &'a str) -> String {
+        serde_json::from_str::<T>(json).err().expect("is refused").to_string()
+    }
+
+    #[test]
+    fn an_array_is_no_object() {
+        for (json, what) in [
+            ("[]", "a network"),
+            (r#"[false, "10.0.0.0/24"]"#, "a network"),
+            (r#"{"switches": [["0xa1", "", ["1"]]]}"#, "a switch"),
+            (r#"{"ports": [["0xa1", 1, "", "1 port 1"]]}"#, "a port"),
+            (r#"{"links": [[["0xa1 port 2", "0xa2 port 2"]]]}"#, "a link"),
+            (r#"{"hosts": [["02:00:00:00:00:01", [], "0xa1 port 1"]]}"#, "a host"),
+        ] {
+            let error = refusal::<Document>(json);
+            let expected =
+                format!("invalid type: sequence, expected {what} as an object at line 1");
+            assert!(error.starts_with(&expected), "{json}: {error}");
+        }
+        for (json, what) in [
+            (r#"[{"put-switch": ["0xa1", "", ["1"]]}]"#, "a switch"),
+            (r#"[{"put-port": ["0xa1", 1, "", "1 port 1"]}]"#, "a port"),
+            (r#"[{"put-link": [["0xa1 port 2", "0xa2 port 2"]]}]"#, "a link"),
+            (r#"[{"put-host": []}]"#, "a host"),
+        ] {
+            let error = refusal::<Vec<Operation>>(json);
+            assert!(error.contains(&format!("expected {what} as an object")), "{json}: {error}");
+        }
+        assert!(refusal::<Document>(r#"{"start": true}"#).contains("unknown field `start`"));
+        assert!(
+            refusal::<Document>(r#"{"switches": [{"dpid": "0xa1"}]}"#)
+                .contains("missing field `on`")
+        );
+    }
 }

@@ -19,6 +19,7 @@
 mod control;
 mod document;
 mod edits;
+mod object;
 mod operation;
 mod parts;
 
