@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use client::{Answer, Client};
 use daemon::api::networks::Networks;
 use daemon::networks::{
-    Backup, Choice, Document, HostDocument, LinkDocument, NetworkView, NumberDocument, Operation,
-    Outcome, PortDocument, RouteDocument, SwitchDocument, Target,
+    Backup, Choice, Document, Ends, HostDocument, LinkDocument, NetworkView, NumberDocument,
+    Operation, Outcome, PortDocument, RouteDocument, SwitchDocument, Target,
 };
 use serde::de::DeserializeOwned;
 use std::io::{Read, Write};
@@ -278,7 +278,7 @@ impl Part {
             Part::Network { how } => (Target::Network, how),
             Part::Switch { dpid, how } => (Target::Switch(dpid), how),
             Part::Port { port, how } => (Target::Port(port), how),
-            Part::Link { a, b, how } => (Target::Link([a, b]), how),
+            Part::Link { a, b, how } => (Target::Link(Ends([a, b])), how),
             Part::Host { mac, how } => (Target::Host(mac), how),
         }
     }

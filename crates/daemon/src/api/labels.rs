@@ -12,6 +12,7 @@ use hypervisor::Label;
 use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
+use utoipa::ToSchema;
 
 use super::topology::Place;
 use crate::topology::Board;
@@ -19,8 +20,36 @@ use crate::topology::Board;
 /// Events that may wait for one client; a slower one misses some, and is told so.
 const WAITING: usize = 64;
 
+/// What became of labels.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LabelCounts)]
+pub struct Counts {
+    /// Flows that are followed.
+    flows: usize,
+    /// Flows that lead nowhere.
+    lost_flows: usize,
+    /// Labels that tenants were told.
+    labels_told: u64,
+    /// Labels that newer ones replaced before they were told.
+    labels_replaced: u64,
+}
+
+impl Counts {
+    /// As they are now.
+    pub fn new(board: &Board) -> Counts {
+        let counts = board.counts();
+        Counts {
+            flows: counts.flows,
+            lost_flows: counts.lost_flows,
+            labels_told: counts.told,
+            labels_replaced: counts.replaced,
+        }
+    }
+}
+
 /// The link that leaves by a port.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Label)]
 pub struct LabelOf {
     #[serde(flatten)]
     port: Place,

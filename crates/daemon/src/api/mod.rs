@@ -19,8 +19,12 @@
 //! Without passwords, hence bound to the loopback by default. Numbers are at most a quarter of a
 //! second old. Everything runs on the one control thread; nothing here is on the forwarding path.
 //!
+//! What cannot be done is answered with one JSON object ([`Failure`]) whatever the path, as the document says; what is not
+//! HTTP, or too long a header, the server under it refuses without one.
+//!
 //! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
 
+mod answers;
 pub mod http;
 pub mod labels;
 pub mod networks;
@@ -31,18 +35,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::sse::KeepAlive;
 use axum::response::{IntoResponse, Json, Response, Sse};
 use axum::routing::get;
-use serde_json::json;
-use utoipa::OpenApi;
+use serde::Serialize;
+use utoipa::{OpenApi, ToSchema};
 
 use crate::metrics::{self, Registry};
 use crate::networks::Control;
 use crate::reload::Current;
 use crate::topology::{Board, Watch};
+use answers::{Name, Unnamed, error};
+
+pub use answers::Failure;
 
 /// Asks all shards for a sign of life: the number of connected switches, or `None` if one does not answer within the
 /// time. Blocks for that long at most.
@@ -69,6 +76,39 @@ pub struct Sources {
 /// millisecond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Whether Weir is well.
+#[derive(Serialize, ToSchema)]
+struct Health {
+    /// `ok`, or what is wrong.
+    status: &'static str,
+    /// Switches that are connected; absent if nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    switches: Option<usize>,
+    /// Tenants that are configured.
+    tenants: usize,
+}
+
+/// All tenants.
+#[derive(Serialize, ToSchema)]
+struct Tenants {
+    /// In the order of the file.
+    tenants: Vec<view::Tenant>,
+}
+
+/// All connected switches.
+#[derive(Serialize, ToSchema)]
+struct Switches {
+    /// By their datapath ids.
+    switches: Vec<view::Switch>,
+}
+
+/// What a tenant was told.
+#[derive(Serialize, ToSchema)]
+struct Labels {
+    /// The newest of each link.
+    labels: Vec<labels::LabelOf>,
+}
+
 /// All routes.
 pub fn router(sources: Sources) -> Router {
     Router::new()
@@ -94,29 +134,27 @@ pub fn router(sources: Sources) -> Router {
 #[utoipa::path(
     get,
     path = "/healthz",
-    responses((status = 200, description = "all is well"), (status = 503, description = "a shard does not answer"))
+    responses(
+        (status = 200, description = "all is well", body = Health),
+        (status = 503, description = "a shard does not answer", body = Health),
+    )
 )]
 async fn health(State(sources): State<Sources>) -> Response {
     let pulse = Arc::clone(&sources.pulse);
     let answer = tokio::task::spawn_blocking(move || pulse(PATIENCE)).await;
     let tenants = sources.current.get().tenants.len();
-    match answer {
-        Ok(Some(switches)) => {
-            Json(json!({ "status": "ok", "switches": switches, "tenants": tenants }))
-                .into_response()
-        }
-        _ => {
-            let body = json!({ "status": "a shard does not answer", "tenants": tenants });
-            (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
-        }
-    }
+    let (code, status, switches) = match answer {
+        Ok(Some(switches)) => (StatusCode::OK, "ok", Some(switches)),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "a shard does not answer", None),
+    };
+    (code, Json(Health { status, switches, tenants })).into_response()
 }
 
 /// Metrics as Prometheus text.
 #[utoipa::path(
     get,
     path = "/metrics",
-    responses((status = 200, description = "metrics"))
+    responses((status = 200, description = "metrics", body = String, content_type = "text/plain"))
 )]
 async fn prometheus(State(sources): State<Sources>) -> Response {
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], sources.metrics.encode()).into_response()
@@ -126,13 +164,12 @@ async fn prometheus(State(sources): State<Sources>) -> Response {
 #[utoipa::path(
     get,
     path = "/api/v1/tenants",
-    responses((status = 200, description = "all tenants"))
+    responses((status = 200, description = "all tenants", body = Tenants))
 )]
 async fn tenants(State(sources): State<Sources>) -> Response {
     let (config, switches) = (sources.current.get(), sources.metrics.switches());
-    let tenants: Vec<_> =
-        config.tenants.iter().map(|tenant| view::Tenant::new(tenant, &switches)).collect();
-    Json(json!({ "tenants": tenants })).into_response()
+    let tenants = config.tenants.iter().map(|tenant| view::Tenant::new(tenant, &switches));
+    Json(Tenants { tenants: tenants.collect() }).into_response()
 }
 
 /// One tenant.
@@ -140,9 +177,9 @@ async fn tenants(State(sources): State<Sources>) -> Response {
     get,
     path = "/api/v1/tenants/{name}",
     params(("name" = String, Path, description = "the tenant's name")),
-    responses((status = 200, description = "the tenant"), (status = 404, description = "there is no such tenant, or it is told nothing"))
+    responses((status = 200, description = "the tenant", body = view::Tenant), Unnamed)
 )]
-async fn tenant(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
+async fn tenant(State(sources): State<Sources>, Name(name): Name) -> Response {
     let config = sources.current.get();
     match config.tenants.iter().find(|tenant| tenant.name == name) {
         Some(tenant) => {
@@ -156,19 +193,19 @@ async fn tenant(State(sources): State<Sources>, Path(name): Path<String>) -> Res
 #[utoipa::path(
     get,
     path = "/api/v1/switches",
-    responses((status = 200, description = "all switches"))
+    responses((status = 200, description = "all switches", body = Switches))
 )]
 async fn switches(State(sources): State<Sources>) -> Response {
-    let switches: Vec<_> =
-        sources.metrics.switches().iter().map(|switch| view::Switch::new(switch)).collect();
-    Json(json!({ "switches": switches })).into_response()
+    let switches = sources.metrics.switches();
+    let switches = switches.iter().map(|switch| view::Switch::new(switch)).collect();
+    Json(Switches { switches }).into_response()
 }
 
 /// The physical network as it is known.
 #[utoipa::path(
     get,
     path = "/api/v1/topology",
-    responses((status = 200, description = "switches, ports, links"))
+    responses((status = 200, description = "switches, ports, links", body = topology::Topology))
 )]
 async fn topology_now(State(sources): State<Sources>) -> Response {
     Json(topology::Topology::new(&sources.topology)).into_response()
@@ -178,17 +215,10 @@ async fn topology_now(State(sources): State<Sources>) -> Response {
 #[utoipa::path(
     get,
     path = "/api/v1/labels",
-    responses((status = 200, description = "counts"))
+    responses((status = 200, description = "counts", body = labels::Counts))
 )]
 async fn label_counts(State(sources): State<Sources>) -> Response {
-    let counts = sources.labels.counts();
-    Json(json!({
-        "flows": counts.flows,
-        "lost_flows": counts.lost_flows,
-        "labels_told": counts.told,
-        "labels_replaced": counts.replaced,
-    }))
-    .into_response()
+    Json(labels::Counts::new(&sources.labels)).into_response()
 }
 
 /// What is left of links, as the tenant was told last.
@@ -196,12 +226,13 @@ async fn label_counts(State(sources): State<Sources>) -> Response {
     get,
     path = "/api/v1/tenants/{name}/labels",
     params(("name" = String, Path, description = "the tenant's name")),
-    responses((status = 200, description = "labels"), (status = 404, description = "there is no such tenant, or it is told nothing"))
+    responses((status = 200, description = "labels", body = Labels), Unnamed)
 )]
-async fn tenant_labels(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
+async fn tenant_labels(State(sources): State<Sources>, Name(name): Name) -> Response {
     match sources.labels.tenant(&name) {
         Some(tenant) => {
-            Json(json!({ "labels": labels::LabelOf::all(&sources.labels, tenant) })).into_response()
+            let labels = labels::LabelOf::all(&sources.labels, tenant);
+            Json(Labels { labels }).into_response()
         }
         None => error(StatusCode::NOT_FOUND, NO_LABELS),
     }
@@ -212,9 +243,9 @@ async fn tenant_labels(State(sources): State<Sources>, Path(name): Path<String>)
     get,
     path = "/api/v1/tenants/{name}/labels/events",
     params(("name" = String, Path, description = "the tenant's name")),
-    responses((status = 200, description = "events"), (status = 404, description = "there is no such tenant, or it is told nothing"))
+    responses((status = 200, description = "events", body = String, content_type = "text/event-stream"), Unnamed)
 )]
-async fn label_events(State(sources): State<Sources>, Path(name): Path<String>) -> Response {
+async fn label_events(State(sources): State<Sources>, Name(name): Name) -> Response {
     match sources.labels.tenant(&name) {
         Some(tenant) => {
             let events = labels::Events::new(sources.labels.clone(), tenant);
@@ -253,13 +284,9 @@ async fn label_events(State(sources): State<Sources>, Path(name): Path<String>) 
 struct Document;
 
 /// This document.
-#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, description = "OpenAPI 3.1")))]
+#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = Object)))]
 async fn openapi() -> Response {
     Json(Document::openapi()).into_response()
 }
 
 const NO_LABELS: &str = "there is no tenant of this name that is told labels";
-
-fn error(status: StatusCode, message: &str) -> Response {
-    (status, Json(json!({ "error": message }))).into_response()
-}

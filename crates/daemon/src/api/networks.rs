@@ -1,16 +1,16 @@
 //! `/api/v1/networks`: the tenants' own networks, seen and changed. A request that changes something is one transaction.
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Sources, error};
+use super::Sources;
+use super::answers::{Body, Failure, Name, Unchanged, Unnamed, Unread, error};
 use crate::networks::{ChangeError, Document, NetworkView, Operation, Outcome};
 
 /// A document of a thousand links has some 200 kB.
@@ -21,16 +21,6 @@ const LARGEST: usize = 16 << 20;
 pub struct Networks {
     /// By their tenants' numbers.
     pub networks: Vec<NetworkView>,
-}
-
-/// Why a request was not done.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct Failure {
-    /// In short.
-    pub error: String,
-    /// Of a network that cannot be: each reason, with the part that it is about.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<String>,
 }
 
 /// Whether `?dry_run=true` stands behind the path.
@@ -76,6 +66,7 @@ async fn from_here(request: Request, next: Next) -> Response {
     path = "/api/v1/networks",
     responses(
         (status = 200, description = "all networks", body = Networks),
+        (status = 500, description = "the request failed by a fault of Weir's", body = Failure),
     )
 )]
 pub(super) async fn list(State(sources): State<Sources>) -> Response {
@@ -89,10 +80,11 @@ pub(super) async fn list(State(sources): State<Sources>) -> Response {
     params(("tenant" = String, Path, description = "the tenant's name")),
     responses(
         (status = 200, description = "the network", body = NetworkView),
-        (status = 404, description = "there is no such tenant or network", body = Failure),
+        (status = 500, description = "the request failed by a fault of Weir's", body = Failure),
+        Unnamed,
     )
 )]
-pub(super) async fn show(State(sources): State<Sources>, Path(tenant): Path<String>) -> Response {
+pub(super) async fn show(State(sources): State<Sources>, Name(tenant): Name) -> Response {
     off_thread(move || answer(sources.networks.get(&tenant))).await
 }
 
@@ -104,21 +96,18 @@ pub(super) async fn show(State(sources): State<Sources>, Path(tenant): Path<Stri
     request_body = Document,
     responses(
         (status = 200, description = "what changed, or would change", body = Outcome),
-        (status = 400, description = "the body or the query cannot be read", body = Failure),
-        (status = 404, description = "there is no such tenant, network or part", body = Failure),
-        (status = 409, description = "it cannot be, for these reasons; nothing was changed", body = Failure),
-        (status = 503, description = "it cannot be stored; nothing was changed", body = Failure),
+        Unchanged,
+        Unread,
     )
 )]
 pub(super) async fn put(
     State(sources): State<Sources>,
-    Path(tenant): Path<String>,
+    Name(tenant): Name,
     uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
+    Body(document): Body<Document>,
 ) -> Response {
-    match dry_run(&uri).and_then(|dry_run| Ok((dry_run, read::<Document>(&headers, &body)?))) {
-        Ok((dry_run, document)) => {
+    match dry_run(&uri) {
+        Ok(dry_run) => {
             off_thread(move || answer(sources.networks.put(&tenant, Some(&document), dry_run)))
                 .await
         }
@@ -133,15 +122,12 @@ pub(super) async fn put(
     params(("tenant" = String, Path, description = "the tenant's name"), ("dry_run" = Option<bool>, Query, description = "say what would change, and change nothing")),
     responses(
         (status = 200, description = "what changed, or would change", body = Outcome),
-        (status = 400, description = "the body or the query cannot be read", body = Failure),
-        (status = 404, description = "there is no such tenant, network or part", body = Failure),
-        (status = 409, description = "it cannot be, for these reasons; nothing was changed", body = Failure),
-        (status = 503, description = "it cannot be stored; nothing was changed", body = Failure),
+        Unchanged,
     )
 )]
 pub(super) async fn remove(
     State(sources): State<Sources>,
-    Path(tenant): Path<String>,
+    Name(tenant): Name,
     uri: Uri,
 ) -> Response {
     match dry_run(&uri) {
@@ -160,40 +146,22 @@ pub(super) async fn remove(
     request_body = Vec<Operation>,
     responses(
         (status = 200, description = "what changed, or would change", body = Outcome),
-        (status = 400, description = "the body or the query cannot be read", body = Failure),
-        (status = 404, description = "there is no such tenant, network or part", body = Failure),
-        (status = 409, description = "it cannot be, for these reasons; nothing was changed", body = Failure),
-        (status = 503, description = "it cannot be stored; nothing was changed", body = Failure),
+        Unchanged,
+        Unread,
     )
 )]
 pub(super) async fn change(
     State(sources): State<Sources>,
-    Path(tenant): Path<String>,
+    Name(tenant): Name,
     uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
+    Body(operations): Body<Vec<Operation>>,
 ) -> Response {
-    let read = |dry_run| Ok((dry_run, read::<Vec<Operation>>(&headers, &body)?));
-    match dry_run(&uri).and_then(read) {
-        Ok((dry_run, operations)) => {
+    match dry_run(&uri) {
+        Ok(dry_run) => {
             off_thread(move || answer(sources.networks.change(&tenant, &operations, dry_run))).await
         }
         Err(refused) => *refused,
     }
-}
-
-/// JSON, and said to be: a form in somebody's browser cannot say so without being asked whether it may.
-fn read<T: for<'de> Deserialize<'de>>(
-    headers: &HeaderMap,
-    body: &Bytes,
-) -> Result<T, Box<Response>> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    if !kind.is_some_and(|kind| kind.starts_with("application/json")) {
-        let message = "the body has to be application/json";
-        return Err(Box::new(error(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)));
-    }
-    serde_json::from_slice(body)
-        .map_err(|refused| Box::new(error(StatusCode::BAD_REQUEST, &refused.to_string())))
 }
 
 fn answer<T: Serialize>(result: Result<T, ChangeError>) -> Response {

@@ -2,11 +2,12 @@
 
 use fabric::{End, PortId, PortNumber};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::topology::{Origin, Snapshot, Watch};
 
 /// The physical network as it is known.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Topology {
     /// Counts up with each change.
     number: u64,
@@ -19,20 +20,24 @@ pub struct Topology {
     refused_probes: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PhysicalSwitch)]
 struct Switch {
     dpid: String,
     ports: Vec<Port>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PhysicalPort)]
 struct Port {
     port: u32,
     up: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PhysicalLink)]
 struct Link {
+    #[schema(min_items = 2, max_items = 2)]
     between: [Place; 2],
     up: bool,
     /// `declared` or `discovered`.
@@ -42,7 +47,8 @@ struct Link {
     latency_us: Option<u64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EdgePort)]
 struct Edge {
     #[serde(flatten)]
     at: Place,
@@ -50,7 +56,7 @@ struct Edge {
 }
 
 /// A port of a switch.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Place {
     dpid: String,
     port: u32,

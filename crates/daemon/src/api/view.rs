@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use hypervisor::policy::{Permission, Rate, Statistics, Switches};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::config;
 use crate::dpid::Dpid;
 use crate::metrics::{Direction, DropReason, Histogram, SwitchMetrics, TenantMetrics};
 
 /// A tenant as configured, and as it fares.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Tenant {
     name: String,
     weight: u32,
@@ -26,7 +27,8 @@ pub struct Tenant {
     switches: Vec<OnSwitch>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FlowspaceEntry)]
 struct Entry {
     r#match: String,
     priority: u16,
@@ -35,7 +37,7 @@ struct Entry {
     permission: &'static str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Limits {
     flows: u32,
     entries: u32,
@@ -46,14 +48,14 @@ struct Limits {
 }
 
 /// Messages per second, and at once.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Bucket {
     rate: u32,
     burst: u32,
 }
 
 /// A connected switch.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Switch {
     dpid: String,
     openflow: &'static str,
@@ -68,14 +70,16 @@ pub struct Switch {
     tenants: Vec<OfTenant>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TenantOnSwitch)]
 struct OnSwitch {
     dpid: String,
     #[serde(flatten)]
     counts: Counts,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SwitchOfTenant)]
 struct OfTenant {
     name: String,
     #[serde(flatten)]
@@ -83,7 +87,8 @@ struct OfTenant {
 }
 
 /// What one tenant counts on one switch, since the switch connected.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TenantCounts)]
 struct Counts {
     controllers_connected: u64,
     flows: u64,
@@ -100,7 +105,7 @@ struct Counts {
 }
 
 /// Upper bounds of quantiles, in microseconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Latency {
     p50_us: f64,
     p99_us: f64,

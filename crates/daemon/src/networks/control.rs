@@ -63,6 +63,7 @@ pub struct PathView {
     /// `link` or `inside`.
     pub carries: String,
     /// The virtual ports of a link, or the members of a big switch.
+    #[schema(min_items = 2, max_items = 2)]
     pub between: [String; 2],
     /// The physical ports that it leaves by, one after the other; empty while there is no way.
     pub path: Vec<Passed>,
@@ -148,6 +149,7 @@ pub struct PathOutcome {
     /// `link` or `inside`.
     pub carries: String,
     /// The virtual ports of a link, or the members of a big switch.
+    #[schema(min_items = 2, max_items = 2)]
     pub between: [String; 2],
     /// The physical ports that it left by; empty if it was nowhere.
     pub was: Vec<String>,

@@ -4,14 +4,15 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use fabric::Bandwidth;
 use fabric::embedding::{
     Block, HostSpec, LinkSpec, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
 };
 use fabric::paths::Disjoint;
-use fabric::{Bandwidth, PortNumber};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::number::NumberDocument;
 use super::object::objects;
 
 /// A tenant's own network.
@@ -29,6 +30,7 @@ pub struct Document {
     pub physical_addresses: Option<String>,
     /// Its VLANs, at most 32: frames with their tags pass between switches of OpenFlow 1.0 too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 32)]
     pub vlans: Vec<u16>,
     /// Its switches.
     #[serde(default)]
@@ -84,21 +86,12 @@ pub struct PortDocument {
     pub started: bool,
 }
 
-/// A port's number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(untagged)]
-pub enum NumberDocument {
-    /// By itself.
-    Number(u32),
-    /// `LOCAL`: the port into the switch's own network stack, or what stands for it. Its number depends on the version.
-    Name(String),
-}
-
 /// A virtual link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct LinkDocument {
     /// The two ports that it joins, such as `00:00:00:00:00:00:0a:01 port 2`.
+    #[schema(min_items = 2, max_items = 2)]
     pub between: [String; 2],
     /// Set aside for it in each direction, such as `5Mbit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,7 +169,7 @@ objects! {
 
 /// What cannot be read in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentError(String);
+pub struct DocumentError(pub(super) String);
 
 impl Display for DocumentError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -275,36 +268,6 @@ impl PortDocument {
         let port = VirtualPortId { switch, number };
         let (name, at) = (self.name.clone(), read("at", &self.at)?);
         Ok(PortSpec { port, name, at, shared: self.shared, started: self.started })
-    }
-}
-
-impl NumberDocument {
-    /// A port's number as a document.
-    pub fn new(number: u32) -> NumberDocument {
-        match PortNumber::new(number) {
-            Ok(PortNumber::LOCAL) => NumberDocument::Name(PortNumber::LOCAL.to_string()),
-            _ => NumberDocument::Number(number),
-        }
-    }
-
-    /// The number that the document wants.
-    fn number(&self) -> Result<u32, DocumentError> {
-        match self {
-            NumberDocument::Number(number) => Ok(*number),
-            NumberDocument::Name(text) => match text.parse() {
-                Ok(PortNumber::LOCAL) => Ok(PortNumber::LOCAL.get()),
-                _ => Err(DocumentError(format!("number: \"{text}\": expected a number, or LOCAL"))),
-            },
-        }
-    }
-}
-
-impl Display for NumberDocument {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NumberDocument::Number(number) => number.fmt(f),
-            NumberDocument::Name(name) => name.fmt(f),
-        }
     }
 }
 

@@ -19,6 +19,7 @@
 mod control;
 mod document;
 mod edits;
+mod number;
 mod object;
 mod operation;
 mod parts;
@@ -48,10 +49,11 @@ pub use control::{
     PortOutcome, PortView, VlanTags,
 };
 pub use document::{
-    Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, NumberDocument,
-    PortDocument, RouteDocument, SwitchDocument,
+    Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, PortDocument,
+    RouteDocument, SwitchDocument,
 };
-pub use operation::{Operation, Target};
+pub use number::NumberDocument;
+pub use operation::{Ends, Operation, Target};
 pub use parts::PartOutcome;
 
 /// Between two looks at the clock when nothing happens.

@@ -45,10 +45,15 @@ pub enum Target {
     /// An edge port, such as `00:00:00:00:00:00:0a:01 port 1`.
     Port(String),
     /// The link between two ports, in either order.
-    Link([String; 2]),
+    Link(Ends),
     /// The host of that hardware address.
     Host(String),
 }
+
+/// The two ports that a link joins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(min_items = 2, max_items = 2)]
+pub struct Ends(pub [String; 2]);
 
 impl From<DocumentError> for ChangeError {
     fn from(error: DocumentError) -> ChangeError {
@@ -149,7 +154,7 @@ fn locate(target: &Target, spec: &mut Spec) -> Result<Option<At>, ChangeError> {
             let port: VirtualPortId = parse("port", text)?;
             At::Port(find(&mut spec.ports, |it| it.port == port, &format!("edge port {port}"))?)
         }
-        Target::Link([a, b]) => {
+        Target::Link(Ends([a, b])) => {
             let ends = sorted([parse("link", a)?, parse("link", b)?]);
             let name = format!("link {} - {}", ends[0], ends[1]);
             At::Link(find(&mut spec.links, |it| sorted(it.ends) == ends, &name)?)

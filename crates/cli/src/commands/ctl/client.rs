@@ -1,7 +1,7 @@
 //! As much of HTTP/1.1 as asking Weir takes: one request a connection.
 
 use anyhow::{Context, bail};
-use daemon::api::networks::Failure;
+use daemon::api::Failure;
 use serde::Serialize;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

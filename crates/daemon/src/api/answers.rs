@@ -1,0 +1,114 @@
+//! What every path of the REST interface has in common: how a name is read in a path and JSON in a body, and how what cannot
+//! be done is answered. All refusals are one JSON object, [`Failure`]; the OpenAPI document names those that a path can give.
+
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, PathRejection};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Json, Response};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoResponses, ToSchema};
+
+/// Why a request was not done.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Failure {
+    /// In short.
+    pub error: String,
+    /// Of a network that cannot be: each reason, with the part that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+/// Of a path with a name in it.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is there for the document alone")]
+pub(super) enum Unnamed {
+    /// The name in the path cannot be read.
+    #[response(status = 400)]
+    Unreadable(Failure),
+    /// There is nothing of that name.
+    #[response(status = 404)]
+    Missing(Failure),
+}
+
+/// Of a path that changes something.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is there for the document alone")]
+pub(super) enum Unchanged {
+    /// The path, the query or the body cannot be read.
+    #[response(status = 400)]
+    Unreadable(Failure),
+    /// It was asked for by a name other than localhost.
+    #[response(status = 403)]
+    Elsewhere(Failure),
+    /// There is no such tenant, network or part.
+    #[response(status = 404)]
+    Missing(Failure),
+    /// It cannot be, for these reasons; nothing was changed.
+    #[response(status = 409)]
+    Refused(Failure),
+    /// The request failed by a fault of Weir's.
+    #[response(status = 500)]
+    Failed(Failure),
+    /// It cannot be stored; nothing was changed.
+    #[response(status = 503)]
+    Unstored(Failure),
+}
+
+/// Of a path that takes a body.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is there for the document alone")]
+pub(super) enum Unread {
+    /// The body has more than 16 MiB.
+    #[response(status = 413)]
+    Large(Failure),
+    /// The body is not said to be application/json.
+    #[response(status = 415)]
+    Kind(Failure),
+}
+
+/// An answer that is a refusal.
+pub(super) fn error(status: StatusCode, message: &str) -> Response {
+    let failure = Failure { error: message.to_owned(), reasons: Vec::new() };
+    (status, Json(failure)).into_response()
+}
+
+/// The name in the path.
+pub(super) struct Name(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Name, Response> {
+        let refuse = |refused: PathRejection| error(refused.status(), &refused.body_text());
+        let Path(name) = Path::from_request_parts(parts, state).await.map_err(refuse)?;
+        Ok(Name(name))
+    }
+}
+
+/// JSON, and said to be: a form in somebody's browser cannot say so without being asked whether it may.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Body<T>, Response> {
+        if !is_json(request.headers()) {
+            let message = "the body has to be application/json";
+            return Err(error(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        }
+        let refuse = |refused: BytesRejection| error(refused.status(), &refused.body_text());
+        let bytes = Bytes::from_request(request, state).await.map_err(refuse)?;
+        let body = serde_json::from_slice(&bytes)
+            .map_err(|refused| error(StatusCode::BAD_REQUEST, &refused.to_string()))?;
+        Ok(Body(body))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}

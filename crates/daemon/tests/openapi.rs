@@ -1,0 +1,201 @@
+//! The OpenAPI document against what is really asked and answered: each path, each status, each body.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+#[path = "support/rest.rs"]
+mod rest;
+#[path = "support/schema.rs"]
+mod schema;
+
+use rest::{Scene, TENANTS};
+
+const RED: &str = "/api/v1/networks/red";
+const CHANGES: &str = "/api/v1/networks/red/changes";
+
+/// What is asked, with which body, what comes, and whether the document's schema takes that body.
+const ASKED: &[(&str, &str, &str, u16, bool)] = &[
+    ("GET", "/healthz", "", 200, true),
+    ("GET", "/metrics", "", 200, true),
+    ("GET", "/api/v1/tenants", "", 200, true),
+    ("GET", "/api/v1/tenants/red", "", 200, true),
+    ("GET", "/api/v1/tenants/blue", "", 200, true),
+    ("GET", "/api/v1/tenants/nobody", "", 404, true),
+    ("GET", "/api/v1/tenants/%ff", "", 400, true),
+    ("GET", "/api/v1/switches", "", 200, true),
+    ("GET", "/api/v1/topology", "", 200, true),
+    ("GET", "/api/v1/labels", "", 200, true),
+    ("GET", "/api/v1/tenants/blue/labels", "", 200, true),
+    ("GET", "/api/v1/tenants/red/labels", "", 404, true),
+    ("GET", "/api/v1/tenants/%ff/labels", "", 400, true),
+    ("GET", "/api/v1/tenants/red/labels/events", "", 404, true),
+    ("GET", "/api/v1/tenants/%ff/labels/events", "", 400, true),
+    ("GET", "/api/v1/openapi.json", "", 200, true),
+    ("GET", "/api/v1/networks", "", 200, true),
+    ("GET", RED, "", 200, true),
+    ("GET", "/api/v1/networks/%ff", "", 400, true),
+    ("GET", "/api/v1/networks/blue", "", 404, true),
+    (
+        "PUT",
+        "/api/v1/networks/green",
+        r#"{"switches": [{"dpid": "0xa1", "on": ["1", "2"], "routes": [["1", "2"]]}],
+        "ports": [{"switch": "0xa1", "number": "LOCAL", "at": "1 port 5"}, {"switch": "0xa1", "number": 65280, "at": "1 port 6", "shared": true}],
+        "hosts": [{"mac": "02:00:00:00:00:01", "address": ["10.0.0.7"], "at": "0xa1 port 65280"}], "vlans": [10, 20]}"#,
+        200,
+        true,
+    ),
+    ("GET", "/api/v1/networks/green", "", 200, true),
+    ("PUT", RED, "[]", 400, false),
+    ("PUT", RED, r#"{"switches": [["0xa1", "", ["1"]]]}"#, 400, false),
+    ("PUT", RED, r#"{"links": [{"between": ["0xa1 port 2"]}]}"#, 400, false),
+    (
+        "PUT",
+        RED,
+        r#"{"links": [{"between": ["0xa1 port 2", "0xa2 port 2"], "route": "longest"}]}"#,
+        400,
+        false,
+    ),
+    (
+        "PUT",
+        RED,
+        r#"{"switches": [{"dpid": "0xa1", "on": ["1"]}], "ports": [{"switch": "0xa1", "number": 65281, "at": "1 port 1"}]}"#,
+        409,
+        false,
+    ),
+    (
+        "PUT",
+        RED,
+        r#"{"switches": [{"dpid": "0xa1", "on": ["1"]}], "ports": [{"switch": "0xa1", "number": 0, "at": "1 port 1"}]}"#,
+        409,
+        false,
+    ),
+    ("PUT", RED, r#"{"switches": [{"dpid": "0xa1", "on": []}]}"#, 409, true),
+    ("PUT", "/api/v1/networks/%ff", "{}", 400, true),
+    ("PUT", "/api/v1/networks/nobody", "{}", 404, true),
+    ("PUT", "/api/v1/networks/blue", "{}", 409, true),
+    ("DELETE", "/api/v1/networks/green?dry_run=perhaps", "", 400, true),
+    ("DELETE", "/api/v1/networks/nobody", "", 404, true),
+    ("DELETE", "/api/v1/networks/blue", "", 409, true),
+    ("DELETE", "/api/v1/networks/green?dry_run=true", "", 200, true),
+    (
+        "POST",
+        CHANGES,
+        r#"[{"put-switch": {"dpid": "0xa1", "on": ["1"], "name": "near"}}, {"stop": "network"}, {"set-addresses": null},
+        {"put-host": {"mac": "02:00:00:00:00:02", "at": "0xa1 port 1"}}, {"stop": {"link": ["0xa1 port 2", "0xa2 port 2"]}}]"#,
+        200,
+        true,
+    ),
+    ("POST", CHANGES, r#"[{"stop": {"link": ["0xa1 port 2"]}}]"#, 400, false),
+    ("POST", CHANGES, r#"[{"put-host": []}]"#, 400, false),
+    ("POST", CHANGES, r#"{"put-host": {}}"#, 400, false),
+    ("POST", CHANGES, r#"[{"stop": {"port": "0xa1 port 9"}}]"#, 404, true),
+    ("POST", CHANGES, r#"[{"remove": {"switch": "0xa2"}}]"#, 409, true),
+];
+
+#[test]
+fn the_document_says_what_is_asked_and_answered() {
+    let tenants = TENANTS.replace(
+        "name = \"blue\"\n",
+        "name = \"blue\"\nlabels = \"rest\"\nlimits = { packet_out = 50 }\n\
+        statistics = { cached = \"1s\" }\n",
+    );
+    let topology = "[[topology.links]]\nbetween = [\"1 port 8\", \"2 port 8\"]\n";
+    let mut scene = Scene::new("schemas");
+    scene.restart(&format!("{tenants}{topology}"));
+    let switch = scene.daemon.as_ref().unwrap().metrics().switch(10, 4);
+    switch.tenant(2, "blue").added_southbound.observe(30_000);
+    let document = scene.ask("GET", "/api/v1/openapi.json", None).1;
+    let mut told = BTreeSet::new();
+
+    for &(method, path, body, status, fits) in ASKED {
+        let answer = scene.send(method, path, "application/json", body);
+        let what = format!("{method} {path} {body}: {} {}", answer.status, answer.text);
+        assert_eq!(answer.status, status, "{what}");
+        told.insert(holds(&document, method, path, &answer, &what));
+        let schema = &operation(&document, method, path).1["requestBody"]["content"]["application/json"]
+            ["schema"];
+        if !body.is_empty() {
+            let body = serde_json::from_str(body).unwrap();
+            let taken = schema::check(&document, schema, &body);
+            assert_eq!(taken.is_ok(), fits, "{what}: {taken:?}");
+        }
+    }
+    let large = format!("{}{{}}", " ".repeat(16 << 20));
+    for (method, path) in [("PUT", RED), ("POST", CHANGES)] {
+        for (kind, body, status) in
+            [("application/jsonx", "{}", 415), ("application/json", large.as_str(), 413)]
+        {
+            let answer = scene.send(method, path, kind, body);
+            assert_eq!(answer.status, status, "{method} {path}: {}", answer.text);
+            told.insert(holds(&document, method, path, &answer, "large, or of another kind"));
+        }
+    }
+    for (method, path) in [("PUT", RED), ("DELETE", RED), ("POST", CHANGES)] {
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: weir.example\r\nConnection: close");
+        let answer = rest::exchange(scene.api(), &format!("{head}\r\nContent-Length: 0\r\n\r\n"));
+        assert_eq!(answer.status, 403, "{method} {path}");
+        told.insert(holds(&document, method, path, &answer, "by a name"));
+    }
+
+    // Whatever the document says has come, but for what a healthy Weir does not say, and events, which do not end.
+    let said = document["paths"].as_object().unwrap().iter().flat_map(|(path, methods)| {
+        methods.as_object().unwrap().iter().flat_map(move |(method, operation)| {
+            let statuses = operation["responses"].as_object().unwrap().keys();
+            statuses.map(move |status| format!("{method} {path} {status}"))
+        })
+    });
+    let missing: Vec<String> = said.filter(|it| !told.contains(it)).collect();
+    let expected =
+        |it: &String| it.ends_with(" 500") || it.ends_with(" 503") || it.ends_with("events 200");
+    assert!(missing.iter().all(expected), "{missing:?}");
+}
+
+#[test]
+fn the_document_says_every_path() {
+    let scene = Scene::new("openapi");
+    let (status, document) = scene.ask("GET", "/api/v1/openapi.json", None);
+    assert_eq!(status, 200);
+    let said: BTreeSet<&str> =
+        document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    let sources = [include_str!("../src/api/mod.rs"), include_str!("../src/api/networks.rs")];
+    let routes = sources.iter().flat_map(|source| source.split(".route(\"").skip(1));
+    let routes: BTreeSet<&str> = routes.map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(said, routes);
+    let change = &document["paths"]["/api/v1/networks/{tenant}/changes"]["post"];
+    let items = &change["requestBody"]["content"]["application/json"]["schema"]["items"]["$ref"];
+    assert_eq!(items, "#/components/schemas/Operation");
+    let operation = document["components"]["schemas"]["Operation"].to_string();
+    assert!(operation.contains("put-link"), "{operation}");
+}
+
+/// The path as the document has it, and what it says of the method there.
+fn operation<'a>(document: &'a Value, method: &str, asked: &str) -> (&'a str, &'a Value) {
+    let bare = asked.split('?').next().unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let fits = |template: &str| {
+        let (parts, asked) = (template.split('/'), bare.split('/'));
+        parts.clone().count() == asked.clone().count()
+            && parts.zip(asked).all(|(part, asked)| part == asked || part.starts_with('{'))
+    };
+    let exact = paths.get_key_value(bare);
+    let (path, methods) = exact.or_else(|| paths.iter().find(|(path, _)| fits(path))).unwrap();
+    (path, &methods[method.to_lowercase()])
+}
+
+/// Holds an answer against the document; which of its answers it is.
+fn holds(document: &Value, method: &str, path: &str, answer: &rest::Answer, what: &str) -> String {
+    let (path, operation) = operation(document, method, path);
+    let response = &operation["responses"][answer.status.to_string()];
+    let content = response["content"].as_object().unwrap_or_else(|| panic!("{what} is not said"));
+    let kind = answer.kind.split(';').next().unwrap();
+    let said = content.get(kind).unwrap_or_else(|| panic!("{what}: {kind} is not said"));
+    let body = match kind {
+        "application/json" => serde_json::from_str(&answer.text).unwrap(),
+        _ => json!(answer.text),
+    };
+    schema::check(document, &said["schema"], &body)
+        .unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
+    format!("{} {path} {}", method.to_lowercase(), answer.status)
+}

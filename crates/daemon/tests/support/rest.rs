@@ -1,0 +1,144 @@
+//! A whole daemon with its REST interface, to which nothing connects.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use daemon::api::{Sources, http};
+use daemon::config::Config;
+use daemon::control::{Control, Setup};
+use daemon::reload::{Current, Reloader};
+use daemon::serve::{Daemon, ServeOptions};
+use serde_json::Value;
+
+const LISTEN: &str = "[listen]\nopenflow = \"127.0.0.1:0\"\n";
+
+pub(crate) const TENANTS: &str = "[[tenants]]\nname = \"green\"\n[[tenants]]\nname = \"blue\"\n\
+    [[tenants.flowspace]]\nmatch = \"\"\n\
+    [[tenants]]\nname = \"red\"\n[tenants.network]\naddresses = \"10.0.0.0/30\"\n\
+    [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+    [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"2\"\n\
+    [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\n\
+    [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\n";
+
+pub(crate) struct Scene {
+    pub(crate) folder: PathBuf,
+    pub(crate) daemon: Option<Arc<Daemon>>,
+    control: Option<Control>,
+}
+
+impl Scene {
+    pub(crate) fn new(name: &str) -> Scene {
+        let name = format!("weir-networks-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let mut scene = Scene { folder, daemon: None, control: None };
+        scene.start(TENANTS);
+        scene
+    }
+
+    fn start(&mut self, tenants: &str) {
+        let config = config(&self.folder, tenants);
+        let state = Some(self.folder.join("state"));
+        let daemon = Arc::new(Daemon::start(&config, &ServeOptions { state, threads: 1 }).unwrap());
+        let current = Current::new(config);
+        let sources = Sources {
+            metrics: daemon.metrics(),
+            current: current.clone(),
+            pulse: Arc::new(daemon.pulse()),
+            topology: daemon.topology(),
+            labels: daemon.labels(),
+            networks: daemon.networks(),
+        };
+        let path = self.folder.join("weir.toml");
+        let reloader =
+            Reloader::new(&path, current, Box::new(|_: &Config| Ok(())), daemon.metrics());
+        let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let limits = http::Limits::default();
+        let terminate = Box::new(|_| {});
+        let setup = Setup { api, limits, sources, reloader, terminate };
+        self.control = Some(Control::start(setup).unwrap());
+        self.daemon = Some(daemon);
+    }
+
+    pub(crate) fn restart(&mut self, tenants: &str) {
+        self.stop();
+        self.start(tenants);
+    }
+
+    #[allow(dead_code, reason = "not all tests need it")]
+    /// With another state than what an orderly end leaves.
+    pub(crate) fn restart_from(&mut self, state: &[u8]) {
+        self.stop();
+        fs::write(self.folder.join("state/weir.redb"), state).unwrap();
+        self.start(TENANTS);
+    }
+
+    fn stop(&mut self) {
+        drop(self.control.take());
+        Arc::into_inner(self.daemon.take().unwrap()).unwrap().stop();
+    }
+
+    pub(crate) fn api(&self) -> SocketAddr {
+        self.control.as_ref().unwrap().api().unwrap()
+    }
+
+    pub(crate) fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let answer = self.send(method, path, "application/json", &body);
+        (answer.status, serde_json::from_str(&answer.text).unwrap())
+    }
+
+    pub(crate) fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Answer {
+        let (api, length) = (self.api(), body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {api}\r\nConnection: close\r\n\
+             Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        exchange(api, &request)
+    }
+
+    #[allow(dead_code, reason = "not all tests need it")]
+    /// One network, if there is one.
+    pub(crate) fn network(&self, tenant: &str) -> Option<Value> {
+        let (status, body) = self.ask("GET", &format!("/api/v1/networks/{tenant}"), None);
+        (status == 200).then_some(body)
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn config(folder: &Path, tenants: &str) -> Config {
+    let path = folder.join("weir.toml");
+    let text = format!("{LISTEN}{tenants}");
+    fs::write(&path, &text).unwrap();
+    Config::parse("weir.toml", &text).unwrap()
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// The content type.
+    #[allow(dead_code, reason = "not all tests look at it")]
+    pub(crate) kind: String,
+    pub(crate) text: String,
+}
+
+pub(crate) fn exchange(api: SocketAddr, request: &str) -> Answer {
+    let mut stream = TcpStream::connect(api).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let kind = head.lines().find_map(|line| line.strip_prefix("content-type: "));
+    Answer { status, kind: kind.unwrap_or_default().to_owned(), text: body.to_owned() }
+}
