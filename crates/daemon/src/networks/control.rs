@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use fabric::embedding::{
     Carries, Changes, Embedding, Frames, Mapped, Routed, Spec, TrunkStatus, VirtualPortId, Wire,
@@ -11,9 +11,10 @@ use fabric::{Dpid, MacAddress, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::edits::Edits;
 use super::parts::{self, PartOutcome, Parts};
 use super::{ChangeError, Document, Inner, Operation, Shared, refused, wanted};
-use crate::topology::Watch;
+use crate::topology::{Snapshot, Watch};
 
 /// A way to see and change the networks, from any thread.
 #[derive(Clone)]
@@ -185,11 +186,11 @@ impl Control {
         dry_run: bool,
     ) -> Result<Outcome, ChangeError> {
         let spec = document.map(Document::spec).transpose()?;
-        self.0.lock().change(tenant, dry_run, |network| {
+        self.make(tenant, dry_run, |network| {
             if spec.is_none() && network.is_none() {
                 return Err(no_network(tenant));
             }
-            *network = spec;
+            network.clone_from(&spec);
             Ok(())
         })
     }
@@ -201,9 +202,29 @@ impl Control {
         operations: &[Operation],
         dry_run: bool,
     ) -> Result<Outcome, ChangeError> {
-        self.0.lock().change(tenant, dry_run, |network| {
+        self.make(tenant, dry_run, |network| {
             operations.iter().try_for_each(|operation| operation.make(network))
         })
+    }
+
+    /// Tried without the lock, which what follows failures needs: placing a large network takes a while. Where something else
+    /// has changed meanwhile, it is tried once more under the lock.
+    fn make(
+        &self,
+        tenant: &str,
+        dry_run: bool,
+        change: impl Fn(&mut Option<Spec>) -> Result<(), ChangeError>,
+    ) -> Result<Outcome, ChangeError> {
+        let _turn = self.0.trying.lock().unwrap_or_else(PoisonError::into_inner);
+        let trial = self.0.lock().trial(tenant)?;
+        let number = trial.number;
+        let made = trial.make(&change);
+        if dry_run {
+            return Ok(Outcome { dry_run, ..made?.outcome });
+        }
+        let mut inner = self.0.lock();
+        let made = if inner.number == number { made } else { inner.trial(tenant)?.make(&change) };
+        inner.take_over(made?)
     }
 }
 
@@ -217,12 +238,8 @@ impl Inner {
         found.ok_or_else(|| ChangeError::Missing(format!("there is no tenant \"{tenant}\"")))
     }
 
-    fn change(
-        &mut self,
-        tenant: &str,
-        dry_run: bool,
-        change: impl FnOnce(&mut Option<Spec>) -> Result<(), ChangeError>,
-    ) -> Result<Outcome, ChangeError> {
+    /// What it takes to try a change of a tenant's network.
+    fn trial(&self, tenant: &str) -> Result<Trial, ChangeError> {
         let id = self.id(tenant)?;
         let sliced = |it: &&hypervisor::policy::Tenant| it.id == id && !it.flowspace.is_empty();
         if self.base.policy.tenants.iter().find(sliced).is_some() {
@@ -230,27 +247,26 @@ impl Inner {
                 format!("tenant \"{tenant}\" has a flowspace: a slice, and no network of its own");
             return Err(ChangeError::Refused(vec![reason]));
         }
-        let mut made = self.embedding.wanted().get(&id).cloned();
-        change(&mut made)?;
-        let mut edits = self.edits.clone();
-        edits.set(tenant, self.file.get(tenant), made);
-        let wanted = wanted(&self.names, &self.file, &edits);
-        let snapshot = self.watch.as_ref().map(Watch::current).unwrap_or_default();
-        let network = &snapshot.network;
-        // Tried first, stored then, made last: what is not stored would be lost, and what is refused must not be stored.
-        let mut next = self.embedding.clone();
-        let changes = next.apply(network, &wanted).map_err(|all| refused(&self.names, &all))?;
-        let (before, after) = (parts_of(&self.embedding, id), parts_of(&next, id));
-        let parts = parts::differences(tenant, &before, &after);
-        let outcome = Outcome { dry_run, parts, ..self.outcome(&changes) };
-        if dry_run {
-            return Ok(outcome);
-        }
+        Ok(Trial {
+            number: self.number,
+            tenant: tenant.to_owned(),
+            id,
+            embedding: self.embedding.clone(),
+            names: self.names.clone(),
+            edits: self.edits.clone(),
+            file: self.file.clone(),
+            topology: self.watch.as_ref().map(Watch::current).unwrap_or_default(),
+        })
+    }
+
+    /// Stored first, made then: what is not stored would be lost.
+    fn take_over(&mut self, made: Made) -> Result<Outcome, ChangeError> {
+        let Made { embedding, edits, changes, outcome } = made;
         edits.save(&self.documents).map_err(ChangeError::Store)?;
         self.edits = edits;
-        self.follow(|embedding| {
-            *embedding = next;
-            changes.clone()
+        self.follow(|all| {
+            *all = embedding;
+            changes
         });
         self.tell_topology();
         // Also where no switch has anything else to do: hosts may have been given addresses.
@@ -261,27 +277,6 @@ impl Inner {
 
     fn name(&self, id: TenantId) -> String {
         self.names.get(&id).cloned().unwrap_or_default()
-    }
-
-    fn outcome(&self, changes: &Changes) -> Outcome {
-        let ports = changes.ports.iter().map(|change| PortOutcome {
-            tenant: self.name(change.tenant),
-            port: change.port.to_string(),
-            was: change.was,
-            is: change.is,
-        });
-        let left_by = |wires: &[Wire]| wires.iter().map(|wire| wire.from.to_string()).collect();
-        let paths = changes.moves.iter().map(|it| {
-            let (carries, between) = carried(&it.trunk.carries);
-            let (was, is) = (left_by(&it.from), left_by(&it.to));
-            PathOutcome { tenant: self.name(it.trunk.tenant), carries, between, was, is }
-        });
-        Outcome {
-            switches: changes.switches.iter().map(Dpid::to_string).collect(),
-            ports: ports.collect(),
-            paths: paths.collect(),
-            ..Outcome::default()
-        }
     }
 
     fn view(&self, id: TenantId, spec: &Spec) -> NetworkView {
@@ -315,6 +310,68 @@ impl Inner {
             refused,
         };
         ports.into_iter().map(view).collect()
+    }
+}
+
+/// A change that is tried on a copy of all networks.
+struct Trial {
+    /// What the copy is of.
+    number: u64,
+    tenant: String,
+    id: TenantId,
+    embedding: Embedding,
+    names: BTreeMap<TenantId, String>,
+    edits: Edits,
+    file: BTreeMap<String, Spec>,
+    topology: Arc<Snapshot>,
+}
+
+/// What comes of it.
+struct Made {
+    embedding: Embedding,
+    edits: Edits,
+    changes: Changes,
+    outcome: Outcome,
+}
+
+impl Trial {
+    fn make(
+        self,
+        change: impl Fn(&mut Option<Spec>) -> Result<(), ChangeError>,
+    ) -> Result<Made, ChangeError> {
+        let Trial { tenant, id, mut embedding, names, mut edits, file, topology, .. } = self;
+        let mut spec = embedding.wanted().get(&id).cloned();
+        change(&mut spec)?;
+        edits.set(&tenant, file.get(&tenant), spec);
+        let before = parts_of(&embedding, id);
+        let changes = embedding
+            .apply(&topology.network, &wanted(&names, &file, &edits))
+            .map_err(|all| refused(&names, &all))?;
+        let parts = parts::differences(&tenant, &before, &parts_of(&embedding, id));
+        let name = |id| names.get(&id).cloned().unwrap_or_default();
+        let outcome = Outcome { parts, ..outcome(&changes, name) };
+        Ok(Made { embedding, edits, changes, outcome })
+    }
+}
+
+fn outcome(changes: &Changes, name: impl Fn(TenantId) -> String) -> Outcome {
+    let ports = changes.ports.iter().map(|change| PortOutcome {
+        tenant: name(change.tenant),
+        port: change.port.to_string(),
+        was: change.was,
+        is: change.is,
+    });
+    let left_by = |wires: &[Wire]| wires.iter().map(|wire| wire.from.to_string()).collect();
+    let paths = changes.moves.iter().map(|it| {
+        let (carries, between) = carried(&it.trunk.carries);
+        let (was, is) = (left_by(&it.from), left_by(&it.to));
+        PathOutcome { tenant: name(it.trunk.tenant), carries, between, was, is }
+    });
+    Outcome {
+        switches: changes.switches.iter().map(Dpid::to_string).collect(),
+        ports: ports.collect(),
+        paths: paths.collect(),
+        ..Outcome::default()
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Whoever has a change makes it under one lock, and tells the shards before giving that back: so they hear of changes in
-//! their order. Only the newest state matters to a shard, and a map that did not change is the same one; so a failure
+//! their order. What REST asks for is tried on a copy first, without the lock. Only the newest state matters to a shard, and a map that did not change is the same one; so a failure
 //! costs the switches that it concerns something and the others nothing.
 //!
 //! **File and REST.** A tenant's network is what its `[tenants.network]` says, until it is changed through REST. Then it is
@@ -80,11 +80,15 @@ pub struct Networks {
 
 struct Shared {
     inner: Mutex<Inner>,
+    /// Held by who tries a change, so that there is one copy of all networks at most.
+    trying: Mutex<()>,
     stop: AtomicBool,
 }
 
 struct Inner {
     embedding: Embedding,
+    /// Counts up with each change of anything that a change of a network is made of.
+    number: u64,
     /// What the shards have, but for the maps.
     base: Snapshot,
     names: BTreeMap<TenantId, String>,
@@ -179,6 +183,7 @@ impl Networks {
         let edits = Edits::load(&documents).map_err(ChangeError::Store)?;
         let mut inner = Inner {
             embedding,
+            number: 0,
             base: snapshot.clone(),
             names: BTreeMap::new(),
             edits,
@@ -197,7 +202,11 @@ impl Networks {
         };
         inner.configure(config, snapshot.clone(), following, Contradiction::SetsEditsAside)?;
         *snapshot = inner.snapshot();
-        let shared = Shared { inner: Mutex::new(inner), stop: AtomicBool::new(false) };
+        let shared = Shared {
+            inner: Mutex::new(inner),
+            trying: Mutex::new(()),
+            stop: AtomicBool::new(false),
+        };
         Ok(Networks { shared: Arc::new(shared), thread: None })
     }
 
@@ -300,6 +309,7 @@ impl Inner {
             edits.save(&self.documents).map_err(ChangeError::Store)?;
         }
         self.embedding = next;
+        self.number += 1;
         (self.names, self.file, self.edits, self.base) = (names, file, edits, base);
         self.following = following;
         self.note(&changes);
@@ -353,6 +363,7 @@ impl Inner {
         let reserved = !self.embedding.wanted().is_empty();
         let begun = Instant::now();
         let changes = change(&mut self.embedding);
+        self.number += 1;
         self.note(&changes);
         if changes.is_empty() {
             return changes;
@@ -397,6 +408,7 @@ impl Inner {
         }
         if self.grew.take_if(|since| since.elapsed() > GROWING).is_some() {
             self.embedding.stop_growing();
+            self.number += 1;
         }
         if self.embedding.is_holding() && self.started.elapsed() > PATIENCE {
             let Some(watch) = &self.watch else { return };

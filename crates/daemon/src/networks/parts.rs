@@ -40,10 +40,11 @@ pub(super) fn parts(network: &Document, assigned: &[Assigned]) -> Parts {
         ("VLANs", (!vlans.is_empty()).then(|| joined(vlans))),
     ];
     let whole = whole.into_iter().filter_map(|(part, is)| Some((part.to_owned(), is?)));
+    let assigned: BTreeMap<&str, &String> =
+        assigned.iter().map(|given| (given.mac.as_str(), &given.address)).collect();
     let address = |host: &HostDocument| {
-        let given = assigned.iter().filter(|given| given.mac == host.mac);
-        let all = host.address.iter().chain(given.map(|given| &given.address));
-        joined(&all.collect::<Vec<_>>())
+        let given = assigned.get(host.mac.as_str()).copied();
+        joined(&host.address.iter().chain(given).collect::<Vec<_>>())
     };
     let each = [
         whole.collect::<Vec<_>>(),

@@ -64,6 +64,7 @@ impl Scene {
         self.daemon = Some(daemon);
     }
 
+    #[allow(dead_code, reason = "not all tests need it")]
     pub(crate) fn restart(&mut self, tenants: &str) {
         self.stop();
         self.start(tenants);

@@ -3,9 +3,7 @@
 use super::Embedding;
 use super::addresses::AddressMap;
 use super::map::Tag;
-use super::spec::{
-    Block, HostSpec, Part, PortSpec, Reason, Refusal, Spec, Step, SwitchSpec, VirtualPortId,
-};
+use super::spec::{Block, HostSpec, Part, PortSpec, Reason, Refusal, Spec, Step, VirtualPortId};
 use crate::network::{End, Network};
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -17,6 +15,18 @@ const HIGHEST_PORT: u32 = 0xff00;
 
 /// Longest name of a port in both versions, without the zero byte that ends it.
 const LONGEST_NAME: usize = 15;
+
+/// Most switches of a network, and most physical ones that all of them together lie on.
+const MOST_SWITCHES: usize = 4_096;
+
+/// Most ports of a network at the edge: a little more than a switch can have.
+const MOST_PORTS: usize = 65_536;
+
+/// Most links of a network. Each two members of a big switch count for one, since each has a path and tags.
+const MOST_LINKS: usize = 16_384;
+
+/// Most hosts of a network: those of a block of 16 free bits.
+const MOST_HOSTS: usize = 65_536;
 
 /// Most VLANs of a network. On OpenFlow 1.0 each takes tags, and rules that let it through, on every link.
 const MOST_VLANS: usize = 32;
@@ -38,7 +48,12 @@ pub(super) fn check(
     let mut refusals = Vec::new();
     let mut assigned = Assigned::new();
     for (&tenant, spec) in wanted {
-        let mut one = Check { tenant, spec, refusals: &mut refusals };
+        if let Some((part, why)) = too_many(spec) {
+            // What else is wrong with so many is not looked for.
+            refusals.push(Refusal { tenant, part, why });
+            continue;
+        }
+        let mut one = Check::new(tenant, spec, &mut refusals);
         one.switches();
         one.ports(network, before.wanted.get(&tenant));
         one.links();
@@ -55,19 +70,52 @@ pub(super) fn check(
     if refusals.is_empty() { Ok(assigned) } else { Err(refusals) }
 }
 
+/// The first part of a network that is one too many.
+fn too_many(spec: &Spec) -> Option<(Part, Reason)> {
+    let Spec { switches, ports, links, hosts, .. } = spec;
+    let (mut members, mut paths) = (0, links.len());
+    for (at, switch) in switches.iter().enumerate() {
+        let part = Part::Switch(switch.dpid);
+        let count = switch.members.len();
+        members += count;
+        if at >= MOST_SWITCHES || members > MOST_SWITCHES {
+            return Some((part, Reason::TooManySwitches(MOST_SWITCHES)));
+        }
+        paths += count * count.saturating_sub(1) / 2;
+        if links.len() <= MOST_LINKS && paths > MOST_LINKS {
+            return Some((part, Reason::TooManyLinks(MOST_LINKS)));
+        }
+    }
+    let port = ports.get(MOST_PORTS).map(|port| Part::Port(port.port));
+    let link = links.get(MOST_LINKS).map(|link| Part::Link(link.ends));
+    let host = hosts.get(MOST_HOSTS).map(|host| Part::Host(host.mac));
+    port.map(|part| (part, Reason::TooManyPorts(MOST_PORTS)))
+        .or(link.map(|part| (part, Reason::TooManyLinks(MOST_LINKS))))
+        .or(host.map(|part| (part, Reason::TooManyHosts(MOST_HOSTS))))
+}
+
 struct Check<'a> {
     tenant: TenantId,
     spec: &'a Spec,
     refusals: &'a mut Vec<Refusal>,
+    /// The members of each switch.
+    members: BTreeMap<Dpid, &'a [Dpid]>,
+    /// The ports at the edge.
+    edges: BTreeSet<VirtualPortId>,
 }
 
-impl Check<'_> {
-    fn refuse(&mut self, part: Part, why: Reason) {
-        self.refusals.push(Refusal { tenant: self.tenant, part, why });
+impl<'a> Check<'a> {
+    fn new(tenant: TenantId, spec: &'a Spec, refusals: &'a mut Vec<Refusal>) -> Check<'a> {
+        let mut members = BTreeMap::new();
+        for switch in &spec.switches {
+            members.entry(switch.dpid).or_insert(switch.members.as_slice());
+        }
+        let edges = spec.ports.iter().map(|port| port.port).collect();
+        Check { tenant, spec, refusals, members, edges }
     }
 
-    fn switch(&self, dpid: Dpid) -> Option<&SwitchSpec> {
-        self.spec.switches.iter().find(|switch| switch.dpid == dpid)
+    fn refuse(&mut self, part: Part, why: Reason) {
+        self.refusals.push(Refusal { tenant: self.tenant, part, why });
     }
 
     fn switches(&mut self) {
@@ -101,6 +149,9 @@ impl Check<'_> {
     fn ports(&mut self, network: &Network, before: Option<&Spec>) {
         let mut numbers = BTreeSet::new();
         let mut places = BTreeSet::new();
+        let known = before.into_iter().flat_map(|before| &before.ports);
+        let known: BTreeSet<_> = known.map(|port| (port.port, port.at)).collect();
+        let with_hosts: BTreeSet<_> = self.spec.hosts.iter().map(|host| host.at).collect();
         for port in &self.spec.ports {
             let part = Part::Port(port.port);
             self.number(part, port.port, &mut numbers);
@@ -110,16 +161,14 @@ impl Check<'_> {
             if !places.insert(port.at) {
                 self.refuse(part, Reason::PortTaken(port.at, self.tenant));
             }
-            let members = self.switch(port.port.switch).map(|switch| switch.members.as_slice());
+            let members = self.members.get(&port.port.switch);
             if members.is_some_and(|members| !members.contains(&port.at.dpid)) {
                 self.refuse(part, Reason::NotAMember(port.at));
             }
-            let attached = |host: &HostSpec| host.at == port.port;
-            if port.shared && !self.spec.hosts.iter().any(attached) {
+            if port.shared && !with_hosts.contains(&port.port) {
                 self.refuse(part, Reason::SharedByNobody);
             }
-            let same = |other: &PortSpec| other.port == port.port && other.at == port.at;
-            let is_new = before.is_none_or(|before| !before.ports.iter().any(same));
+            let is_new = !known.contains(&(port.port, port.at));
             if let Some(why) = physical(network, port.at).filter(|_| is_new) {
                 self.refuse(part, why);
             }
@@ -135,7 +184,7 @@ impl Check<'_> {
         if !(1..=HIGHEST_PORT).contains(&port.number) && port.number != PortNumber::LOCAL.get() {
             self.refuse(part, Reason::PortNumber);
         }
-        if self.switch(port.switch).is_none() {
+        if !self.members.contains_key(&port.switch) {
             self.refuse(part, Reason::NoSuchSwitch(port.switch));
         }
         if !seen.insert(port) {
@@ -197,7 +246,7 @@ impl Check<'_> {
             if !macs.insert(host.mac) {
                 self.refuse(part, Reason::DuplicateHost);
             }
-            if !self.spec.ports.iter().any(|port| port.port == host.at) {
+            if !self.edges.contains(&host.at) {
                 self.refuse(part, Reason::NoSuchPort(host.at));
             }
             for &address in &host.addresses {
@@ -292,34 +341,44 @@ fn shared_ports(wanted: &BTreeMap<TenantId, Spec>, refusals: &mut Vec<Refusal>) 
             at.entry(port.at).or_default().push((tenant, port));
         }
     }
-    for (place, ports) in at.iter().filter(|(_, ports)| ports.len() > 1) {
-        let first = ports[0];
-        for &(tenant, port) in ports.iter().skip(1).filter(|(tenant, _)| *tenant != first.0) {
-            let (other, _) = first;
-            if !(port.shared && first.1.shared) {
+    at.retain(|_, ports| ports.len() > 1);
+    let sharing = at.values().flatten().map(|(tenant, _)| *tenant).collect();
+    let hosts = hosts_by_port(wanted, &sharing);
+    for (place, ports) in &at {
+        let Some((&(other, first), further)) = ports.split_first() else { continue };
+        for &(tenant, port) in further.iter().filter(|(tenant, _)| *tenant != other) {
+            if !(port.shared && first.shared) {
                 let (part, why) = (Part::Port(port.port), Reason::PortTaken(*place, other));
                 refusals.push(Refusal { tenant, part, why });
             }
         }
         if ports.iter().all(|(_, port)| port.shared) {
-            shared_hosts(wanted, ports, refusals);
+            shared_hosts(&hosts, ports, refusals);
         }
     }
 }
 
+type HostsByPort = BTreeMap<(TenantId, VirtualPortId), Vec<MacAddress>>;
+
+/// The hosts of these tenants.
+fn hosts_by_port(wanted: &BTreeMap<TenantId, Spec>, tenants: &BTreeSet<TenantId>) -> HostsByPort {
+    let mut all = HostsByPort::new();
+    for (&tenant, spec) in wanted.iter().filter(|(tenant, _)| tenants.contains(tenant)) {
+        for host in &spec.hosts {
+            all.entry((tenant, host.at)).or_default().push(host.mac);
+        }
+    }
+    all
+}
+
 /// Hosts of the same address at a port that tenants share.
-fn shared_hosts(
-    wanted: &BTreeMap<TenantId, Spec>,
-    ports: &[(TenantId, &PortSpec)],
-    refusals: &mut Vec<Refusal>,
-) {
-    let mut hosts: BTreeMap<MacAddress, TenantId> = BTreeMap::new();
+fn shared_hosts(hosts: &HostsByPort, ports: &[(TenantId, &PortSpec)], refusals: &mut Vec<Refusal>) {
+    let mut seen: BTreeMap<MacAddress, TenantId> = BTreeMap::new();
     for &(tenant, port) in ports {
-        let all = wanted.get(&tenant).into_iter().flat_map(|spec| &spec.hosts);
-        for host in all.filter(|host| host.at == port.port) {
-            let by = *hosts.entry(host.mac).or_insert(tenant);
+        for &mac in hosts.get(&(tenant, port.port)).into_iter().flatten() {
+            let by = *seen.entry(mac).or_insert(tenant);
             if by != tenant {
-                let (part, why) = (Part::Host(host.mac), Reason::HostTaken(by));
+                let (part, why) = (Part::Host(mac), Reason::HostTaken(by));
                 refusals.push(Refusal { tenant, part, why });
             }
         }

@@ -24,17 +24,17 @@ pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, S
     let mut maps: BTreeMap<Dpid, SwitchMap> = BTreeMap::new();
     for (&tenant, spec) in embedding.wanted.iter().filter(|(_, spec)| spec.started) {
         let tree = embedding.repeating.get(&tenant).map(Repeating::ends).unwrap_or_default();
-        let draw = Draw { embedding, network, tenant, spec, stopped: stopped(spec), tree };
+        let draw = Draw::new(embedding, network, tenant, spec, tree);
         for switch in spec.switches.iter().filter(|switch| switch.started) {
-            let (ports, addresses) = (draw.ports_of(switch.dpid), draw.addresses());
+            let addresses = draw.addresses();
             for &here in &switch.members {
-                let place = |(&number, port): (&u32, &Port<'_>)| {
+                let place = |(number, port): (u32, &Port<'_>)| {
                     (number, draw.port(switch, here, number, port))
                 };
                 let member = Member {
                     datapath: switch.dpid,
                     name: switch.name.clone(),
-                    ports: ports.iter().map(place).collect(),
+                    ports: draw.ports_of(switch.dpid).map(place).collect(),
                     shared_with: switch.members.len() > 1,
                     addresses: addresses.clone(),
                 };
@@ -69,9 +69,14 @@ struct Draw<'a> {
     stopped: BTreeSet<Dpid>,
     /// The ends of the links by which switches repeat.
     tree: BTreeSet<VirtualPortId>,
+    switches: BTreeMap<Dpid, &'a SwitchSpec>,
+    ports: BTreeMap<VirtualPortId, Port<'a>>,
+    /// At the ports that the tenant shares.
+    hosts: BTreeMap<VirtualPortId, Vec<MacAddress>>,
 }
 
 /// What a port of a virtual switch is, before it is said where.
+#[derive(Clone, Copy)]
 enum Port<'a> {
     Edge(&'a PortSpec),
     /// And whether it is the link's first end in [`Carries::Link`].
@@ -79,17 +84,35 @@ enum Port<'a> {
 }
 
 impl<'a> Draw<'a> {
-    fn ports_of(&self, switch: Dpid) -> BTreeMap<u32, Port<'a>> {
-        let edge = self.spec.ports.iter().filter(|port| port.port.switch == switch);
-        let mut ports: BTreeMap<u32, Port<'_>> =
-            edge.map(|port| (port.port.number, Port::Edge(port))).collect();
-        for link in &self.spec.links {
-            for end in link.ends.iter().filter(|end| end.switch == switch) {
-                let first = link.ends.iter().min() == Some(end);
-                ports.insert(end.number, Port::Link(link, first));
+    fn new(
+        embedding: &'a Embedding,
+        network: &'a Network,
+        tenant: TenantId,
+        spec: &'a Spec,
+        tree: BTreeSet<VirtualPortId>,
+    ) -> Draw<'a> {
+        let stopped = stopped(spec);
+        let switches = spec.switches.iter().map(|switch| (switch.dpid, switch)).collect();
+        let mut ports: BTreeMap<_, _> =
+            spec.ports.iter().map(|port| (port.port, Port::Edge(port))).collect();
+        for link in &spec.links {
+            let first = link.ends.iter().min();
+            ports.extend(link.ends.iter().map(|end| (*end, Port::Link(link, first == Some(end)))));
+        }
+        let mut hosts: BTreeMap<VirtualPortId, Vec<MacAddress>> = BTreeMap::new();
+        for host in &spec.hosts {
+            if matches!(ports.get(&host.at), Some(Port::Edge(port)) if port.shared) {
+                hosts.entry(host.at).or_default().push(host.mac);
             }
         }
-        ports
+        hosts.values_mut().for_each(|hosts| hosts.sort_unstable());
+        Draw { embedding, network, tenant, spec, stopped, tree, switches, ports, hosts }
+    }
+
+    fn ports_of(&self, switch: Dpid) -> impl Iterator<Item = (u32, &Port<'a>)> {
+        let port = |number| VirtualPortId { switch, number };
+        let all = self.ports.range(port(0)..=port(u32::MAX));
+        all.map(|(port, is)| (port.number, is))
     }
 
     /// A port as a member sees it.
@@ -135,10 +158,7 @@ impl<'a> Draw<'a> {
 
     /// The tenant's hosts at a port that it shares.
     fn hosts_at(&self, port: &PortSpec) -> Vec<MacAddress> {
-        let hosts = self.spec.hosts.iter().filter(|host| port.shared && host.at == port.port);
-        let mut hosts: Vec<_> = hosts.map(|host| host.mac).collect();
-        hosts.sort_unstable();
-        hosts
+        self.hosts.get(&port.port).cloned().unwrap_or_default()
     }
 
     fn edge_up(&self, port: &PortSpec) -> bool {
@@ -182,7 +202,7 @@ impl<'a> Draw<'a> {
     /// The end of a link that is not this one.
     fn far(&self, link: &LinkSpec, first: bool) -> FarEnd {
         let end = spec_end(link, !first);
-        let switch = self.spec.switches.iter().find(|switch| switch.dpid == end.switch);
+        let switch = self.switches.get(&end.switch);
         let on = switch.map(|switch| switch.members.clone()).unwrap_or_default();
         let at = self.link_end(link, !first).or(on.first().copied());
         let is_single = at.is_some_and(|at| self.embedding.single.contains(&at));
@@ -233,8 +253,7 @@ impl<'a> Draw<'a> {
     fn trunk(&self, maps: &mut BTreeMap<Dpid, SwitchMap>, id: &TrunkId, trunk: &Trunk) {
         let works = match id.carries {
             Carries::Link(ends) => {
-                let link = self.spec.links.iter().find(|link| sorted(link.ends) == ends);
-                link.is_some_and(|link| self.works(link))
+                matches!(self.ports.get(&ends[0]), Some(Port::Link(link, _)) if self.works(link))
             }
             Carries::Inside { switch, .. } => !self.stopped.contains(&switch),
         };
@@ -260,14 +279,15 @@ impl<'a> Draw<'a> {
 
     /// How a packet leaves by a port of a big switch, on the member where that is.
     fn exit(&self, port: VirtualPortId, frames: Frames) -> Option<Exit> {
-        if let Some(edge) = self.spec.ports.iter().find(|edge| edge.port == port) {
-            return self.edge_up(edge).then_some(match frames {
-                Frames::Untagged | Frames::Vlan(_) => Exit::Edge(edge.at.port),
-                Frames::Mapped(mapped) => Exit::Restored(edge.at.port, self.tenant, mapped),
-            });
-        }
-        let link = self.spec.links.iter().find(|link| link.ends.contains(&port))?;
-        let first = link.ends.iter().min() == Some(&port);
+        let (link, first) = match *self.ports.get(&port)? {
+            Port::Edge(edge) => {
+                return self.edge_up(edge).then_some(match frames {
+                    Frames::Untagged | Frames::Vlan(_) => Exit::Edge(edge.at.port),
+                    Frames::Mapped(mapped) => Exit::Restored(edge.at.port, self.tenant, mapped),
+                });
+            }
+            Port::Link(link, first) => (link, first),
+        };
         let PortKind::Link { sends, vlans, mapped, .. } = self.link(link, first) else {
             return None;
         };

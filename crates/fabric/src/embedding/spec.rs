@@ -257,6 +257,14 @@ pub enum Reason {
     MemberTaken(Dpid),
     /// A given way does not begin and end at members of the switch.
     RouteElsewhere,
+    /// The network has more than so many switches, or lies on more.
+    TooManySwitches(usize),
+    /// The network has more than so many ports at the edge.
+    TooManyPorts(usize),
+    /// The network has more than so many links, each two members of a big switch counted for one.
+    TooManyLinks(usize),
+    /// The network has more than so many hosts.
+    TooManyHosts(usize),
     /// The tenant has no such switch.
     NoSuchSwitch(Dpid),
     /// The number is neither one of 1 to 0xff00 nor LOCAL.
@@ -354,6 +362,17 @@ impl fmt::Display for Reason {
             Reason::RouteElsewhere => {
                 f.write_str("a given way has to lead from one of its physical switches to another")
             }
+            Reason::TooManySwitches(most) => {
+                write!(f, "a network has at most {most} switches, on as many physical ones")
+            }
+            Reason::TooManyPorts(most) => {
+                write!(f, "a network has at most {most} ports at the edge")
+            }
+            Reason::TooManyLinks(most) => write!(
+                f,
+                "a network has at most {most} links, of which each two members of a big switch count for one"
+            ),
+            Reason::TooManyHosts(most) => write!(f, "a network has at most {most} hosts"),
             Reason::NoSuchSwitch(dpid) => write!(f, "the tenant has no switch {dpid}"),
             Reason::PortNumber => {
                 f.write_str("a port's number is one of 1 to 65280 (0xff00), or LOCAL")
