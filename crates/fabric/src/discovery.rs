@@ -111,6 +111,14 @@ impl Discovery {
         Discovery { key, settings, ports: BTreeMap::new(), due, expiring, latest: Instant(0) }
     }
 
+    /// Goes on with other settings. What was heard is as of now, so that links that live have the time to be heard of
+    /// again; probes that would be sent later than the interval from now are sent then.
+    pub fn set_settings(&mut self, settings: Settings, now: Instant) {
+        self.settings = settings;
+        self.latest = now;
+        self.plan(|due| due.min(now + settings.interval), now);
+    }
+
     /// A port is there, or went up or down (FEATURES_REPLY, PORT_DESC, PORT_STATUS).
     pub fn set_port(&mut self, port: PortId, is_up: bool, now: Instant) -> Option<Event> {
         self.ports.entry(port).or_default().is_up = is_up;
@@ -265,20 +273,25 @@ impl Discovery {
     /// must not stop until the clock has caught up.
     fn mind_the_clock(&mut self, now: Instant) {
         if now < self.latest {
-            self.due.clear();
-            self.expiring.clear();
-            for (&port, state) in &mut self.ports {
-                if let Some(due) = &mut state.due {
-                    *due = now;
-                    self.due.insert((now, port));
-                }
-                if let Some((_, at)) = &mut state.heard {
-                    *at = now;
-                    self.expiring.insert((now + self.settings.lifetime, port));
-                }
-            }
+            self.plan(|_| now, now);
         }
         self.latest = now;
+    }
+
+    /// Plans anew when probes are due, and takes what was heard for heard now.
+    fn plan(&mut self, when: impl Fn(Instant) -> Instant, now: Instant) {
+        self.due.clear();
+        self.expiring.clear();
+        for (&port, state) in &mut self.ports {
+            if let Some(due) = &mut state.due {
+                *due = when(*due);
+                self.due.insert((*due, port));
+            }
+            if let Some((_, at)) = &mut state.heard {
+                *at = now;
+                self.expiring.insert((now + self.settings.lifetime, port));
+            }
+        }
     }
 }
 

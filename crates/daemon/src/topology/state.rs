@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fabric::discovery::{self, Discovery, Probe, Refusal};
-use fabric::{Bandwidth, Dpid, Instant, LinkId, LldpKey, Network, PortId, PortNumber, Tagging};
+use fabric::{
+    Bandwidth, Dpid, End, Instant, LinkId, LldpKey, Network, PortId, PortNumber, Tagging,
+};
 use hypervisor::PortState;
 use openflow::Version;
 
@@ -42,6 +44,9 @@ pub struct State {
     key: LldpKey,
     network: Network,
     discovery: Option<Discovery>,
+    /// Ports that the configuration says are edges, and those that it says are ends of links.
+    edges: BTreeSet<PortId>,
+    declared: BTreeMap<PortId, config::Link>,
     ports: BTreeMap<PortId, PortState>,
     wires: BTreeMap<[PortId; 2], Wire>,
     changed: BTreeSet<LinkId>,
@@ -57,6 +62,8 @@ impl State {
             key,
             network: Network::default(),
             discovery: None,
+            edges: BTreeSet::new(),
+            declared: BTreeMap::new(),
             ports: BTreeMap::new(),
             wires: BTreeMap::new(),
             changed: BTreeSet::new(),
@@ -94,6 +101,11 @@ impl State {
     pub fn configure(&mut self, config: config::Topology, now: Instant) {
         let before = std::mem::replace(&mut self.config, config);
         self.is_changed = true;
+        let edges: BTreeSet<PortId> = self.config.edges.iter().copied().collect();
+        let edges_before = std::mem::replace(&mut self.edges, edges);
+        let links = self.config.links.iter();
+        let ends = links.flat_map(|link| link.between.map(|port| (port, link.clone())));
+        self.declared = ends.collect();
         let declared: BTreeSet<[PortId; 2]> =
             self.config.links.iter().map(|link| link.between).collect();
         let gone: Vec<[PortId; 2]> = before
@@ -106,18 +118,19 @@ impl State {
             self.unplug(ends);
             self.wires.remove(&ends);
         }
-        for port in before.edges.iter().filter(|port| !self.config.edges.contains(port)) {
+        for port in edges_before.difference(&self.edges) {
             if let Ok(changed) = self.network.unplug(*port) {
                 self.changed.extend(changed);
             }
         }
-        let same = |old: &config::Topology, new: &config::Topology| {
-            old.discovery == new.discovery
-                && old.interval == new.interval
-                && old.lifetime == new.lifetime
-        };
-        if !same(&before, &self.config) {
+        if before.discovery != self.config.discovery {
             self.restart_discovery(now);
+        } else if [before.interval, before.lifetime] != [self.config.interval, self.config.lifetime]
+        {
+            let settings = self.settings();
+            if let Some(discovery) = &mut self.discovery {
+                discovery.set_settings(settings, now);
+            }
         }
         for ends in declared {
             // What was found there before it was declared gives way.
@@ -247,18 +260,17 @@ impl State {
             self.unplug(ends);
             self.wires.remove(&ends);
         }
-        self.discovery = self.config.discovery.then(|| {
-            let nanos = |time: std::time::Duration| {
-                fabric::Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-            };
-            let settings = discovery::Settings {
-                interval: nanos(self.config.interval),
-                lifetime: nanos(self.config.lifetime),
-                ..discovery::Settings::default()
-            };
-            Discovery::new(self.key, settings)
-        });
+        let settings = self.settings();
+        self.discovery = self.config.discovery.then(|| Discovery::new(self.key, settings));
         self.handle_timeout(now);
+    }
+
+    fn settings(&self) -> discovery::Settings {
+        discovery::Settings {
+            interval: nanos(self.config.interval),
+            lifetime: nanos(self.config.lifetime),
+            ..discovery::Settings::default()
+        }
     }
 
     /// A port that is declared, as an edge or as a link's end, is none of discovery's. Nor is LOCAL, which no wire can
@@ -279,8 +291,7 @@ impl State {
     }
 
     fn is_declared(&self, port: PortId) -> bool {
-        self.config.edges.contains(&port)
-            || self.config.links.iter().any(|link| link.between.contains(&port))
+        self.edges.contains(&port) || self.declared.contains_key(&port)
     }
 
     fn handle_event(&mut self, event: discovery::Event) {
@@ -311,7 +322,7 @@ impl State {
 
     /// Plugs in what is declared of a port, as far as the other end is there too.
     fn attach(&mut self, port: PortId) {
-        if self.config.edges.contains(&port) {
+        if self.edges.contains(&port) {
             if self.network.link_from(port).is_err() {
                 let capacity = self.capacity(&[port], None);
                 match self.network.add_edge(port, capacity, self.latency(None)) {
@@ -319,7 +330,7 @@ impl State {
                     Err(error) => tracing::warn!(%port, %error, "not an edge port"),
                 }
             }
-        } else if let Some(link) = self.config.links.iter().find(|l| l.between.contains(&port)) {
+        } else if let Some(link) = self.declared.get(&port) {
             self.plug(link.between);
         }
     }
@@ -330,7 +341,7 @@ impl State {
         if !ends.iter().all(is_there) || self.network.link_from(a).is_ok() {
             return;
         }
-        let said = self.config.links.iter().find(|link| link.between == ends);
+        let said = self.declared.get(&a).filter(|link| link.between == ends);
         let capacity = self.capacity(&ends, said.and_then(|link| link.bandwidth));
         let latency = self.latency(said.and_then(|link| link.latency));
         match self.network.connect(a, b, capacity, latency) {
@@ -366,36 +377,38 @@ impl State {
     }
 
     fn latency(&self, said: Option<std::time::Duration>) -> fabric::Duration {
-        let latency = said.unwrap_or(self.config.latency);
-        fabric::Duration(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX))
+        nanos(said.unwrap_or(self.config.latency))
     }
 
     /// Capacities of links that stay follow the configuration.
     fn follow_capacities(&mut self) {
-        let links: Vec<(LinkId, Vec<PortId>)> = self
-            .network
-            .links()
-            .filter_map(|(id, link)| match (link.from, link.to) {
-                (fabric::End::Switch { port: a, .. }, fabric::End::Switch { port: b, .. })
-                    if a < b =>
-                {
-                    Some((id, vec![a, b]))
-                }
-                (fabric::End::Switch { port, .. }, fabric::End::Hosts(_)) => Some((id, vec![port])),
-                _ => None,
-            })
-            .collect();
-        for (id, ports) in links {
-            let said = self.config.links.iter().find(|link| link.between[..] == ports[..]);
-            let capacity = self.capacity(&ports, said.and_then(|link| link.bandwidth));
-            if self.network.link(id).capacity != capacity
-                && let Some(&port) = ports.first()
-                && self.network.set_capacity(port, capacity).is_ok()
-            {
-                self.changed.extend([id, id.reverse()]);
-            }
+        let links: Vec<LinkId> = self.network.links().map(|(id, _)| id).collect();
+        for id in links {
+            self.follow_capacity(id);
         }
     }
+
+    /// The capacity of a link, in both directions, follows the configuration and its ports.
+    fn follow_capacity(&mut self, id: LinkId) {
+        let &fabric::Link { from: End::Switch { port, .. }, to, capacity: known, .. } =
+            self.network.link(id)
+        else {
+            return;
+        };
+        let ports = match to {
+            End::Switch { port: far, .. } => vec![port.min(far), port.max(far)],
+            End::Hosts(_) => vec![port],
+        };
+        let said = self.declared.get(&port).filter(|link| link.between[..] == ports[..]);
+        let capacity = self.capacity(&ports, said.and_then(|link| link.bandwidth));
+        if known != capacity && self.network.set_capacity(port, capacity).is_ok() {
+            self.changed.extend([id, id.reverse()]);
+        }
+    }
+}
+
+fn nanos(time: std::time::Duration) -> fabric::Duration {
+    fabric::Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -226,6 +226,27 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
+#[test]
+fn other_settings_keep_what_was_heard() {
+    let mut world = pair();
+    assert_eq!(world.run(0, 3).len(), 2);
+    for (interval, lifetime, from) in [(100, 350, 3), (20_000, 70_000, 10), (1_000, 3_500, 90)] {
+        let settings = Settings {
+            interval: Duration::from_millis(interval),
+            lifetime: Duration::from_millis(lifetime),
+            ..Settings::default()
+        };
+        world.discovery.set_settings(settings, seconds(from));
+        world.sent.clear();
+        assert_eq!(world.run(from, from + 6), [], "{interval}");
+        let expected = (6_000 / interval).max(1) as usize;
+        assert!(world.sent.len() / 4 >= expected, "{interval}: {}", world.sent.len());
+    }
+    // Whoever is silent goes by the new lifetime.
+    world.wires.clear();
+    assert_eq!(world.run(96, 101).len(), 2);
+}
+
 proptest! {
     /// No port of a wire is ever linked to anything but the wire's other end, and events tell the same as asking.
     #[test]

@@ -208,3 +208,30 @@ fn what_a_switch_can_do_with_tags_goes_by_its_version() {
     world.state.handle_version(Dpid(3), Version::V1_0);
     assert_eq!(world.state.take_changed(), None);
 }
+
+#[test]
+fn links_stay_when_only_probing_changes() {
+    let mut world = World::new("discovery = true");
+    world.run(3);
+    world.state.take_changed();
+    for (text, at) in [
+        ("discovery = true\ninterval = \"100ms\"", 3),
+        ("discovery = true\ninterval = \"20s\"", 9),
+        ("discovery = true\ninterval = \"900ms\"\nlifetime = \"3500ms\"", 80),
+    ] {
+        world.state.configure(config(text), seconds(at));
+        assert_eq!(world.up(), [FOUND], "{text}");
+        world.run(at + 5);
+        assert_eq!(world.up(), [FOUND], "{text}");
+        assert_eq!(world.state.take_changed(), Some(vec![]), "{text}: never went");
+    }
+    // The new ones count: silence ends it within the lifetime.
+    world.wires.clear();
+    world.run(90);
+    assert_eq!(world.up(), [""; 0]);
+    // Found links go with discovery itself.
+    let mut world = World::new("discovery = true");
+    world.run(1);
+    world.state.configure(config(""), seconds(2));
+    assert_eq!(world.up(), [""; 0]);
+}
