@@ -204,6 +204,10 @@ impl State {
                 }
                 self.tell_discovery(port, Some(state), now);
                 self.attach(port);
+                // Its speed may be another one, and of what was plugged in already.
+                if let Ok(link) = self.network.link_from(port) {
+                    self.follow_capacity(link);
+                }
             }
             None => {
                 self.ports.remove(&port);

@@ -235,3 +235,40 @@ fn links_stay_when_only_probing_changes() {
     world.state.configure(config(""), seconds(2));
     assert_eq!(world.up(), [""; 0]);
 }
+
+#[test]
+fn what_a_port_says_of_its_speed_is_followed() {
+    let says = |speed, is_up| Some(PortState { is_up, speed });
+    let declared = "[[topology.links]]\nbetween = [\"1 port 1\", \"2 port 1\"]";
+    for (text, known) in [("discovery = true", "Discovered"), (declared, "Declared")] {
+        let mut world = World::new(&format!("edge_ports = [\"1 port 2\"]\n{text}"));
+        world.run(1);
+        let edge = |world: &World| {
+            let network = world.state.network();
+            network.link(network.edge(port("1 port 2")).unwrap().1).capacity.to_string()
+        };
+        let link = |capacity: &str| [format!("1.1-2.1 {capacity} {known}")];
+        assert_eq!((world.up(), edge(&world)), (link("100Mbit").to_vec(), "100Mbit".to_owned()));
+        world.state.take_changed();
+        // While it stays up: the slower of the two counts.
+        world.state.handle_port(port("1 port 1"), says(10_000, true), seconds(2));
+        assert_eq!(world.up(), link("10Mbit"), "{text}");
+        assert_eq!(world.state.take_changed().unwrap().len(), 2, "both directions");
+        world.state.handle_port(port("2 port 1"), says(1_000_000, true), seconds(2));
+        assert_eq!(world.up(), link("10Mbit"), "{text}");
+        assert_eq!(world.state.take_changed().unwrap().len(), 0);
+        // And when it was down meanwhile.
+        for is_up in [false, true] {
+            world.state.handle_port(port("1 port 1"), says(1_000_000, is_up), seconds(3));
+        }
+        world.run(5);
+        assert_eq!(world.up(), link("1Gbit"), "{text}");
+        world.state.handle_port(port("1 port 2"), says(10_000, true), seconds(5));
+        assert_eq!(edge(&world), "10Mbit");
+        // What the operator says stands.
+        let said = format!("bandwidth = \"40Mbit\"\nedge_ports = [\"1 port 2\"]\n{text}");
+        world.state.configure(config(&said), seconds(5));
+        world.state.handle_port(port("1 port 1"), says(10_000, true), seconds(6));
+        assert_eq!((world.up(), edge(&world)), (link("40Mbit").to_vec(), "40Mbit".to_owned()));
+    }
+}
