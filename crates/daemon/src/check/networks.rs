@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fabric::embedding::{Carries, Embedding, Part, Routed, Spec, TrunkStatus, VirtualPortId};
+use fabric::embedding::{
+    Carries, Embedding, Part, Reason, Refusal, Routed, Spec, TrunkStatus, VirtualPortId,
+};
 use fabric::{LldpKey, TenantId};
 use hypervisor::PortState;
 
@@ -10,6 +12,12 @@ use super::{Checker, Severity, Topic};
 use crate::config::{self, wanted};
 use crate::networks::why;
 use crate::topology::State;
+
+/// The speed of ports that say nothing of it: links are taken for 1 Gbit then.
+const UNSAID: u32 = 0;
+
+/// A speed, in kbit/s, for which nothing is too much.
+const PLENTY: u32 = u32::MAX;
 
 impl Checker<'_> {
     /// Puts the tenants' networks on the declared topology, as if all that is named had connected and was up.
@@ -47,21 +55,50 @@ impl Checker<'_> {
                 }
             }
         } else {
-            let network = declared(topology, &wanted);
             let [least, most] = topology.tags;
-            let mut embedding = Embedding::new(least, most);
-            match embedding.apply(&network, &wanted) {
+            let place = |speed| {
+                let mut embedding = Embedding::new(least, most);
+                let network = declared(topology, &wanted, speed);
+                embedding.apply(&network, &wanted).map(|_| embedding)
+            };
+            let told =
+                |refusal: &Refusal| format!("{}: {}", refusal.part, why(&refusal.why, named));
+            let mut placed = place(UNSAID);
+            // Ports say what they do when they connect: more than that is no fault of the file's.
+            if let Err(refusals) = &placed
+                && topology.bandwidth.is_none()
+                && topology.links.iter().any(|link| link.bandwidth.is_none())
+                && let Ok(embedding) = place(PLENTY)
+            {
+                for refusal in refusals {
+                    let message = format!(
+                        "{}, if the ports of links whose bandwidth is not declared do 1 Gbit",
+                        told(refusal)
+                    );
+                    say(Severity::Note, refusal.tenant, Some(refusal.part), message);
+                }
+                placed = Ok(embedding);
+            }
+            match placed {
                 Err(refusals) => {
                     for refusal in refusals {
-                        let message = format!("{}: {}", refusal.part, why(&refusal.why, named));
-                        say(Severity::Finding, refusal.tenant, Some(refusal.part), message);
+                        let is_found =
+                            topology.discovery && matches!(refusal.why, Reason::Unroutable(_));
+                        let (severity, but) = match is_found {
+                            true => {
+                                (Severity::Note, " among the declared links; others may be found")
+                            }
+                            false => (Severity::Finding, ""),
+                        };
+                        let message = format!("{}{but}", told(&refusal));
+                        say(severity, refusal.tenant, Some(refusal.part), message);
                     }
                 }
-                Ok(_) => {
+                Ok(embedding) => {
                     for &id in wanted.keys() {
                         for (trunk, status) in embedding.trunks(id) {
                             let Carries::Link(ends) = trunk.carries else { continue };
-                            let message = placed(ends, &status);
+                            let message = lies(ends, &status);
                             say(Severity::Note, id, Some(written(&wanted[&id], ends)), message);
                         }
                     }
@@ -81,7 +118,7 @@ fn written(spec: &Spec, ends: [VirtualPortId; 2]) -> Part {
 }
 
 /// Where a link would go.
-fn placed(ends: [VirtualPortId; 2], status: &TrunkStatus<'_>) -> String {
+fn lies(ends: [VirtualPortId; 2], status: &TrunkStatus<'_>) -> String {
     let [a, b] = ends;
     let way = |routed: &Routed| {
         let switches = routed.wires.iter().map(|wire| wire.from.dpid);
@@ -99,15 +136,19 @@ fn placed(ends: [VirtualPortId; 2], status: &TrunkStatus<'_>) -> String {
     }
 }
 
-/// The declared topology with everything up that it or the networks name.
-fn declared(topology: &config::Topology, wanted: &BTreeMap<TenantId, Spec>) -> fabric::Network {
+/// The declared topology with everything up that it or the networks name, and ports that say this of their speed.
+fn declared(
+    topology: &config::Topology,
+    wanted: &BTreeMap<TenantId, Spec>,
+    speed: u32,
+) -> fabric::Network {
     let mut state = State::new(topology.clone(), LldpKey([0; 16]));
     let ports = topology.links.iter().flat_map(|link| link.between);
     let ports = ports.chain(topology.edges.iter().copied());
     let edges = wanted.values().flat_map(|spec| spec.ports.iter().map(|port| port.at));
     let now = fabric::Instant(0);
     for port in ports.chain(edges) {
-        state.handle_port(port, Some(PortState { is_up: true, speed: 0 }), now);
+        state.handle_port(port, Some(PortState { is_up: true, speed: speed.into() }), now);
     }
     let members = wanted.values().flat_map(|spec| &spec.switches).flat_map(|it| &it.members);
     members.for_each(|&dpid| state.handle_switch(dpid));

@@ -149,6 +149,41 @@ fn local_ports_of_networks_are_placed() {
 }
 
 #[test]
+fn what_only_switches_can_say_is_no_finding() {
+    const ELSEWHERE: &str = "between = [\"7 port 1\", \"8 port 1\"]";
+    const THERE: &str = "between = [\"1 port 2\", \"2 port 2\"]";
+    for (topology, link, bandwidth, is_finding, says) in [
+        // Elsewhere there is a declared link; whether there is one here probes will tell.
+        ("", ELSEWHERE, "1Mbit", true, "there is no path"),
+        ("discovery = true\n", ELSEWHERE, "1Mbit", false, "others may be found"),
+        // Ports may do more than the 1 Gbit for which they are taken.
+        (
+            "",
+            THERE,
+            "5Gbit",
+            false,
+            "if the ports of links whose bandwidth is not declared do 1 Gbit",
+        ),
+        ("", THERE, "900Mbit", false, " goes by "),
+        ("bandwidth = \"1Gbit\"\n", THERE, "5Gbit", true, "only 1Gbit left"),
+        ("", &format!("{THERE}, bandwidth = \"1Gbit\""), "5Gbit", true, "only 1Gbit left"),
+        ("", &format!("{THERE}, bandwidth = \"9Gbit\""), "5Gbit", false, " goes by "),
+    ] {
+        let text = format!(
+            "[topology]\n{topology}links = [{{ {link} }}]\n\
+             [[tenants]]\nname = \"red\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n[tenants.network]\n\
+             [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+             [[tenants.network.switches]]\ndpid = \"0xa2\"\non = \"2\"\n\
+             [[tenants.network.links]]\nbetween = [\"0xa1 port 2\", \"0xa2 port 2\"]\nbandwidth = \"{bandwidth}\"\n"
+        );
+        let config = Config::parse("weir.toml", &text);
+        let report = check(&config.unwrap_or_else(|errors| panic!("{errors}")));
+        assert_eq!(report.findings(), usize::from(is_finding), "{report}");
+        assert!(report.to_string().contains(says), "{report}");
+    }
+}
+
+#[test]
 fn the_report_reads_well() {
     let report =
         check(&config(&[("red", &["ip,nw_src=10.1.0.0/16"]), ("blue", &["ip @ 100", "arp read"])]));
