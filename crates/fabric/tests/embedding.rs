@@ -430,7 +430,7 @@ fn what_cannot_be_routed_is_refused() {
     let through =
         |dpids: &[u64]| Route::Given(dpids.iter().map(|&dpid| Step::Switch(Dpid(dpid))).collect());
     refused(move |it| it.links[0].route = through(&[1, 3]), part, unroutable(Error::NoPath));
-    refused(move |it| it.links[0].route = through(&[1, 2]), part, unroutable(Error::NoPath));
+    refused(move |it| it.links[0].route = through(&[1, 2]), part, Reason::RouteBeside);
     refused(
         |it| it.links[0].route = Route::Given(vec![Step::Port(port(1, 1))]),
         part,

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use client::{Answer, Client};
 use daemon::api::networks::Networks;
 use daemon::networks::{
-    Backup, Choice, Document, Ends, HostDocument, LinkDocument, NetworkView, NumberDocument,
-    Operation, Outcome, PortDocument, RouteDocument, SwitchDocument, Target,
+    BackupChange, Choice, Document, Ends, HostChange, LinkChange, NetworkView, NumberDocument,
+    Operation, Outcome, PortChange, RouteDocument, SwitchChange, Target,
 };
 use serde::de::DeserializeOwned;
 use std::io::{Read, Write};
@@ -68,7 +68,7 @@ enum Command {
         #[command(flatten)]
         how: How,
     },
-    /// Add a part, or change the one that is there
+    /// Add a part, or change the one that is there: what is not said of it stays as it is
     Add {
         /// The tenant
         tenant: String,
@@ -143,12 +143,12 @@ enum New {
     Switch {
         /// Its virtual datapath id
         dpid: String,
-        /// The physical switches that it lies on; several make a big switch
-        #[arg(long, value_name = "DPID", value_delimiter = ',', required = true)]
-        on: Vec<String>,
+        /// The physical switches that it lies on; several make a big switch; a new one needs it
+        #[arg(long, value_name = "DPID", value_delimiter = ',')]
+        on: Option<Vec<String>>,
         /// Its description
-        #[arg(long, default_value = "")]
-        name: String,
+        #[arg(long)]
+        name: Option<String>,
         #[command(flatten)]
         how: How,
     },
@@ -156,15 +156,15 @@ enum New {
     Port {
         /// The virtual port
         port: String,
-        /// The physical port
+        /// The physical port; a new one needs it
         #[arg(long, value_name = "PORT")]
-        at: String,
+        at: Option<String>,
         /// Its name, at most 15 bytes
-        #[arg(long, default_value = "")]
-        name: String,
-        /// Other tenants have ports there too
         #[arg(long)]
-        shared: bool,
+        name: Option<String>,
+        /// Whether other tenants have ports there too
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+        shared: Option<bool>,
         #[command(flatten)]
         how: How,
     },
@@ -174,18 +174,18 @@ enum New {
         a: String,
         /// The other
         b: String,
-        /// Set aside for it in each direction, such as 5Mbit
+        /// Set aside for it in each direction, such as 5Mbit; 0bit is nothing [of a new one: 0bit]
         #[arg(long)]
         bandwidth: Option<String>,
-        /// "shortest", "widest", or physical switches and ports with commas between them
-        #[arg(long, default_value = "shortest")]
-        route: String,
-        /// A second path stands by, which has none of these in common with the first
+        /// "shortest", "widest", or physical switches and ports with commas between them [of a new one: shortest]
+        #[arg(long)]
+        route: Option<String>,
+        /// A second path stands by, which has none of these in common with the first [of a new one: none]
         #[arg(long, value_name = "WHAT")]
         backup: Option<Apart>,
-        /// Go back to the first path when it is whole again
-        #[arg(long)]
-        revert: bool,
+        /// Whether it goes back to the first path when that is whole again [of a new one: false]
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+        revert: Option<bool>,
         #[command(flatten)]
         how: How,
     },
@@ -193,12 +193,12 @@ enum New {
     Host {
         /// Its hardware address
         mac: String,
-        /// The virtual port
+        /// The virtual port; a new one needs it
         #[arg(long, value_name = "PORT")]
-        at: String,
-        /// Its address; may be given several times [default: one of the network's block]
+        at: Option<String>,
+        /// Its address; may be given several times [of a new one: one of the network's block]
         #[arg(long, value_name = "IP")]
-        address: Vec<String>,
+        address: Option<Vec<String>>,
         #[command(flatten)]
         how: How,
     },
@@ -227,6 +227,8 @@ enum New {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Apart {
+    /// No second path
+    None,
     /// A physical link
     Links,
     /// A physical link or switch
@@ -286,11 +288,12 @@ impl Part {
 
 impl New {
     fn operation(self) -> (Operation, How) {
-        let started = true;
+        // Whether it works is for start and stop to say.
+        let started = None;
         match self {
             New::Switch { dpid, on, name, how } => {
-                let routes = Vec::new();
-                (Operation::PutSwitch(SwitchDocument { dpid, name, on, routes, started }), how)
+                let switch = SwitchChange { dpid, name, on, routes: None, started };
+                (Operation::ChangeSwitch(switch), how)
             }
             New::Port { port, at, name, shared, how } => {
                 // What is no port is told so by the other side, in its words.
@@ -300,27 +303,28 @@ impl New {
                     number => NumberDocument::Number(number.parse().unwrap_or(0)),
                 };
                 let switch = switch.to_owned();
-                let port = PortDocument { switch, number, name, at, shared, started };
-                (Operation::PutPort(port), how)
+                let port = PortChange { switch, number, name, at, shared, started };
+                (Operation::ChangePort(port), how)
             }
             New::Link { a, b, bandwidth, route, backup, revert, how } => {
-                let route = match route.as_str() {
+                let route = route.map(|route| match route.as_str() {
                     "shortest" => RouteDocument::Found(Choice::Shortest),
                     "widest" => RouteDocument::Found(Choice::Widest),
                     given => {
                         RouteDocument::Given(given.split(',').map(|it| it.trim().into()).collect())
                     }
-                };
+                });
                 let backup = backup.map(|apart| match apart {
-                    Apart::Links => Backup::Links,
-                    Apart::Switches => Backup::Switches,
+                    Apart::None => BackupChange::None,
+                    Apart::Links => BackupChange::Links,
+                    Apart::Switches => BackupChange::Switches,
                 });
                 let between = [a, b];
-                let link = LinkDocument { between, bandwidth, route, backup, revert, started };
-                (Operation::PutLink(link), how)
+                let link = LinkChange { between, bandwidth, route, backup, revert, started };
+                (Operation::ChangeLink(link), how)
             }
             New::Host { mac, at, address, how } => {
-                (Operation::PutHost(HostDocument { mac, address, at }), how)
+                (Operation::ChangeHost(HostChange { mac, address, at }), how)
             }
             New::Vlans { vlans, how } => (Operation::SetVlans(vlans), how),
             New::PhysicalAddresses { block, how } => (Operation::SetPhysicalAddresses(block), how),

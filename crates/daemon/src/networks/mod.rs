@@ -16,6 +16,7 @@
 //!
 //! Start reading at [`Networks`], then [`Control`]; `document` is a network as JSON, `operation` a change of one.
 
+mod changes;
 mod control;
 mod document;
 mod edits;
@@ -44,6 +45,7 @@ use crate::store::{Documents, StoreError};
 use crate::topology::{Inbox, Setup, Watch};
 use edits::Edits;
 
+pub use changes::{BackupChange, HostChange, LinkChange, PortChange, SwitchChange};
 pub use control::{
     Assigned, Control, MappedTags, NetworkView, Outcome, Passed, PathOutcome, PathView,
     PortOutcome, PortView, VlanTags,

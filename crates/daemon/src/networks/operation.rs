@@ -6,20 +6,29 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::ChangeError;
+use super::changes::{HostChange, LinkChange, PortChange, SwitchChange};
 use super::document::{DocumentError, HostDocument, LinkDocument, PortDocument, SwitchDocument};
 
 /// A change of one part of a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
-    /// Adds a switch, or changes the one of that dpid.
+    /// Puts a switch there, in the place of the one of that dpid.
     PutSwitch(SwitchDocument),
-    /// Adds an edge port, or changes the one of that switch and number.
+    /// Puts an edge port there, in the place of the one of that switch and number.
     PutPort(PortDocument),
-    /// Adds a link, or changes the one between those ports: its bandwidth, its path.
+    /// Puts a link there, in the place of the one between those ports.
     PutLink(LinkDocument),
-    /// Adds a host, or changes the one of that hardware address.
+    /// Puts a host there, in the place of the one of that hardware address.
     PutHost(HostDocument),
+    /// Adds a switch, or changes the one of that dpid: what is not said of it stays as it is.
+    ChangeSwitch(SwitchChange),
+    /// Adds an edge port, or changes the one of that switch and number: what is not said of it stays as it is.
+    ChangePort(PortChange),
+    /// Adds a link, or changes the one between those ports: what is not said of it stays as it is.
+    ChangeLink(LinkChange),
+    /// Adds a host, or changes the one of that hardware address: what is not said of it stays as it is.
+    ChangeHost(HostChange),
     /// Changes the block of the hosts' addresses; `null` is none.
     SetAddresses(Option<String>),
     /// Changes which addresses stand for these between switches of OpenFlow 1.0; `null` is none.
@@ -86,6 +95,36 @@ impl Operation {
             }
             Operation::PutHost(host) => {
                 put(&mut on.get_or_insert_default().hosts, host.spec()?, |it| it.mac);
+                Ok(())
+            }
+            Operation::ChangeSwitch(change) => {
+                let all = &mut on.get_or_insert_default().switches;
+                let dpid: Dpid = parse("dpid", &change.dpid)?;
+                let before = all.iter().find(|it| it.dpid == dpid).map(SwitchDocument::new);
+                put(all, change.of(before)?.spec()?, |it| it.dpid);
+                Ok(())
+            }
+            Operation::ChangePort(change) => {
+                let all = &mut on.get_or_insert_default().ports;
+                let (switch, number) = (parse("switch", &change.switch)?, change.number.number()?);
+                let port = VirtualPortId { switch, number };
+                let before = all.iter().find(|it| it.port == port).map(PortDocument::new);
+                put(all, change.of(before)?.spec()?, |it| it.port);
+                Ok(())
+            }
+            Operation::ChangeLink(change) => {
+                let all = &mut on.get_or_insert_default().links;
+                let [a, b] = &change.between;
+                let ends = sorted([parse("between", a)?, parse("between", b)?]);
+                let before = all.iter().find(|it| sorted(it.ends) == ends).map(LinkDocument::new);
+                put(all, change.of(before).spec()?, |it| sorted(it.ends));
+                Ok(())
+            }
+            Operation::ChangeHost(change) => {
+                let all = &mut on.get_or_insert_default().hosts;
+                let mac: MacAddress = parse("mac", &change.mac)?;
+                let before = all.iter().find(|it| it.mac == mac).map(HostDocument::new);
+                put(all, change.of(before)?.spec()?, |it| it.mac);
                 Ok(())
             }
             Operation::SetAddresses(block) => {
@@ -267,6 +306,62 @@ mod tests {
             (r#"[{"remove": "network"}]"#, "the tenant has no network"),
             (r#"[{"stop": {"switch": "1"}}]"#, "the tenant has no network"),
             (r#"[{"put-switch": {"dpid": "x", "on": []}}]"#, "dpid: \"x\": expected a dpid"),
+        ] {
+            let error = make(operation, &mut network).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_of_a_part_stays_as_it_is() {
+        let mut network = None;
+        make(
+            r#"[{"put-switch": {"dpid": "0xa1", "on": ["1", "2"], "name": "near", "routes": [["1", "2"]], "started": false}},
+                {"put-port": {"switch": "0xa1", "number": 1, "at": "1 port 1", "name": "web", "shared": true, "started": false}},
+                {"put-link": {"between": ["0xa1 port 2", "0xa2 port 2"], "bandwidth": "5Mbit", "route": ["1", "3"],
+                              "backup": "links", "revert": true, "started": false}},
+                {"put-host": {"mac": "02:00:00:00:00:01", "at": "0xa1 port 1", "address": ["10.0.0.9"]}}]"#,
+            &mut network,
+        )
+        .unwrap();
+        let before = Document::new(network.as_ref().unwrap());
+        make(
+            r#"[{"change-switch": {"dpid": "a1"}}, {"change-port": {"switch": "a1", "number": 1}},
+                {"change-link": {"between": ["0xa1 port 2", "0xa2 port 2"]}}, {"change-host": {"mac": "02:00:00:00:00:01"}}]"#,
+            &mut network,
+        )
+        .unwrap();
+        assert_eq!(Document::new(network.as_ref().unwrap()), before);
+        make(
+            r#"[{"change-switch": {"dpid": "a1", "name": "far"}},
+                {"change-port": {"switch": "a1", "number": 1, "at": "1 port 2", "started": true}},
+                {"change-link": {"between": ["0xa2 port 2", "0xa1 port 2"], "bandwidth": "7Mbit", "backup": "none"}},
+                {"change-host": {"mac": "02:00:00:00:00:01", "address": []}}]"#,
+            &mut network,
+        )
+        .unwrap();
+        let mut after = before;
+        after.switches[0].name = "far".to_owned();
+        after.ports[0].at = "00:00:00:00:00:00:00:01 port 2".to_owned();
+        after.ports[0].started = true;
+        after.links[0].between.reverse();
+        after.links[0].bandwidth = Some("7Mbit".to_owned());
+        after.links[0].backup = None;
+        after.hosts[0].address.clear();
+        assert_eq!(Document::new(network.as_ref().unwrap()), after);
+        // One that is not there is added, with what it takes.
+        make(
+            r#"[{"change-switch": {"dpid": "a2", "on": ["3"]}}, {"change-port": {"switch": "a2", "number": 1, "at": "3 port 1"}},
+                {"change-link": {"between": ["0xa1 port 3", "0xa2 port 3"]}}, {"change-host": {"mac": "02:00:00:00:00:02", "at": "0xa2 port 1"}}]"#,
+            &mut network,
+        )
+        .unwrap();
+        let spec = network.clone().unwrap();
+        assert!(spec.switches[1].started && spec.ports[1].started && spec.links[1].started);
+        for (operation, message) in [
+            (r#"[{"change-switch": {"dpid": "a3"}}]"#, "a new switch needs `on`"),
+            (r#"[{"change-port": {"switch": "a1", "number": 9}}]"#, "a new port needs `at`"),
+            (r#"[{"change-host": {"mac": "02:00:00:00:00:03"}}]"#, "a new host needs `at`"),
         ] {
             let error = make(operation, &mut network).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");

@@ -3,7 +3,9 @@
 use super::Embedding;
 use super::addresses::AddressMap;
 use super::map::Tag;
-use super::spec::{Block, HostSpec, Part, PortSpec, Reason, Refusal, Spec, Step, VirtualPortId};
+use super::spec::{
+    Block, HostSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, VirtualPortId,
+};
 use crate::network::{End, Network};
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -197,7 +199,23 @@ impl<'a> Check<'a> {
             if link.ends[0].switch == link.ends[1].switch {
                 self.refuse(Part::Link(link.ends), Reason::SelfLink);
             }
+            if let Route::Given(steps) = &link.route
+                && !self.leads(steps, link.ends)
+            {
+                self.refuse(Part::Link(link.ends), Reason::RouteBeside);
+            }
         }
+    }
+
+    /// Whether a given way may lead from one end of a link to the other, as far as it can be said without the network.
+    fn leads(&self, steps: &[Step], ends: [VirtualPortId; 2]) -> bool {
+        let (first, last) = given_ends(steps);
+        let is_on = |end: VirtualPortId, dpid: Option<Dpid>| {
+            let members = self.members.get(&end.switch);
+            dpid.is_none_or(|dpid| members.is_none_or(|members| members.contains(&dpid)))
+        };
+        let [a, b] = ends;
+        first.is_some() && (is_on(a, first) && is_on(b, last) || is_on(b, first) && is_on(a, last))
     }
 
     fn vlans(&mut self, [least, most]: [Tag; 2]) {

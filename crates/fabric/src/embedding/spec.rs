@@ -285,6 +285,8 @@ pub enum Reason {
     SharedByNobody,
     /// The link joins a switch to itself.
     SelfLink,
+    /// The way that is given for a link does not lead from one of its ends to the other.
+    RouteBeside,
     /// The tenant has no such port at the edge.
     NoSuchPort(VirtualPortId),
     /// The tenant has another host of that hardware address.
@@ -391,6 +393,9 @@ impl fmt::Display for Reason {
                 f.write_str("a shared port needs hosts: by them its packets are told apart")
             }
             Reason::SelfLink => f.write_str("it joins a switch to itself"),
+            Reason::RouteBeside => f.write_str(
+                "its route has to lead from a physical switch of one of its ends to one of the other's",
+            ),
             Reason::NoSuchPort(port) => write!(f, "the tenant has no {port} at the edge"),
             Reason::DuplicateHost => f.write_str("the tenant has another host of that address"),
             Reason::HostTaken(by) => {
