@@ -105,6 +105,24 @@ fn what_is_held_keeps_its_backup() {
     assert_eq!((is.active, is.backup, is.is_held), (was.active, was.backup, false));
 }
 
+/// The switch on its path never comes back.
+#[test]
+fn what_was_held_goes_on_by_its_backup() {
+    let mut red = bare(3, 6);
+    red.links[0].protection = Some(Disjoint::Switches);
+    let mut before = embedding();
+    before.apply(&joined(4, &[1, 2, 3, 4]), &wanted(&[(RED, &red)])).unwrap();
+    let mut after = restarted(&before);
+    let mut part = joined(4, &[3, 4]);
+    part.remove_switch(Dpid(2)).unwrap();
+    after.handle_changes(&part);
+    assert!(status(&after, RED).is_held);
+    assert_eq!(after.stop_waiting(&part).ports, []);
+    let is = status(&after, RED);
+    assert_eq!((is.active, is.backup), (status(&before, RED).backup, None));
+    assert_eq!(after.tags_in_use(), 4);
+}
+
 /// The ring 1 - 2 - 3 - 4 - 1 of 10 Mbit/s, each of whose ways red and blue take 6 of; then red's is cut.
 fn stranded() -> (Network, Embedding, [Spec; 2]) {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());

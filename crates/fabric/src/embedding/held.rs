@@ -77,9 +77,12 @@ impl Embedding {
         let Some(trunk) = self.trunks.get_mut(&id) else { return };
         let Some(reservation) = trunk.held else { return };
         let up = |route: &Routed| path(network, &route.wires).filter(|path| path.is_up(network));
-        for gone in trunk.backup.take_if(|backup| up(backup).is_none()).iter() {
+        let is_lost = |route: &mut Routed| up(route).is_none();
+        for gone in trunk.active.take_if(is_lost).iter().chain(&trunk.backup.take_if(is_lost)) {
             gone.give_up(&mut self.tags);
         }
+        // The rules of a backup stand.
+        trunk.active = trunk.active.take().or_else(|| trunk.backup.take());
         let backup = trunk.backup.as_ref().and_then(up);
         let (want, home) = (trunk.want.clone(), path(network, &trunk.home));
         let adopted = trunk.active.as_ref().and_then(up).and_then(|active| {
