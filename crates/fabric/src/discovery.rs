@@ -6,7 +6,7 @@
 //!
 //! What a host can do about it is little: it cannot make a probe without the key; of each port only the probe sent last
 //! counts, once, and only for [`Settings::flight`]; a probe from or at an edge port counts for nothing; and a port whose
-//! link lives takes no other. What remains is relaying: two hosts at ports that were not declared as edge ports, who
+//! link lives takes no other. What one host passes on has passed one way only, and gives way to what comes by the wire. What remains is relaying: two hosts at ports that were not declared as edge ports, who
 //! pass each other's probes on, look like the wire that they are. Declaring edge ports rules that out.
 //!
 //! A state machine without clock or sockets: ports and probes that came in go in, [`Event`]s and probes to be sent come
@@ -177,11 +177,16 @@ impl Discovery {
         if sender.outstanding != Some(made) {
             return Err(Refusal::Replayed);
         }
-        let leads_elsewhere = |known: Option<PortId>, to| known.is_some_and(|known| known != to);
-        if leads_elsewhere(receiver.heard.map(|heard| heard.0), from)
-            || leads_elsewhere(sender.reaches, at)
-        {
+        let leads_elsewhere = |port, to| self.peer(port).is_some_and(|peer| peer != to);
+        if leads_elsewhere(at, from) || leads_elsewhere(from, at) {
             return Err(Refusal::Occupied);
+        }
+        // What passed one way only gives way: somebody may have passed it on, and the wire's own would never be heard.
+        if receiver.heard.is_some_and(|(before, _)| before != from) {
+            self.forget(at);
+        }
+        if let Some(to) = sender.reaches.filter(|to| *to != at) {
+            self.forget(to);
         }
         let was_up = self.peer(at).is_some();
         self.change(from, |sender| (sender.outstanding, sender.reaches) = (None, Some(at)));
@@ -261,6 +266,14 @@ impl Discovery {
         let Port { is_up, is_edge, .. } = state;
         self.change(port, |state| *state = Port { is_up, is_edge, ..Port::default() });
         peer.map(|peer| Event::LinkDown(port.min(peer), port.max(peer)))
+    }
+
+    /// Forgets whose probes come in at a port.
+    fn forget(&mut self, port: PortId) {
+        let Some((from, at)) = self.ports.get(&port).and_then(|state| state.heard) else { return };
+        self.expiring.remove(&(at + self.settings.lifetime, port));
+        self.change(port, |state| state.heard = None);
+        self.change(from, |state| state.reaches = None);
     }
 
     fn change(&mut self, port: PortId, change: impl FnOnce(&mut Port)) {

@@ -160,6 +160,38 @@ impl Tagged {
     }
 }
 
+/// Whether a frame is one of the operator's own probes, also behind tags of VLANs or MPLS that somebody could take away. Only how
+/// it looks counts, not its hash: addresses can be changed on the way, too.
+pub fn looks_like_probe(frame: &[u8]) -> bool {
+    let number = |at: usize| Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?));
+    let mut at = ETHERNET_LEN - 2;
+    while let Some(0x8100 | 0x88a8 | 0x9100) = number(at) {
+        at += 4;
+    }
+    match number(at) {
+        Some(ETHERTYPE) => at += 2,
+        Some(0x8847 | 0x8848) => {
+            at += 2;
+            // Up to the bottom of the stack.
+            while frame.get(at + 2).is_some_and(|label| label & 1 == 0) {
+                at += 4;
+            }
+            at += 4;
+        }
+        _ => return false,
+    }
+    let (subtype, _) = Origin::Operator.parts();
+    while let Some(header) = number(at).filter(|header| *header != 0) {
+        let length = usize::from(header & 0x1ff);
+        let value = frame.get(at + 2..at + 2 + length).unwrap_or_default();
+        if header >> 9 == 127 && value.get(..3) == Some(&OUI) && value.get(3) == Some(&subtype) {
+            return true;
+        }
+        at += 2 + length;
+    }
+    false
+}
+
 /// The offset of the End Of LLDPDU TLV, or of the end of a frame whose TLVs fill it exactly.
 fn end_of_tlvs(frame: &[u8]) -> Option<usize> {
     if frame.get(12..14)? != ETHERTYPE.to_be_bytes() {
@@ -207,6 +239,33 @@ mod tests {
         assert_eq!(tenant, RED);
         let (before, after) = tag.without(&frame);
         assert_eq!([before, after].concat(), probe());
+    }
+
+    #[test]
+    fn probes_are_seen_behind_what_can_be_taken_away() {
+        let mut own = Vec::new();
+        assert!(KEY.tag_probe(&probe(), NOW, &mut own));
+        let behind = |frame: &[u8], tags: &[u8]| [&frame[..12], tags, &frame[12..]].concat();
+        // A shim of MPLS takes the EtherType's place.
+        let shim = |frame: &[u8], tags: &[u8]| [&frame[..12], tags, &frame[14..]].concat();
+        for frame in [
+            own.clone(),
+            behind(&own, &[0x81, 0, 0, 5]),
+            behind(&own, &[0x88, 0xa8, 0, 5, 0x81, 0, 0x20, 6]),
+            shim(&own, &[0x88, 0x47, 0, 0, 0x11, 64]),
+            shim(&own, &[0x81, 0, 0, 5, 0x88, 0x47, 0, 0, 0x10, 64, 0, 0, 0x11, 64]),
+        ] {
+            assert!(looks_like_probe(&frame), "{frame:02x?}");
+            let mut readdressed = frame.clone();
+            readdressed[7] ^= 1;
+            assert!(looks_like_probe(&readdressed), "its addresses can be put right again");
+            for length in 0..frame.len() {
+                looks_like_probe(&frame[..length]);
+            }
+        }
+        for other in [probe(), tagged(), behind(&tagged(), &[0x81, 0, 0, 5]), Vec::new()] {
+            assert!(!looks_like_probe(&other), "{other:02x?}");
+        }
     }
 
     #[test]

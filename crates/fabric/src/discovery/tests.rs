@@ -227,6 +227,38 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 #[test]
+fn a_probe_that_is_passed_on_keeps_no_link_from_being_found() {
+    let (a, b, host) = (port(1, 1), port(2, 1), port(1, 9));
+    // Before the wire's own or after it, in each round.
+    for is_first in [true, false] {
+        let mut discovery = Discovery::new(KEY, Settings::default());
+        for at in [a, b, host] {
+            discovery.set_port(at, true, seconds(0));
+        }
+        let mut events = vec![];
+        for now in (0..20).map(seconds) {
+            while let Some(event) = discovery.poll_event(now) {
+                events.push(event);
+            }
+            let mut probes = vec![];
+            while let Some(probe) = discovery.poll_probe(now) {
+                probes.push(probe);
+            }
+            probes.sort_by_key(|probe| (probe.port == host) != is_first);
+            for Probe { port, frame } in probes {
+                // The host's goes by a tenant's rule to where it would hurt.
+                let far = if port == b { a } else { b };
+                if let Ok(Some(event)) = discovery.handle_frame(far, &frame, now) {
+                    events.push(event);
+                }
+            }
+        }
+        assert_eq!(events, [Event::LinkUp(a, b)], "{is_first}");
+        assert_eq!(discovery.peer(host), None);
+    }
+}
+
+#[test]
 fn other_settings_keep_what_was_heard() {
     let mut world = pair();
     assert_eq!(world.run(0, 3).len(), 2);

@@ -89,6 +89,13 @@ impl Switch {
         true
     }
 
+    /// Whether a packet that a tenant sends may arrive as a probe of the hypervisor's own, which a host was sent. What is LLDP as
+    /// it stands gets the tenant's tag, and so is none any more, but not in a network of the tenant's own.
+    pub(crate) fn passes_probe_on(is_network: bool, frame: &[u8]) -> bool {
+        let is_lldp = frame.get(12..14) == Some(&lldp::ETHERTYPE.to_be_bytes());
+        (is_network || !is_lldp) && lldp::looks_like_probe(frame)
+    }
+
     /// On OpenFlow 1.0 a tenant's entry for all its packets would take the probes from here, so they get an entry
     /// of the highest priority. Of a tenant's entry of that priority that matches them too, the specification does not
     /// say which wins.

@@ -157,7 +157,11 @@ impl Switch {
                 port if self.has_port(tenant, port_from_v10(port.0)) => Some(port_from_v10(port.0)),
                 _ => return Err(code::BAD_REQUEST_EPERM),
             };
-            (Key::extract(port_from_v10(packet.in_port.0), packet.data), in_port, NO_BUFFER)
+            let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
+            if Switch::passes_probe_on(network.is_some(), packet.data) {
+                return Err(code::BAD_REQUEST_EPERM);
+            }
+            (key, in_port, NO_BUFFER)
         } else {
             let state = &mut self.tenants[tenant.0 as usize];
             let buffered =

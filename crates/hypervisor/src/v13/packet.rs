@@ -208,7 +208,11 @@ impl Switch {
                 port if self.view.sees_port(tenant, port.0) => Some(port.0),
                 _ => return Err(code::BAD_REQUEST_BAD_PORT),
             };
-            (Key::extract(packet.in_port.0, packet.data), in_port, NO_BUFFER)
+            let key = Key::extract(packet.in_port.0, packet.data);
+            if Switch::passes_probe_on(network.is_some(), packet.data) {
+                return Err(code::BAD_REQUEST_EPERM);
+            }
+            (key, in_port, NO_BUFFER)
         } else {
             let buffers = &self.tenants[tenant.0 as usize].buffers;
             let buffered =

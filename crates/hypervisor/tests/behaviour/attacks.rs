@@ -2,6 +2,8 @@
 //! xids stand with their themes; see ARCHITECTURE.md for what is refused with which error.
 
 use crate::support::*;
+use fabric::discovery::{Discovery, Settings};
+use fabric::{Dpid, Instant, LldpKey, PortId, PortNumber};
 
 const PORTS: &str = "
     red: in_port=1
@@ -285,6 +287,37 @@ fn lldp_replay_and_port_probing() {
         assert_eq!(world.heard(red), [""; 0]);
         world.say(red, 2, "out actions=output:3 data=lldp");
         assert_eq!(world.heard(red), ["2 ERROR OFPBAC_BAD_OUT_PORT of type 13 xid 2"]);
+    }
+}
+
+/// A host keeps a probe of Weir's own that it was sent, and has its tenant send it on, out of another switch's port.
+#[test]
+fn probes_of_weirs_own_are_not_passed_on() {
+    let mut discovery = Discovery::new(LldpKey([7; 16]), Settings::default());
+    let port = PortId::new(Dpid(9), PortNumber::new(1).unwrap());
+    discovery.set_port(port, true, Instant(0));
+    let probe = discovery.poll_probe(Instant(0)).unwrap().frame;
+    let hex = |tags: &str| {
+        let hex: String = probe.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("hex:{}{tags}{}", &hex[..24], &hex[24..])
+    };
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "red: "));
+        let red = world.connect("red");
+        for (xid, tags) in (1..).zip(["81000005", "8100000588a80006", "88a80007"]) {
+            world.say(red, xid, &format!("out actions=strip_vlan,output:2 data={}", hex(tags)));
+            let refused = format!("{xid} ERROR OFPBRC_EPERM of type 13 xid {xid}");
+            assert_eq!((world.heard(red), world.left.len()), (vec![refused], 0), "{tags}");
+        }
+        // As it stands it gets red's tag, and is red's alone wherever it arrives.
+        world.say(red, 9, &format!("out actions=output:2 data={}", hex("")));
+        assert_eq!((world.heard(red), world.left.len()), (vec![], 1));
+        assert!(world.left[0].frame.len() > probe.len());
+        // Probes of red's own may bear a tag.
+        let own: String = packet("lldp").iter().map(|byte| format!("{byte:02x}")).collect();
+        let own = format!("hex:{}81000005{}", &own[..24], &own[24..]);
+        world.say(red, 10, &format!("out actions=output:2 data={own}"));
+        assert_eq!((world.heard(red), world.left.len()), (vec![], 2));
     }
 }
 
