@@ -103,7 +103,9 @@ impl Switch {
         let state = &self.tenants[tenant.0 as usize];
         if let Some(flow) = entry.and_then(|cookie| state.flows.get(cookie.number)) {
             seen.packet.cookie = flow.cookie;
-            seen.wanted = asked_for(flow);
+            if packet.buffer_id != NO_BUFFER {
+                seen.wanted = asked_for(flow);
+            }
             // The tenant's table-miss entry matches on its number too, so the switch does not know it for one.
             if flow.priority == 0 && flow.match_ == flowspace::Match::ANY {
                 seen.packet.reason = PacketInReason::NO_MATCH;
