@@ -25,6 +25,9 @@
 //! **Shrinking.** Where a physical link can carry less than is set aside on it, who finds room elsewhere goes there, and the rest stays and is
 //! told ([`Oversubscribed`]).
 //!
+//! **Moving.** Who leaves a path that stands goes step by step, so that nothing is lost whichever switches have followed
+//! (`embedding::moving`); who has lost its path goes at once.
+//!
 //! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
 //! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
 //! what is waiting, or lost its way, is no reason to refuse anything else. While the topology is being found, links go a better way
@@ -42,6 +45,7 @@ mod growth;
 mod held;
 mod lanes;
 mod map;
+mod moving;
 mod place;
 mod repeating;
 mod saved;
@@ -95,6 +99,8 @@ pub struct Embedding {
     is_growing: bool,
     /// Whether links have come up that had not been before, since changes were told last.
     has_grown: bool,
+    /// Whether trunks have begun to move, or taken a step, since changes were told last.
+    has_begun: bool,
     /// Links on which more was set aside than they could carry, when the maps were drawn last.
     oversubscribed: BTreeSet<LinkId>,
     maps: BTreeMap<Dpid, Arc<SwitchMap>>,
@@ -116,8 +122,9 @@ pub struct Changes {
     pub moves: Vec<TrunkMove>,
     /// Physical links that can carry less now than is set aside on them, of which nobody found room elsewhere; each is told once.
     pub oversubscribed: Vec<Oversubscribed>,
-    /// A link by which switches repeated may carry frames, or carry them where it was, until they have followed. When they have
-    /// had the time to, [`Embedding::rejoin`] says so, and another may come in its place.
+    /// Something waits for switches to follow: a link by which they repeated may carry frames, or carry them where it was, until they
+    /// have, or a trunk moves. When they have had the time to, [`Embedding::rejoin`] says so, and goes on: another link may come in the
+    /// place of that one, and what moves takes its next step.
     pub parted: bool,
     /// Links have come up that had not been before. What is placed now may go a better way when more do, until
     /// [`Embedding::stop_growing`] says that there are no more to come.
@@ -173,6 +180,8 @@ pub struct TrunkStatus<'a> {
     pub active: Option<&'a Routed>,
     /// The path that stands by.
     pub backup: Option<&'a Routed>,
+    /// The path that it goes away from, while it still has its tags.
+    pub leaving: Option<&'a Routed>,
     /// Whether it is where it was before a restart, and the network has not borne that out yet.
     pub is_held: bool,
     /// Why it is nowhere.
@@ -195,6 +204,7 @@ impl Embedding {
             known: Vec::new(),
             is_growing: true,
             has_grown: false,
+            has_begun: false,
             oversubscribed: BTreeSet::new(),
             maps: BTreeMap::new(),
             remembered: Remembered::default(),
@@ -213,7 +223,13 @@ impl Embedding {
         next.assigned = check::check(self, network, wanted)?;
         next.catch_up(network);
         next.wanted = wanted.clone();
-        next.place_all(network)?;
+        // What would be refused for want of tags is not if they are those of paths that are being left.
+        let hurried = next.is_moving().then(|| next.clone());
+        if let Err(refusals) = next.place_all(network) {
+            next = hurried.ok_or(refusals)?;
+            next.leave_all();
+            next.place_all(network)?;
+        }
         let changes = next.redraw(network);
         let moves = self.moves_to(&next);
         *self = next;
@@ -285,9 +301,10 @@ impl Embedding {
     /// Where a tenant's links and the insides of its big switches are.
     pub fn trunks(&self, tenant: TenantId) -> impl Iterator<Item = (TrunkId, TrunkStatus<'_>)> {
         self.trunks_of(tenant).map(|(&id, trunk)| {
-            let &Trunk { ref active, ref backup, held, trouble, .. } = trunk;
-            let is_held = held.is_some();
-            (id, TrunkStatus { active: active.as_ref(), backup: backup.as_ref(), is_held, trouble })
+            let &Trunk { ref active, ref backup, ref leaving, held, trouble, .. } = trunk;
+            let leaving = leaving.as_ref().and_then(|it| it.route.as_ref());
+            let (active, backup, is_held) = (active.as_ref(), backup.as_ref(), held.is_some());
+            (id, TrunkStatus { active, backup, leaving, is_held, trouble })
         })
     }
 
@@ -354,7 +371,7 @@ impl Embedding {
 
     /// Draws the maps anew; what is different.
     fn redraw(&mut self, network: &Network) -> Changes {
-        let parted = self.follow_links(network);
+        let parted = self.follow_links(network) | mem::take(&mut self.has_begun);
         let drawn = draw::draw(self, network);
         let ports_before = ports(&self.maps);
         let mut switches = BTreeSet::new();

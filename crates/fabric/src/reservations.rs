@@ -101,7 +101,12 @@ impl Reservation {
     }
 
     /// Whether a path of it can be used as it is.
-    fn stands(&self, network: &Network, path: &Path, closed: &dyn Fn(LinkId) -> bool) -> bool {
+    pub(crate) fn stands(
+        &self,
+        network: &Network,
+        path: &Path,
+        closed: &dyn Fn(LinkId) -> bool,
+    ) -> bool {
         let is_avoided = |index| self.avoided.contains(&network.switch(index).dpid());
         let is_open = |&link: &LinkId| !closed(link);
         path.is_up(network)

@@ -5,16 +5,18 @@
 
 mod common;
 
+use common::spec::all_follow;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{megabits, small};
 use fabric::embedding::{
     Carries, Embedding, Frames, Hop, Lane, LinkSpec, Mapped, PortKind, PortSpec, Route, Routed,
-    Spec, Step, SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId, Wire,
+    Spec, Step, SwitchMap, SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId, Wire,
 };
 use fabric::paths::{Disjoint, Search};
 use fabric::{Bandwidth, Dpid, End, LinkId, Network, PortId, TenantId};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The number of the edge port that is added to every switch: above all that wires have.
 const EDGE: u32 = 100;
@@ -224,6 +226,59 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
     check_ways(network, embedding)
 }
 
+/// What had a way between the same two switches and has one loses nothing, whoever has followed, if it stands: of some mixes.
+fn check_mixed(
+    network: &Network,
+    before: &BTreeMap<Dpid, Arc<SwitchMap>>,
+    embedding: &Embedding,
+    first: u8,
+    stands: &dyn Fn((TenantId, VirtualPortId)) -> bool,
+) -> Result<(), TestCaseError> {
+    let after = embedding.switch_maps();
+    let links = embedding.wanted().iter().flat_map(|(&tenant, spec)| {
+        let ends = spec.links.iter().map(|link| link.ends);
+        ends.flat_map(move |[a, b]| [(tenant, a, b), (tenant, b, a)])
+    });
+    for (tenant, from, to) in links {
+        let sends = |maps| sends_at(maps, tenant, from).zip(sends_at(maps, tenant, to));
+        let Some((((here, _), (there, _)), ((now_here, _), (now_there, _)))) =
+            sends(before).zip(sends(after))
+        else {
+            continue;
+        };
+        if (here, there) != (now_here, now_there) || !stands((tenant, from)) {
+            continue;
+        }
+        for mix in (0..8).map(|turn| first.rotate_left(turn)) {
+            let dpids: BTreeSet<Dpid> = before.keys().chain(after.keys()).copied().collect();
+            let map = |dpid: Dpid| {
+                let maps = if mix >> dpid.0 & 1 == 1 { after } else { before };
+                maps.get(&dpid).map(|map| (dpid, Arc::clone(map)))
+            };
+            let maps = dpids.into_iter().filter_map(map).collect();
+            let Some((_, hop)) = sends_at(&maps, tenant, from) else { continue };
+            let arrived = Walker { network, maps: &maps }.arrive(here, hop, Frames::Untagged);
+            prop_assert_eq!(arrived, (there, Arrived::In(tenant, to)), "{:08b}", mix);
+        }
+    }
+    Ok(())
+}
+
+/// Where the end of a link is, and how it sends there.
+fn sends_at(
+    maps: &BTreeMap<Dpid, Arc<SwitchMap>>,
+    tenant: TenantId,
+    port: VirtualPortId,
+) -> Option<(Dpid, Hop)> {
+    maps.iter().find_map(|(&dpid, map)| {
+        let member = map.members.get(&tenant).filter(|it| it.datapath == port.switch)?;
+        match &member.ports.get(&port.number)?.kind {
+            PortKind::Link { sends, .. } => sends.map(|hop| (dpid, hop)),
+            _ => None,
+        }
+    })
+}
+
 /// How many tags a link needs in each direction.
 fn needed(spec: &Spec) -> usize {
     1 + spec.vlans.len() + spec.physical.map_or(0, |_| Mapped::ALL.len())
@@ -234,7 +289,7 @@ fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseEr
     let mut borne: BTreeMap<PortId, usize> = BTreeMap::new();
     for (id, status) in embedding.wanted().keys().flat_map(|&tenant| embedding.trunks(tenant)) {
         let spec = &embedding.wanted()[&id.tenant];
-        for route in status.active.into_iter().chain(status.backup) {
+        for route in status.active.into_iter().chain(status.backup).chain(status.leaving) {
             let is_link = matches!(id.carries, Carries::Link(_));
             prop_assert!(!is_link || route.tags.len() == 2 * needed(spec), "{:?}", id);
             for (lane, tags) in &route.tags {
@@ -408,10 +463,9 @@ fn refuse(
     let &(id, dpid, hop) = which.get(&before);
     let transits = &embedding.switch_map(dpid).unwrap().transit;
     let refused = transits.iter().filter(|it| it.from == hop).copied().collect();
-    if embedding.handle_refused(network, dpid, &refused).parted {
-        // Its other lanes may still carry frames; when they do not, another link repeats in its place.
-        embedding.rejoin(network);
-    }
+    // Its other lanes may still carry frames; when they do not, another link repeats in its place.
+    let parted = embedding.handle_refused(network, dpid, &refused).parted;
+    all_follow(network, embedding, parted);
     let passes = |&(other, at, _): &(TrunkId, Dpid, Hop)| (other, at) == (id, dpid);
     prop_assert!(!all(embedding).iter().any(passes), "{:?} {} {:?}", id, dpid, hop);
     Ok(())
@@ -439,6 +493,8 @@ proptest! {
         network in small().prop_map(with_edges),
         drawn in proptest::collection::vec(any_network(), 1..4),
         order in any::<prop::sample::Index>(),
+        // How often switches have followed before the next is found, and which follow first.
+        follow in proptest::collection::vec((0_usize..4, any::<u8>()), 13),
     ) {
         let mut network = network;
         let whole = network.clone();
@@ -453,12 +509,18 @@ proptest! {
         embedding.handle_changes(&network);
         let first = order.index(wires.len().max(1)).min(wires.len());
         wires.rotate_left(first);
-        for wire in wires {
+        for (wire, (times, first)) in wires.into_iter().zip(follow) {
             network.set_port_up(wire, true).unwrap();
-            if embedding.handle_changes(&network).parted {
-                embedding.rejoin(&network);
-            }
+            let before = embedding.switch_maps().clone();
+            embedding.handle_changes(&network);
+            check_mixed(&network, &before, &embedding, first, &|_| true)?;
             check(&network, &embedding)?;
+            for _ in 0..times {
+                let before = embedding.switch_maps().clone();
+                embedding.rejoin(&network);
+                check_mixed(&network, &before, &embedding, first, &|_| true)?;
+                check(&network, &embedding)?;
+            }
         }
         embedding.apply(&network, &BTreeMap::new()).unwrap();
         prop_assert_eq!((embedding.tags_in_use(), embedding.switch_maps().len()), (0, 0));
@@ -471,11 +533,12 @@ proptest! {
         happenings in proptest::collection::vec(happening(), 0..16),
         first in 3_u16..3800,
         // So few that they have to be swapped on the way, or that they run out.
-        tags in prop_oneof![1_u16..20, 20_u16..271],
+        tags in prop_oneof![1_u16..20, 20_u16..271, 1200_u16..1300],
+        follow_first in any::<u8>(),
     ) {
         let mut network = network;
         let whole = network.clone();
-        let range = [first, first + tags - 1].map(|tag| Tag::new(tag).unwrap());
+        let range = [first, (first + tags - 1).min(4068)].map(|tag| Tag::new(tag).unwrap());
         let mut embedding = Embedding::new(range[0], range[1]);
         let specs: Vec<Spec> =
             drawn.iter().zip(0..).map(|(drawn, number)| spec(&whole, drawn, number == 0)).collect();
@@ -491,11 +554,11 @@ proptest! {
                 Happening::Wire(..) | Happening::Capacity(..) if wires.is_empty() => break,
                 Happening::Wire(wire, up) => {
                     network.set_port_up(*wire.get(&wires), up).unwrap();
-                    follow(&network, &mut embedding)?;
+                    follow(&network, &mut embedding, follow_first)?;
                 }
                 Happening::Capacity(wire, capacity) => {
                     network.set_capacity(*wire.get(&wires), megabits(capacity)).unwrap();
-                    follow(&network, &mut embedding)?;
+                    follow(&network, &mut embedding, follow_first)?;
                 }
                 Happening::Refused(which) => {
                     some_refused = true;
@@ -589,25 +652,50 @@ fn apply(
         prop_assert!(!refusals.is_empty());
         prop_assert_eq!(before, (embedding.export(), embedding.switch_maps().clone()));
     }
-    if result.as_ref().is_ok_and(|changes| changes.parted) {
-        embedding.rejoin(network);
-    }
+    let parted = result.as_ref().is_ok_and(|changes| changes.parted);
+    all_follow(network, embedding, parted);
     check(network, embedding)?;
     Ok(result.is_ok())
 }
 
 /// What has another map is told of, and nothing else.
-fn follow(network: &Network, embedding: &mut Embedding) -> Result<(), TestCaseError> {
+fn follow(network: &Network, embedding: &mut Embedding, first: u8) -> Result<(), TestCaseError> {
     let maps = embedding.switch_maps().clone();
+    let standing = standing(network, embedding);
     let changes = embedding.handle_changes(network);
+    // Few tags are not enough for an old path beside a new one.
+    let [least, most] = embedding.tag_range().map(Tag::get);
+    let has_tags = most - least > 500;
+    check_mixed(network, &maps, embedding, first, &|end| has_tags && standing.contains(&end))?;
     for (dpid, map) in embedding.switch_maps() {
         let same = maps.get(dpid).is_some_and(|before| before == map);
         prop_assert_eq!(changes.switches.contains(dpid), !same);
     }
-    if changes.parted {
-        embedding.rejoin(network);
+    let mut parted = changes.parted;
+    while parted {
+        let maps = embedding.switch_maps().clone();
+        parted = embedding.rejoin(network).parted;
+        check_mixed(network, &maps, embedding, first, &|_| has_tags)?;
     }
     Ok(())
+}
+
+/// The ends of links whose paths are up still.
+fn standing(network: &Network, embedding: &Embedding) -> BTreeSet<(TenantId, VirtualPortId)> {
+    let is_up = |wire: &Wire| {
+        let link = network.link_from(wire.from);
+        link.is_ok_and(|link| network.link(link).is_up())
+    };
+    let all = embedding.wanted().keys().flat_map(|&tenant| embedding.trunks(tenant));
+    let is_whole = |it: &TrunkStatus<'_>| {
+        it.active.into_iter().chain(it.leaving).all(|route| route.wires.iter().all(is_up))
+    };
+    let standing = all.filter(|(_, it)| is_whole(it));
+    let ends = standing.filter_map(|(id, _)| match id.carries {
+        Carries::Link(ends) => Some(ends.map(|end| (id.tenant, end))),
+        Carries::Inside { .. } => None,
+    });
+    ends.flatten().collect()
 }
 
 /// After a restart what had a way has the same one, and the same tags.
@@ -620,10 +708,9 @@ fn restart(
     let mut after = Embedding::new(least, most);
     after.restore(&before.export()).unwrap();
     after.apply(&Network::default(), before.wanted()).unwrap();
-    after.handle_changes(network);
-    if after.stop_waiting(network).parted {
-        after.rejoin(network);
-    }
+    let parted = after.handle_changes(network).parted;
+    let parted = after.stop_waiting(network).parted || parted;
+    all_follow(network, &mut after, parted);
     let is_crowded = !before.reservations().oversubscribed(network).is_empty();
     for (&tenant, spec) in before.wanted() {
         for ((id, was), (_, is)) in before.trunks(tenant).zip(after.trunks(tenant)) {

@@ -195,9 +195,7 @@ proptest! {
                 plug(&mut network, a, b, 10);
             }
             let parted = grown.handle_changes(&network).parted;
-            if parted {
-                grown.rejoin(&network);
-            }
+            all_follow(&network, &mut grown, parted);
         }
         let mut at_once = embedding();
         at_once.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();

@@ -95,7 +95,8 @@ fn spec(network: &Network, (on, links): &Drawn) -> Spec {
     for (&(a, b, megabits), number) in links.iter().zip(50..) {
         if a != b && members.contains_key(&a) && members.contains_key(&b) {
             let bandwidth = Bandwidth::from_megabits_per_second(megabits);
-            spec.links.push(LinkSpec { bandwidth, ..link((a, number), (b, number)) });
+            let reverts = number % 2 == 0;
+            spec.links.push(LinkSpec { bandwidth, reverts, ..link((a, number), (b, number)) });
         }
     }
     spec

@@ -468,8 +468,13 @@ mod tests {
                 routed.tags.insert(lane, vec![Tag::new(tag).unwrap()]);
             }
         }
-        let status =
-            TrunkStatus { active: Some(&routed), backup: None, is_held: false, trouble: None };
+        let status = TrunkStatus {
+            active: Some(&routed),
+            backup: None,
+            leaving: None,
+            is_held: false,
+            trouble: None,
+        };
         let end = |switch| VirtualPortId { switch: Dpid(switch), number: 1 };
         let view = path(&Carries::Link([end(1), end(2)]), &status);
         assert_eq!(view.path[0].tags, [7, 5]);

@@ -68,7 +68,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long after a link was found that had not been known others may follow, by which virtual links go a better way.
 const GROWING: Duration = Duration::from_secs(30);
 
-/// How long switches are given to follow, before links come in the place of others that may carry frames until they have.
+/// How long switches are given to follow, before links come in the place of others that may carry frames until they have, and
+/// before links that move take their next step.
 const FOLLOWING: Duration = Duration::from_secs(1);
 
 /// Where placements are stored.
@@ -106,7 +107,7 @@ struct Inner {
     refused: Arc<Refused>,
     documents: Documents,
     started: Instant,
-    /// When a link left a tree last that may carry frames until switches have followed, if others wait for that.
+    /// When something happened last that switches have to follow before others go on: a link left a tree, or took a step of a move.
     parted: Option<Instant>,
     /// When a link was found last that had not been known, if that is not long ago.
     grew: Option<Instant>,

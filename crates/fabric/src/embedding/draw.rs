@@ -246,7 +246,7 @@ impl<'a> Draw<'a> {
         let members = [here.min(at), here.max(at)];
         let id = TrunkId { tenant: self.tenant, carries: Carries::Inside { switch, members } };
         let lane = Lane { frames, forth: at == members[1], port: number };
-        self.embedding.trunks.get(&id)?.in_use()?.start(lane)
+        self.embedding.trunks.get(&id)?.sending()?.start(lane)
     }
 
     /// What passes through switches on its way along a trunk, and what leaves at its end without asking anybody.

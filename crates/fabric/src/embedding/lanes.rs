@@ -7,6 +7,7 @@ use super::Embedding;
 use super::addresses::Mapped;
 use super::draw::{link_trunk, sorted};
 use super::map::Frames;
+use super::moving::{Leaving, Step};
 use super::place::pairs;
 use super::spec::Spec;
 use super::tags::Tags;
@@ -63,11 +64,21 @@ impl Embedding {
     ) -> Result<(), PortId> {
         let Some(trunk) = self.trunks.get_mut(&id) else { return Ok(()) };
         trunk.lanes = lanes;
-        let mut take = |route: &mut Option<Routed>| {
-            let route = route.as_mut();
-            route.map_or(Ok(()), |route| route.take_lanes(&mut self.tags, &trunk.lanes))
+        let tags = &mut self.tags;
+        let mut active = take(tags, &trunk.lanes, &mut trunk.active);
+        let mut backup = take(tags, &trunk.lanes, &mut trunk.backup);
+        let old = match &mut trunk.leaving {
+            Some(Leaving { route, step: Step::Drawing }) => take(tags, &trunk.lanes, route),
+            _ => Ok(()),
         };
-        let (active, backup) = (take(&mut trunk.active), take(&mut trunk.backup));
+        // Where there are not enough for both the old path and the new one, the old one is left at once.
+        if trunk.leaving.is_some() && active.and(backup).and(old).is_err() {
+            if trunk.leave(tags) {
+                self.reservations.note_freed();
+            }
+            active = take(tags, &trunk.lanes, &mut trunk.active);
+            backup = take(tags, &trunk.lanes, &mut trunk.backup);
+        }
         match active {
             Err(port) => trunk.trouble = Some(Trouble::Tags(port)),
             // What has no path says itself why.
@@ -109,6 +120,10 @@ impl Embedding {
         }
         all
     }
+}
+
+fn take(tags: &mut Tags, lanes: &BTreeSet<Lane>, route: &mut Option<Routed>) -> Result<(), PortId> {
+    route.as_mut().map_or(Ok(()), |route| route.take_lanes(tags, lanes))
 }
 
 /// How many tags a trunk needs on each of its links, and where it has them.

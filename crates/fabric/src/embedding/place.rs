@@ -5,8 +5,9 @@ use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
 use super::lanes::{Need, link_lanes};
 use super::map::Transit;
+use super::moving::Before;
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
-use super::trunk::{Carries, Routed, Trouble, Trunk, TrunkId, Want, wires};
+use super::trunk::{Carries, Routed, Trouble, Trunk, TrunkId, Want, Wire, path, wires};
 use crate::error::Error;
 use crate::network::{LinkId, Network, Switch, SwitchIndex, Tagging};
 use crate::paths::{Path, Search};
@@ -93,6 +94,7 @@ impl Embedding {
         }
         self.follow_tagging(network);
         self.check_held(network);
+        self.leave_broken(network);
         if !changed.is_empty() {
             self.find_homes(network);
             for reservation in self.reservations.concerned(network, &changed) {
@@ -113,6 +115,7 @@ impl Embedding {
     pub(super) fn share_out(&mut self, network: &Network) {
         self.set_all_lanes(network);
         for _ in 0..ROUNDS {
+            self.leave_lacked();
             if !self.reservations.take_freed() {
                 return;
             }
@@ -139,6 +142,7 @@ impl Embedding {
         switch: Dpid,
         refused: &BTreeSet<Transit>,
     ) {
+        self.leave_refused(switch, refused);
         let concerned: Vec<(TrunkId, Option<ReservationId>)> = (self.trunks.iter())
             .filter(|(_, trunk)| trunk.passes(switch, refused))
             .map(|(&id, trunk)| (id, trunk.reservation))
@@ -197,12 +201,18 @@ impl Embedding {
         self.follow_reservation(network, number);
     }
 
-    /// Takes over where a reservation is now. Tags are given up before any are taken.
+    /// Takes over where a reservation is now, step by step if the path stands that it leaves. Tags are given up before any are taken.
     pub(super) fn follow_reservation(&mut self, network: &Network, number: ReservationId) {
         let Some(&id) = self.by_reservation.get(&number) else { return };
         let Some(reservation) = self.reservations.get(number) else { return };
         let Some(trunk) = self.trunks.get_mut(&id) else { return };
-        let mut had = [trunk.active.take(), trunk.backup.take()];
+        let stands = |wires: &[Wire]| {
+            let path = path(network, wires);
+            path.is_some_and(|path| reservation.stands(network, &path, &nowhere))
+        };
+        let before = Before::of(trunk, stands);
+        let leaving = trunk.leaving.take().and_then(|it| it.route);
+        let mut had = [trunk.active.take(), trunk.backup.take(), leaving];
         let mut keep = |path: Option<&Path>| {
             let wires = wires(network, path?);
             let same = had.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.wires == wires));
@@ -211,6 +221,8 @@ impl Embedding {
         };
         trunk.active = keep(reservation.active());
         trunk.backup = keep(reservation.backup());
+        let to = trunk.active.as_ref();
+        trunk.leaving = to.and_then(|to| before.leaving(&to.wires, &mut had));
         for gone in had.iter().flatten() {
             gone.give_up(&mut self.tags);
         }
@@ -225,6 +237,7 @@ impl Embedding {
         }
         // What lacks tags nevertheless is marked by it.
         let _ = self.set_lanes_of(id, lanes);
+        self.has_begun |= self.trunks.get(&id).is_some_and(|trunk| before.has_begun(trunk));
     }
 
     /// Why there is no way: no path, none with room, or none with tags.
@@ -387,6 +400,7 @@ impl Embedding {
     /// Gives up a trunk's paths, bandwidth and tags.
     pub(super) fn give_up(&mut self, id: TrunkId) {
         let Some(trunk) = self.trunks.get_mut(&id) else { return };
+        trunk.leave(&mut self.tags);
         for route in trunk.active.take().iter().chain(&trunk.backup.take()) {
             route.give_up(&mut self.tags);
         }

@@ -4,7 +4,7 @@
 //! What they do together must not let a frame go round either.
 //!
 //! - **A link that stays** is the same in both trees, also where it has moved to another path or has other tags: by whichever it
-//!   goes, it joins the same two switches.
+//!   goes, it joins the same two switches. While it [moves](super::moving) it counts as being where its ends send.
 //! - **A link that comes** joins what nothing else of the new tree joins.
 //! - **A link that leaves** has no way any more. Where that is so because a port on its path is down or gone, nothing passes
 //!   there, whoever still sends into it. So all that carries frames is in the new tree, which has no cycle.
@@ -63,9 +63,9 @@ impl Place {
 }
 
 impl Repeating {
-    /// As it was before a restart.
-    pub(super) fn restored(tree: BTreeMap<Ends, Vec<Wire>>) -> Repeating {
-        let place = |(link, wires)| (link, Place { wires, has_moved: false });
+    /// As it was before a restart: where each link was, and whether it was about to go there from where frames may still pass.
+    pub(super) fn restored(tree: BTreeMap<Ends, (Vec<Wire>, bool)>) -> Repeating {
+        let place = |(link, (wires, has_moved))| (link, Place { wires, has_moved });
         Repeating { tree: tree.into_iter().map(place).collect(), parting: BTreeSet::new() }
     }
 
@@ -108,19 +108,13 @@ impl Repeating {
     }
 
     /// All switches have followed.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.parting.clear();
         self.tree.values_mut().for_each(|place| place.has_moved = false);
     }
 }
 
 impl Embedding {
-    /// Lets links take the place of those that have left, now that switches have followed.
-    pub fn rejoin(&mut self, network: &Network) -> super::Changes {
-        self.repeating.values_mut().for_each(Repeating::settle);
-        self.redraw(network)
-    }
-
     /// Lets each network repeat by links that have a way now; whether one has left a tree, or its path, that may still carry
     /// frames there.
     pub(super) fn follow_links(&mut self, network: &Network) -> bool {

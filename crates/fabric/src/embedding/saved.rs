@@ -35,6 +35,15 @@ const MAPPED: u16 = u16::MAX;
 const MAPPED_SOURCE: u16 = u16::MAX - 1;
 const MAPPED_DESTINATION: u16 = u16::MAX - 2;
 
+/// Whether switches repeated by a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeats {
+    No,
+    Yes,
+    /// And it was about to [move](super::moving) to where it is said to be.
+    Moving,
+}
+
 /// What [`Embedding::restore`] takes back.
 pub(super) struct Restored {
     pub remembered: Remembered,
@@ -69,8 +78,7 @@ struct Saved {
     home: Vec<Wire>,
     active: Routed,
     backup: Option<Routed>,
-    /// A link by which switches repeated.
-    repeats: bool,
+    repeats: Repeats,
 }
 
 impl Remembered {
@@ -89,10 +97,11 @@ impl Remembered {
 
     /// The links by which switches repeated.
     pub(super) fn repeating(&self) -> BTreeMap<TenantId, Repeating> {
-        let mut trees: BTreeMap<TenantId, BTreeMap<Ends, Vec<Wire>>> = BTreeMap::new();
-        for (id, saved) in self.0.iter().filter(|(_, saved)| saved.repeats) {
+        let mut trees: BTreeMap<TenantId, BTreeMap<Ends, (Vec<Wire>, bool)>> = BTreeMap::new();
+        for (id, saved) in self.0.iter().filter(|(_, saved)| saved.repeats != Repeats::No) {
             if let Carries::Link(ends) = id.carries {
-                trees.entry(id.tenant).or_default().insert(ends, saved.active.wires.clone());
+                let place = (saved.active.wires.clone(), saved.repeats == Repeats::Moving);
+                trees.entry(id.tenant).or_default().insert(ends, place);
             }
         }
         trees.into_iter().map(|(tenant, tree)| (tenant, Repeating::restored(tree))).collect()
@@ -115,7 +124,11 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
         let repeating = embedding.repeating.get(&id.tenant);
         let repeats =
             matches!(&id.carries, Carries::Link(ends) if repeating.is_some_and(|it| it.has(ends)));
-        out.u8(u8::from(repeats));
+        out.u8(match (repeats, trunk.is_drawing()) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+        });
     });
     let assigned = embedding.assigned.iter();
     let assigned: Vec<_> =
@@ -279,7 +292,7 @@ impl Reader<'_> {
             let home = from.wires()?;
             let active = from.routed()?;
             let backup = if from.flag()? { Some(from.routed()?) } else { None };
-            let repeats = from.has_trees && from.flag()?;
+            let repeats = if from.has_trees { from.repeats()? } else { Repeats::No };
             Some((id, Saved { want, home, active, backup, repeats }))
         })?;
         let mut assigned = Assigned::new();
@@ -323,6 +336,15 @@ impl Reader<'_> {
         match self.u8()? {
             0 => Some(false),
             1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn repeats(&mut self) -> Option<Repeats> {
+        match self.u8()? {
+            0 => Some(Repeats::No),
+            1 => Some(Repeats::Yes),
+            2 => Some(Repeats::Moving),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@
 //! What is kept here names ports, not link ids, which are a [`Network`]'s own: a trunk has to outlive a restart.
 
 use super::map::{Exit, Frames, Hop, Tag, Transit};
+use super::moving::{Leaving, Step};
 use super::spec::{Route, VirtualPortId};
 use super::tags::Tags;
 use crate::error::Error;
@@ -257,6 +258,8 @@ pub(super) struct Trunk {
     pub(super) home: Vec<Wire>,
     pub(super) active: Option<Routed>,
     pub(super) backup: Option<Routed>,
+    /// What it leaves, while it [moves](super::moving).
+    pub(super) leaving: Option<Leaving>,
     /// It is where it was before a restart, and the network has not yet said whether that is so: the number that its reservation
     /// will have.
     pub(super) held: Option<ReservationId>,
@@ -270,8 +273,19 @@ impl Trunk {
         let home = Vec::new();
         let lanes = BTreeSet::new();
         let (reservation, active, backup, trouble) = (None, None, None, None);
-        let (held, is_provisional) = (None, false);
-        Trunk { want, lanes, reservation, home, active, backup, held, is_provisional, trouble }
+        let (leaving, held, is_provisional) = (None, None, false);
+        Trunk {
+            want,
+            lanes,
+            reservation,
+            home,
+            active,
+            backup,
+            leaving,
+            held,
+            is_provisional,
+            trouble,
+        }
     }
 
     /// The physical switches at its ends, if it has been put anywhere.
@@ -284,9 +298,22 @@ impl Trunk {
         }
     }
 
-    /// The path that it uses, if that has all its tags.
+    /// Whether its ends still send by the path that it leaves.
+    pub(super) fn is_drawing(&self) -> bool {
+        self.leaving.as_ref().is_some_and(|it| it.step == Step::Drawing)
+    }
+
+    /// The path by which its ends send.
+    pub(super) fn sending(&self) -> Option<&Routed> {
+        match &self.leaving {
+            Some(Leaving { route, step: Step::Drawing }) => route.as_ref().or(self.backup.as_ref()),
+            _ => self.active.as_ref(),
+        }
+    }
+
+    /// The same, if it has all its tags.
     pub(super) fn standing(&self) -> Option<&Routed> {
-        self.active.as_ref().filter(|active| active.carries(&self.lanes))
+        self.sending().filter(|it| it.carries(&self.lanes))
     }
 
     /// The path by which it carries anything. The inside of a big switch may have tags for some ports and none for others.
@@ -295,11 +322,19 @@ impl Trunk {
     }
 
     pub(super) fn routes(&self) -> impl Iterator<Item = &Routed> {
-        self.active.iter().chain(&self.backup)
+        let leaving = self.leaving.iter().filter_map(|it| it.route.as_ref());
+        self.active.iter().chain(&self.backup).chain(leaving)
     }
 
     pub(super) fn routes_mut(&mut self) -> impl Iterator<Item = &mut Routed> {
-        self.active.iter_mut().chain(&mut self.backup)
+        let leaving = self.leaving.iter_mut().filter_map(|it| it.route.as_mut());
+        self.active.iter_mut().chain(&mut self.backup).chain(leaving)
+    }
+
+    /// Ends a move; whether there were tags to give up.
+    pub(super) fn leave(&mut self, tags: &mut Tags) -> bool {
+        let route = self.leaving.take().and_then(|it| it.route);
+        route.inspect(|it| it.give_up(tags)).is_some()
     }
 
     /// Whether what it carries passes through a physical switch by one of these.

@@ -88,6 +88,20 @@ pub fn wanted(specs: &[(TenantId, &Spec)]) -> BTreeMap<TenantId, Spec> {
     specs.iter().map(|&(tenant, spec)| (tenant, spec.clone())).collect()
 }
 
+/// Switches follow again and again, as often as something waits for that.
+///
+/// # Panics
+/// When that has no end.
+pub fn all_follow(network: &Network, embedding: &mut Embedding, mut parted: bool) {
+    for _ in 0..10 {
+        if !parted {
+            return;
+        }
+        parted = embedding.rejoin(network).parted;
+    }
+    panic!("something waits for ever");
+}
+
 /// Where packets get to that leave by a virtual port.
 pub fn reach(
     network: &Network,

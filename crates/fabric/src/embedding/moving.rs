@@ -1,0 +1,169 @@
+//! Trunks that go from a path that stands to another: make before break.
+//!
+//! Switches follow a change each in its own time, in any order. So a move has steps, each of which leaves whatever may still be on its
+//! way, or be sent by a switch that has not followed, a way to the other end:
+//!
+//! 1. *Drawing*: the new path is on the maps, and the ends still send by the old one.
+//! 2. *Moved*: the ends send by the new path, and the old one still passes what comes. Where the new path is on the maps already, as a
+//!    backup is, a move begins here.
+//! 3. The old path is given up, and its tags with it. Where it has become the backup there is nothing to give up.
+//!
+//! From one to the next it goes by [`Embedding::rejoin`], for which [`Changes::parted`](super::Changes) asks: when switches have had the
+//! time to follow. What does not stand is left at once: it is down, not believed any more, has not its tags, or a switch refuses to pass
+//! it. So is what is not worth waiting for: where a big switch's end of the link goes to another member with it, and where the tags are
+//! lacking that the old path has. Where another move begins after the ends have turned to the new path, the old one is given up.
+//!
+//! Only the tags of the old path are kept. Its bandwidth is free for others from the first, since the reservation is where the trunk goes,
+//! which is also what its owner sees: for a step, more may be sent by the old path's links than is set aside there. Nothing of this is
+//! stored: after a restart the trunk is on its new path, and only that it was moving is known to those who repeat by it.
+
+use super::Embedding;
+use super::trunk::{Routed, Trouble, Trunk, Wire, path};
+use super::{Changes, Transit, repeating::Repeating};
+use crate::network::Network;
+use crate::units::{Dpid, PortId};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// The path that a trunk is about to leave.
+#[derive(Clone, Debug)]
+pub(super) struct Leaving {
+    /// `None` if it is the trunk's backup now.
+    pub(super) route: Option<Routed>,
+    pub(super) step: Step,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The ends send by it till the new path is on all switches.
+    Drawing,
+    /// They send by the new one, or will as soon as they have followed.
+    Moved,
+}
+
+/// Where a trunk was before it was put elsewhere.
+pub(super) struct Before {
+    /// By which its ends sent, if that stands.
+    from: Option<Vec<Wire>>,
+    /// What was on the maps long enough.
+    drawn: Vec<Vec<Wire>>,
+    /// To where it was going, and how far that was.
+    going: Option<(Vec<Wire>, Step)>,
+}
+
+impl Before {
+    /// `stands` says of the path by which the ends send whether what they send arrives.
+    pub(super) fn of(trunk: &Trunk, stands: impl Fn(&[Wire]) -> bool) -> Before {
+        let from = trunk.sending().filter(|it| it.carries(&trunk.lanes) && stands(&it.wires));
+        let is_new = |route: &&Routed| trunk.is_drawing() && Some(*route) == trunk.active.as_ref();
+        let drawn = trunk.routes().filter(|it| it.carries(&trunk.lanes) && !is_new(it));
+        let step = trunk.leaving.as_ref().map(|it| it.step);
+        Before {
+            from: from.map(|it| it.wires.clone()),
+            drawn: drawn.map(|it| it.wires.clone()).collect(),
+            going: trunk.active.as_ref().map(|it| it.wires.clone()).zip(step),
+        }
+    }
+
+    /// What there is to leave when the trunk goes there. `left` are those of its paths that it has no more.
+    pub(super) fn leaving(&self, to: &[Wire], left: &mut [Option<Routed>]) -> Option<Leaving> {
+        let from = self.from.as_ref()?;
+        if from == to {
+            // It stays, and maybe has moved there just now.
+            return match self.going {
+                Some((_, Step::Moved)) => {
+                    let route = left.last_mut()?.take()?;
+                    Some(Leaving { route: Some(route), step: Step::Moved })
+                }
+                _ => None,
+            };
+        }
+        let ends = |wires: &[Wire]| Some((wires.first()?.from.dpid, wires.last()?.to.dpid));
+        if ends(from) != ends(to) {
+            return None;
+        }
+        let is_drawn = self.drawn.iter().any(|wires| wires == to);
+        let step = if is_drawn { Step::Moved } else { Step::Drawing };
+        let mut left = left.iter_mut();
+        let route = left.find(|it| it.as_ref().is_some_and(|it| &it.wires == from));
+        let route = route.and_then(Option::take);
+        (route.is_some() || step == Step::Drawing).then_some(Leaving { route, step })
+    }
+
+    /// Whether a trunk does now what switches have to follow before it goes on.
+    pub(super) fn has_begun(&self, trunk: &Trunk) -> bool {
+        let step = trunk.leaving.as_ref().map(|it| it.step);
+        let going = trunk.active.as_ref().map(|it| it.wires.clone()).zip(step);
+        going.is_some() && going != self.going
+    }
+}
+
+impl Embedding {
+    /// Goes on with what waited for switches to follow: links come in the place of those that have left a tree, and trunks that move take
+    /// their next step.
+    pub fn rejoin(&mut self, network: &Network) -> Changes {
+        let before = self.places();
+        self.repeating.values_mut().for_each(Repeating::settle);
+        let mut has_freed = false;
+        for trunk in self.trunks.values_mut() {
+            if let Some(Leaving { route: Some(_), step: step @ Step::Drawing }) = &mut trunk.leaving
+            {
+                *step = Step::Moved;
+                self.has_begun = true;
+            } else {
+                has_freed |= trunk.leave(&mut self.tags);
+            }
+        }
+        if has_freed {
+            self.reservations.note_freed();
+            self.share_out(network);
+        }
+        let changes = self.redraw(network);
+        Changes { moves: self.moves_from(&before), ..changes }
+    }
+
+    /// Leaves those old paths at once that do not stand any more.
+    pub(super) fn leave_broken(&mut self, network: &Network) {
+        let stands = |wires: &[Wire]| path(network, wires).is_some_and(|it| it.is_up(network));
+        self.leave_those(|route| !stands(&route.wires));
+    }
+
+    /// Leaves those at once that a switch does not let pass.
+    pub(super) fn leave_refused(&mut self, switch: Dpid, refused: &BTreeSet<Transit>) {
+        self.leave_those(|route| {
+            let mut transits = route.transits();
+            transits.any(|(dpid, transit)| dpid == switch && refused.contains(&transit))
+        });
+    }
+
+    /// Leaves those at once that have tags which others lack.
+    pub(super) fn leave_lacked(&mut self) {
+        let trouble = self.trunks.values().filter_map(|trunk| match trunk.trouble {
+            Some(Trouble::Tags(port)) => Some(port),
+            _ => None,
+        });
+        let lacking: BTreeSet<PortId> = trouble.collect();
+        let is_there = |wire: &Wire| lacking.contains(&wire.from) || lacking.contains(&wire.to);
+        if !lacking.is_empty() {
+            self.leave_those(|route| route.wires.iter().any(is_there));
+        }
+    }
+
+    /// Leaves all at once.
+    pub(super) fn leave_all(&mut self) {
+        self.leave_those(|_| true);
+    }
+
+    pub(super) fn is_moving(&self) -> bool {
+        self.trunks.values().any(|trunk| trunk.leaving.is_some())
+    }
+
+    fn leave_those(&mut self, which: impl Fn(&Routed) -> bool) {
+        for trunk in self.trunks.values_mut() {
+            let route = trunk.leaving.as_ref().and_then(|it| it.route.as_ref());
+            if route.is_some_and(&which) && trunk.leave(&mut self.tags) {
+                self.reservations.note_freed();
+            }
+        }
+    }
+}

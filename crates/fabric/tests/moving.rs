@@ -1,0 +1,357 @@
+//! Links that leave a path that stands: whichever switches have followed, nothing is lost.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use common::megabits;
+use common::spec::*;
+use common::walk::{Arrived, Walker, port};
+use fabric::embedding::{
+    Changes, Embedding, Hop, LinkSpec, PortKind, Route, Spec, Step, SwitchMap,
+};
+use fabric::paths::Disjoint;
+use fabric::{Dpid, Duration, Network};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+type Maps = BTreeMap<Dpid, Arc<SwitchMap>>;
+
+/// How the first end of the link between 1 and 3, or the other, sends.
+fn sends(maps: &Maps, first: bool) -> Hop {
+    let at = if first { 1 } else { 3 };
+    match &maps[&Dpid(at)].members[&RED].ports[&2].kind {
+        PortKind::Link { sends: Some(hop), .. } => *hop,
+        kind => panic!("{kind:?}"),
+    }
+}
+
+/// The mixes of switches that have followed and others, in which packets are lost.
+fn lossy(network: &Network, before: &Maps, after: &Maps) -> Vec<u32> {
+    let is_lossy = |mix: &u32| {
+        let map = |dpid: u64| {
+            let maps = if mix >> (dpid - 1) & 1 == 1 { after } else { before };
+            maps.get(&Dpid(dpid)).map(|map| (Dpid(dpid), Arc::clone(map)))
+        };
+        let maps: Maps = (1..=4).filter_map(map).collect();
+        let walker = Walker { network, maps: &maps };
+        let forth = walker.follow(Dpid(1), sends(&maps, true));
+        let back = walker.follow(Dpid(3), sends(&maps, false));
+        let arrived = [(forth, 0xa3), (back, 0xa1)];
+        arrived.iter().any(|&(it, at)| it != Arrived::In(RED, virtual_port(at, 2)))
+    };
+    (0..16).filter(is_lossy).collect()
+}
+
+/// What a link does in a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    /// Its ends send as they did.
+    Stays,
+    /// They send by another path.
+    Turns,
+}
+use Does::{Stays, Turns};
+
+struct Case {
+    network: Network,
+    embedding: Embedding,
+}
+
+impl Case {
+    fn new(network: Network, spec: &Spec, mut embedding: Embedding) -> Case {
+        embedding.apply(&network, &wanted(&[(RED, spec)])).unwrap();
+        Case { network, embedding }
+    }
+
+    /// After a change of the network that is made first; nothing is lost, unless the link has failed.
+    fn change(&mut self, does: Does, change: impl FnOnce(&mut Network)) -> Changes {
+        let before = self.embedding.switch_maps().clone();
+        change(&mut self.network);
+        let changes = self.embedding.handle_changes(&self.network);
+        self.check(&before, does);
+        changes
+    }
+
+    fn rejoin(&mut self, does: Does) -> Changes {
+        let before = self.embedding.switch_maps().clone();
+        let changes = self.embedding.rejoin(&self.network);
+        self.check(&before, does);
+        assert_eq!(changes.moves, [], "it is told when it begins");
+        changes
+    }
+
+    /// It moves in steps, and then nothing is left of its old path.
+    fn moves(&mut self, change: impl FnOnce(&mut Network)) {
+        let changes = self.change(Stays, change);
+        assert_eq!((changes.ports.len(), changes.moves.len()), (0, 1));
+        assert!(changes.parted);
+        assert!(self.rejoin(Turns).parted);
+        assert!(!self.rejoin(Stays).parted);
+        self.check_end();
+    }
+
+    fn check(&self, before: &Maps, does: Does) {
+        let after = self.embedding.switch_maps();
+        for first in [true, false] {
+            let turns = sends(before, first) != sends(after, first);
+            assert_eq!(turns, does == Turns);
+        }
+        assert_eq!(lossy(&self.network, before, after), [0; 0], "{does:?}");
+    }
+
+    fn check_end(&mut self) {
+        let (_, status) = self.embedding.trunks(RED).next().unwrap();
+        assert!(status.leaving.is_none());
+        let routes = status.active.into_iter().chain(status.backup);
+        let borne: usize = routes.flat_map(|it| it.tags.values()).map(Vec::len).sum();
+        assert_eq!(self.embedding.tags_in_use(), borne);
+        assert!(self.embedding.rejoin(&self.network).is_empty());
+    }
+
+    fn passes(&self) -> Vec<u64> {
+        let (_, status) = self.embedding.trunks(RED).next().unwrap();
+        let wires = &status.active.unwrap().wires;
+        wires.iter().map(|wire| wire.to.dpid.0).collect()
+    }
+
+    /// Fails over, at once, with what that loses.
+    fn fails(&mut self, change: impl FnOnce(&mut Network)) {
+        let before = self.embedding.switch_maps().clone();
+        change(&mut self.network);
+        self.embedding.handle_changes(&self.network);
+        let after = self.embedding.switch_maps();
+        assert!([true, false].iter().all(|&end| sends(&before, end) != sends(after, end)));
+        assert_eq!(lossy(&self.network, after, after), [0; 0]);
+        let (_, status) = self.embedding.trunks(RED).next().unwrap();
+        assert!(status.leaving.is_none());
+    }
+}
+
+fn set(at: (u64, u32), is_up: bool) -> impl FnOnce(&mut Network) {
+    move |network| _ = network.set_port_up(port(at.0, at.1), is_up).unwrap()
+}
+
+fn reverting(change: impl FnOnce(&mut LinkSpec)) -> Spec {
+    let mut spec = two();
+    spec.links[0].reverts = true;
+    change(&mut spec.links[0]);
+    spec
+}
+
+/// A link that has failed over from 1 - 2 - 3.
+fn away(protection: Option<Disjoint>) -> Case {
+    let spec = reverting(|link| link.protection = protection);
+    let mut case = Case::new(ring(), &spec, embedding());
+    case.fails(set((2, 2), false));
+    assert_eq!(case.passes(), [4, 3]);
+    let parted = case.embedding.rejoin(&case.network).parted;
+    assert!(!parted);
+    case
+}
+
+#[test]
+fn a_link_reverts() {
+    for protection in [None, Some(Disjoint::Switches)] {
+        let mut case = away(protection);
+        case.moves(set((2, 2), true));
+        assert_eq!(case.passes(), [2, 3]);
+        // And so once more.
+        case.fails(set((2, 2), false));
+        case.moves(set((2, 2), true));
+    }
+}
+
+#[test]
+fn a_link_goes_a_better_way() {
+    for protection in [None, Some(Disjoint::Switches)] {
+        let mut network = ring();
+        // 1 - 2 - 4 - 3 for now, and others for the backup.
+        network.set_port_up(port(2, 2), false).unwrap();
+        network.set_port_up(port(1, 3), false).unwrap();
+        for (a, b) in [((2, 5), (4, 5)), ((1, 6), (3, 6)), ((1, 7), (3, 7))] {
+            for (dpid, number) in [a, b] {
+                network.add_port(port(dpid, number)).unwrap();
+            }
+            let [a, b] = [a, b].map(|(dpid, number)| port(dpid, number));
+            network.connect(a, b, megabits(10), Duration(0)).unwrap();
+        }
+        for number in [6, 7] {
+            network.set_port_up(port(1, number), false).unwrap();
+        }
+        let mut spec = two();
+        spec.links[0].protection = protection;
+        let mut case = Case { network, embedding: embedding() };
+        case.embedding.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+        case.embedding.handle_changes(&case.network);
+        assert_eq!(case.passes(), [2, 4, 3]);
+        // A way of the same network that had never been up.
+        case.moves(set((1, 6), true));
+        assert_eq!(case.passes(), [3]);
+    }
+}
+
+#[test]
+fn a_link_leaves_a_wire_that_is_too_narrow() {
+    let spec = |protection| {
+        let mut spec = two();
+        spec.links[0].bandwidth = megabits(6);
+        spec.links[0].protection = protection;
+        spec
+    };
+    let narrow = |network: &mut Network| _ = network.set_capacity(port(1, 2), megabits(5)).unwrap();
+    let mut case = Case::new(ring(), &spec(None), embedding());
+    assert_eq!(case.passes(), [2, 3]);
+    case.moves(narrow);
+    assert_eq!(case.passes(), [4, 3]);
+    // The rules of a backup stand.
+    let mut case = Case::new(ring(), &spec(Some(Disjoint::Switches)), embedding());
+    assert!(case.change(Turns, narrow).parted);
+    assert_eq!(case.passes(), [4, 3]);
+    case.rejoin(Stays);
+    case.check_end();
+}
+
+#[test]
+fn what_fails_goes_at_once() {
+    let ways: [fn(&mut Network); 3] = [
+        |network| _ = network.set_port_up(port(1, 2), false).unwrap(),
+        |network| _ = network.unplug(port(1, 2)).unwrap(),
+        |network| _ = network.remove_port(port(1, 2)).unwrap(),
+    ];
+    for way in ways {
+        for protection in [None, Some(Disjoint::Switches)] {
+            let mut spec = two();
+            spec.links[0].protection = protection;
+            Case::new(ring(), &spec, embedding()).fails(way);
+        }
+    }
+    // A path that a switch refuses to pass does not stand either.
+    let mut case = Case::new(ring(), &two(), embedding());
+    let refused = case.embedding.switch_map(Dpid(2)).unwrap().transit[..1].iter().copied();
+    let before = case.embedding.switch_maps().clone();
+    let refused: BTreeSet<_> = refused.collect();
+    case.embedding.handle_refused(&case.network, Dpid(2), &refused);
+    assert_ne!(sends(&before, true), sends(case.embedding.switch_maps(), true));
+}
+
+#[test]
+fn what_breaks_on_the_way_is_left() {
+    for protection in [None, Some(Disjoint::Switches)] {
+        // The old path, before its ends send by the new one.
+        let mut case = away(protection);
+        case.change(Stays, set((2, 2), true));
+        case.fails(set((1, 3), false));
+        assert_eq!(case.passes(), [2, 3]);
+        case.check_end();
+        // And after.
+        let mut case = away(protection);
+        case.change(Stays, set((2, 2), true));
+        case.rejoin(Turns);
+        let before = case.embedding.switch_maps().clone();
+        set((1, 3), false)(&mut case.network);
+        case.embedding.handle_changes(&case.network);
+        assert_eq!(sends(&before, true), sends(case.embedding.switch_maps(), true));
+        case.embedding.rejoin(&case.network);
+        case.check_end();
+        // The new path, before: it stays where it is.
+        let mut case = away(protection);
+        case.change(Stays, set((2, 2), true));
+        case.change(Stays, set((1, 2), false));
+        assert_eq!(case.passes(), [4, 3]);
+        case.rejoin(Stays);
+        case.check_end();
+        // And after: it goes back at once.
+        let mut case = away(protection);
+        case.change(Stays, set((2, 2), true));
+        case.rejoin(Turns);
+        case.fails(set((1, 2), false));
+        assert_eq!(case.passes(), [4, 3]);
+        case.check_end();
+    }
+}
+
+/// Two wires for one tag each: the old path and the new one share the first.
+#[test]
+fn without_tags_for_both_paths_a_link_goes_at_once() {
+    for (most, is_at_once) in [(2000, true), (2001, false)] {
+        let mut network = ring();
+        let [a, b] = [port(2, 5), port(4, 5)];
+        network.add_port(a).unwrap();
+        network.add_port(b).unwrap();
+        network.connect(a, b, megabits(10), Duration(0)).unwrap();
+        network.set_port_up(port(1, 3), false).unwrap();
+        let mut case = Case::new(network, &reverting(|_| ()), tags(2000, most));
+        set((2, 2), false)(&mut case.network);
+        case.embedding.handle_changes(&case.network);
+        assert_eq!(case.passes(), [2, 4, 3]);
+        if is_at_once {
+            set((2, 2), true)(&mut case.network);
+            case.embedding.handle_changes(&case.network);
+            case.embedding.rejoin(&case.network);
+            case.check_end();
+        } else {
+            case.moves(set((2, 2), true));
+        }
+        assert_eq!(case.passes(), [2, 3]);
+        let maps = case.embedding.switch_maps();
+        assert_eq!(lossy(&case.network, maps, maps), [0; 0]);
+    }
+}
+
+/// Nobody lacks the tags of a path that is being left.
+#[test]
+fn tags_of_an_old_path_are_there_for_who_needs_them() {
+    let blue = |by: u64| {
+        let steps = [1, by, 3].map(|dpid| Step::Switch(Dpid(dpid)));
+        let mut blue = Spec { ports: Vec::new(), hosts: Vec::new(), ..two() };
+        blue.links[0].route = Route::Given(steps.to_vec());
+        blue
+    };
+    let moving = || {
+        let mut case = Case::new(ring(), &reverting(|_| ()), tags(5, 5));
+        case.fails(set((2, 2), false));
+        case.change(Stays, set((2, 2), true));
+        case
+    };
+    // Who is new.
+    let mut case = moving();
+    let both = wanted(&[(RED, &reverting(|_| ())), (BLUE, &blue(4))]);
+    let foretold = case.embedding.dry_run(&case.network, &both).unwrap();
+    assert_eq!(case.embedding.apply(&case.network, &both).unwrap(), foretold);
+    for tenant in [RED, BLUE] {
+        let far = [Arrived::In(tenant, virtual_port(0xa3, 2))];
+        assert_eq!(reach(&case.network, &case.embedding, tenant, virtual_port(0xa1, 2)), far);
+    }
+    // What is still refused changes nothing.
+    let mut case = moving();
+    let both = wanted(&[(RED, &reverting(|_| ())), (BLUE, &blue(2))]);
+    let before = case.embedding.switch_maps().clone();
+    case.embedding.apply(&case.network, &both).unwrap_err();
+    assert_eq!(case.embedding.switch_maps(), &before);
+    case.rejoin(Turns);
+}
+
+/// After a restart it is where it was going, and what repeated by it is not replaced before switches have followed.
+#[test]
+fn a_restart_ends_a_move() {
+    for is_moving in [false, true] {
+        let mut case = away(None);
+        case.change(Stays, set((2, 2), true));
+        if !is_moving {
+            case.rejoin(Turns);
+            case.rejoin(Stays);
+        }
+        let mut after = embedding();
+        after.restore(&case.embedding.export()).unwrap();
+        after.apply(&case.network, case.embedding.wanted()).unwrap();
+        after.stop_waiting(&case.network);
+        case.embedding = after;
+        assert_eq!(case.passes(), [2, 3]);
+        case.network.set_port_up(port(1, 3), false).unwrap();
+        case.embedding.handle_changes(&case.network);
+        case.network.set_port_up(port(2, 2), false).unwrap();
+        assert_eq!(case.embedding.handle_changes(&case.network).parted, is_moving);
+    }
+}
