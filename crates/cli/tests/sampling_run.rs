@@ -191,10 +191,10 @@ fn ovs_run_samples_what_it_plans() {
 
 #[test]
 fn ovs_run_learns_what_samples_cost() {
-    // Each byte of a sample is read twenty times, and believed to cost next to nothing: so far too much is sampled.
+    // Each byte of a sample is read a hundred times, and believed to cost next to nothing: so far too much is sampled.
     let arguments =
         ["--load", "6000,1000,1000", "--length", "1000", "--header", "1000", "--passes"];
-    let costs = ["20", "--alpha", "0.05", "--beta", "0.02", "--costs", "estimated"];
+    let costs = ["100", "--alpha", "0.05", "--beta", "0.02", "--costs", "estimated"];
     let arguments = [&arguments[..], &costs].concat();
     let Some(mut run) = Run::start("ovs_run_learns_what_samples_cost", &arguments) else { return };
     let number = |of: &Value| of.as_f64().expect("a number");
