@@ -6,6 +6,7 @@
 
 use crate::Match;
 use crate::field::{FIRST_L3_WORD, Field, VLAN_PRESENT, ethertype};
+use crate::frame::is_vlan;
 
 impl Match {
     /// The image of this set when `field` is overwritten with `value` in the packets that have it
@@ -154,10 +155,6 @@ impl Match {
         image.assign(Field::DlType, u128::from(ethertype), Field::DlType.full_mask());
         image
     }
-}
-
-fn is_vlan(ethertype: u16) -> bool {
-    matches!(ethertype, ethertype::VLAN | ethertype::SERVICE_VLAN)
 }
 
 fn is_mpls(ethertype: u16) -> bool {

@@ -14,8 +14,10 @@ const UNIT: usize = 1024;
 /// Bytes that all pieces of an entry may take together, and what each takes beside its own.
 const MOST: usize = 4 << 20;
 const EACH: usize = 256;
-/// Bytes in flow statistics of 1.0 before an entry's actions, and of 1.3 before its match. A FLOW_MOD has fewer.
-const BEFORE: [usize; 2] = [12 + 88, 16 + 48];
+/// Bytes in flow statistics of 1.0 before an entry's actions. A FLOW_MOD has fewer.
+const BEFORE_ACTIONS_V10: usize = 12 + 88;
+/// Bytes in flow statistics of 1.3 before an entry's match. A FLOW_MOD has fewer.
+const BEFORE_MATCH_V13: usize = 16 + 48;
 /// Entries on the switch that one message may come to, if it does not mean as many already: everybody waits while they are made.
 const AT_ONCE: usize = 16_384;
 /// Bytes of an OpenFlow message.
@@ -44,25 +46,6 @@ impl Taken {
         check_told(version, &piece.match_wire, &piece.actions)?;
         bounded(taken <= MOST)
     }
-}
-
-/// An error if statistics have no room for an entry.
-pub(crate) fn check_told(version: Version, match_: &[u8], actions: &[u8]) -> Result<(), ErrorCode> {
-    let before = match version {
-        Version::V1_0 => BEFORE[0],
-        _ => BEFORE[1] + match_.len(),
-    };
-    bounded(before + actions.len() <= LONGEST)
-}
-
-/// An error as soon as a list that is being written is too long for any message.
-pub(crate) fn check_length(list: &[u8]) -> Result<(), ErrorCode> {
-    bounded(list.len() <= LONGEST)
-}
-
-fn bounded(is_within: bool) -> Result<(), ErrorCode> {
-    // The same in both versions.
-    is_within.then_some(()).ok_or(code::BAD_ACTION_TOO_MANY)
 }
 
 impl Room {
@@ -101,6 +84,25 @@ impl Long {
             self.all -= more;
         }
     }
+}
+
+/// An error if statistics have no room for an entry.
+pub(crate) fn check_told(version: Version, match_: &[u8], actions: &[u8]) -> Result<(), ErrorCode> {
+    let before = match version {
+        Version::V1_0 => BEFORE_ACTIONS_V10,
+        _ => BEFORE_MATCH_V13 + match_.len(),
+    };
+    bounded(before + actions.len() <= LONGEST)
+}
+
+/// An error as soon as a list that is being written is too long for any message.
+pub(crate) fn check_length(list: &[u8]) -> Result<(), ErrorCode> {
+    bounded(list.len() <= LONGEST)
+}
+
+fn bounded(is_within: bool) -> Result<(), ErrorCode> {
+    // The same in both versions.
+    is_within.then_some(()).ok_or(code::BAD_ACTION_TOO_MANY)
 }
 
 /// What an entry counts for beside its pieces, of which each counts for one.

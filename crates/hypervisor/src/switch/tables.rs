@@ -426,6 +426,8 @@ impl Switch {
                 crate::v13::flow_mod::write_piece(flow, piece, &writing, first, &mut message)
             }
         };
+        // What has a plan fits into a message (`flows::Taken`).
+        debug_assert!(written.is_ok());
         if written.is_ok() {
             if change == Change::Delete {
                 let retired = &mut self.tenants[cause.tenant.0 as usize].retired;

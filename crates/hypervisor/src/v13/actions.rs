@@ -11,6 +11,7 @@ use crate::switch::Switch;
 use crate::told;
 use alloc::vec::Vec;
 use flowspace::field::ethertype;
+use flowspace::frame::is_vlan;
 use flowspace::{Field, Key, Match};
 use openflow::error::v13 as code;
 use openflow::v13::{Action, Instruction, PortNo};
@@ -363,10 +364,6 @@ impl Switch {
         let Some(space) = self.view.space(tenant) else { return Vec::new() };
         space.write.iter().filter_map(|own| own.match_.intersect(&match_)).collect()
     }
-}
-
-fn is_vlan(type_: u16) -> bool {
-    matches!(type_, ethertype::VLAN | ethertype::SERVICE_VLAN)
 }
 
 /// Whether two lists of instructions do the same: a switch may report a length limit that it does not use.
