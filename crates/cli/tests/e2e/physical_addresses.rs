@@ -10,6 +10,7 @@ use crate::support::program::Program;
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 use crate::support::{PATIENCE, eventually};
+use crate::topology::links;
 
 /// The tenant of the scenario without physical addresses, with these and its two hosts, each at a port of its network.
 fn with_addresses(
@@ -74,8 +75,9 @@ fn install_on(app: &mut App, named: Named, switches: &[(u64, &str, &str)]) {
     app.barrier(2);
 }
 
-/// What passes by the first physical port of a tenant's link.
+/// What passes by the first physical port of a tenant's link, once the link stays where it is.
 fn onlooker(network: &Network, weir: &Weir, tenant: &str) -> Program {
+    eventually("all physical links are found", || links(weir).len() == 4);
     let (switch, port) = path(weir, tenant)[0];
     let interface = format!("s{switch}-eth{port}");
     let words = ["tcpdump", "-l", "-nn", "-i", &interface, "(ip or (vlan and ip))"];
@@ -83,6 +85,17 @@ fn onlooker(network: &Network, weir: &Weir, tenant: &str) -> Program {
     let ready = |line: &str| line.contains("listening on").then_some(());
     assert!(onlooker.stderr.wait_for(0, PATIENCE, ready).is_some(), "tcpdump does not listen");
     onlooker
+}
+
+/// Waits until all of this passed by the onlooker, while the host asks for 10.0.0.2.
+#[track_caller]
+fn pass_by(onlooker: &Program, network: &Network, host: &str, expected: &[&str]) {
+    for seen in expected {
+        eventually(&format!("{seen} passes by"), || {
+            let answers = network.answers(host, "10.0.0.2");
+            answers && onlooker.stdout.all().iter().any(|line| line.contains(seen))
+        });
+    }
 }
 
 #[test]
@@ -115,14 +128,10 @@ fn ovs_physical_addresses_between_switches_of_openflow_1_0() {
         for (app, (tenant, host, block)) in [&mut red, &mut blue].into_iter().zip(tenants) {
             install(app, named);
             let onlooker = onlooker(&network, &weir, tenant);
-            eventually("the tenant's hosts reach each other", || network.answers(host, "10.0.0.2"));
             let source = if named == Named::Both { block } else { "10.0.0" };
             let expected =
                 [(1, 2), (2, 1)].map(|(from, to)| format!(" {source}.{from} > {block}.{to}: ICMP"));
-            for seen in &expected {
-                let shown = |line: &str| line.contains(seen).then_some(());
-                assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
-            }
+            pass_by(&onlooker, &network, host, &expected.each_ref().map(String::as_str));
             let is_other = |line: &String| {
                 line.contains(" > ") && !expected.iter().any(|it| line.contains(it))
             };
@@ -197,13 +206,8 @@ fn ovs_physical_addresses_of_many_hosts_inside_a_big_switch() {
     red.barrier(2);
     eventually("the hosts reach each other", || network.answers("h1", "10.0.0.2"));
     let onlooker = onlooker(&network, &weir, "red");
-    eventually("the hosts reach each other before an onlooker", || {
-        network.answers("h1", "10.0.0.2")
-    });
-    for seen in ["172.16.5.1 > 172.16.5.2: ICMP", "172.16.5.2 > 172.16.5.1: ICMP"] {
-        let shown = |line: &str| line.contains(seen).then_some(());
-        assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
-    }
+    let expected = ["172.16.5.1 > 172.16.5.2: ICMP", "172.16.5.2 > 172.16.5.1: ICMP"];
+    pass_by(&onlooker, &network, "h1", &expected);
     Transfer::start(&network, "h1", "h3", "10.0.0.2").goes_on();
 }
 
@@ -239,13 +243,9 @@ fn ovs_physical_addresses_inside_a_big_switch_of_openflow_1_0() {
     let works = || network.answers("h1", "10.0.0.2");
     eventually("the hosts reach each other", works);
     let onlooker = onlooker(&network, &weir, "red");
-    eventually("the hosts reach each other before an onlooker", works);
     let expected =
         ["10.0.0.1 > 172.16.5.2: ICMP echo request", "10.0.0.2 > 172.16.5.1: ICMP echo reply"];
-    for seen in expected {
-        let shown = |line: &str| line.contains(seen).then_some(());
-        assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
-    }
+    pass_by(&onlooker, &network, "h1", &expected);
 
     // What restores them stands on the switch over a restart.
     let restoring = || {
@@ -284,11 +284,7 @@ fn ovs_physical_addresses_of_many_hosts() {
     install(&mut old, Named::Both);
     let on_the_wire = |expected: &[&str]| {
         let onlooker = onlooker(&network, &weir, "red");
-        eventually("the hosts reach each other", || network.answers("h1", "10.0.0.2"));
-        for seen in expected {
-            let shown = |line: &str| line.contains(seen).then_some(());
-            assert!(onlooker.stdout.wait_for(0, PATIENCE, shown).is_some(), "no {seen}");
-        }
+        pass_by(&onlooker, &network, "h1", expected);
     };
     on_the_wire(&["172.16.5.1 > 172.16.5.2: ICMP", "172.16.5.2 > 172.16.5.1: ICMP"]);
     let texts = ["s1", "s2"].iter().flat_map(|switch| network.flow_texts(switch));

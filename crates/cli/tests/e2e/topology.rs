@@ -86,7 +86,7 @@ fn refused(weir: &Weir) -> u64 {
 }
 
 /// Links that are up, as `switch.port-switch.port`.
-fn links(weir: &Weir) -> Vec<String> {
+pub fn links(weir: &Weir) -> Vec<String> {
     let end = |end: &Value| {
         let dpid = end["dpid"].as_str().expect("a dpid");
         format!("{}.{}", dpid.trim_start_matches(['0', ':']), end["port"])
