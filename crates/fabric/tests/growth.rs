@@ -133,6 +133,37 @@ fn a_backup_is_worth_more_than_a_short_way() {
     assert_eq!((passes(&embedding), backup(&embedding)), (vec![1, 4], Some(2)));
 }
 
+/// A leaf and a spine on either side of each other, found in whatever order: the path that is found first stays the first.
+#[test]
+fn a_link_is_not_moved_for_a_backup_that_may_take_the_new_way() {
+    for reverts in [false, true] {
+        for (first, second) in [(2, 4), (4, 2)] {
+            let mut spec = two();
+            spec.switches[1].members = vec![Dpid(3)];
+            spec.ports[1].at = port(3, 1);
+            spec.links[0].protection = Some(Disjoint::Switches);
+            spec.links[0].reverts = reverts;
+            let (mut network, mut embedding) = (scattered(), embedding());
+            embedding.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+            // The links of the lower spine have the lower numbers, and are the last to come up.
+            for spine in [2, 4] {
+                plug(&mut network, port(1, spine as u32), port(spine, 2), 10);
+                plug(&mut network, port(3, spine as u32), port(spine, 3), 10);
+            }
+            network.set_port_up(port(second, 2), false).unwrap();
+            embedding.handle_changes(&network);
+            assert_eq!(passes(&embedding), [1, first, 3]);
+            network.set_port_up(port(second, 2), true).unwrap();
+            let changes = embedding.handle_changes(&network);
+            assert!(changes.grew);
+            assert_eq!((changes.moves, passes(&embedding)), (vec![], vec![1, first, 3]));
+            let (_, status) = embedding.trunks(RED).next().unwrap();
+            let backup = status.backup.map(|it| it.wires[0].to.dpid);
+            assert_eq!((backup, status.leaving.is_none()), (Some(Dpid(second)), true));
+        }
+    }
+}
+
 /// No tag is left for it on the short way, where others' links are.
 #[test]
 fn what_would_lack_tags_stays() {

@@ -2,7 +2,8 @@
 //!
 //! Switches connect one after another, and links are found one by one. A trunk is placed as soon as there is a way, which may be a
 //! detour then. So one whose path is computed is *provisional* if the network has grown shortly before, and is looked for anew when links
-//! come up that had never been: a better place is where it goes, and where it reverts to. [`Embedding::stop_growing`] says that
+//! come up that had never been: a better place is where it goes, and where it reverts to. If one of the best leaves it on its path, it
+//! is that one, so that nothing is moved for a backup alone. [`Embedding::stop_growing`] says that
 //! this is over; from then on nothing moves that stands. What was there before a restart is never provisional.
 
 use super::Embedding;
@@ -47,7 +48,8 @@ impl Embedding {
         let found = self.find_place(network, &want, &need, true);
         let found = found.ok().and_then(|found| self.reservations.take_out(found).ok());
         let better = found
-            .filter(|found| self.rank(network, &want, found) < self.rank(network, &want, &before));
+            .filter(|found| self.rank(network, &want, found) < self.rank(network, &want, &before))
+            .map(|found| self.best_of(network, &want, &need, &before, found));
         let is_better = better.is_some();
         let place = better.unwrap_or(before);
         if let (Some(trunk), true) = (self.trunks.get_mut(&id), is_better) {
@@ -63,6 +65,25 @@ impl Embedding {
             self.give_up(id);
         }
         is_better
+    }
+
+    /// What was found, or another place that is as good and where it stays on the path by which it goes: it has got a backup, or a
+    /// better one, which is no reason to move it.
+    fn best_of(
+        &mut self,
+        network: &Network,
+        want: &Want,
+        need: &Need,
+        before: &Reservation,
+        found: Reservation,
+    ) -> Reservation {
+        let Embedding { reservations, tags, .. } = self;
+        let lacks = |link| need.is_lacking(network, tags, link).is_some();
+        let staying = reservations.staying(network, before, &lacks);
+        let is_as_good = |staying: &Reservation| {
+            self.rank(network, want, staying) <= self.rank(network, want, &found)
+        };
+        staying.filter(is_as_good).unwrap_or(found)
     }
 
     /// How good a place is, the best first: with the backup that is wanted, wide if that is wanted, short, with a short backup.

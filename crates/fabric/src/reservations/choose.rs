@@ -1,6 +1,6 @@
 //! Which paths are chosen.
 
-use super::{Choice, Request, ReservationId, Reservations};
+use super::{Choice, Request, Reservation, ReservationId, Reservations};
 use crate::error::Error;
 use crate::network::{LinkId, Network, SwitchIndex};
 use crate::paths::{Disjoint, Path, disjoint_pair};
@@ -69,6 +69,25 @@ impl Reservations {
         let usable = |link: LinkId| self.ledger.has_room(network, link, needed) && !closed(link);
         let pair = disjoint_pair(network, from, to, disjoint, usable).ok_or(Error::NoBackup)?;
         Ok((pair.0, Some(pair.1)))
+    }
+
+    /// The path in use of one that was taken out, with the best backup beside it, if there is room for both.
+    pub(crate) fn staying(
+        &mut self,
+        network: &Network,
+        it: &Reservation,
+        closed: &dyn Fn(LinkId) -> bool,
+    ) -> Option<Reservation> {
+        let request = &it.request;
+        let is_free = |path: &Path| {
+            it.stands(network, path, closed) && self.ledger.fits(network, path, request.bandwidth)
+        };
+        let active = it.active.clone().filter(is_free)?;
+        let shut = Shut { switches: &it.avoided, closed };
+        let backup = request
+            .protection
+            .and_then(|disjoint| self.beside(network, request, &active, disjoint, shut));
+        Some(Reservation::new(request.clone(), active.clone(), active, backup))
     }
 
     /// The shortest path with room that is disjoint from `active`.
