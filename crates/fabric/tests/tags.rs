@@ -198,3 +198,38 @@ fn a_backup_without_tags_is_none() {
     network.set_port_up(port(2, 2), false).unwrap();
     assert_eq!(embedding.handle_changes(&network).ports, []);
 }
+
+/// While Weir was stopped, the wire of red's link was taken away and a host of blue's put in its place.
+#[test]
+fn what_is_held_is_not_where_others_have_their_hosts() {
+    let (network, mut before) = (ring(), embedding());
+    let red = bare(&[]);
+    before.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    let wires = status(&before, RED).active.unwrap().wires.clone();
+    for at in [wires[0].from, wires[1].to] {
+        let blue = Spec {
+            switches: vec![switch(0xb0, &[at.dpid.0])],
+            ports: vec![edge(0xb0, 1, at)],
+            ..Spec::default()
+        };
+        let both = wanted(&[(RED, &red), (BLUE, &blue)]);
+        // It is known when Weir starts, or comes while Weir waits for what was there.
+        for at_start in [true, false] {
+            let mut after = embedding();
+            after.restore(&before.export()).unwrap();
+            if !at_start {
+                after.apply(&Network::default(), &wanted(&[(RED, &red)])).unwrap();
+            }
+            after.apply(&Network::default(), &both).unwrap();
+            assert!(status(&after, RED).active.is_none(), "{at}");
+            assert_eq!(after.tags_in_use(), 0);
+            let mut now = ring();
+            now.unplug(at).unwrap();
+            now.add_edge(at, megabits(10), fabric::Duration(0)).unwrap();
+            after.handle_changes(&now);
+            let wires = &status(&after, RED).active.unwrap().wires;
+            assert!(wires.iter().all(|wire| ![wire.from, wire.to].contains(&at)));
+            assert!(is_up(&after, RED));
+        }
+    }
+}

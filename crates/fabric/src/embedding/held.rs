@@ -5,10 +5,10 @@
 
 use super::Embedding;
 use super::spec::Route;
-use super::trunk::{Routed, Trunk, TrunkId, Want, is_contradicted, link, path, wires};
+use super::trunk::{Routed, Trunk, TrunkId, Want, Wire, is_contradicted, link, path, wires};
 use crate::network::Network;
 use crate::reservations::{Choice, Request, ReservationId};
-use crate::units::Bandwidth;
+use crate::units::{Bandwidth, PortId};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
@@ -29,11 +29,20 @@ impl Embedding {
         Some(trunk)
     }
 
-    /// Looks whether the network bears out, or contradicts, what is held.
+    /// Looks whether the network bears out, or contradicts, what is held; or somebody wants a port at the edge there.
     pub(super) fn check_held(&mut self, network: &Network) {
-        for id in self.held() {
+        let held = self.held();
+        if held.is_empty() {
+            return;
+        }
+        let edges = self.wanted.values().flat_map(|it| &it.ports).map(|port| port.at);
+        let edges: BTreeSet<PortId> = edges.collect();
+        let is_edge = |wire: &Wire| edges.contains(&wire.from) || edges.contains(&wire.to);
+        for id in held {
             let Some(trunk) = self.trunks.get_mut(&id) else { continue };
-            let wrong = |route: &mut Routed| is_contradicted(network, &route.wires);
+            let wrong = |route: &mut Routed| {
+                route.wires.iter().any(is_edge) || is_contradicted(network, &route.wires)
+            };
             for gone in trunk.active.take_if(wrong).iter().chain(&trunk.backup.take_if(wrong)) {
                 gone.give_up(&mut self.tags);
             }
@@ -42,6 +51,7 @@ impl Embedding {
                 |route: &Routed| path(network, &route.wires).is_some_and(|it| it.is_up(network));
             if trunk.active.is_none() {
                 self.give_up(id);
+                self.reservations.note_freed();
             } else if trunk.routes().all(seen) {
                 self.settle_held(network, id);
             }

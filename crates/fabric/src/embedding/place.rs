@@ -58,7 +58,7 @@ impl Embedding {
                 self.trunks.insert(id, held.unwrap_or_else(|| Trunk::new(want)));
             }
         }
-        self.claim_held(network);
+        self.check_held(network);
         for id in new {
             match self.place(network, id, false) {
                 Ok(()) | Err(Trouble::Waiting(_)) => {}
