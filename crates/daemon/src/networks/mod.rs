@@ -226,8 +226,8 @@ impl Networks {
             while !shared.stop.load(Ordering::Relaxed) {
                 let change = subscription.wait(TICK);
                 let mut inner = shared.lock();
-                if let Some(change) = change {
-                    inner.follow(|embedding| embedding.handle_changes(&change.snapshot.network));
+                if change.is_some() {
+                    inner.follow_topology();
                 }
                 inner.tick();
             }
@@ -387,6 +387,14 @@ impl Inner {
         self.log(&changes);
         tracing::debug!(took = ?begun.elapsed(), "virtual networks followed a change");
         changes
+    }
+
+    /// What is the newest under the lock, not what was when it was told: REST and reload may have placed networks meanwhile on links
+    /// that were not known then.
+    fn follow_topology(&mut self) {
+        let Some(watch) = &self.watch else { return };
+        let topology = watch.current();
+        self.follow(|embedding| embedding.handle_changes(&topology.network));
     }
 
     fn note(&mut self, changes: &Changes) {
