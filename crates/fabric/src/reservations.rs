@@ -447,7 +447,7 @@ impl Reservations {
         let fitting = || mine.into_iter().find_map(|path| stands(path).filter(fits));
         let active = home.cloned().or_else(fitting);
         let active = active
-            .or_else(|| self.pick(network, &reservation.request, shut))
+            .or_else(|| self.pick_protected(network, &reservation.request, shut))
             .or_else(|| mine.into_iter().find_map(stands));
         let backup = active.as_ref().and_then(|active| {
             let disjoint = reservation.request.protection?;

@@ -65,6 +65,28 @@ fn any_request() -> impl Strategy<Value = (u64, u64, u64, bool, Option<Disjoint>
     (0_u64..8, 0_u64..8, 0_u64..3, any::<bool>(), protection, any::<bool>())
 }
 
+/// The shortest path cuts the network in two, and two longer ones do not.
+#[test]
+fn who_has_lost_all_is_put_where_a_backup_is_to_be_had_too() {
+    let between = [[0, 1], [1, 2], [2, 7], [1, 3], [3, 4], [4, 7], [0, 5], [5, 6], [6, 2]];
+    let mut network = network(8, &between.map(|[a, b]| (a, b, 10)));
+    let mut reservations = Reservations::default();
+    let protection = Some(Disjoint::Links);
+    let request = Request { protection, ..request(&network, 1) };
+    let hops = |reservations: &Reservations| {
+        let it = reservations.get(ReservationId(1)).unwrap();
+        (it.active().map(Path::hops), it.backup().map(Path::hops))
+    };
+    reservations.reserve(&network, ReservationId(1), request).unwrap();
+    assert_eq!(hops(&reservations), (Some(4), Some(4)));
+    let near = [wires(&network)[0], wires(&network)[6]];
+    for (is_up, expected) in [(false, (None, None)), (true, (Some(4), Some(4)))] {
+        let changed = near.map(|at| network.set_port_up(at, is_up).unwrap()).concat();
+        reservations.handle_changes(&network, &changed);
+        assert_eq!(hops(&reservations), expected);
+    }
+}
+
 proptest! {
     #[test]
     fn accounts_are_true_whatever_fails_and_comes_back(

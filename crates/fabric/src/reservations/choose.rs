@@ -41,7 +41,6 @@ impl Reservations {
     ) -> Result<(Path, Option<Path>), Error> {
         let shut = Shut { switches: &BTreeSet::new(), closed };
         let &Request { from, to, bandwidth, ref choice, protection, .. } = request;
-        let needed = bandwidth.bits_per_second();
         let active = match choice {
             Choice::Given(path) => {
                 let path = Path::given(network, from, to, path.links().to_vec())?;
@@ -53,22 +52,36 @@ impl Reservations {
                 }
                 path
             }
-            Choice::Shortest | Choice::Widest => match self.pick(network, request, shut) {
-                Some(path) => path,
-                None => return Err(self.why_not(network, from, to)),
-            },
+            Choice::Shortest | Choice::Widest => {
+                match self.pick_protected(network, request, shut) {
+                    Some(path) => path,
+                    None => return Err(self.why_not(network, from, to)),
+                }
+            }
         };
         let Some(disjoint) = protection.filter(|_| from != to) else { return Ok((active, None)) };
-        if let Some(backup) = self.beside(network, request, &active, disjoint, shut) {
-            return Ok((active, Some(backup)));
+        let backup = self.beside(network, request, &active, disjoint, shut);
+        backup.map(|backup| (active, Some(backup))).ok_or(Error::NoBackup)
+    }
+
+    /// The path that a request would choose by what is free, or another beside which there is room for the backup that it asks for:
+    /// the best single path may cut the network in two where a pair of others does not.
+    pub(super) fn pick_protected(
+        &mut self,
+        network: &Network,
+        request: &Request,
+        shut: Shut<'_>,
+    ) -> Option<Path> {
+        let active = self.pick(network, request, shut)?;
+        let &Request { from, to, bandwidth, protection, .. } = request;
+        let Some(disjoint) = protection else { return Some(active) };
+        if self.beside(network, request, &active, disjoint, shut).is_some() {
+            return Some(active);
         }
-        if let Choice::Given(_) = choice {
-            return Err(Error::NoBackup);
-        }
-        // The best single path may cut the network in two where a pair of others does not.
-        let usable = |link: LinkId| self.ledger.has_room(network, link, needed) && !closed(link);
-        let pair = disjoint_pair(network, from, to, disjoint, usable).ok_or(Error::NoBackup)?;
-        Ok((pair.0, Some(pair.1)))
+        let needed = bandwidth.bits_per_second();
+        let usable = |link| self.ledger.has_room(network, link, needed) && !shut.has(network, link);
+        let pair = disjoint_pair(network, from, to, disjoint, usable);
+        Some(pair.map_or(active, |(first, _)| first))
     }
 
     /// The path in use of one that was taken out, with the best backup beside it, if there is room for both.
