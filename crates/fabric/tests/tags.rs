@@ -233,3 +233,20 @@ fn what_is_held_is_not_where_others_have_their_hosts() {
         }
     }
 }
+
+/// While Weir was stopped, the wire of a link was taken away and its port declared one at the edge, where nobody has a port yet.
+#[test]
+fn what_is_held_is_not_where_hosts_are_declared() {
+    let (mut network, mut before) = (ring(), embedding());
+    let red = bare(&[]);
+    before.apply(&network, &wanted(&[(RED, &red)])).unwrap();
+    let at = status(&before, RED).active.unwrap().wires[0].from;
+    let mut after = embedding();
+    after.restore(&before.export()).unwrap();
+    after.apply(&Network::default(), &wanted(&[(RED, &red)])).unwrap();
+    network.unplug(at).unwrap();
+    network.add_edge(at, megabits(10), fabric::Duration(0)).unwrap();
+    after.handle_changes(&network);
+    let active = status(&after, RED).active.unwrap();
+    assert!(active.wires.iter().all(|wire| wire.from != at) && is_up(&after, RED));
+}

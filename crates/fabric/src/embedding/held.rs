@@ -60,7 +60,7 @@ impl Embedding {
     }
 
     /// Sets bandwidth aside for what is held, on those of its links that are known: on others nothing can be put either.
-    pub(super) fn claim_held(&mut self, network: &Network) {
+    fn claim_held(&mut self, network: &Network) {
         for trunk in self.trunks.values() {
             let Some(number) = trunk.held else { continue };
             let wires = trunk.routes().flat_map(|route| &route.wires);

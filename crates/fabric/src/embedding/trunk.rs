@@ -215,8 +215,6 @@ pub(super) fn is_contradicted(network: &Network, wires: &[Wire]) -> bool {
         let up = network.is_port_up(here).ok();
         match (up, network.link_from(here)) {
             (Some(false), _) => true,
-            // Until a link is found there, a port may pass for one at the edge.
-            (_, Ok(at)) if matches!(network.link(at).to, End::Hosts(_)) => false,
             (_, Ok(_)) => link(network, wire).is_none_or(|link| !network.link(link).is_up()),
             // Ports are known as soon as their switch is.
             (up, Err(_)) => up.is_none() && network.switch(index).ports().next().is_some(),
