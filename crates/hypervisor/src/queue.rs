@@ -58,6 +58,8 @@ pub struct Queue {
     items: VecDeque<(Item, usize)>,
     bytes: Vec<u8>,
     head: usize,
+    /// How many have been taken.
+    taken: u64,
 }
 
 impl Queue {
@@ -76,10 +78,17 @@ impl Queue {
         self.bytes.len() - self.head
     }
 
-    /// Adds a whole message at the end.
-    pub fn push(&mut self, item: Item, message: &[u8]) {
+    /// Adds a whole message at the end, and gives its place.
+    pub fn push(&mut self, item: Item, message: &[u8]) -> u64 {
+        let place = self.taken + self.items.len() as u64;
         self.items.push_back((item, message.len()));
         self.bytes.extend_from_slice(message);
+        place
+    }
+
+    /// The place of the next message among all that ever stood here; of one that is added, if none waits.
+    pub fn place(&self) -> u64 {
+        self.taken
     }
 
     /// The next item.
@@ -95,6 +104,7 @@ impl Queue {
     /// Takes the next message: what is known about it, and its bytes, appended to `out`.
     pub fn pop_into(&mut self, out: &mut Vec<u8>) -> Option<Item> {
         let (item, length) = self.items.pop_front()?;
+        self.taken += 1;
         out.extend_from_slice(&self.bytes[self.head..self.head + length]);
         self.head += length;
         if self.items.is_empty() {
@@ -110,6 +120,6 @@ impl Queue {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        *self = Queue::default();
+        *self = Queue { taken: self.taken + self.items.len() as u64, ..Queue::default() };
     }
 }

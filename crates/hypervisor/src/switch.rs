@@ -139,6 +139,8 @@ pub struct Switch {
     pub(crate) expects_probes: bool,
     /// Who has been given which number for each packet that the switch keeps, by the switch's number.
     pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
+    /// At which place of whose queue a message waits that has such a packet released, by the switch's number.
+    pub(crate) releases: HashMap<u32, (TenantIndex, u64)>,
     /// Groups and meters in use (1.3).
     pub(crate) used: Used,
     /// What the switch holds for the hypervisor itself.

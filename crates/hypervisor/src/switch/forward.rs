@@ -36,7 +36,8 @@ impl Switch {
             self.south.end().extend_from_slice(message);
             self.transmit(tenant, item, start, now);
         } else {
-            state.queue.push(item, message);
+            let place = state.queue.push(item, message);
+            self.release_waits(tenant, place, message);
             self.line.activate(tenant.0);
             if self.window.in_flight() == 0 {
                 // No answer is due that would bring the queue's turn.
@@ -95,9 +96,8 @@ impl Switch {
                 self.line.skip(index);
                 continue;
             }
-            let start = self.south.len();
+            let Some((item, start)) = self.take_next(TenantIndex(index)) else { continue };
             let tenant = &mut self.tenants[index as usize];
-            let Some(item) = tenant.queue.pop_into(self.south.end()) else { continue };
             tenant.counters.waited.record(now - item.arrived);
             let more = !tenant.queue.is_empty();
             self.line.served(index, item.cost, more);
@@ -109,13 +109,21 @@ impl Switch {
     /// Sends everything that waits, whatever the window says. The store must have it.
     pub(crate) fn flush(&mut self, now: Instant) {
         for at in 0..self.tenants.len() {
-            loop {
-                let start = self.south.len();
-                let Some(item) = self.tenants[at].queue.pop_into(self.south.end()) else { break };
+            while let Some((item, start)) = self.take_next(TenantIndex(at as u32)) {
                 self.transmit(TenantIndex(at as u32), item, start, now);
             }
             self.resume(TenantIndex(at as u32));
         }
+    }
+
+    /// Moves the next message of a tenant's queue into the switch's outbox, where it begins at what is given.
+    fn take_next(&mut self, tenant: TenantIndex) -> Option<(Item, usize)> {
+        let start = self.south.len();
+        let queue = &mut self.tenants[tenant.0 as usize].queue;
+        let place = queue.place();
+        let item = queue.pop_into(self.south.end())?;
+        self.release_goes(tenant, place, &item, start);
+        Some((item, start))
     }
 
     /// The message at `start` of the switch's outbox gets its xid and is accounted for.

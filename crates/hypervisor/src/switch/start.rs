@@ -148,6 +148,7 @@ impl Switch {
             expects_probes: false,
             tracks_flows: false,
             kept: HashMap::new(),
+            releases: HashMap::new(),
             used: Default::default(),
             own: Vec::new(),
             fields: v13::MatchBuf::new(),

@@ -2,9 +2,9 @@
 
 use crate::networks::two;
 use crate::support::*;
-use openflow::Version;
 use openflow::v10;
 use openflow::v13::{self, MatchBuf, OxmField};
+use openflow::{Version, frame};
 
 const BY_ADDRESS: &str = "
     red: ip,nw_src=10.1.0.0/16
@@ -56,6 +56,52 @@ fn a_number_that_the_switch_gives_out_again_is_the_last_ones_alone() {
         assert!(world.south.is_empty(), "{version:?}: {:x?}", world.south);
         world.say(blue, 6, "out buffer=0 actions=output:3");
         assert_eq!(world.south.len(), 1, "{version:?}: blue's own");
+    }
+}
+
+/// What the switch is sent of red's release of the packet that it keeps by the number 7, which waits for its turn, and what red is
+/// told. Meanwhile the switch may take the place for a packet of blue's.
+fn waits(version: Version, release: &str, is_taken: bool) -> (Vec<String>, Vec<String>) {
+    let policy = BY_ADDRESS.replace("red:", "red packet_out=1/1 flow_mod=1/1:");
+    let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(version, &policy) });
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    world.lose_south(true);
+    // What comes first takes all that the rates allow.
+    world.say(red, 1, "out data=10.1.0.1>10.2.0.1 actions=output:3");
+    world.say(red, 2, "flow add match=ip,nw_dst=10.2.0.9 actions=output:3");
+    world.switch_says(&announcement(version, 7, &packet("10.1.0.1>10.2.0.1")));
+    world.south.clear();
+    world.say(red, 3, release);
+    if is_taken {
+        world.switch_says(&announcement(version, 7, &packet("10.2.0.1>10.1.0.1")));
+    }
+    let _ = (world.heard(red), world.heard(blue));
+    world.advance(2_000_000_000);
+    let is_change = |message: &&Vec<u8>| matches!(frame::type_(message), Some(13 | 14));
+    let sent = world.south.iter().filter(is_change).map(|message| describe(message)).collect();
+    (sent, world.heard(red))
+}
+
+#[test]
+fn what_waits_for_its_turn_does_not_release_a_later_packet() {
+    for version in [Version::V1_0, Version::V1_3] {
+        for (release, told) in [
+            (
+                "out buffer=0 actions=output:3",
+                &["3 ERROR OFPBRC_BUFFER_UNKNOWN of type 13 xid 3"][..],
+            ),
+            // The change is done without the packet.
+            ("flow add match=ip,nw_dst=10.2.0.1 buffer=0 actions=output:3", &[]),
+        ] {
+            let (sent, heard) = waits(version, release, false);
+            assert!(sent.len() == 1 && sent[0].contains("buffer_id: 7,"), "{version:?}: {sent:?}");
+            assert_eq!(heard, [""; 0], "{version:?}: {release}");
+            let (sent, heard) = waits(version, release, true);
+            assert!(sent.len() == 1 && sent[0].contains("buffer_id: 4294967295,"), "{sent:?}");
+            let sends = sent[0].contains("Output");
+            assert_eq!(sends, release.starts_with("flow"), "{version:?}: {sent:?}");
+            assert_eq!(heard, told, "{version:?}: {release}");
+        }
     }
 }
 
