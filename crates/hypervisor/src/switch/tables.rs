@@ -94,6 +94,11 @@ impl Operation {
         self.before.iter().any(|(other, _)| *other == number)
     }
 
+    /// The entries that it changes.
+    pub(super) fn changed(&self) -> impl Iterator<Item = u32> + '_ {
+        self.before.iter().map(|(number, _)| *number)
+    }
+
     /// Whether it deletes groups or meters, and with them entries, but no entry like this.
     pub(super) fn spares(&self, flow: &Flow) -> bool {
         let deleted = self.numbers_before.iter().filter(|one| !one.deleted.is_empty());

@@ -11,7 +11,7 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// Those of them that have timeouts.
 #[derive(Debug, Default)]
@@ -66,8 +66,19 @@ impl Switch {
         }
     }
 
+    /// Entries of which a change is on its way.
+    fn changing(&self) -> HashSet<(TenantIndex, u32)> {
+        let changes = self.operations.values();
+        changes.flat_map(|it| it.changed().map(|number| (it.tenant, number))).collect()
+    }
+
     /// Ends those whose time is over.
     pub(super) fn end_unplaced(&mut self, now: Instant) {
+        if self.unplaced.next().is_none_or(|at| at > now) {
+            return;
+        }
+        // There can be thousands whose time is over, and a change can be of thousands.
+        let changing = self.changing();
         while let Some(&(at, tenant, number)) = self.unplaced.order.first()
             && at <= now
         {
@@ -77,7 +88,7 @@ impl Switch {
                 known.zip(flow).and_then(|(times, flow)| Some((times, end(flow, times.since)?.1)));
             match ends {
                 // Should the change go back, the entry would come back with it.
-                Some((times, _)) if self.is_changing(tenant, number) => {
+                Some((times, _)) if changing.contains(&(tenant, number)) => {
                     self.unplaced.put(tenant, number, Times { at: now + QUIET, ..times });
                 }
                 Some((_, timeout)) => self.end_timed_out(tenant, number, timeout, now),
