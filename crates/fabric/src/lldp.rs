@@ -26,6 +26,8 @@ const OUI: [u8; 3] = [0x02, 0x57, 0x45];
 /// OUI, subtype, number, time, hash.
 const VALUE_LEN: usize = 3 + 1 + 2 + 8 + 8;
 const TLV_LEN: usize = 2 + VALUE_LEN;
+/// Type 127, organizationally specific, and the length.
+const TLV_HEADER: u16 = (127 << 9) | VALUE_LEN as u16;
 const ETHERNET_LEN: usize = 14;
 
 /// The key of one installation; shared by all its switches.
@@ -100,7 +102,7 @@ impl LldpKey {
         let body = &frame[..end];
         let (subtype, number) = origin.parts();
         out.extend_from_slice(body);
-        out.extend_from_slice(&((127 << 9) | VALUE_LEN as u16).to_be_bytes());
+        out.extend_from_slice(&TLV_HEADER.to_be_bytes());
         out.extend_from_slice(&OUI);
         out.push(subtype);
         out.extend_from_slice(&number.to_be_bytes());
@@ -115,10 +117,7 @@ impl LldpKey {
         let at = end.checked_sub(TLV_LEN)?;
         let value = frame.get(at + 2..end)?;
         let header = frame.get(at..at + 2)?;
-        if at < ETHERNET_LEN
-            || header != ((127 << 9) | VALUE_LEN as u16).to_be_bytes()
-            || value[..3] != OUI
-        {
+        if at < ETHERNET_LEN || header != TLV_HEADER.to_be_bytes() || value[..3] != OUI {
             return None;
         }
         let origin = Origin::from_parts(value[3], u16::from_be_bytes([value[4], value[5]]))?;
@@ -160,36 +159,14 @@ impl Tagged {
     }
 }
 
-/// Whether a frame is one of the operator's own probes, also behind tags of VLANs or MPLS that somebody could take away. Only how
-/// it looks counts, not its hash: addresses can be changed on the way, too.
+/// Whether a frame is one of the operator's own probes, or becomes one when somebody takes away what stands before it: tags of
+/// VLANs, shims of MPLS, provider backbone headers. Only how it looks counts, not its hash: addresses can be changed on the way, too.
 pub fn looks_like_probe(frame: &[u8]) -> bool {
-    let number = |at: usize| Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?));
-    let mut at = ETHERNET_LEN - 2;
-    while let Some(0x8100 | 0x88a8 | 0x9100) = number(at) {
-        at += 4;
-    }
-    match number(at) {
-        Some(ETHERTYPE) => at += 2,
-        Some(0x8847 | 0x8848) => {
-            at += 2;
-            // Up to the bottom of the stack.
-            while frame.get(at + 2).is_some_and(|label| label & 1 == 0) {
-                at += 4;
-            }
-            at += 4;
-        }
-        _ => return false,
-    }
     let (subtype, _) = Origin::Operator.parts();
-    while let Some(header) = number(at).filter(|header| *header != 0) {
-        let length = usize::from(header & 0x1ff);
-        let value = frame.get(at + 2..at + 2 + length).unwrap_or_default();
-        if header >> 9 == 127 && value.get(..3) == Some(&OUI) && value.get(3) == Some(&subtype) {
-            return true;
-        }
-        at += 2 + length;
-    }
-    false
+    let [high, low] = TLV_HEADER.to_be_bytes();
+    let tag = [high, low, OUI[0], OUI[1], OUI[2], subtype];
+    // What a shim is taken away from can be given any type, so none says that it is not one; by chance nothing else has these bytes.
+    frame.windows(tag.len()).any(|bytes| *bytes == tag)
 }
 
 /// The offset of the End Of LLDPDU TLV, or of the end of a frame whose TLVs fill it exactly.
@@ -254,6 +231,10 @@ mod tests {
             behind(&own, &[0x88, 0xa8, 0, 5, 0x81, 0, 0x20, 6]),
             shim(&own, &[0x88, 0x47, 0, 0, 0x11, 64]),
             shim(&own, &[0x81, 0, 0, 5, 0x88, 0x47, 0, 0, 0x10, 64, 0, 0, 0x11, 64]),
+            // A tag behind a shim, a provider backbone header, and a type that a shim which comes and goes takes along.
+            shim(&own, &[0x88, 0x47, 0, 0, 0x11, 64, 0, 0, 0x88, 0xcc]),
+            behind(&own, &[0x88, 0xe7, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 7]),
+            shim(&own, &[0x12, 0x34]),
         ] {
             assert!(looks_like_probe(&frame), "{frame:02x?}");
             let mut readdressed = frame.clone();

@@ -309,6 +309,18 @@ fn probes_of_weirs_own_are_not_passed_on() {
             let refused = format!("{xid} ERROR OFPBRC_EPERM of type 13 xid {xid}");
             assert_eq!((world.heard(red), world.left.len()), (vec![refused], 0), "{tags}");
         }
+        if version == Version::V1_3 {
+            let behind = |outer: &str| hex(outer).replace(&format!("{outer}88cc"), outer);
+            for (xid, outer, actions) in [
+                (4, "884700001140000088cc", "pop_mpls:8100,strip_vlan"),
+                (5, "1234", "push_mpls:8847,pop_mpls:88cc"),
+            ] {
+                let data = behind(outer);
+                world.say(red, xid, &format!("out actions={actions},output:2 data={data}"));
+                let refused = format!("{xid} ERROR OFPBRC_EPERM of type 13 xid {xid}");
+                assert_eq!((world.heard(red), world.left.len()), (vec![refused], 0), "{outer}");
+            }
+        }
         // As it stands it gets red's tag, and is red's alone wherever it arrives.
         world.say(red, 9, &format!("out actions=output:2 data={}", hex("")));
         assert_eq!((world.heard(red), world.left.len()), (vec![], 1));
