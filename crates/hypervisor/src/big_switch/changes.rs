@@ -13,8 +13,10 @@ use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
 /// A change of the front's that not all members have confirmed.
 pub(super) struct Operation {
     xid: u32,
-    undo: Undo,
-    failed: bool,
+    /// The way back, until it is gone or a later change has taken it over.
+    undo: Option<Undo>,
+    /// Whether other changes of the same have been refused meanwhile: then it is not known which member holds what.
+    inherits: bool,
     /// Members that have not confirmed it.
     pub(super) open: BTreeSet<u64>,
 }
@@ -23,13 +25,41 @@ pub(super) struct Operation {
 enum Undo {
     Flow { cookie: u64, before: Option<Box<Entry>> },
     Number { which: Numbered, number: u32, before: Option<Vec<u8>> },
-    Port { number: u32, before: u32, after: u32 },
+    Port { number: u32, before: u32, asked: PortMod },
+}
+
+/// What a PORT_MOD asks for: bits, and which of them.
+#[derive(Clone, Copy)]
+struct PortMod {
+    config: u32,
+    mask: u32,
+}
+
+impl PortMod {
+    fn of(self, before: u32) -> u32 {
+        before & !self.mask | self.config & self.mask
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Numbered {
     Group,
     Meter,
+}
+
+impl Undo {
+    /// Whether both are ways back of the same entry, group, meter or port.
+    fn is_of_the_same(&self, other: &Undo) -> bool {
+        match (self, other) {
+            (Undo::Flow { cookie, .. }, Undo::Flow { cookie: other, .. }) => cookie == other,
+            (
+                Undo::Number { which, number, .. },
+                Undo::Number { which: other, number: of_other, .. },
+            ) => (which, number) == (other, of_other),
+            (Undo::Port { number, .. }, Undo::Port { number: other, .. }) => number == other,
+            _ => false,
+        }
+    }
 }
 
 impl BigSwitch {
@@ -47,7 +77,7 @@ impl BigSwitch {
         match flow_mod.command {
             Command::Add => {
                 let terms = wire::terms(self.version, &flow_mod.add);
-                let mut entry = Entry::new(flow_mod.add, terms, &members, operation, now);
+                let mut entry = Entry::new(flow_mod.add, terms, &members, now);
                 if let Some(before) = before.as_ref().filter(|_| !flow_mod.counts_anew) {
                     entry.past = before.past;
                 }
@@ -56,7 +86,6 @@ impl BigSwitch {
             Command::Modify => match self.entries.get_mut(&cookie) {
                 Some(entry) => {
                     entry.add = wire::modified(self.version, &entry.add, &flow_mod.add);
-                    entry.operation = operation;
                     if flow_mod.counts_anew {
                         entry.count_anew();
                     }
@@ -64,7 +93,7 @@ impl BigSwitch {
                 // On 1.0 that adds it.
                 None if self.version == openflow::Version::V1_0 => {
                     let terms = wire::terms(self.version, &flow_mod.add);
-                    let entry = Entry::new(flow_mod.add, terms, &members, operation, now);
+                    let entry = Entry::new(flow_mod.add, terms, &members, now);
                     self.entries.insert(cookie, entry);
                 }
                 None => {}
@@ -132,12 +161,12 @@ impl BigSwitch {
         }
         let operation = self.take_number();
         let before = self.config.get(&number).copied().unwrap_or(0);
-        let after = before & !mask | config & mask;
-        self.set_config_of(number, after);
+        let asked = PortMod { config, mask };
+        self.set_config_of(number, asked.of(before));
         for &dpid in &members {
             self.send(dpid, Sent::Change(operation), message);
         }
-        self.begin(operation, xid, Undo::Port { number, before, after }, members);
+        self.begin(operation, xid, Undo::Port { number, before, asked }, members);
     }
 
     fn set_config_of(&mut self, number: u32, config: u32) {
@@ -208,7 +237,8 @@ impl BigSwitch {
     fn begin(&mut self, number: u64, xid: u32, undo: Undo, members: Vec<u64>) {
         if !members.is_empty() {
             let open = members.into_iter().collect();
-            self.operations.insert(number, Operation { xid, undo, failed: false, open });
+            let operation = Operation { xid, undo: Some(undo), inherits: false, open };
+            self.operations.insert(number, operation);
         }
     }
 
@@ -221,86 +251,139 @@ impl BigSwitch {
     pub(super) fn change_confirmed(&mut self, number: u64, dpid: u64) {
         if let Some(operation) = self.operations.get_mut(&number) {
             operation.open.remove(&dpid);
-            if operation.open.is_empty() {
-                self.operations.remove(&number);
+            if operation.open.is_empty()
+                && let Some(Operation { undo: Some(undo), inherits: true, .. }) =
+                    self.operations.remove(&number)
+            {
+                self.stands(&undo);
             }
         }
+    }
+
+    /// A change stands of which others were refused. A port has on some members what those made of it.
+    fn stands(&mut self, undo: &Undo) {
+        let mut others = self.operations.values().filter_map(|operation| operation.undo.as_ref());
+        let Undo::Port { number, .. } = *undo else { return };
+        if others.any(|other| other.is_of_the_same(undo)) {
+            return;
+        }
+        let members = self.live();
+        self.tell_config(number, &members);
+        members.iter().for_each(|member| self.barrier_again(*member));
     }
 
     /// A member has refused its part: the others take theirs back, and the front is told once.
     pub(super) fn change_refused(&mut self, number: u64, dpid: u64, code: ErrorCode, now: Instant) {
         let Some(operation) = self.operations.get_mut(&number) else { return };
-        let failed_before = core::mem::replace(&mut operation.failed, true);
-        let xid = operation.xid;
-        if !failed_before {
-            let others: Vec<u64> = self.live().into_iter().filter(|it| *it != dpid).collect();
-            self.undo(number, &others, now);
-            // Barriers that were passed on already have to be behind that as well.
-            for &other in &others {
-                self.barrier_again(other);
+        let (xid, inherits) = (operation.xid, operation.inherits);
+        if let Some(undo) = operation.undo.take() {
+            let takes_back = |member: &u64| inherits || *member != dpid;
+            let members: Vec<u64> = self.live().into_iter().filter(takes_back).collect();
+            if let Some(undo) = self.hand_on(number, undo) {
+                self.undo(undo, inherits, &members, now);
+                // Barriers that were passed on already have to be behind that as well.
+                members.iter().for_each(|member| self.barrier_again(*member));
             }
             self.refuse(xid, code, &[]);
         }
         self.change_confirmed(number, dpid);
     }
 
-    fn undo(&mut self, number: u64, others: &[u64], now: Instant) {
-        let Some(operation) = self.operations.get_mut(&number) else { return };
-        match &mut operation.undo {
-            Undo::Flow { cookie, before } => {
-                let (cookie, before) = (*cookie, before.take());
-                let current = self.entries.get(&cookie);
-                // What came later on the same entry stands; the front knows what it makes of that.
-                if current.is_some_and(|current| current.operation != number) {
-                    return;
-                }
-                let current = self.entries.remove(&cookie);
-                self.leaving.remove(&cookie);
-                let message = match (&before, &current) {
-                    (Some(before), Some(current)) if before.installed == current.installed => {
-                        wire::as_command(self.version, &before.add, Command::Modify, before.hard)
-                    }
-                    (Some(before), _) => {
-                        wire::as_command(self.version, &before.add, Command::Add, before.left(now))
-                    }
-                    (None, Some(current)) => {
-                        wire::as_command(self.version, &current.add, Command::Delete, 0)
-                    }
-                    (None, None) => return,
-                };
-                if let Some(before) = before {
-                    self.entries.insert(cookie, *before);
-                }
-                for &dpid in others {
-                    self.send(dpid, Sent::Own(None), &message);
-                }
+    /// If a later change of the same is on its way, its result stands; should it be refused as well, then what was before
+    /// both comes back. Else the way back is given back.
+    fn hand_on(&mut self, failed: u64, undo: Undo) -> Option<Undo> {
+        let open = |operation: &&mut Operation| {
+            operation.undo.as_ref().is_some_and(|known| known.is_of_the_same(&undo))
+        };
+        let others = self.operations.values_mut().filter(open);
+        others.for_each(|operation| operation.inherits = true);
+        let later = self.operations.range_mut(failed + 1..).map(|(_, operation)| operation);
+        let mut later = later.filter_map(|operation| operation.undo.as_mut());
+        let later = later.find(|known| known.is_of_the_same(&undo));
+        let Some(later) = later else { return Some(undo) };
+        match (later, undo) {
+            (Undo::Port { before: later, .. }, Undo::Port { number, before, .. }) => {
+                *later = before;
+                self.configure_anew(failed, number, before);
             }
+            (later, undo) => *later = undo,
+        }
+        None
+    }
+
+    /// What is configured of a port is made up of all changes but those that were refused.
+    fn configure_anew(&mut self, failed: u64, number: u32, before: u32) {
+        let mut config = before;
+        for (_, operation) in self.operations.range_mut(failed + 1..) {
+            if let Some(Undo::Port { number: other, before, asked }) = &mut operation.undo
+                && *other == number
+            {
+                *before = config;
+                config = asked.of(config);
+            }
+        }
+        self.set_config_of(number, config);
+    }
+
+    fn undo(&mut self, undo: Undo, inherits: bool, members: &[u64], now: Instant) {
+        match undo {
+            Undo::Flow { cookie, before } => self.undo_flow(cookie, before, members, now),
             Undo::Number { which, number, before } => {
-                let (which, number, before) = (*which, *number, before.take());
                 let was = self.set_numbered(which, number, before.clone());
-                let message = match (&before, was) {
-                    (None, _) => delete_numbered(which, number),
-                    (Some(add), None) => add.clone(),
-                    (Some(add), Some(_)) => modify_numbered(which, add),
+                let messages = match (before, was) {
+                    (None, _) => Vec::from([delete_numbered(which, number)]),
+                    // Who has it refuses the first, and has the second done.
+                    (Some(add), _) if inherits => {
+                        let modify = modify_numbered(which, &add);
+                        Vec::from([add, modify])
+                    }
+                    (Some(add), None) => Vec::from([add]),
+                    (Some(add), Some(_)) => Vec::from([modify_numbered(which, &add)]),
                 };
-                for &dpid in others {
-                    self.send(dpid, Sent::Own(None), &message);
+                for message in &messages {
+                    members.iter().for_each(|dpid| self.send(*dpid, Sent::Own(None), message));
                 }
             }
-            Undo::Port { number, before, after } => {
-                let (number, before, after) = (*number, *before, *after);
-                // What came later on the same port stands.
-                if self.config.get(&number).copied().unwrap_or(0) != after {
-                    return;
-                }
+            Undo::Port { number, before, .. } => {
                 self.set_config_of(number, before);
-                for &dpid in others {
-                    let port = self.members.get(&dpid).and_then(|it| it.ports.get(&number));
-                    if let Some(port) = port {
-                        let message = wire::configure(self.version, port, before);
-                        self.send(dpid, Sent::Own(None), &message);
-                    }
-                }
+                self.tell_config(number, members);
+            }
+        }
+    }
+
+    fn undo_flow(
+        &mut self,
+        cookie: u64,
+        before: Option<Box<Entry>>,
+        members: &[u64],
+        now: Instant,
+    ) {
+        let current = self.entries.remove(&cookie);
+        self.leaving.remove(&cookie);
+        let message = match (&before, &current) {
+            (Some(before), Some(current)) if before.installed == current.installed => {
+                wire::as_command(self.version, &before.add, Command::Modify, before.hard)
+            }
+            (Some(before), _) => {
+                wire::as_command(self.version, &before.add, Command::Add, before.left(now))
+            }
+            (None, Some(current)) => {
+                wire::as_command(self.version, &current.add, Command::Delete, 0)
+            }
+            (None, None) => return,
+        };
+        if let Some(before) = before {
+            self.entries.insert(cookie, *before);
+        }
+        members.iter().for_each(|dpid| self.send(*dpid, Sent::Own(None), &message));
+    }
+
+    fn tell_config(&mut self, number: u32, members: &[u64]) {
+        let config = self.config.get(&number).copied().unwrap_or(0);
+        for &dpid in members {
+            if let Some(port) = self.members.get(&dpid).and_then(|it| it.ports.get(&number)) {
+                let message = wire::configure(self.version, port, config);
+                self.send(dpid, Sent::Own(None), &message);
             }
         }
     }

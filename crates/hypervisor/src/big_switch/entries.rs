@@ -32,8 +32,6 @@ pub(super) struct Entry {
     pub(super) past: (u64, u64),
     /// Its copies, by member.
     pub(super) at: BTreeMap<u64, State>,
-    /// The change that made it what it is.
-    pub(super) operation: u64,
     /// Members that are asked whether their copy is idle.
     checking: BTreeSet<u64>,
 }
@@ -64,13 +62,7 @@ pub(super) struct Leaving {
 const IDLE: u8 = 0;
 
 impl Entry {
-    pub(super) fn new(
-        add: Vec<u8>,
-        terms: Terms,
-        members: &[u64],
-        operation: u64,
-        now: Instant,
-    ) -> Entry {
+    pub(super) fn new(add: Vec<u8>, terms: Terms, members: &[u64], now: Instant) -> Entry {
         let here = State::Here { packets: 0, since: now };
         Entry {
             add,
@@ -80,7 +72,6 @@ impl Entry {
             installed: now,
             past: (0, 0),
             at: members.iter().map(|&dpid| (dpid, here)).collect(),
-            operation,
             checking: BTreeSet::new(),
         }
     }
@@ -316,7 +307,7 @@ impl BigSwitch {
             let since = Instant(now.0.saturating_sub(u64::from(held.seconds) * 1_000_000_000));
             if !self.is_settled && ours && !self.entries.contains_key(&held.cookie) {
                 let terms = wire::terms(self.version, &held.add);
-                let entry = Entry::new(held.add.clone(), terms, &[], 0, since);
+                let entry = Entry::new(held.add.clone(), terms, &[], since);
                 self.entries.insert(held.cookie, entry);
             }
             match self.entries.get_mut(&held.cookie).filter(|_| ours) {

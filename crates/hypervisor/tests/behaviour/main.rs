@@ -14,6 +14,7 @@ mod asking;
 mod attacks;
 mod bad_input;
 mod big_switches;
+mod big_switches_refused;
 mod buckets;
 mod counting_anew;
 mod courses;

@@ -322,7 +322,21 @@ impl Stage {
         told.into_iter().map(|(_, _, words)| words).collect()
     }
 
+    /// Several things, one behind the other without waiting for answers.
+    pub fn say_together(&mut self, tenant: usize, switch: u64, all: &[&str]) -> Vec<String> {
+        let before = self.seen.told.len();
+        all.iter().for_each(|words| self.hand(tenant, switch, words));
+        self.pump();
+        let told = self.seen.told.split_off(before);
+        told.into_iter().map(|(_, _, words)| words).collect()
+    }
+
     fn speak(&mut self, tenant: usize, switch: u64, words: &str) {
+        self.hand(tenant, switch, words);
+        self.pump();
+    }
+
+    fn hand(&mut self, tenant: usize, switch: u64, words: &str) {
         let message = request(self.version(switch), 7, &self.addressed(tenant, switch, words));
         let seat = self.seats[&(tenant, switch)];
         let now = Instant(self.now);
@@ -336,7 +350,6 @@ impl Stage {
                 core.handle_controller_message(seat, &message, now);
             }
         }
-        self.pump();
     }
 
     /// A PORT_MOD with the address of the tenant's virtual port, unless it has one.

@@ -1,0 +1,211 @@
+//! What members of a big switch refuse while more of the same is on its way: it stands nowhere, and what came later does.
+
+use crate::support::*;
+use emulate::Fault::RefuseOnce;
+use proptest::prelude::*;
+
+/// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
+fn stage(version: Version) -> Stage {
+    let red = Plan {
+        edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (3, 1, 4)],
+        big: vec![1, 2, 3],
+        ..Plan::default()
+    };
+    Stage::new(version, vec![red])
+}
+
+fn say(stage: &mut Stage, words: &str) {
+    assert_eq!(stage.say(0, 1, words), Vec::<String>::new(), "{words}");
+}
+
+fn everything(stage: &Stage) -> Vec<Vec<String>> {
+    (1..=3).map(|switch| stage.entries(switch)).collect()
+}
+
+/// Who gets what hosts at all ports send.
+fn reached(stage: &mut Stage) -> Vec<Vec<u32>> {
+    let frame = packet("10.0.0.1>10.0.0.2");
+    let from = [(1, 1), (1, 2), (2, 3), (3, 4)];
+    let seen = from.map(|(switch, port)| stage.send(0, switch, port, &frame));
+    seen.map(|seen| seen.delivered.iter().map(|it| it.2).collect()).to_vec()
+}
+
+#[test]
+fn an_entry_that_is_refused_twice_stands_nowhere() {
+    let add = "flow add match=ip prio=5 actions=output:9";
+    for version in VERSIONS {
+        for second in [add, "flow modify_strict match=ip prio=5 actions=output:9"] {
+            let mut stage = stage(version);
+            let before = everything(&stage);
+            let told = stage.say_together(0, 1, &[add, second]);
+            assert!(told.iter().all(|it| it.starts_with("7 ERROR")), "{version:?}: {told:?}");
+            assert_eq!(everything(&stage), before, "{version:?} {second}");
+        }
+        for member in [1, 2, 3] {
+            let mut stage = stage(version);
+            let before = everything(&stage);
+            stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+            let good = "flow add match=ip prio=5 actions=output:4";
+            let told = stage.say_together(0, 1, &[good, add]);
+            assert_eq!(told.len(), 2, "{version:?}: {told:?}");
+            assert_eq!(everything(&stage), before, "{version:?} {member}");
+            assert_eq!(reached(&mut stage), vec![Vec::<u32>::new(); 4], "{version:?} {member}");
+        }
+    }
+}
+
+#[test]
+fn an_entry_goes_back_to_what_was_before_all_that_was_refused() {
+    for version in VERSIONS {
+        for member in [1, 2, 3] {
+            let mut stage = stage(version);
+            say(&mut stage, "flow add match=ip prio=5 actions=output:4");
+            let before = reached(&mut stage);
+            stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+            let changes = [
+                "flow add match=ip prio=5 actions=output:3",
+                "flow modify match=ip actions=output:9",
+            ];
+            let told = stage.say_together(0, 1, &changes);
+            assert_eq!(told.len(), 2, "{version:?}: {told:?}");
+            assert_eq!(reached(&mut stage), before, "{version:?} {member}");
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_is_deleted_behind_a_refused_change_stays_deleted() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let before = everything(&stage);
+        say(&mut stage, "flow add match=ip prio=5 actions=output:4 flags=rem");
+        let changes = ["flow modify match=ip actions=output:9", "flow delete match="];
+        let told = stage.say_together(0, 1, &changes);
+        assert_eq!(told.len(), 2, "{version:?}: {told:?}");
+        assert!(told.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
+        assert_eq!(everything(&stage), before, "{version:?}");
+    }
+}
+
+#[test]
+fn a_group_is_what_the_last_change_made_it_that_was_not_refused() {
+    let four = "group add id=1 buckets=output:4";
+    let (bad, three) = ("group modify id=1 buckets=output:9", "group modify id=1 buckets=output:3");
+    for (changes, to) in [(vec![bad, three], 3), (vec![three, bad], 3), (vec![bad, bad], 4)] {
+        let mut stage = stage(Version::V1_3);
+        say(&mut stage, four);
+        say(&mut stage, "flow add match=ip prio=5 actions=group:1");
+        stage.say_together(0, 1, &changes);
+        let others = |port: u32| if port == to { vec![] } else { vec![to] };
+        assert_eq!(reached(&mut stage), [1, 2, 3, 4].map(others), "{changes:?}");
+    }
+}
+
+#[test]
+fn a_group_that_is_refused_and_changed_stands_nowhere() {
+    for member in [1, 2, 3] {
+        let mut stage = stage(Version::V1_3);
+        stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+        let add = "group add id=1 buckets=output:4";
+        let told = stage.say_together(0, 1, &[add, "group modify id=1 buckets=output:3"]);
+        assert_eq!(told.len(), 2, "{member}: {told:?}");
+        assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [0; 3], "{member}");
+        say(&mut stage, add);
+        assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [1; 3], "{member}");
+    }
+}
+
+#[test]
+fn ports_are_configured_by_no_change_that_is_refused() {
+    for version in VERSIONS {
+        let bad = "port_mod port=4 config=1 mask=1 mac=02:00:00:00:00:09";
+        let also_bad = "port_mod port=4 config=0x20 mask=0x20 mac=02:00:00:00:00:09";
+        let good = "port_mod port=4 config=4 mask=4";
+        for (changes, config) in [(vec![bad, also_bad], ""), (vec![bad, good], ":0x4")] {
+            let mut stage = stage(version);
+            let told = stage.say_together(0, 1, &changes);
+            assert_eq!(told.len(), 2, "{version:?}: {told:?}");
+            let asked = if version == Version::V1_0 { "features" } else { "stats port_desc" };
+            let told = stage.say(0, 1, asked);
+            assert_eq!(told[0].contains("4:0x4"), config == ":0x4", "{version:?}: {told:?}");
+            assert_eq!(told[0].matches(":0x").count(), config.matches(':').count(), "{told:?}");
+            say(&mut stage, "flow add match=ip prio=5 actions=output:2");
+            let at_four = if config.is_empty() { vec![2] } else { Vec::new() };
+            assert_eq!(reached(&mut stage), [vec![2], vec![], vec![2], at_four], "{version:?}");
+        }
+    }
+}
+
+/// Changes that are said together, and the member that refuses the first that adds anything, or none.
+type Burst = (Vec<String>, Option<u64>);
+
+fn change(kinds: &'static [&'static str], to: &'static [u32]) -> impl Strategy<Value = String> {
+    let words = (prop::sample::select(kinds), prop::sample::select(to));
+    words.prop_map(|(words, to)| words.replace('?', &to.to_string()))
+}
+
+fn bursts(kinds: &'static [&'static str]) -> impl Strategy<Value = Vec<Burst>> {
+    let refused = prop::collection::vec(change(kinds, &[3, 4]), 1..5);
+    let refused = (refused, (1_u64..4).prop_map(Some));
+    let wrong = (prop::collection::vec(change(kinds, &[3, 4, 9]), 1..5), Just(None));
+    prop::collection::vec(prop_oneof![refused, wrong], 1..5)
+}
+
+/// All members do what the controller is told, whatever was refused, and hold nothing more than that.
+fn agrees(version: Version, bursts: &[Burst]) -> Result<(), TestCaseError> {
+    let mut stage = stage(version);
+    let nothing = everything(&stage);
+    for (changes, refuses) in bursts {
+        if let Some(member) = refuses {
+            stage.plant(*member, vec![RefuseOnce { nth: 1 }]);
+        }
+        let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
+        stage.say_together(0, 1, &changes);
+        stage.plant(refuses.unwrap_or(1), Vec::new());
+        let mut told = stage.say(0, 1, "stats flow").concat();
+        if told.contains("group:1") {
+            told = stage.say(0, 1, "stats group_desc").concat();
+        }
+        let to: Vec<u32> =
+            (1..=4).filter(|port| told.contains(&format!("output:{port}"))).collect();
+        let reached = reached(&mut stage);
+        for (from, reached) in (1..).zip(&reached) {
+            let expected: Vec<u32> = to.iter().copied().filter(|to| *to != from).collect();
+            prop_assert_eq!(reached, &expected, "{:?} after {:?}: {}", version, changes, told);
+        }
+    }
+    stage.say(0, 1, "flow delete match=");
+    if version == Version::V1_3 {
+        stage.say(0, 1, "group delete id=all");
+        prop_assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [0; 3]);
+    }
+    prop_assert_eq!(everything(&stage), nothing);
+    Ok(())
+}
+
+const ENTRY: &[&str] = &[
+    "flow add match=ip prio=5 actions=output:?",
+    "flow add match=ip prio=5 idle=60 actions=output:?",
+    "flow modify_strict match=ip prio=5 actions=output:?",
+    "flow delete match=",
+];
+const GROUP: &[&str] = &[
+    "group add id=1 buckets=output:?",
+    "group modify id=1 buckets=output:?",
+    "group delete id=1",
+    "flow add match=ip prio=5 actions=group:1",
+];
+
+proptest! {
+    #[test]
+    fn members_agree_on_entries(bursts in bursts(ENTRY)) {
+        for version in VERSIONS {
+            agrees(version, &bursts)?;
+        }
+    }
+
+    #[test]
+    fn members_agree_on_groups(bursts in bursts(GROUP)) {
+        agrees(Version::V1_3, &bursts)?;
+    }
+}
