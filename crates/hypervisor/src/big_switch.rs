@@ -428,6 +428,7 @@ impl BigSwitch {
         for cookie in cookies {
             self.counts_lost(cookie, dpid, now);
         }
+        self.checks_lost(dpid, now);
         for operation in self.operations.values_mut() {
             operation.open.remove(&dpid);
         }

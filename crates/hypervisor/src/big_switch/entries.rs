@@ -174,6 +174,10 @@ impl BigSwitch {
                 self.tell_removed(cookie, now);
             }
         }
+    }
+
+    /// Nor whether entries are idle there.
+    pub(super) fn checks_lost(&mut self, dpid: u64, now: Instant) {
         let waiting: Vec<u64> = self
             .entries
             .iter()

@@ -426,3 +426,23 @@ fn a_restart_of_the_front_changes_nothing_on_the_members() {
         assert_eq!(stage.send(0, 1, 1, &frame).delivered, [], "{version:?}");
     }
 }
+
+#[test]
+fn a_member_that_is_lost_while_it_is_asked_is_not_waited_for() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=output:2 idle=4 flags=rem");
+        let question = if version == Version::V1_0 { 16 } else { 18 };
+        let frame = packet("10.0.0.1>10.0.0.2");
+        stage.wait(2);
+        stage.send(0, 2, 3, &frame);
+        stage.send(0, 3, 4, &frame);
+        stage.plant(2, vec![emulate::Fault::NeverAnswers { message_type: question }]);
+        stage.wait(3);
+        stage.lose(0, 1, 2);
+        stage.plant(2, Vec::new());
+        stage.send(0, 3, 4, &frame);
+        let seen = stage.send(0, 1, 1, &frame);
+        assert_eq!(seen.delivered, [(0, 1, 2, frame.clone())], "{version:?}");
+    }
+}
