@@ -6,7 +6,7 @@
 //! as precisely as the switches themselves tell it and the messages between take.
 //!
 //! A copy counts only where packets can come to it: on a member that has a port, and if the entry names the port of
-//! entry, on that port's member.
+//! entry, on that port's member; if that port is nowhere, on all alike.
 
 use super::changes::{DELETED, Numbered, add_without_buckets, delete_numbered, modify_numbered};
 use super::wire::{self, Command, Terms};
@@ -113,11 +113,12 @@ impl BigSwitch {
         wire::as_command(self.version, &entry.add, Command::Add, entry.left(now))
     }
 
-    /// Whether packets can come to the entry on this member.
+    /// Whether packets can come to the entry on this member. Where they can come to it nowhere, all members are the same.
     fn counts_at(&self, entry: &Entry, dpid: u64) -> bool {
+        let owners = &self.plan.owners;
         match entry.in_port {
-            Some(port) => self.plan.owners.get(&port) == Some(&dpid),
-            None => self.plan.owners.values().any(|owner| *owner == dpid),
+            Some(port) => owners.get(&port).is_none_or(|owner| *owner == dpid),
+            None => owners.is_empty() || owners.values().any(|owner| *owner == dpid),
         }
     }
 

@@ -446,3 +446,21 @@ fn a_member_that_is_lost_while_it_is_asked_is_not_waited_for() {
         assert_eq!(seen.delivered, [(0, 1, 2, frame.clone())], "{version:?}");
     }
 }
+
+/// Also one for a port that is nowhere for the time being.
+#[test]
+fn an_entry_ends_that_no_packet_can_come_to() {
+    for version in VERSIONS {
+        let plan = crate::deliveries::big_plan(0);
+        let mut stage = Stage::new(version, vec![plan.clone()]);
+        let link = plan.links[0];
+        let port = link[0].1;
+        stage.cut(0, vec![link], 2100);
+        let words =
+            format!("flow add match=in_port={port},ip prio=5 actions=output:1 idle=4 flags=rem");
+        say(&mut stage, &words);
+        stage.wait(10);
+        let told = stage.take_told();
+        assert!(told.iter().any(|it| it.2.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
+    }
+}
