@@ -18,7 +18,7 @@ pub struct StoreKey {
 }
 
 /// Kinds of stored things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A virtual flow entry.
     Flow,
@@ -30,6 +30,8 @@ pub enum Kind {
     Port,
     /// A group on the switch that is to be deleted, by its number there.
     Condemned,
+    /// A meter, likewise.
+    CondemnedMeter,
     /// What has come in by a port of a tenant's own network, as entries that are gone have counted it (1.3).
     Counted,
     /// What has left by a shared edge port of a tenant's own network, likewise.
@@ -50,6 +52,7 @@ impl StoreKey {
             Kind::Counted => 6,
             Kind::Arrived => 7,
             Kind::Sent => 8,
+            Kind::CondemnedMeter => 9,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
     }
@@ -65,6 +68,7 @@ impl StoreKey {
             6 => Kind::Counted,
             7 => Kind::Arrived,
             8 => Kind::Sent,
+            9 => Kind::CondemnedMeter,
             _ => return None,
         };
         Some((kind, (self.item & 0xffff_ffff) as u32))

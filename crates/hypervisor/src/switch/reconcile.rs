@@ -251,7 +251,12 @@ impl Switch {
                 Some((kind @ (Kind::Group | Kind::Meter), number)) => {
                     self.restore_number(kind, key.tenant, number, bytes);
                 }
-                Some((Kind::Condemned, number)) => self.restore_condemned(key.tenant, number),
+                Some((Kind::Condemned, number)) => {
+                    self.restore_condemned(key.tenant, Kind::Group, number);
+                }
+                Some((Kind::CondemnedMeter, number)) => {
+                    self.restore_condemned(key.tenant, Kind::Meter, number);
+                }
                 _ => {}
             }
         }

@@ -315,10 +315,11 @@ impl Switch {
         state.numbers_before = before;
         state.numbers_before.iter_mut().for_each(|one| one.network.clone_from(network));
         // What is not there any more once this is through has to go, whatever becomes of the connection meanwhile.
-        let going = state.numbers_before.iter().filter(|one| one.kind == Kind::Group);
-        let going = going.flat_map(|one| one.dropped.iter().chain(&one.deleted));
-        let (tenant, going) = (state.tenant, going.copied().collect::<Vec<u32>>());
-        going.into_iter().for_each(|number| self.condemn(tenant, number));
+        let going = state.numbers_before.iter().flat_map(|one| {
+            one.dropped.iter().chain(&one.deleted).map(|number| (one.kind, *number))
+        });
+        let (tenant, going) = (state.tenant, going.collect::<Vec<(Kind, u32)>>());
+        going.into_iter().for_each(|(kind, number)| self.condemn(tenant, kind, number));
     }
 
     /// Starts an operation of the hypervisor's own that deletes groups or meters which are nobody's.

@@ -1,6 +1,6 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
-use super::numbers::{Held, Numbered, lowest_free, write_deletion};
+use super::numbers::{Held, Numbered, lowest_free, said, write_deletion};
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::queue::Class;
@@ -95,19 +95,21 @@ impl Switch {
         Ok(())
     }
 
-    /// Installs the meters that are missing.
+    /// Installs the meters that are missing, and modifies those that do something else.
     pub(crate) fn reconcile_meters(&mut self, held: &Held, now: Instant) {
         let mut messages = Vec::new();
         for tenant in &self.tenants {
             for (_, known) in tenant.meters.iter() {
                 let Ok(meter) = MeterMod::parse(&known.body) else { continue };
-                if !held.meters.contains(&known.physical) {
-                    let command = MeterModCommand::ADD;
-                    let mut message = Vec::new();
-                    let wanted = MeterMod { meter_id: known.physical, command, ..meter };
-                    if wanted.write_message(0, &mut message).is_ok() {
-                        messages.push(message);
-                    }
+                let command = match held.meters.get(&known.physical) {
+                    None => MeterModCommand::ADD,
+                    Some(does) if *does == said(meter.flags, meter.bands) => continue,
+                    Some(_) => MeterModCommand::MODIFY,
+                };
+                let mut message = Vec::new();
+                let wanted = MeterMod { meter_id: known.physical, command, ..meter };
+                if wanted.write_message(0, &mut message).is_ok() {
+                    messages.push(message);
                 }
             }
         }

@@ -18,10 +18,10 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MeterConfig, MeterMod,
-    MeterModCommand,
+    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MeterBand, MeterConfig, MeterFlags,
+    MeterMod, MeterModCommand,
 };
-use openflow::{ErrorCode, List, TooLong};
+use openflow::{Encode, ErrorCode, List, TooLong};
 
 /// A tenant's numbers, of groups or of meters.
 #[derive(Default)]
@@ -230,8 +230,8 @@ pub(crate) struct Used {
     pub meters: BTreeSet<u32>,
     /// What the switch has refused to delete.
     refused: Vec<(TenantIndex, Kind, u32)>,
-    /// Groups that are to be deleted, and whose they were: the store knows.
-    condemned: BTreeMap<u32, TenantId>,
+    /// Groups and meters that are to be deleted, and whose they were: the store knows.
+    condemned: BTreeMap<(Kind, u32), TenantId>,
 }
 
 /// The lowest number that is free: some switches number few.
@@ -314,9 +314,7 @@ impl Switch {
             Some(numbered) => {
                 self.journal.push(StoreOp::Put(key, numbered.to_bytes()));
                 used.extend(numbered.all());
-                if kind == Kind::Group {
-                    numbered.all().for_each(|number| self.pardon(number));
-                }
+                numbered.all().for_each(|number| self.pardon(kind, number));
                 let state = &mut self.tenants[tenant.0 as usize];
                 let numbers = match kind {
                     Kind::Meter => &mut state.meters,
@@ -356,28 +354,25 @@ impl Switch {
     /// more: that would be tried again if it is refused.
     pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
         if !self.is_in_use(kind, physical) && !self.is_being_deleted(kind, physical) {
+            self.pardon(kind, physical);
             match kind {
                 Kind::Meter => self.used.meters.remove(&physical),
-                _ => {
-                    self.pardon(physical);
-                    self.used.groups.remove(&physical)
-                }
+                _ => self.used.groups.remove(&physical),
             };
         }
     }
 
-    /// A group on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
-    pub(crate) fn condemn(&mut self, tenant: TenantIndex, physical: u32) {
+    /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
+    pub(crate) fn condemn(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
         let id = self.tenants[tenant.0 as usize].id;
-        if self.used.condemned.insert(physical, id).is_none() {
-            let key = StoreKey::new(id, Kind::Condemned, physical);
-            self.journal.push(StoreOp::Put(key, Vec::new()));
+        if self.used.condemned.insert((kind, physical), id).is_none() {
+            self.journal.push(StoreOp::Put(condemned_key(id, kind, physical), Vec::new()));
         }
     }
 
-    fn pardon(&mut self, physical: u32) {
-        if let Some(id) = self.used.condemned.remove(&physical) {
-            self.journal.push(StoreOp::Delete(StoreKey::new(id, Kind::Condemned, physical)));
+    fn pardon(&mut self, kind: Kind, physical: u32) {
+        if let Some(id) = self.used.condemned.remove(&(kind, physical)) {
+            self.journal.push(StoreOp::Delete(condemned_key(id, kind, physical)));
         }
     }
 
@@ -390,9 +385,7 @@ impl Switch {
         if loose.is_empty() {
             return;
         }
-        if kind == Kind::Group {
-            loose.iter().for_each(|number| self.condemn(cause.tenant, *number));
-        }
+        loose.iter().for_each(|number| self.condemn(cause.tenant, kind, *number));
         let frees: Vec<(Kind, u32)> = loose.into_iter().map(|number| (kind, number)).collect();
         self.submit_freeing(cause, &frees, false);
     }
@@ -445,23 +438,24 @@ impl Switch {
                 numbers.insert(number, numbered);
             }
             (_, numbered) => {
-                // A tenant that is gone leaves no groups behind.
-                if let Some(gone) = numbered.filter(|_| kind == Kind::Group) {
-                    for number in gone.all() {
-                        let key = StoreKey::new(id, Kind::Condemned, number);
-                        self.journal.push(StoreOp::Put(key, Vec::new()));
-                        self.restore_condemned(id, number);
-                    }
+                // A tenant that is gone leaves nothing behind.
+                for number in numbered.iter().flat_map(Numbered::all) {
+                    let key = condemned_key(id, kind, number);
+                    self.journal.push(StoreOp::Put(key, Vec::new()));
+                    self.restore_condemned(id, kind, number);
                 }
                 self.journal.push(StoreOp::Delete(StoreKey::new(id, kind, number)));
             }
         }
     }
 
-    /// From the store: a group that was to be deleted.
-    pub(crate) fn restore_condemned(&mut self, id: TenantId, physical: u32) {
-        self.used.condemned.insert(physical, id);
-        self.used.groups.insert(physical);
+    /// From the store: a group or meter that was to be deleted.
+    pub(crate) fn restore_condemned(&mut self, id: TenantId, kind: Kind, physical: u32) {
+        self.used.condemned.insert((kind, physical), id);
+        match kind {
+            Kind::Meter => self.used.meters.insert(physical),
+            _ => self.used.groups.insert(physical),
+        };
     }
 
     /// What the switch holds, whoever made it, is in use. A group or meter that nobody's table knows may be somebody
@@ -471,23 +465,23 @@ impl Switch {
         let meters = List::<MeterConfig<'_>>::parse(meters).unwrap_or_default();
         let held = Held {
             groups: groups.iter().map(|group| group.group_id).collect(),
-            meters: meters.iter().map(|meter| meter.meter_id).collect(),
+            meters: meters.iter().map(|it| (it.meter_id, said(it.flags, it.bands))).collect(),
         };
         self.used.groups.extend(&held.groups);
-        self.used.meters.extend(&held.meters);
+        self.used.meters.extend(held.meters.keys());
         held
     }
 
-    /// Deletes the groups that were to be deleted before a restart. Till that is done the store keeps that they are to be.
+    /// Deletes the groups and meters that were to be deleted before a restart. Till that is done the store keeps that they are to be.
     pub(crate) fn reconcile_condemned(&mut self, now: Instant) {
         let mut loose: BTreeMap<TenantIndex, Vec<(Kind, u32)>> = BTreeMap::new();
-        for (number, id) in self.used.condemned.clone() {
+        for ((kind, number), id) in self.used.condemned.clone() {
             // An operation is somebody's. Where there is nobody any more the next connection does it.
             let tenant =
                 self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
-            match tenant.filter(|_| !self.is_in_use(Kind::Group, number)) {
-                Some(tenant) => loose.entry(tenant).or_default().push((Kind::Group, number)),
-                None => self.free_number(Kind::Group, number),
+            match tenant.filter(|_| !self.is_in_use(kind, number)) {
+                Some(tenant) => loose.entry(tenant).or_default().push((kind, number)),
+                None => self.free_number(kind, number),
             }
         }
         for (tenant, frees) in loose {
@@ -496,10 +490,22 @@ impl Switch {
     }
 }
 
-/// Numbers of what the switch holds.
+/// Numbers of what the switch holds, and what its meters do.
 pub(crate) struct Held {
     pub groups: BTreeSet<u32>,
-    pub meters: BTreeSet<u32>,
+    pub meters: BTreeMap<u32, (MeterFlags, Vec<u8>)>,
+}
+
+/// What a meter does, to be compared.
+pub(super) fn said(flags: MeterFlags, bands: List<'_, MeterBand<'_>>) -> (MeterFlags, Vec<u8>) {
+    let mut wire = Vec::new();
+    bands.write(&mut wire);
+    (flags, wire)
+}
+
+fn condemned_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {
+    let kind = if kind == Kind::Meter { Kind::CondemnedMeter } else { Kind::Condemned };
+    StoreKey::new(id, kind, physical)
 }
 
 pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {

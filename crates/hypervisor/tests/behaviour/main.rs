@@ -38,6 +38,7 @@ mod later_tables;
 mod lists_shared;
 mod mapped;
 mod message_policy;
+mod meters_kept;
 mod mixed;
 mod networks;
 mod packets;

@@ -97,7 +97,7 @@ impl Switch {
         let is_lost = |group| lost.contains(&group);
         let rewatched = self.rewatch(tenant, is_lost, &mut Change::default());
         self.bring(cause, &rewatched);
-        gone.iter().for_each(|number| self.condemn(tenant, *number));
+        gone.iter().for_each(|number| self.condemn(tenant, Kind::Group, *number));
         let users = self.tenants[tenant.0 as usize].flows.iter();
         let users = users.filter(|(_, flow)| {
             self.uses_numbers(tenant, flow) && self.plan(tenant, flow).is_err()

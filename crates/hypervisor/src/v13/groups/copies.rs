@@ -293,7 +293,7 @@ impl Switch {
         }
         // What names others goes before them.
         loose.reverse();
-        loose.iter().for_each(|number| self.condemn(tenant, *number));
+        loose.iter().for_each(|number| self.condemn(tenant, Kind::Group, *number));
         (messages, loose)
     }
 

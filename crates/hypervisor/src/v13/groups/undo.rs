@@ -85,7 +85,7 @@ impl Switch {
                 _ => gone.extend([made, dropped, deleted].concat()),
             }
             if is_exit {
-                gone.iter().for_each(|number| self.condemn(tenant, *number));
+                gone.iter().for_each(|number| self.condemn(tenant, kind, *number));
                 gone = self.doom_users(tenant, number, gone);
             }
             loose.push((kind, gone));
