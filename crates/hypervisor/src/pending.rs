@@ -100,6 +100,8 @@ pub struct Entry {
     pub sent: Sent,
     /// Whether its cost has been given back to the window already.
     pub released: bool,
+    /// Whether it has been answered itself, at least in part.
+    pub answered: bool,
 }
 
 /// The ring.
@@ -180,6 +182,16 @@ impl Pending {
         cost
     }
 
+    /// Notes that a message has been answered; says whether that is new.
+    pub fn note_answered(&mut self, xid: u32) -> bool {
+        match self.slots.get_mut(xid as usize % CAPACITY) {
+            Some(Some((number, entry))) if *number == xid => {
+                !core::mem::replace(&mut entry.answered, true)
+            }
+            _ => false,
+        }
+    }
+
     /// All entries, to settle them when the switch goes away or has been silent.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
         self.slots.iter().flatten().map(|(xid, entry)| (*xid, entry))
@@ -193,7 +205,7 @@ mod tests {
 
     fn entry(awaits: Awaits) -> Entry {
         let sent = Window::new(Instant(0)).on_send(0, 1, Instant(0));
-        Entry { origin: None, awaits, operation: None, sent, released: false }
+        Entry { origin: None, awaits, operation: None, sent, released: false, answered: false }
     }
 
     #[test]

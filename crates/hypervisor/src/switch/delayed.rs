@@ -75,7 +75,8 @@ impl Switch {
         now: Instant,
     ) {
         let sent = self.window.on_send(class.number(), 1, now);
-        let entry = Entry { origin: None, awaits, operation, sent, released: false };
+        let entry =
+            Entry { origin: None, awaits, operation, sent, released: false, answered: false };
         let xid = self.pending.add(entry).unwrap_or(0);
         if let Some(operation) = operation {
             self.unconfirmed.push_back((xid, operation));

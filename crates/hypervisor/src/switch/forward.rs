@@ -135,6 +135,7 @@ impl Switch {
             operation: item.operation,
             sent,
             released: false,
+            answered: false,
         };
         let message = self.south.tail(start);
         if let Some(type_) = frame::type_(message) {
@@ -189,6 +190,7 @@ impl Switch {
             operation: None,
             sent,
             released: false,
+            answered: false,
         };
         let xid = self.pending.add(entry).unwrap_or(0);
         let written = frame::write(self.version, type_, xid, self.south.end(), |_| {});
@@ -211,11 +213,15 @@ impl Switch {
         if entry.awaits == Awaits::OwnBarrier {
             self.window.question_answered();
         }
+        let awaits_nothing = matches!(entry.awaits, Awaits::Nothing);
+        // Also if something that was sent later has been answered before it.
+        if self.pending.note_answered(xid) && !awaits_nothing {
+            self.answers_due = self.answers_due.saturating_sub(1);
+        }
         if !entry.released {
-            if matches!(entry.awaits, Awaits::Nothing) {
+            if awaits_nothing {
                 self.window.release(cost);
             } else {
-                self.answers_due = self.answers_due.saturating_sub(1);
                 self.window.on_ack(entry.sent, cost, now);
             }
         }

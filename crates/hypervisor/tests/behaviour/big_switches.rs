@@ -464,3 +464,18 @@ fn an_entry_ends_that_no_packet_can_come_to() {
         assert!(told.iter().any(|it| it.2.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
     }
 }
+
+/// The answers of a big switch come as its members give them, not in the order of the questions.
+#[test]
+fn it_takes_more_than_a_window_of_changes() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let add = |at| format!("flow add match=ip,nw_src=10.0.1.{at} prio=5 actions=output:4");
+        let adds: Vec<String> = (0..100).map(add).collect();
+        let adds: Vec<&str> = adds.iter().map(String::as_str).collect();
+        assert_eq!(stage.say_together(0, 1, &adds), [""; 0], "{version:?}");
+        assert_eq!(stage.say(0, 1, "barrier").len(), 1, "{version:?}");
+        let flows = stage.say(0, 1, "stats flow").concat();
+        assert_eq!(flows.matches("prio=5").count(), 100, "{version:?}");
+    }
+}
