@@ -225,6 +225,8 @@ enum Sent {
     Groups,
     Meters,
     Ports,
+    /// The barrier behind what was taken back, for all barriers of the front's up to this one.
+    TakenBack(u64),
     /// The barrier behind what a member was filled with.
     Filled,
     /// A barrier that only shows that what was sent before needs not be remembered.

@@ -106,6 +106,7 @@ impl BigSwitch {
                     entry.at.insert(dpid, super::entries::State::Gone);
                 }
             }
+            Sent::TakenBack(last) => self.taken_back(last, dpid, now),
             Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
             // Not every switch has groups or meters: then there are none.
             Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports => self.learned(dpid, now),

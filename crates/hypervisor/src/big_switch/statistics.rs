@@ -80,21 +80,23 @@ impl BigSwitch {
         self.finish_ask(number, now);
     }
 
-    /// A member gets one more barrier for each that is waited for: something has to be behind it that was sent late.
+    /// A member gets one more barrier for all that are waited for: something has to be behind it that was sent late.
     pub(super) fn barrier_again(&mut self, dpid: u64) {
-        let pending: Vec<u64> = self
-            .asks
-            .iter()
-            .filter(|(_, ask)| ask.asked == Asked::Barrier)
-            .map(|(&number, _)| number)
-            .collect();
-        let barrier = wire::barrier(self.version);
-        for number in pending {
-            if let Some(ask) = self.asks.get_mut(&number) {
-                *ask.waiting.entry(dpid).or_default() += 1;
-            }
-            self.send(dpid, Sent::Part(number), &barrier);
+        let mut last = None;
+        for (&number, ask) in self.asks.iter_mut().filter(|(_, ask)| ask.asked == Asked::Barrier) {
+            *ask.waiting.entry(dpid).or_default() += 1;
+            last = Some(number);
         }
+        if let Some(last) = last {
+            self.send(dpid, Sent::TakenBack(last), &wire::barrier(self.version));
+        }
+    }
+
+    /// What a member took back is done, which all barriers up to this one have waited for.
+    pub(super) fn taken_back(&mut self, last: u64, dpid: u64, now: Instant) {
+        let waiting = self.asks.range(..=last).filter(|(_, ask)| ask.asked == Asked::Barrier);
+        let waiting: Vec<u64> = waiting.map(|(&number, _)| number).collect();
+        waiting.into_iter().for_each(|number| self.part_done(number, dpid, now));
     }
 
     /// A part of an answer of a member.
@@ -216,6 +218,7 @@ impl BigSwitch {
         }
         match what {
             Sent::Part(ask) => self.part_done(ask, dpid, now),
+            Sent::TakenBack(last) => self.taken_back(last, dpid, now),
             Sent::Filled => self.filled(dpid, now),
             _ => {}
         }

@@ -136,6 +136,23 @@ fn ports_are_configured_by_no_change_that_is_refused() {
     }
 }
 
+/// Each change that is taken back costs a barrier on each member, however many of the front's wait for it.
+#[test]
+fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {
+    for (version, barrier) in [(Version::V1_0, 18), (Version::V1_3, 20)] {
+        let mut stage = stage(version);
+        let adds: Vec<String> = (0..200)
+            .map(|at| format!("flow add match=ip,nw_src=10.0.1.{at} prio=5 actions=output:9"))
+            .collect();
+        let all: Vec<&str> = adds.iter().flat_map(|add| [add, "barrier"]).collect();
+        let before = stage.sent(2, barrier);
+        let told = stage.say_together(0, 1, &all);
+        assert_eq!(told.len(), 400, "{version:?}");
+        let sent = stage.sent(2, barrier) - before;
+        assert!(sent < 1_000, "{version:?}: {sent}");
+    }
+}
+
 /// Changes that are said together, and the member that refuses the first that adds anything, or none.
 type Burst = (Vec<String>, Option<u64>);
 

@@ -146,6 +146,11 @@ impl Stage {
         self.cores[switch as usize - 1].counters().to_switch[MULTIPART_REQUEST]
     }
 
+    /// How many messages of a type a physical switch was sent.
+    pub fn sent(&self, switch: u64, type_: usize) -> u64 {
+        self.cores[switch as usize - 1].counters().to_switch[type_]
+    }
+
     /// What a core wants others to hear.
     pub(super) fn take_event(&mut self, from: u64, event: Event) -> bool {
         let (now, is_deaf) = (Instant(self.now), |dpid| self.deaf.contains(&dpid));
