@@ -35,8 +35,9 @@ pub(crate) struct Datapath {
     pub(crate) stations: HashMap<(u16, u64), u32>,
     /// How fragments are handled (`OFPC_FRAG_*`), for all controllers alike.
     pub(crate) fragments: u16,
-    /// A planted fault.
+    /// Planted faults.
     pub(crate) drops_changed_packets: bool,
+    pub(crate) runs_set_on_miss: bool,
     pub(crate) ignores_queues: bool,
 }
 

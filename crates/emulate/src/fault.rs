@@ -39,6 +39,9 @@ pub enum Fault {
     },
     /// Packets whose bytes an action changed are lost.
     DropChangedPackets,
+    /// What is in the action set of a packet that meets no entry of a table is done, as Open vSwitch has it; by the specification
+    /// (1.3, section 5.1) such a packet is dropped with its set.
+    RunSetOnMiss,
     /// Every packet leaves by its port's queue 0, whatever an action said.
     IgnoreQueues,
     /// The connection is cut in the middle of the answer to the nth message.
@@ -149,6 +152,10 @@ impl Faults {
 
     pub(crate) fn ignores_queues(&self) -> bool {
         self.planted.contains(&Fault::IgnoreQueues)
+    }
+
+    pub(crate) fn runs_set_on_miss(&self) -> bool {
+        self.planted.contains(&Fault::RunSetOnMiss)
     }
 
     pub(crate) fn drops_changed_packets(&self) -> bool {

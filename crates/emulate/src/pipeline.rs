@@ -128,6 +128,9 @@ impl Datapath {
                 packet.reason = PacketInReason::NoMatch;
                 packet.cookie = u64::MAX;
                 self.punt(&packet, None, true, effects);
+                if self.runs_set_on_miss {
+                    break;
+                }
                 return;
             };
             match self.follow(now, &instructions, &mut packet, &mut set, effects) {

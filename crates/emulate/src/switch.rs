@@ -89,6 +89,7 @@ impl Switch {
             stations: HashMap::new(),
             fragments: 0,
             drops_changed_packets: faults.drops_changed_packets(),
+            runs_set_on_miss: faults.runs_set_on_miss(),
             ignores_queues: faults.ignores_queues(),
         };
         Switch {
@@ -146,6 +147,7 @@ impl Switch {
     pub fn plant(&mut self, faults: Vec<Fault>) {
         self.faults = Faults::new(faults);
         self.datapath.drops_changed_packets = self.faults.drops_changed_packets();
+        self.datapath.runs_set_on_miss = self.faults.runs_set_on_miss();
         self.datapath.ignores_queues = self.faults.ignores_queues();
     }
 }

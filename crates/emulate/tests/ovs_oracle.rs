@@ -11,7 +11,7 @@ use std::process::Command;
 use common::{Peer, path};
 use emulate::controller::malformed_messages;
 use emulate::frame::{self, build::Path};
-use emulate::{Config, Network, Runner, Running, SwitchIndex};
+use emulate::{Config, Fault, Network, Runner, Running, SwitchIndex};
 use openflow::Version;
 use ovs::Ovs;
 
@@ -23,7 +23,8 @@ struct Emulated(Running);
 impl Emulated {
     fn start() -> Emulated {
         let mut network = Network::new();
-        network.add_switch(emulate::Switch::new(Config::new(1, ovs::PORTS)));
+        let faults = vec![Fault::RunSetOnMiss];
+        network.add_switch(emulate::Switch::new(Config { faults, ..Config::new(1, ovs::PORTS) }));
         let address = "tcp:127.0.0.1:0".parse().unwrap();
         Emulated(Runner::new(network).listen(SWITCH, address).start().unwrap())
     }
@@ -141,6 +142,13 @@ const CASES: &[(Version, &[&str])] = &[
             "table=0,actions=write_actions(output:2),goto_table:1",
             "table=1,ip,actions=clear_actions",
             "table=1,priority=1,arp,actions=4",
+        ],
+    ),
+    (
+        Version::V1_3,
+        &[
+            "table=0,actions=write_actions(output:2),goto_table:1",
+            "table=1,ip,actions=write_actions(pop_vlan)",
         ],
     ),
     (

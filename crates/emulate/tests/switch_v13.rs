@@ -634,8 +634,11 @@ fn what_cannot_be_done_is_refused_with_the_exact_code() {
         let actions = ListBuf::from([action]);
         let list = [Instruction::ApplyActions(actions.as_list())];
         with_flow(expected, FlowMod::default(), &udp(), &list);
-        let list = [Instruction::WriteActions(actions.as_list())];
-        with_flow(expected, FlowMod::default(), &udp(), &list);
+        // Of a set it is not known what packets have when it is done.
+        if expected != code::BAD_ACTION_MATCH_INCONSISTENT {
+            let list = [Instruction::WriteActions(actions.as_list())];
+            with_flow(expected, FlowMod::default(), &udp(), &list);
+        }
     }
     let base = FlowMod::default();
     let any = MatchBuf::new();
