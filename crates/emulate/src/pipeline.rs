@@ -128,10 +128,13 @@ impl Datapath {
                 packet.reason = PacketInReason::NoMatch;
                 packet.cookie = u64::MAX;
                 self.punt(&packet, None, true, effects);
-                if self.runs_set_on_miss {
-                    break;
+                if !self.runs_set_on_miss {
+                    return;
                 }
-                return;
+                // As an entry of Open vSwitch's own that meets all.
+                packet.reason = PacketInReason::Action;
+                packet.cookie = 0;
+                break;
             };
             match self.follow(now, &instructions, &mut packet, &mut set, effects) {
                 Next::Table(next) => table = next,

@@ -65,6 +65,11 @@ pub(crate) fn port_in(metadata: u64) -> u32 {
     from_16_bits((metadata >> 32) as u16)
 }
 
+/// The tenant whose number is in the metadata.
+pub(crate) fn tenant_in(metadata: u64) -> TenantId {
+    TenantId((metadata >> 48) as u16)
+}
+
 /// A tenant's number in the metadata.
 pub(crate) fn metadata_of(tenant: TenantId) -> u64 {
     u64::from(tenant.0) << 48

@@ -2,8 +2,9 @@
 
 use super::actions::Packets;
 use super::flow_mod::owner_of;
-use super::{METADATA_NETWORK, METADATA_TENANT, unreadable};
+use super::{METADATA_NETWORK, METADATA_TENANT, tenant_in, unreadable};
 use crate::buffers::Buffered;
+use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::lldp;
@@ -82,7 +83,7 @@ impl Switch {
         let entry = owner_of(packet.cookie);
         let owner = match entry {
             Some(cookie) => self.tenant_of(cookie.tenant),
-            None => self.view.owner(&key),
+            None => self.walker(packet.cookie, metadata).or_else(|| self.view.owner(&key)),
         };
         let Some(tenant) = owner else {
             self.counters.nobody += 1;
@@ -128,6 +129,12 @@ impl Switch {
             });
         }
         Ok(())
+    }
+
+    /// Whose entries a packet has passed before it met none: Open vSwitch does what is in the action set then.
+    fn walker(&self, cookie: u64, metadata: u64) -> Option<TenantIndex> {
+        let is_own = Cookie::from_wire(cookie).is_some();
+        (!is_own).then(|| self.tenant_of(tenant_in(metadata)))?
     }
 
     fn deliver_v13(

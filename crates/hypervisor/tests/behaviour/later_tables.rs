@@ -8,7 +8,7 @@ use crate::deliveries::{
 };
 use crate::groups_kept::{on, say};
 use crate::groups_shared::{all_same, same};
-use crate::networks::both_say;
+use crate::networks::{self, both_say, two};
 use crate::support::*;
 use emulate::Fault;
 
@@ -314,4 +314,16 @@ fn on_a_big_switch_as_well() {
 fn all_of_it_is_found_again() {
     let both = "flow add table=2 prio=5 actions=flood;write=output:8";
     is_found_again([PASSES, COUNTS, both], LEAVES);
+}
+
+/// Open vSwitch does what is in the set, and says of no entry that it did.
+#[test]
+fn a_set_that_is_done_on_a_miss_tells_the_controller() {
+    let mut stage = Stage::resubmitting(Version::V1_3, two());
+    for tenant in 0..2 {
+        let words = "flow add match=in_port=1 prio=5 actions=write=controller;goto=1";
+        both_say(&mut stage, tenant, 1, words);
+        let seen = networks::same(&mut stage, tenant, 1, 1, &packet("10.0.0.1>10.0.0.2"));
+        assert_eq!((seen.delivered.len(), seen.told.len()), (0, 1), "{seen:?}");
+    }
 }

@@ -14,7 +14,7 @@ use super::actions::port_v13;
 use super::places::{Plan, hw_addr, know_versions, maps, repeating};
 use super::repeater::{Link, repeat};
 use super::{LLDP_KEY, describe, frames, request};
-use emulate::{Config, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
+use emulate::{Config, Fault, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
 use fabric::MacAddress;
 use fabric::embedding::SwitchMap;
 use hypervisor::big_switch::{self, BigSwitch};
@@ -60,13 +60,17 @@ impl Seen {
 pub struct Make {
     /// How many packets they keep.
     pub buffers: u32,
-    /// Whether they know the action `resubmit`.
+    /// Whether they know the action `resubmit`, and do what is in a packet's action set on a miss, as Open vSwitch does.
     pub resubmits: bool,
 }
 
 impl Make {
     fn name(self) -> &'static str {
         if self.resubmits { "Open vSwitch" } else { "emulated switch" }
+    }
+
+    fn faults(self) -> Vec<Fault> {
+        if self.resubmits { vec![Fault::RunSetOnMiss] } else { Vec::new() }
     }
 
     /// Tables of theirs that a tenant with a network does not see.
@@ -299,7 +303,7 @@ impl Stage {
     }
 
     /// What a physical switch does wrong from now on.
-    pub fn plant(&mut self, switch: u64, faults: Vec<emulate::Fault>) {
+    pub fn plant(&mut self, switch: u64, faults: Vec<Fault>) {
         let at = SwitchIndex(switch as usize - 1);
         self.physical.switch_mut(at).unwrap().plant(faults);
     }
@@ -720,6 +724,7 @@ fn physical(versions: &Versions, plans: &[Plan], make: Make) -> Standing {
         let mut config = Config { n_buffers: make.buffers, ..config(version, dpid, 6) };
         config.ports.push(emulate::PortConfig::new(LOCAL));
         config.hardware = make.name().to_owned();
+        config.faults = make.faults();
         network.add_switch(emulate::Switch::new(config));
     }
     let point = |switch: u64, port| Point { switch: SwitchIndex(switch as usize - 1), port };
@@ -757,6 +762,7 @@ fn reference(
         let mut config = config(version(switch), datapath(tenant, switch), 0);
         // What a tenant sees between the hypervisor's tables.
         config.n_tables = config.n_tables.saturating_sub(make.own_tables()).max(1);
+        config.faults = make.faults();
         let index = network.add_switch(emulate::Switch::new(config));
         let edges = plan.edges.iter().filter(|edge| head(plan, edge.0) == switch);
         let edges = edges.map(|edge| edge.2);
