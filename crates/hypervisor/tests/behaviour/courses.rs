@@ -355,16 +355,7 @@ pub(crate) fn add_groups(
     case: &Case,
     (tenant, switch): (usize, u64),
 ) {
-    // Ports that every switch has, and on which no other stands.
-    both_say(
-        stage,
-        tenant,
-        switch,
-        "group add id=1 type=all buckets=output:1|mod_nw_dst:10.0.0.2,output:1",
-    );
-    let far = if tenant == 0 { 10 } else { 1 };
-    let words = format!("group add id=2 type=indirect buckets=mod_nw_dst:10.0.0.1,output:{far}");
-    both_say(stage, tenant, switch, &words);
+    add_two_groups(tenant, |words| both_say(stage, tenant, switch, words));
     if case.spreads {
         let ports = ports_of(stage, plans, tenant, switch);
         let buckets = ports.iter().map(|port| format!("1*output:{port}"));
@@ -373,6 +364,13 @@ pub(crate) fn add_groups(
         both_say(stage, tenant, switch, &words);
         both_say(stage, tenant, switch, "flow add prio=0 actions=group:3");
     }
+}
+
+/// Two to ports that every switch has, and on which no other stands.
+pub(crate) fn add_two_groups(tenant: usize, mut say: impl FnMut(&str)) {
+    say("group add id=1 type=all buckets=output:1|mod_nw_dst:10.0.0.2,output:1");
+    let far = if tenant == 0 { 10 } else { 1 };
+    say(&format!("group add id=2 type=indirect buckets=mod_nw_dst:10.0.0.1,output:{far}"));
 }
 
 pub(crate) fn agrees(version: Version, plans: &[Plan], case: &Case) -> Result<(), TestCaseError> {

@@ -4,7 +4,10 @@
 
 // In a test a panic is the finding.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
 
+#[path = "../../../emulate/tests/ovs/mod.rs"]
+mod ovs;
 mod support;
 
 mod action_sets;
@@ -41,6 +44,7 @@ mod message_policy;
 mod meters_kept;
 mod mixed;
 mod networks;
+mod on_open_vswitch;
 mod packets;
 mod port_counts;
 mod port_mod;

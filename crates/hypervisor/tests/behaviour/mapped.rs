@@ -8,7 +8,7 @@ use fabric::embedding::{Mapped, PortKind};
 use proptest::prelude::*;
 
 /// The plans with physical addresses for both tenants.
-fn mapped(plans: Vec<Plan>) -> Vec<Plan> {
+pub(crate) fn mapped(plans: Vec<Plan>) -> Vec<Plan> {
     let blocks = ["172.16.5.0/30", "172.16.6.0/30"].map(Some);
     plans.into_iter().zip(blocks).map(|(plan, physical)| Plan { physical, ..plan }).collect()
 }

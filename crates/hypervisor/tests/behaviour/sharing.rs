@@ -121,7 +121,7 @@ fn using() -> impl Strategy<Value = String> {
 }
 
 /// With groups more often, and such rules; before all else or behind it.
-fn grouping() -> impl Strategy<Value = Case> {
+pub(crate) fn grouping() -> impl Strategy<Value = Case> {
     let said = vec((0..2usize, 1..=3u64, group_mod(), [naming(), naming(), naming()]), 0..6);
     (cases(Version::V1_3, 0.3), said, any::<bool>()).prop_map(|(mut case, said, first)| {
         let each = |(tenant, switch, group, rules): (usize, u64, String, [String; 3])| {
@@ -137,7 +137,7 @@ fn grouping() -> impl Strategy<Value = Case> {
 }
 
 /// With rules that send by shared ports by lists, in all tables, whatever comes behind that and whatever is in the set.
-fn listing() -> impl Strategy<Value = Case> {
+pub(crate) fn listing() -> impl Strategy<Value = Case> {
     let output = || {
         prop::sample::select(vec![
             "flood", "all", "normal", "local", "output:2", "output:2", "output:1", "in_port",
@@ -200,7 +200,7 @@ fn listing() -> impl Strategy<Value = Case> {
 
 /// With rules of 1.0 that send by shared ports and do not say for whom packets are, and tell the controller of them as they came
 /// and as they have become.
-fn asking() -> impl Strategy<Value = Case> {
+pub(crate) fn asking() -> impl Strategy<Value = Case> {
     let output = prop::sample::select(vec![
         "flood",
         "all",

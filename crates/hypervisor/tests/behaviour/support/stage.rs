@@ -9,6 +9,7 @@ mod backs;
 mod counting;
 mod following;
 mod ports;
+mod tables;
 
 use super::actions::port_v13;
 use super::places::{Plan, hw_addr, know_versions, maps, repeating};
@@ -105,6 +106,8 @@ pub struct Stage {
     refused: BTreeMap<u64, Vec<(TenantId, u32)>>,
     /// Who does not hear of new maps.
     away: Option<u64>,
+    /// What each physical switch was sent and did not refuse.
+    sent: Vec<Vec<Vec<u8>>>,
     policy: Arc<Policy>,
     now: u64,
 }
@@ -183,6 +186,7 @@ impl Stage {
             deaf: BTreeSet::new(),
             refused: BTreeMap::new(),
             away: None,
+            sent: vec![Vec::new(); SWITCHES as usize],
             policy: Arc::new(Policy::default()),
             now: 0,
         };
@@ -460,29 +464,6 @@ impl Stage {
         references
     }
 
-    /// Entries on a physical switch, in words.
-    pub fn entries(&self, switch: u64) -> Vec<String> {
-        let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
-        let mut entries: Vec<String> = switch
-            .flows()
-            .map(|(table, flow)| format!("{table} prio={} {}", flow.priority, flow.match_))
-            .collect();
-        entries.sort();
-        entries
-    }
-
-    /// How many groups a physical switch has.
-    pub fn groups(&self, switch: u64) -> usize {
-        self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap().group_count()
-    }
-
-    /// Those of the entries that packets have met.
-    pub fn met(&self, switch: u64) -> Vec<String> {
-        let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();
-        let met = switch.flows().filter(|(_, flow)| flow.packets > 0);
-        met.map(|(_, flow)| flow.match_.to_string()).collect()
-    }
-
     /// A frame comes in at a port of a physical switch that no host is at.
     pub fn send_at(&mut self, switch: u64, port: u32, frame: &[u8]) -> Seen {
         self.seen = Seen::default();
@@ -646,11 +627,13 @@ impl Stage {
         for message in frames(&bytes) {
             let journey = self.physical.handle_message(self.now, SwitchIndex(at), &message);
             self.take(journey);
+            self.sent[at].push(message);
         }
         for index in 0..self.cores.len() {
             let answers = self.physical.take_output(SwitchIndex(index), SessionId::MAIN);
             moved |= !answers.is_empty();
             for message in frames(&answers) {
+                self.forget_refused(index, &message);
                 self.cores[index].handle_switch_message(&message, now);
             }
         }

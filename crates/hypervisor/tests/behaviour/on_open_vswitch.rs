@@ -1,0 +1,132 @@
+//! Random networks on Open vSwitch: with what the core has physical switches hold, it forwards packets as emulated switches do.
+//!
+//! Other properties compare emulated switches with those of a network of the tenant's own. That those are as real switches is shown
+//! here, for just the entries and groups of which networks are made. What Weir itself sends on is left out.
+
+use crate::courses::{self, Case, add_two_groups};
+use crate::networks::{big, local, two};
+use crate::ovs::Ovs;
+use crate::sharing::{asking, comes, grouping, listing, sharing, sharing_big};
+use crate::support::*;
+use crate::{mapped, mixed};
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseResult, TestRunner};
+use std::cell::RefCell;
+
+/// The stage's wires.
+const WIRES: [[(u64, u32); 2]; 3] = [[(1, 5), (2, 5)], [(2, 6), (3, 5)], [(3, 6), (1, 6)]];
+
+/// Runs cases of which each says what the switches speak.
+fn run(test: &str, plans: &[Plan], cases: impl Strategy<Value = (Versions, Case)>) {
+    let Some(ovs) = Ovs::wired(test, SWITCHES, &WIRES) else { return };
+    let ovs = RefCell::new(ovs);
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let config = ProptestConfig::default();
+    let config = ProptestConfig { cases: if asked { config.cases } else { 30 }, ..config };
+    let forwards = |(versions, case): (Versions, Case)| {
+        forwards_as_emulated(&mut ovs.borrow_mut(), versions, plans, &case)
+    };
+    if let Err(error) = TestRunner::new(config).run(&cases, forwards) {
+        panic!("{error}");
+    }
+}
+
+fn all_speak(
+    version: Version,
+    cases: impl Strategy<Value = Case>,
+) -> impl Strategy<Value = (Versions, Case)> {
+    cases.prop_map(move |case| ([version; SWITCHES as usize], case))
+}
+
+fn forwards_as_emulated(
+    ovs: &mut Ovs,
+    versions: Versions,
+    plans: &[Plan],
+    case: &Case,
+) -> TestCaseResult {
+    let make = Make { resubmits: true, ..Make::default() };
+    let mut stage = Stage::made(versions, plans.to_vec(), make);
+    for tenant in 0..plans.len() {
+        for switch in stage.switches_of(tenant) {
+            if stage.version(switch) == Version::V1_3 {
+                add_two_groups(tenant, |words| drop(stage.say(tenant, switch, words)));
+            }
+        }
+    }
+    // Which bucket is chosen by what of the packet is the switch's own matter.
+    let chooses = |words: &str| words.contains("type=select");
+    for (tenant, switch, words) in case.commands.iter().filter(|it| !chooses(&it.2)) {
+        let head = stage.head(*tenant, *switch);
+        stage.say(*tenant, head, words);
+    }
+    for switch in 1..=SWITCHES {
+        let refused = ovs.load(switch, stage.version(switch), &stage.tables_of(switch));
+        prop_assert!(refused.is_empty(), "switch {switch}: {refused:02x?}");
+    }
+    ovs.settle();
+    for &packet in &case.packets {
+        let (tenant, switch, port, frame) = comes(plans, packet);
+        let at = stage.place(tenant, switch, port);
+        // The sentinels of the oracle do not pass by its own stack's port.
+        let is_seen = |place: (u64, u32)| place.1 != LOCAL && stage.has_host(place);
+        if !is_seen(at) {
+            continue;
+        }
+        let mut theirs = ovs.forward_at(at, &frame);
+        theirs.retain(|it| is_seen(it.0));
+        let Some(mut ours) = stage.forward(at, &frame) else { continue };
+        ours.retain(|it| it.0.1 != LOCAL);
+        theirs.sort();
+        ours.sort();
+        let tables = || (1..=SWITCHES).map(|it| ovs.dump(it)).collect::<String>();
+        prop_assert_eq!(&theirs, &ours, "{:02x?} at {:?}\n{}", frame, at, tables());
+    }
+    Ok(())
+}
+
+#[test]
+fn switches_forward_as_emulated_v13() {
+    let cases = all_speak(Version::V1_3, courses::cases(Version::V1_3, 0.3));
+    run("networks-13", &local(two()), cases);
+}
+
+#[test]
+fn switches_forward_as_emulated_v10() {
+    let cases = all_speak(Version::V1_0, courses::cases(Version::V1_0, 0.3));
+    run("networks-10", &local(two()), cases);
+}
+
+#[test]
+fn big_switches_forward_as_emulated_v13() {
+    let cases = all_speak(Version::V1_3, courses::cases(Version::V1_3, 0.3));
+    run("big-13", &local(big()), cases);
+}
+
+#[test]
+fn big_switches_forward_as_emulated_v10() {
+    let cases = all_speak(Version::V1_0, courses::cases(Version::V1_0, 0.3));
+    run("big-10", &local(big()), cases);
+}
+
+#[test]
+fn switches_of_two_versions_forward_as_emulated() {
+    run("mixed", &two(), mixed::cases(&mixed::ALL, true));
+}
+
+#[test]
+fn switches_with_shared_ports_forward_as_emulated_v13() {
+    run("shared-13", &sharing(), all_speak(Version::V1_3, prop_oneof![grouping(), listing()]));
+    run("shared-big-13", &sharing_big(), all_speak(Version::V1_3, listing()));
+}
+
+#[test]
+fn switches_with_shared_ports_forward_as_emulated_v10() {
+    run("shared-10", &sharing(), all_speak(Version::V1_0, asking()));
+    run("shared-big-10", &sharing_big(), all_speak(Version::V1_0, asking()));
+}
+
+#[test]
+fn switches_with_physical_addresses_forward_as_emulated() {
+    let cases = all_speak(Version::V1_0, courses::strange_cases(Version::V1_0));
+    run("mapped", &mapped::mapped(local(two())), cases);
+}
