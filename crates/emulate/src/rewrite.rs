@@ -14,6 +14,10 @@ const ICMPV6: u8 = 58;
 /// Applies an action that changes bytes. Other actions are not for here and do nothing.
 pub(crate) fn apply(action: &Action, frame: &mut Vec<u8>) {
     match *action {
+        // A bucket or a set can meet packets without a tag, which get one, as from Open vSwitch; not by their priority.
+        Action::SetField { field: OxmField::VLAN_VID, value } => {
+            frame::set_vlan_vid_or_push(frame, value as u16 & 0x0fff);
+        }
         Action::SetField { field, value } => set_field(frame, field, value),
         Action::SetVlanVid(vid) => frame::set_vlan_vid_or_push(frame, vid),
         Action::SetVlanPcp(pcp) => frame::set_vlan_pcp_or_push(frame, pcp),
@@ -70,7 +74,6 @@ fn set_field(frame: &mut [u8], field: OxmField, value: u128) {
         OxmField::ETH_DST => frame::set_eth_dst(frame, mac()),
         OxmField::ETH_SRC => frame::set_eth_src(frame, mac()),
         OxmField::ETH_TYPE => frame::set_ether_type(frame, value as u16),
-        OxmField::VLAN_VID => frame::set_vlan_vid(frame, value as u16 & 0x0fff),
         OxmField::VLAN_PCP => frame::set_vlan_pcp(frame, value as u8),
         OxmField::IP_DSCP => frame::set_dscp(frame, value as u8),
         OxmField::IP_ECN => frame::set_ecn(frame, value as u8),

@@ -203,6 +203,13 @@ const CASES: &[(Version, &[&str])] = &[
     (
         Version::V1_3,
         &[
+            "group_id=1,type=all,bucket=set_field:4102->vlan_vid,output:2,bucket=set_field:3->vlan_pcp,output:3",
+            "actions=group:1",
+        ],
+    ),
+    (
+        Version::V1_3,
+        &[
             "table=0,priority=0,actions=goto_table:5",
             "table=5,ip,nw_src=192.168.0.0/16,actions=2",
             "table=5,ip,nw_dst=10.0.0.2/255.0.0.255,actions=3",

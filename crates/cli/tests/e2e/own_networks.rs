@@ -82,7 +82,8 @@ fn check(version: Version, [red, blue]: [App; 2]) {
         "0a:1 port 2: up -> down",
     );
     assert_eq!(ports_up(&weir), [2, 4]);
-    assert!(!network.answers("h1", "10.0.0.2") && network.answers("h2", "10.0.0.2"));
+    eventually("red's first host is cut off", || !network.answers("h1", "10.0.0.2"));
+    eventually("blue's is not", || network.answers("h2", "10.0.0.2"));
     ctl(
         &weir,
         &["add", "red", "link", "0xa1 port 2", "0xa9 port 2"],

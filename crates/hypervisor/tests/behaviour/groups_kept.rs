@@ -129,7 +129,7 @@ fn exits_are_found_again_after_a_restart() {
         "flow add prio=5 table=1 actions=drop",
     ];
     let buckets: &[&str] = &[
-        "group add id=7 type=all buckets=strip_vlan,output:10|mod_vlan_vid:6,output:11",
+        "group add id=7 type=all buckets=strip_vlan,output:10|mod_vlan_pcp:2,output:11",
         "group add id=8 buckets=all",
         "flow add prio=5 actions=group:7",
         "flow add prio=6 match=arp actions=group:8",
@@ -179,7 +179,7 @@ fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
     let mut world =
         World::new(Setup { policy: at_the_edge(), ports: 6, ..Setup::new(Version::V1_3, "") });
     let blue = world.connect("blue");
-    say(&mut world, blue, "group add id=7 buckets=mod_vlan_vid:6,output:11");
+    say(&mut world, blue, "group add id=7 buckets=mod_vlan_pcp:2,output:11");
     say(&mut world, blue, "group add id=8 buckets=group:7");
     say(&mut world, blue, "flow add prio=5 actions=group:8");
     assert_eq!(world.switch.switch().group_count(), 2);

@@ -291,7 +291,8 @@ fn stays_inside(
     case: &Case,
     is_sure: bool,
 ) -> Result<(), TestCaseError> {
-    let make = Make { resubmits: case.resubmits, ..Make::default() };
+    // What meets no entry for its way is not lost on Open vSwitch: what is in its set is done.
+    let make = Make { resubmits: case.resubmits && !is_sure, ..Make::default() };
     let mut stage = Stage::made(versions, plans.to_vec(), make);
     for tenant in [RED, BLUE] {
         for switch in stage.switches_of(tenant) {
