@@ -48,6 +48,7 @@ mod map;
 mod moving;
 mod place;
 mod repeating;
+mod rounds;
 mod saved;
 mod spec;
 mod tags;
@@ -64,6 +65,7 @@ use check::Assigned;
 use core::mem;
 use core::net::IpAddr;
 use repeating::Repeating;
+use rounds::Rounds;
 use saved::{Remembered, Restored};
 use tags::Tags;
 use trunk::Trunk;
@@ -101,6 +103,8 @@ pub struct Embedding {
     has_grown: bool,
     /// Whether trunks have begun to move, or taken a step, since changes were told last.
     has_begun: bool,
+    /// How long what waits for switches to follow has waited.
+    rounds: Rounds,
     /// Links on which more was set aside than they could carry, when the maps were drawn last.
     oversubscribed: BTreeSet<LinkId>,
     maps: BTreeMap<Dpid, Arc<SwitchMap>>,
@@ -124,7 +128,8 @@ pub struct Changes {
     pub oversubscribed: Vec<Oversubscribed>,
     /// Something waits for switches to follow: a link by which they repeated may carry frames, or carry them where it was, until they
     /// have, or a trunk moves. When they have had the time to, [`Embedding::rejoin`] says so, and goes on: another link may come in the
-    /// place of that one, and what moves takes its next step.
+    /// place of that one, and what moves takes its next step. That time runs from the first change that says so since the last call,
+    /// or from that call if it says so itself, not anew from each one.
     pub parted: bool,
     /// Links have come up that had not been before. What is placed now may go a better way when more do, until
     /// [`Embedding::stop_growing`] says that there are no more to come.
@@ -205,6 +210,7 @@ impl Embedding {
             is_growing: true,
             has_grown: false,
             has_begun: false,
+            rounds: Rounds::default(),
             oversubscribed: BTreeSet::new(),
             maps: BTreeMap::new(),
             remembered: Remembered::default(),
@@ -372,6 +378,9 @@ impl Embedding {
     /// Draws the maps anew; what is different.
     fn redraw(&mut self, network: &Network) -> Changes {
         let parted = self.follow_links(network) | mem::take(&mut self.has_begun);
+        if parted {
+            self.rounds.run();
+        }
         let drawn = draw::draw(self, network);
         let ports_before = ports(&self.maps);
         let mut switches = BTreeSet::new();

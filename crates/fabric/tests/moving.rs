@@ -116,6 +116,12 @@ impl Case {
         wires.iter().map(|wire| wire.to.dpid.0).collect()
     }
 
+    /// Whether anything is left of its old path.
+    fn leaves(&self) -> bool {
+        let (_, status) = self.embedding.trunks(RED).next().unwrap();
+        status.leaving.is_some()
+    }
+
     /// Fails over, at once, with what that loses.
     fn fails(&mut self, change: impl FnOnce(&mut Network)) {
         let before = self.embedding.switch_maps().clone();
@@ -124,8 +130,7 @@ impl Case {
         let after = self.embedding.switch_maps();
         assert!([true, false].iter().all(|&end| sends(&before, end) != sends(after, end)));
         assert_eq!(lossy(&self.network, after, after), [0; 0]);
-        let (_, status) = self.embedding.trunks(RED).next().unwrap();
-        assert!(status.leaving.is_none());
+        assert!(!self.leaves());
     }
 }
 
@@ -331,6 +336,29 @@ fn tags_of_an_old_path_are_there_for_who_needs_them() {
     case.embedding.apply(&case.network, &both).unwrap_err();
     assert_eq!(case.embedding.switch_maps(), &before);
     case.rejoin(Turns);
+}
+
+/// However often others have to begin anew, and each step has its time.
+#[test]
+fn a_move_goes_on_while_another_link_flaps() {
+    let mut network = ring();
+    let red = reverting(|link| link.bandwidth = megabits(2));
+    let blue = flapping(&mut network);
+    let mut case = Case { network, embedding: embedding() };
+    case.embedding.apply(&case.network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
+    case.fails(set((2, 2), false));
+    flap(&mut case.network, &mut case.embedding);
+    case.change(Stays, set((2, 2), true));
+    // It has had a part of the first round only.
+    for does in [Stays, Turns, Stays] {
+        let before = case.embedding.switch_maps().clone();
+        flap(&mut case.network, &mut case.embedding);
+        case.check(&before, Stays);
+        assert!(case.leaves());
+        assert!(case.rejoin(does).parted);
+    }
+    assert!(!case.leaves());
+    assert_eq!(case.passes(), [2, 3]);
 }
 
 /// After a restart it is where it was going, and what repeated by it is not replaced before switches have followed.

@@ -23,6 +23,18 @@ fn repeating(embedding: &Embedding, tenant: TenantId) -> Vec<String> {
     links
 }
 
+/// Switches follow as long as something waits for that; which have something else to do.
+fn all_follow(network: &Network, embedding: &mut Embedding) -> Vec<Dpid> {
+    let mut switches = BTreeSet::new();
+    loop {
+        let changes = embedding.rejoin(network);
+        switches.extend(changes.switches);
+        if !changes.parted {
+            return switches.into_iter().collect();
+        }
+    }
+}
+
 /// A ring on a ring; each link takes all that there is of one physical one, so that it has no other way.
 fn ring_of_links() -> Spec {
     let full = |a, b| LinkSpec { bandwidth: megabits(10), ..link(a, b) };
@@ -92,8 +104,7 @@ fn what_is_stopped_leaves_the_tree_before_anything_comes_in_its_place() {
     assert_eq!(repeating(&embedding, RED), FIRST);
     assert!(apply(&mut embedding, |spec| spec.links[0].started = false));
     assert_eq!(embedding.handle_changes(&network).switches.len(), 0);
-    let changes = embedding.rejoin(&network);
-    assert_eq!(changes.switches.into_iter().collect::<Vec<_>>(), [3, 4].map(Dpid));
+    assert_eq!(all_follow(&network, &mut embedding), [3, 4].map(Dpid));
     assert_eq!(repeating(&embedding, RED), OTHER);
     // A link outside the tree is nothing to wait for.
     assert!(!apply(&mut embedding, |spec| spec.links[0].started = true));
@@ -101,7 +112,7 @@ fn what_is_stopped_leaves_the_tree_before_anything_comes_in_its_place() {
     // A switch with its links, the network with all of them, and what is there no more.
     assert!(apply(&mut embedding, |spec| spec.switches[2].started = false));
     assert_eq!(repeating(&embedding, RED), ["a1 port 3", "a4 port 2"]);
-    embedding.rejoin(&network);
+    all_follow(&network, &mut embedding);
     assert!(apply(&mut embedding, |spec| spec.started = false));
     let all = |spec: &mut Spec| {
         spec.started = true;
@@ -110,7 +121,7 @@ fn what_is_stopped_leaves_the_tree_before_anything_comes_in_its_place() {
     };
     assert!(!apply(&mut embedding, all));
     assert_eq!(repeating(&embedding, RED), ["a1 port 3", "a4 port 2"]);
-    embedding.rejoin(&network);
+    all_follow(&network, &mut embedding);
     assert_eq!(repeating(&embedding, RED), FIRST);
     assert!(apply(&mut embedding, |spec| drop(spec.links.remove(0))));
     assert_eq!(repeating(&embedding, RED), rest);
@@ -123,10 +134,30 @@ fn what_is_stopped_leaves_the_tree_before_anything_comes_in_its_place() {
     gone.apply(&network, &wanted(&[])).unwrap();
     gone.apply(&network, &wanted(&[(RED, &other)])).unwrap();
     assert_eq!(repeating(&gone, RED), ["a1 port 3", "a4 port 2"]);
-    gone.rejoin(&network);
+    all_follow(&network, &mut gone);
     assert_eq!(repeating(&gone, RED), ["a1 port 3", "a3 port 2", "a4 port 2", "a4 port 3"]);
-    embedding.rejoin(&network);
+    all_follow(&network, &mut embedding);
     assert_eq!(repeating(&embedding, RED), OTHER);
+}
+
+/// However often others have to wait anew.
+#[test]
+fn a_tree_takes_a_link_when_it_has_had_its_time() {
+    let (mut network, mut embedding) = (ring(), embedding());
+    let (mut red, blue) = (ring_of_links(), flapping(&mut network));
+    embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
+    flap(&mut network, &mut embedding);
+    red.links[0].started = false;
+    let changes = embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
+    assert!(changes.parted);
+    let parting = ["a1 port 3", "a2 port 2", "a3 port 3", "a4 port 2"];
+    // It has had a part of the first round only.
+    for tree in [&parting[..], &OTHER] {
+        flap(&mut network, &mut embedding);
+        assert_eq!(repeating(&embedding, RED), parting);
+        assert!(embedding.rejoin(&network).parted);
+        assert_eq!(repeating(&embedding, RED), tree);
+    }
 }
 
 /// A link that has moved from where frames still pass, and then fails, may still be used there by ends that have not followed.
@@ -149,7 +180,7 @@ fn what_moves_from_a_path_that_stands_has_to_be_followed() {
         assert_eq!((changes.moves.len(), changes.parted), (1, !port_down));
         assert_eq!(repeating(&embedding, RED), ["a1 port 2", "a2 port 3"]);
         if is_followed {
-            embedding.rejoin(&network);
+            all_follow(&network, &mut embedding);
         }
         network.set_port_up(port(3, 2), false).unwrap();
         assert_eq!(embedding.handle_changes(&network).parted, !is_followed && !port_down);

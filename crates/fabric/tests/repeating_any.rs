@@ -115,8 +115,13 @@ struct World {
     embedding: Embedding,
     has_parted: bool,
     /// What each switch goes by.
-    maps: BTreeMap<Dpid, Arc<SwitchMap>>,
+    maps: Maps,
+    /// What those go by at the end of a round at the latest that have not followed since it began.
+    due: Maps,
+    behind: BTreeSet<Dpid>,
 }
+
+type Maps = BTreeMap<Dpid, Arc<SwitchMap>>;
 
 impl World {
     fn new(mut real: Network, drawn: &Drawn) -> World {
@@ -134,7 +139,9 @@ impl World {
             unwanted: Vec::new(),
             embedding: embedding(),
             has_parted: false,
-            maps: BTreeMap::new(),
+            maps: Maps::new(),
+            due: Maps::new(),
+            behind: BTreeSet::new(),
         };
         // Links for which there is no room on this network are not wanted.
         while world.embedding.apply(&world.seen, &wanted(&[(RED, &world.spec)])).is_err() {
@@ -153,14 +160,31 @@ impl World {
     }
 
     fn follow(&mut self, dpid: Dpid) {
-        match self.embedding.switch_map(dpid) {
-            Some(map) => self.maps.insert(dpid, Arc::clone(map)),
-            None => self.maps.remove(&dpid),
-        };
+        follow(&mut self.maps, dpid, self.embedding.switch_maps());
+        self.behind.remove(&dpid);
     }
 
     fn all_follow(&mut self) {
         self.maps = self.embedding.switch_maps().clone();
+        self.behind.clear();
+    }
+
+    /// Switches are given time.
+    fn begin_round(&mut self) {
+        self.due = self.embedding.switch_maps().clone();
+        self.behind = (0..8).map(Dpid).collect();
+        self.has_parted = true;
+    }
+
+    /// They have had it, and so follow what there was when it began; what there has been since only if they like.
+    fn end_round(&mut self) {
+        if !self.has_parted {
+            self.all_follow();
+        }
+        for dpid in core::mem::take(&mut self.behind) {
+            follow(&mut self.maps, dpid, &self.due);
+        }
+        self.has_parted = false;
     }
 
     fn take(&mut self, step: &Step) {
@@ -213,10 +237,9 @@ impl World {
                 return self.apply();
             }
             Step::Rejoin => {
-                self.all_follow();
-                self.embedding.rejoin(&self.seen);
-                self.has_parted = false;
-                return;
+                self.end_round();
+                let changes = self.embedding.rejoin(&self.seen);
+                return self.note(&changes);
             }
             Step::Restart => {
                 // Switches do what they did meanwhile, and it takes longer than they do to follow.
@@ -245,7 +268,9 @@ impl World {
     }
 
     fn note(&mut self, changes: &Changes) {
-        self.has_parted |= changes.parted;
+        if changes.parted && !self.has_parted {
+            self.begin_round();
+        }
     }
 
     /// What comes in at each edge comes to each switch of the tenant's once at most.
@@ -283,6 +308,13 @@ impl World {
         });
         inside.collect()
     }
+}
+
+fn follow(maps: &mut Maps, dpid: Dpid, newer: &Maps) {
+    match newer.get(&dpid) {
+        Some(map) => maps.insert(dpid, Arc::clone(map)),
+        None => maps.remove(&dpid),
+    };
 }
 
 fn pick<T: Copy>(which: &Index, all: &[T]) -> Option<T> {

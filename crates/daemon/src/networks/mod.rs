@@ -24,6 +24,7 @@ mod number;
 mod object;
 mod operation;
 mod parts;
+mod rounds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -44,6 +45,7 @@ use crate::shard::{Command, Handle, Snapshot};
 use crate::store::{Documents, StoreError};
 use crate::topology::{Inbox, Setup, Watch};
 use edits::Edits;
+use rounds::Rounds;
 
 pub use changes::{BackupChange, HostChange, LinkChange, PortChange, SwitchChange};
 pub use control::{
@@ -67,10 +69,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long after a link was found that had not been known others may follow, by which virtual links go a better way.
 const GROWING: Duration = Duration::from_secs(30);
-
-/// How long switches are given to follow, before links come in the place of others that may carry frames until they have, and
-/// before links that move take their next step.
-const FOLLOWING: Duration = Duration::from_secs(1);
 
 /// Where placements are stored.
 const PLACES: &str = "networks/places";
@@ -107,8 +105,8 @@ struct Inner {
     refused: Arc<Refused>,
     documents: Documents,
     started: Instant,
-    /// When something happened last that switches have to follow before others go on: a link left a tree, or took a step of a move.
-    parted: Option<Instant>,
+    /// In which switches follow what others wait for.
+    rounds: Rounds,
     /// When a link was found last that had not been known, if that is not long ago.
     grew: Option<Instant>,
     is_unsaved: bool,
@@ -199,7 +197,7 @@ impl Networks {
             refused,
             documents,
             started: Instant::now(),
-            parted: None,
+            rounds: Rounds::default(),
             grew: None,
             is_unsaved: false,
         };
@@ -399,7 +397,7 @@ impl Inner {
 
     fn note(&mut self, changes: &Changes) {
         if changes.parted {
-            self.parted = Some(Instant::now());
+            self.rounds.run(Instant::now());
         }
         if changes.grew {
             self.grew = Some(Instant::now());
@@ -411,10 +409,9 @@ impl Inner {
 
     fn tick(&mut self) {
         self.go_around_refused();
-        if self.parted.is_some_and(|since| since.elapsed() > FOLLOWING) {
+        if self.rounds.end(Instant::now()) {
             let Some(watch) = &self.watch else { return };
             let topology = watch.current();
-            self.parted = None;
             self.follow(|embedding| embedding.rejoin(&topology.network));
         }
         if self.grew.take_if(|since| since.elapsed() > GROWING).is_some() {

@@ -68,7 +68,7 @@ impl Embedding {
         let mut active = take(tags, &trunk.lanes, &mut trunk.active);
         let mut backup = take(tags, &trunk.lanes, &mut trunk.backup);
         let old = match &mut trunk.leaving {
-            Some(Leaving { route, step: Step::Drawing }) => take(tags, &trunk.lanes, route),
+            Some(Leaving { route, step: Step::Drawing, .. }) => take(tags, &trunk.lanes, route),
             _ => Ok(()),
         };
         // Where there are not enough for both the old path and the new one, the old one is left at once.

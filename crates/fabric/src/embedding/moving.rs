@@ -9,7 +9,7 @@
 //! 3. The old path is given up, and its tags with it. Where it has become the backup there is nothing to give up.
 //!
 //! From one to the next it goes by [`Embedding::rejoin`], for which [`Changes::parted`](super::Changes) asks: when switches have had the
-//! time to follow. What does not stand is left at once: it is down, not believed any more, has not its tags, or a switch refuses to pass
+//! time to follow this step, whatever else begins meanwhile (`embedding::rounds`). What does not stand is left at once: it is down, not believed any more, has not its tags, or a switch refuses to pass
 //! it. So is what is not worth waiting for: where a big switch's end of the link goes to another member with it, and where the tags are
 //! lacking that the old path has. Where another move begins after the ends have turned to the new path, the old one is given up.
 //!
@@ -18,8 +18,10 @@
 //! stored: after a restart the trunk is on its new path, and only that it was moving is known to those who repeat by it.
 
 use super::Embedding;
+use super::repeating::Repeating;
+use super::rounds::{Round, Rounds};
 use super::trunk::{Routed, Trouble, Trunk, Wire, path};
-use super::{Changes, Transit, repeating::Repeating};
+use super::{Changes, Transit};
 use crate::network::Network;
 use crate::units::{Dpid, PortId};
 use alloc::collections::BTreeSet;
@@ -31,6 +33,8 @@ pub(super) struct Leaving {
     /// `None` if it is the trunk's backup now.
     pub(super) route: Option<Routed>,
     pub(super) step: Step,
+    /// When switches have followed the step.
+    pub(super) until: Round,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,21 +51,40 @@ pub(super) struct Before {
     from: Option<Vec<Wire>>,
     /// What was on the maps long enough.
     drawn: Vec<Vec<Wire>>,
-    /// To where it was going, and how far that was.
-    going: Option<(Vec<Wire>, Step)>,
+    going: Option<Going>,
+    /// When switches will have followed what begins now.
+    until: Round,
+}
+
+/// To where a trunk is going, and how far that is.
+struct Going {
+    to: Vec<Wire>,
+    step: Step,
+    until: Round,
+}
+
+impl Going {
+    fn of(trunk: &Trunk) -> Option<Going> {
+        let (to, leaving) = (trunk.active.as_ref()?, trunk.leaving.as_ref()?);
+        Some(Going { to: to.wires.clone(), step: leaving.step, until: leaving.until })
+    }
+
+    fn is_same(&self, to: &[Wire], step: Step) -> bool {
+        self.to == to && self.step == step
+    }
 }
 
 impl Before {
     /// `stands` says of the path by which the ends send whether what they send arrives.
-    pub(super) fn of(trunk: &Trunk, stands: impl Fn(&[Wire]) -> bool) -> Before {
+    pub(super) fn of(trunk: &Trunk, rounds: Rounds, stands: impl Fn(&[Wire]) -> bool) -> Before {
         let from = trunk.sending().filter(|it| it.carries(&trunk.lanes) && stands(&it.wires));
         let is_new = |route: &&Routed| trunk.is_drawing() && Some(*route) == trunk.active.as_ref();
         let drawn = trunk.routes().filter(|it| it.carries(&trunk.lanes) && !is_new(it));
-        let step = trunk.leaving.as_ref().map(|it| it.step);
         Before {
             from: from.map(|it| it.wires.clone()),
             drawn: drawn.map(|it| it.wires.clone()).collect(),
-            going: trunk.active.as_ref().map(|it| it.wires.clone()).zip(step),
+            going: Going::of(trunk),
+            until: rounds.next_whole(),
         }
     }
 
@@ -70,13 +93,9 @@ impl Before {
         let from = self.from.as_ref()?;
         if from == to {
             // It stays, and maybe has moved there just now.
-            return match self.going {
-                Some((_, Step::Moved)) => {
-                    let route = left.last_mut()?.take()?;
-                    Some(Leaving { route: Some(route), step: Step::Moved })
-                }
-                _ => None,
-            };
+            let going = self.going.as_ref().filter(|it| it.step == Step::Moved)?;
+            let route = left.last_mut()?.take()?;
+            return Some(Leaving { route: Some(route), step: going.step, until: going.until });
         }
         let ends = |wires: &[Wire]| Some((wires.first()?.from.dpid, wires.last()?.to.dpid));
         if ends(from) != ends(to) {
@@ -87,39 +106,60 @@ impl Before {
         let mut left = left.iter_mut();
         let route = left.find(|it| it.as_ref().is_some_and(|it| &it.wires == from));
         let route = route.and_then(Option::take);
-        (route.is_some() || step == Step::Drawing).then_some(Leaving { route, step })
+        let going = self.going.as_ref().filter(|it| it.is_same(to, step));
+        let until = going.map_or(self.until, |it| it.until);
+        (route.is_some() || step == Step::Drawing).then_some(Leaving { route, step, until })
     }
 
     /// Whether a trunk does now what switches have to follow before it goes on.
     pub(super) fn has_begun(&self, trunk: &Trunk) -> bool {
-        let step = trunk.leaving.as_ref().map(|it| it.step);
-        let going = trunk.active.as_ref().map(|it| it.wires.clone()).zip(step);
-        going.is_some() && going != self.going
+        let is_new = |now: Going| {
+            let before = self.going.as_ref();
+            !before.is_some_and(|it| it.is_same(&now.to, now.step))
+        };
+        Going::of(trunk).is_some_and(is_new)
     }
 }
 
 impl Embedding {
-    /// Goes on with what waited for switches to follow: links come in the place of those that have left a tree, and trunks that move take
-    /// their next step.
+    /// Goes on with what waited for switches to follow, and has had the time that they are given: links come in the place of those that
+    /// have left a tree, and trunks that move take their next step. What began after others that waited already goes on the next time.
     pub fn rejoin(&mut self, network: &Network) -> Changes {
         let before = self.places();
-        self.repeating.values_mut().for_each(Repeating::settle);
-        let mut has_freed = false;
-        for trunk in self.trunks.values_mut() {
-            if let Some(Leaving { route: Some(_), step: step @ Step::Drawing }) = &mut trunk.leaving
-            {
-                *step = Step::Moved;
-                self.has_begun = true;
-            } else {
-                has_freed |= trunk.leave(&mut self.tags);
-            }
-        }
-        if has_freed {
+        self.rounds.end();
+        let rounds = self.rounds;
+        self.repeating.values_mut().for_each(|it| it.settle(rounds));
+        if self.take_steps() {
             self.reservations.note_freed();
             self.share_out(network);
         }
         let changes = self.redraw(network);
-        Changes { moves: self.moves_from(&before), ..changes }
+        let parted = changes.parted || self.is_waiting();
+        if parted {
+            self.rounds.run();
+        }
+        Changes { moves: self.moves_from(&before), parted, ..changes }
+    }
+
+    /// Lets trunks take their next step whose last one switches have followed; whether that has freed tags.
+    fn take_steps(&mut self) -> bool {
+        let (rounds, mut has_freed) = (self.rounds, false);
+        for trunk in self.trunks.values_mut() {
+            match &mut trunk.leaving {
+                Some(leaving) if !rounds.has_ended(leaving.until) => {}
+                Some(Leaving { route: Some(_), step: step @ Step::Drawing, until }) => {
+                    (*step, *until) = (Step::Moved, rounds.next_whole());
+                    self.has_begun = true;
+                }
+                _ => has_freed |= trunk.leave(&mut self.tags),
+            }
+        }
+        has_freed
+    }
+
+    /// Whether anything waits for switches to follow.
+    fn is_waiting(&self) -> bool {
+        self.is_moving() || self.repeating.values().any(Repeating::is_waiting)
     }
 
     /// Leaves those old paths at once that do not stand any more.

@@ -210,7 +210,7 @@ impl Embedding {
             let path = path(network, wires);
             path.is_some_and(|path| reservation.stands(network, &path, &nowhere))
         };
-        let before = Before::of(trunk, stands);
+        let before = Before::of(trunk, self.rounds, stands);
         let leaving = trunk.leaving.take().and_then(|it| it.route);
         let mut had = [trunk.active.take(), trunk.backup.take(), leaving];
         let mut keep = |path: Option<&Path>| {

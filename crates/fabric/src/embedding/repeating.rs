@@ -13,13 +13,15 @@
 //!   moved away from such a path, by which ends that have not followed still send. It carries them while neither of its ends
 //!   has followed: with one end's new map goes the entry by which that takes its tag, and what would send into it. So till then
 //!   no other comes: the network is *parting*, its switches repeat by what is left of the tree, to which what has left may come
-//!   back, and [`Changes::parted`](super::Changes) asks for [`Embedding::rejoin`], after a time in which switches follow.
+//!   back, and [`Changes::parted`](super::Changes) asks for [`Embedding::rejoin`], after a time in which switches follow
+//!   (`embedding::rounds`).
 //!
 //! A link that comes back finds what it joined joined by others, and stays out. So of two trees, whatever lies between them,
 //! only those links differ that had no way at some time since the first. What is left: a link whose ends have not followed when
 //! it has failed, another has come in its place, and it works again; and ends that take longer than the time that they are given.
 
 use super::draw::{link_trunk, works};
+use super::rounds::{Round, Rounds};
 use super::spec::{Spec, VirtualPortId};
 use super::tree::{Ends, spanning_tree};
 use super::trunk::{Trunk, Wire, is_broken};
@@ -35,29 +37,39 @@ use alloc::vec::Vec;
 pub(super) struct Repeating {
     /// Those of the tree.
     tree: BTreeMap<Ends, Place>,
-    /// While it is parting, those of the tree from which a link has left; else none.
-    parting: BTreeSet<Ends>,
+    parting: Option<Parting>,
+}
+
+/// A link has left the tree by which frames may still pass.
+#[derive(Clone, Debug)]
+struct Parting {
+    /// The tree that it has left.
+    from: BTreeSet<Ends>,
+    /// When switches have followed what has left it last.
+    until: Round,
 }
 
 /// Where a link of the tree is.
 #[derive(Clone, Debug)]
 struct Place {
     wires: Vec<Wire>,
-    /// It has moved there from where frames may still pass.
-    has_moved: bool,
+    /// It has moved there from where frames may still pass, until switches have followed.
+    moved: Option<Round>,
 }
 
 impl Place {
     /// Whether none pass any more, whoever still sends into it.
     fn is_broken(&self, network: &Network) -> bool {
-        !self.has_moved && is_broken(network, &self.wires)
+        self.moved.is_none() && is_broken(network, &self.wires)
     }
 
     /// Where it is now; whether frames may still pass where it was.
-    fn follow(&mut self, network: &Network, wires: Vec<Wire>) -> bool {
+    fn follow(&mut self, network: &Network, wires: Vec<Wire>, until: Round) -> bool {
         let moves = self.wires != wires && !is_broken(network, &self.wires);
         self.wires = wires;
-        self.has_moved |= moves;
+        if moves {
+            self.moved = Some(until);
+        }
         moves
     }
 }
@@ -65,8 +77,10 @@ impl Place {
 impl Repeating {
     /// As it was before a restart: where each link was, and whether it was about to go there from where frames may still pass.
     pub(super) fn restored(tree: BTreeMap<Ends, (Vec<Wire>, bool)>) -> Repeating {
-        let place = |(link, (wires, has_moved))| (link, Place { wires, has_moved });
-        Repeating { tree: tree.into_iter().map(place).collect(), parting: BTreeSet::new() }
+        let place = |(link, (wires, has_moved)): (Ends, (Vec<Wire>, bool))| {
+            (link, Place { wires, moved: has_moved.then(Round::default) })
+        };
+        Repeating { tree: tree.into_iter().map(place).collect(), parting: None }
     }
 
     pub(super) fn has(&self, link: &Ends) -> bool {
@@ -79,19 +93,30 @@ impl Repeating {
     }
 
     fn is_parting(&self) -> bool {
-        !self.parting.is_empty()
+        self.parting.is_some()
     }
 
-    /// Goes on to the links that have a way now; whether switches that have not followed may still use another.
-    fn follow(&mut self, network: &Network, mut up: BTreeMap<Ends, Vec<Wire>>) -> bool {
+    /// Whether anything waits for switches to follow.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_parting() || self.tree.values().any(|place| place.moved.is_some())
+    }
+
+    /// Goes on to the links that have a way now; whether switches that have not followed may still use another. They will have by then.
+    fn follow(
+        &mut self,
+        network: &Network,
+        mut up: BTreeMap<Ends, Vec<Wire>>,
+        until: Round,
+    ) -> bool {
         let mut left = self.tree.iter().filter(|(link, _)| !up.contains_key(*link));
         let has_parted = left.any(|(_, place)| !place.is_broken(network));
         let before: BTreeSet<Ends> = self.tree.keys().copied().collect();
-        if has_parted && !self.is_parting() {
-            self.parting = before.clone();
+        if has_parted {
+            let from = self.parting.take().map_or_else(|| before.clone(), |it| it.from);
+            self.parting = Some(Parting { from, until });
         }
-        if self.is_parting() {
-            up.retain(|link, _| self.parting.contains(link));
+        if let Some(parting) = &self.parting {
+            up.retain(|link, _| parting.from.contains(link));
         }
         let tree = spanning_tree(&before, up.keys().copied());
         self.tree.retain(|link, _| tree.contains(link));
@@ -99,18 +124,22 @@ impl Repeating {
         for (link, wires) in up.into_iter().filter(|(link, _)| tree.contains(link)) {
             match self.tree.entry(link) {
                 Entry::Vacant(new) => {
-                    new.insert(Place { wires, has_moved: false });
+                    new.insert(Place { wires, moved: None });
                 }
-                Entry::Occupied(mut place) => has_moved |= place.get_mut().follow(network, wires),
+                Entry::Occupied(mut place) => {
+                    has_moved |= place.get_mut().follow(network, wires, until);
+                }
             }
         }
         has_parted || has_moved
     }
 
-    /// All switches have followed.
-    pub(super) fn settle(&mut self) {
-        self.parting.clear();
-        self.tree.values_mut().for_each(|place| place.has_moved = false);
+    /// Switches have followed what had to be followed until a round that has ended.
+    pub(super) fn settle(&mut self, rounds: Rounds) {
+        self.parting.take_if(|it| rounds.has_ended(it.until));
+        for place in self.tree.values_mut() {
+            place.moved.take_if(|until| rounds.has_ended(*until));
+        }
     }
 }
 
@@ -122,11 +151,11 @@ impl Embedding {
         for &tenant in self.wanted.keys() {
             repeating.entry(tenant).or_default();
         }
-        let mut has_parted = false;
+        let (until, mut has_parted) = (self.rounds.next_whole(), false);
         for (&tenant, it) in &mut repeating {
             let spec = self.wanted.get(&tenant).filter(|spec| spec.started);
             let up = spec.map(|spec| self.links_up(tenant, spec)).unwrap_or_default();
-            has_parted |= it.follow(network, up);
+            has_parted |= it.follow(network, up, until);
         }
         // What is wanted no more is known till its switches have followed: it may be wanted again.
         repeating.retain(|tenant, it| it.is_parting() || self.wanted.contains_key(tenant));

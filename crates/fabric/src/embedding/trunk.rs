@@ -304,7 +304,9 @@ impl Trunk {
     /// The path by which its ends send.
     pub(super) fn sending(&self) -> Option<&Routed> {
         match &self.leaving {
-            Some(Leaving { route, step: Step::Drawing }) => route.as_ref().or(self.backup.as_ref()),
+            Some(Leaving { route, step: Step::Drawing, .. }) => {
+                route.as_ref().or(self.backup.as_ref())
+            }
             _ => self.active.as_ref(),
         }
     }

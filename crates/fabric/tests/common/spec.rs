@@ -102,6 +102,24 @@ pub fn all_follow(network: &Network, embedding: &mut Embedding, mut parted: bool
     panic!("something waits for ever");
 }
 
+/// A link of another tenant between 1 and 3 of a ring, whose own narrow wire is added: it goes back to it whenever that is up.
+pub fn flapping(network: &mut Network) -> Spec {
+    let [a, b] = [1, 3].map(|dpid| port(dpid, 5));
+    [a, b].iter().for_each(|&at| network.add_port(at).unwrap());
+    network.connect(a, b, megabits(1), fabric::Duration(0)).unwrap();
+    let link = LinkSpec { reverts: true, ..link((0xa1, 2), (0xa3, 2)) };
+    Spec { ports: Vec::new(), hosts: Vec::new(), links: vec![link], ..two() }
+}
+
+/// That wire fails and is up again, more than once before switches have had their time.
+pub fn flap(network: &mut Network, embedding: &mut Embedding) {
+    for is_up in [false, true, false, true] {
+        network.set_port_up(port(1, 5), is_up).unwrap();
+        let changes = embedding.handle_changes(network);
+        assert!(changes.parted || !is_up, "it begins to go back");
+    }
+}
+
 /// Where packets get to that leave by a virtual port.
 pub fn reach(
     network: &Network,
