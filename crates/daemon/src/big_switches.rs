@@ -10,10 +10,8 @@
 //! not take what it was sent; the front always reads.
 
 use std::collections::{BTreeMap, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use channel::{
@@ -26,6 +24,7 @@ use openflow::VersionSet;
 
 use crate::dpid::Dpid;
 use crate::shard;
+use crate::threads::Thread;
 
 /// Bytes read from one connection in one turn.
 const BUDGET: usize = 64 << 10;
@@ -77,7 +76,7 @@ pub struct Prepared {
 /// The thread. Dropping it ends it.
 pub struct Joiner {
     handle: Handle,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
 }
 
 impl Prepared {
@@ -103,13 +102,7 @@ impl Prepared {
     pub fn start(self, shards: Vec<shard::Handle>) -> std::io::Result<Joiner> {
         let Prepared { handle, mut work } = self;
         work.shards = shards;
-        let run = move || {
-            if catch_unwind(AssertUnwindSafe(|| work.run())).is_err() {
-                tracing::error!("what joins switches ended by a panic; Weir ends");
-                std::process::abort();
-            }
-        };
-        let thread = std::thread::Builder::new().name("big-switches".to_owned()).spawn(run)?;
+        let thread = Thread::start("big-switches", move || work.run())?;
         Ok(Joiner { handle, thread: Some(thread) })
     }
 }
@@ -117,10 +110,7 @@ impl Prepared {
 impl Drop for Joiner {
     fn drop(&mut self) {
         self.handle.send(Command::Stop);
-        if let Some(thread) = self.thread.take() {
-            // A panic has ended the process already.
-            let _ = thread.join();
-        }
+        self.thread.take().into_iter().for_each(Thread::join);
     }
 }
 

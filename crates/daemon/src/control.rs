@@ -13,7 +13,6 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -22,6 +21,7 @@ use tokio::time::{self, MissedTickBehavior};
 
 use crate::api::{self, Sources, http};
 use crate::reload::Reloader;
+use crate::threads::Thread;
 
 /// Between two looks at the configuration file; a change is taken over at the second look that finds it the same.
 const POLL: Duration = Duration::from_millis(500);
@@ -29,7 +29,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// The running control thread.
 pub struct Control {
     stop: watch::Sender<bool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
     api: Option<SocketAddr>,
 }
 
@@ -59,7 +59,7 @@ impl Control {
             .enable_all()
             .max_blocking_threads(4)
             .build()?;
-        let thread = thread::Builder::new().name("control".to_owned()).spawn(move || {
+        let thread = Thread::start("control", move || {
             runtime.block_on(run(setup, listener, stopped, ready));
             // A health check may wait for a shard that will never answer; the process ends without it.
             runtime.shutdown_background();
@@ -82,11 +82,7 @@ impl Drop for Control {
     fn drop(&mut self) {
         // Fails only when the thread has ended already.
         let _ = self.stop.send(true);
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the control thread ended by a panic");
-        }
+        self.thread.take().into_iter().for_each(Thread::join);
     }
 }
 

@@ -34,4 +34,5 @@ pub mod reload;
 pub mod serve;
 pub mod shard;
 pub mod store;
+mod threads;
 pub mod topology;

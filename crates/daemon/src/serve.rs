@@ -8,16 +8,15 @@ use crate::networks::{ChangeError, Control, Networks};
 use crate::refused::Refused;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Store, StoreError};
+use crate::threads::Thread;
 use crate::topology::{self, Board, Inbox, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme, Tls};
 use hypervisor::{Duration, LldpKey, Settings};
 use openflow::VersionSet;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// How to run, apart from the configuration file.
@@ -32,7 +31,7 @@ pub struct ServeOptions {
 /// A running hypervisor.
 pub struct Daemon {
     shards: Vec<Handle>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Thread>,
     topology: Topology,
     networks: Networks,
     agents: Agents,
@@ -113,16 +112,7 @@ impl Daemon {
         let mut threads = Vec::with_capacity(count);
         for (number, mut shard) in shards.into_iter().enumerate() {
             shard.set_peers(handles.clone());
-            let thread = std::thread::Builder::new()
-                .name(format!("shard-{number}"))
-                .spawn(move || {
-                    // A shard that is gone would leave its switches unserved behind a process that looks well. State
-                    // is safe at any moment: whoever supervises the process starts it again.
-                    if catch_unwind(AssertUnwindSafe(|| shard.run())).is_err() {
-                        tracing::error!(shard = number, "a shard ended by a panic; Weir ends");
-                        std::process::abort();
-                    }
-                })
+            let thread = Thread::start(&format!("shard-{number}"), move || shard.run())
                 .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
             threads.push(thread);
         }
@@ -208,11 +198,7 @@ impl Daemon {
         for shard in &self.shards {
             shard.send(Command::Stop);
         }
-        for thread in self.threads {
-            if thread.join().is_err() {
-                tracing::error!("a shard ended by a panic");
-            }
-        }
+        self.threads.into_iter().for_each(Thread::join);
         // Dropping the store writes what it was given last.
         drop(self.store);
     }

@@ -21,7 +21,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fabric::TenantId;
@@ -29,6 +28,7 @@ use fabric::edge::{AgentId, EdgeKey, LONGEST_DATAGRAM, Vnic};
 
 use crate::config::{self, Config};
 use crate::metrics::Registry;
+use crate::threads::Thread;
 use crate::topology::Inbox;
 use ear::{Ear, Rest};
 
@@ -85,7 +85,7 @@ pub fn load_key(path: &Path) -> Result<EdgeKey, String> {
 /// The running thread.
 pub struct Agents {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
 }
 
 #[derive(Default)]
@@ -122,8 +122,7 @@ impl Agents {
             metrics,
         };
         tracing::info!(address = %listen, "agents are listened to");
-        let thread =
-            std::thread::Builder::new().name("agents".to_owned()).spawn(move || worker.run())?;
+        let thread = Thread::start("agents", move || worker.run())?;
         Ok(Agents { shared, thread: Some(thread) })
     }
 
@@ -145,11 +144,7 @@ impl Agents {
 impl Drop for Agents {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the agents' thread ended by a panic");
-        }
+        self.thread.take().into_iter().for_each(Thread::join);
     }
 }
 

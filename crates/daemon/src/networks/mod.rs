@@ -31,7 +31,6 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fabric::embedding::{Changes, Embedding, Oversubscribed, Reason, Refusal, Spec};
@@ -43,6 +42,7 @@ use crate::config::{self, Config};
 use crate::refused::Refused;
 use crate::shard::{Command, Handle, Snapshot};
 use crate::store::{Documents, StoreError};
+use crate::threads::Thread;
 use crate::topology::{Inbox, Setup, Watch};
 use edits::Edits;
 use rounds::Rounds;
@@ -76,7 +76,7 @@ const PLACES: &str = "networks/places";
 /// The running actor. Dropping it ends its thread.
 pub struct Networks {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
 }
 
 struct Shared {
@@ -230,7 +230,7 @@ impl Networks {
                 inner.tick();
             }
         };
-        self.thread = Some(std::thread::Builder::new().name("networks".to_owned()).spawn(run)?);
+        self.thread = Some(Thread::start("networks", run)?);
         Ok(())
     }
 
@@ -254,11 +254,7 @@ impl Networks {
 impl Drop for Networks {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the networks' thread ended by a panic");
-        }
+        self.thread.take().into_iter().for_each(Thread::join);
         self.shared.lock().save();
     }
 }

@@ -9,13 +9,14 @@ use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread;
 use std::time::Duration;
 
 use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 
 use super::Sync;
+use crate::threads::Thread;
 
 /// A [`FileBackend`] whose `sync_data` is postponed as [`Sync`] says.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(super) struct Syncer {
 /// The thread that runs a [`Syncer`]; dropping it fsyncs what is pending and ends the thread.
 pub(super) struct SyncerThread {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
 }
 
 impl Backend {
@@ -112,7 +113,7 @@ impl SyncerThread {
     fn start(syncer: Arc<Syncer>, interval: Duration) -> io::Result<SyncerThread> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = thread::Builder::new().name("store-sync".to_owned()).spawn(move || {
+        let thread = Thread::start("store-sync", move || {
             while !stopped.load(Ordering::Acquire) {
                 thread::park_timeout(interval);
                 syncer.sync();
@@ -138,10 +139,8 @@ impl Drop for SyncerThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            Thread::unpark(thread.thread());
-            if thread.join().is_err() {
-                tracing::error!("the store-sync thread panicked");
-            }
+            thread.unpark();
+            thread.join();
         }
     }
 }

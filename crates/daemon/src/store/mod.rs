@@ -43,7 +43,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -51,6 +50,7 @@ use hypervisor::policy::TenantId;
 use hypervisor::store::{StoreKey, StoreOp};
 
 use crate::metrics::Registry;
+use crate::threads::Thread;
 use database::Database;
 use memory::Memory;
 use writer::{Command, Reply};
@@ -185,7 +185,7 @@ pub struct Store {
     inner: Inner,
     secret: [u8; 16],
     shards: AtomicU32,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
 }
 
 #[derive(Clone)]
@@ -206,9 +206,7 @@ impl Store {
         let database = Database::open(dir, sync)?;
         let secret = database.secret();
         let (sender, receiver) = mpsc::sync_channel(QUEUE);
-        let thread = std::thread::Builder::new()
-            .name("store".to_owned())
-            .spawn(move || writer::run(database, &receiver, &metrics))
+        let thread = Thread::start("store", move || writer::run(database, &receiver, &metrics))
             .map_err(|error| StoreError::io("starting the store thread", &error))?;
         Ok(Store {
             inner: Inner::Disk(sender),
@@ -334,11 +332,7 @@ impl Drop for Store {
             // Fails only when the thread has ended already.
             let _ = sender.send(Command::Stop);
         }
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the store thread panicked");
-        }
+        self.thread.take().into_iter().for_each(Thread::join);
     }
 }
 

@@ -26,7 +26,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fabric::embedding::SwitchMap;
@@ -41,6 +40,7 @@ pub use watch::{Change, Snapshot, Subscription, Watch};
 use crate::config::{self, Config};
 use crate::metrics::Registry;
 use crate::shard::Handle;
+use crate::threads::Thread;
 use worker::Worker;
 
 /// Batches that a shard may have been given and not handled.
@@ -123,7 +123,7 @@ pub struct Topology {
     inbox: Arc<Inbox>,
     watch: Watch,
     board: Board,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
 }
 
 impl Topology {
@@ -139,8 +139,7 @@ impl Topology {
     ) -> io::Result<Topology> {
         let (watch, board) = (Watch::default(), Board::default());
         let worker = Worker::new(setup, key, origin, &inbox, (&watch, &board, metrics), shards);
-        let thread =
-            std::thread::Builder::new().name("topology".to_owned()).spawn(move || worker.run())?;
+        let thread = Thread::start("topology", move || worker.run())?;
         Ok(Topology { inbox, watch, board, thread: Some(thread) })
     }
 
@@ -158,10 +157,6 @@ impl Topology {
 impl Drop for Topology {
     fn drop(&mut self) {
         self.inbox.stop();
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the topology's thread ended by a panic");
-        }
+        self.thread.take().into_iter().for_each(Thread::join);
     }
 }

@@ -1,0 +1,58 @@
+//! Threads that live as long as Weir does.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{Builder, JoinHandle};
+
+/// One of them.
+pub(crate) struct Thread(JoinHandle<()>);
+
+impl Thread {
+    /// Starts it. Where one ended by a panic its work would be left undone behind a process that looks well. State is safe at any
+    /// moment: so the process ends with it, and whoever supervises that starts it again.
+    pub(crate) fn start(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+        let thread = name.to_owned();
+        let run = move || {
+            if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                tracing::error!(thread, "a thread ended by a panic; Weir ends");
+                std::process::abort();
+            }
+        };
+        Builder::new().name(name.to_owned()).spawn(run).map(Thread)
+    }
+
+    /// Wakes it where it is parked.
+    pub(crate) fn unpark(&self) {
+        self.0.thread().unpark();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn join(self) {
+        // A panic has ended the process already.
+        let _ = self.0.join();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::env;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    /// Set in the process that is to end.
+    const PANICS: &str = "WEIR_TEST_PANICS";
+    const SIGABRT: i32 = 6;
+
+    #[test]
+    #[allow(clippy::panic)]
+    fn a_panic_of_one_ends_the_process() {
+        if env::var_os(PANICS).is_some() {
+            return Thread::start("panics", || panic!("as it has to")).unwrap().join();
+        }
+        let mut again = Command::new(env::current_exe().unwrap());
+        again.args(["--exact", "threads::tests::a_panic_of_one_ends_the_process"]);
+        let output = again.env(PANICS, "1").output().unwrap();
+        assert_eq!(output.status.signal(), Some(SIGABRT), "{output:?}");
+    }
+}
