@@ -29,6 +29,16 @@ const TLV_LEN: usize = 2 + VALUE_LEN;
 /// Type 127, organizationally specific, and the length.
 const TLV_HEADER: u16 = (127 << 9) | VALUE_LEN as u16;
 const ETHERNET_LEN: usize = 14;
+/// The subtype of the operator's own probes.
+const PROBE_SUBTYPE: u8 = 2;
+/// How the tag of such a probe begins.
+const PROBE_TAG: [u8; 6] = {
+    let [high, low] = TLV_HEADER.to_be_bytes();
+    [high, low, OUI[0], OUI[1], OUI[2], PROBE_SUBTYPE]
+};
+/// In how many places of a block a tag is looked for.
+const STARTS: usize = 32;
+const BLOCK_LEN: usize = STARTS + PROBE_TAG.len() - 1;
 
 /// The key of one installation; shared by all its switches.
 #[derive(Clone, Copy)]
@@ -51,14 +61,14 @@ impl Origin {
     fn parts(self) -> (u8, u16) {
         match self {
             Origin::Tenant(tenant) => (1, tenant.0),
-            Origin::Operator => (2, 0),
+            Origin::Operator => (PROBE_SUBTYPE, 0),
         }
     }
 
     fn from_parts(subtype: u8, number: u16) -> Option<Origin> {
         match (subtype, number) {
             (1, tenant) => Some(Origin::Tenant(TenantId(tenant))),
-            (2, 0) => Some(Origin::Operator),
+            (PROBE_SUBTYPE, 0) => Some(Origin::Operator),
             _ => None,
         }
     }
@@ -162,11 +172,30 @@ impl Tagged {
 /// Whether a frame is one of the operator's own probes, or becomes one when somebody takes away what stands before it: tags of
 /// VLANs, shims of MPLS, provider backbone headers. Only how it looks counts, not its hash: addresses can be changed on the way, too.
 pub fn looks_like_probe(frame: &[u8]) -> bool {
-    let (subtype, _) = Origin::Operator.parts();
-    let [high, low] = TLV_HEADER.to_be_bytes();
-    let tag = [high, low, OUI[0], OUI[1], OUI[2], subtype];
     // What a shim is taken away from can be given any type, so none says that it is not one; by chance nothing else has these bytes.
-    frame.windows(tag.len()).any(|bytes| *bytes == tag)
+    let mut rest = frame;
+    while let Some(block) = rest.first_chunk() {
+        if has_probe_tag(block) {
+            return true;
+        }
+        rest = &rest[STARTS..];
+    }
+    match frame.last_chunk() {
+        Some(block) => has_probe_tag(block),
+        None => frame.windows(PROBE_TAG.len()).any(|bytes| *bytes == PROBE_TAG),
+    }
+}
+
+/// Whether the bytes that begin each probe's tag are somewhere in a block. All are compared, without a branch, many at once:
+/// what a tenant sends takes the same time whatever it looks like.
+fn has_probe_tag(block: &[u8; BLOCK_LEN]) -> bool {
+    let begins = |start: usize| {
+        PROBE_TAG
+            .iter()
+            .enumerate()
+            .fold(true, |same, (at, byte)| same & (block[start + at] == *byte))
+    };
+    (0..STARTS).fold(false, |found, start| found | begins(start))
 }
 
 /// The offset of the End Of LLDPDU TLV, or of the end of a frame whose TLVs fill it exactly.
@@ -246,6 +275,21 @@ mod tests {
         }
         for other in [probe(), tagged(), behind(&tagged(), &[0x81, 0, 0, 5]), Vec::new()] {
             assert!(!looks_like_probe(&other), "{other:02x?}");
+        }
+    }
+
+    #[test]
+    fn probes_are_seen_wherever_they_stand() {
+        for length in 0..3 * BLOCK_LEN {
+            let mut frame = vec![PROBE_TAG[0]; length];
+            assert!(!looks_like_probe(&frame));
+            for at in 0..(length + 1).saturating_sub(PROBE_TAG.len()) {
+                frame[at..at + PROBE_TAG.len()].copy_from_slice(&PROBE_TAG);
+                assert!(looks_like_probe(&frame), "at {at} of {length}");
+                frame[at + PROBE_TAG.len() - 1] ^= 1;
+                assert!(!looks_like_probe(&frame), "at {at} of {length}");
+                frame.fill(PROBE_TAG[0]);
+            }
         }
     }
 
