@@ -52,14 +52,11 @@ fn a_full_disk_is_reported_and_loses_nothing() {
     let first_failure =
         text.lines().position(|line| line.starts_with("failed ")).expect("the limit was reached");
     assert!(first_failure > 100, "it worked until then");
-    // One batch in flight, so the batches before the first failure were all acknowledged; of those after it some
-    // failed, so only the first part has a simple model.
-    let store = open(folder.path());
-    let stored = store.load(DPID).unwrap();
+    // One batch in flight, so the batches before the first failure were all acknowledged. What comes after one that failed and
+    // is not pushed again is not stored, though there may be room for it: it may be about the same entries.
+    let stored = open(folder.path()).load(DPID).unwrap();
     let model = replay(first_failure as u64);
-    for (key, _) in model.iter().filter(|(key, _)| key.tenant.0 == 1) {
-        assert!(stored.iter().any(|(found, _)| found == key), "{key:?} was acknowledged");
-    }
+    assert!(model.into_iter().eq(stored), "exactly what was acknowledged is there");
 }
 
 #[test]

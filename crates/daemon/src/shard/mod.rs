@@ -28,6 +28,7 @@ mod turn;
 
 use crate::big_switches;
 use crate::config::{Keepalive, Reconnect};
+use crate::dpid::Dpid;
 use crate::metrics::Registry;
 use crate::refused::Refused;
 use crate::store::{self, ShardStore, Stored};
@@ -271,7 +272,7 @@ impl Shard {
                     }
                 }
             }
-            store::Event::Failed(batch) => self.unstored.push_back(batch),
+            store::Event::Failed(batch) => put_back(&mut self.unstored, batch),
             store::Event::Loaded { dpid, stored } => match stored {
                 Ok(stored) => self.start(dpid, stored),
                 Err(error) => {
@@ -283,9 +284,36 @@ impl Shard {
     }
 
     fn start(&mut self, dpid: u64, stored: Vec<Stored>) {
-        if let Some(switch) = self.loading.remove(&dpid) {
-            self.open_session(*switch, stored);
+        let Some(switch) = self.loading.remove(&dpid) else { return };
+        if self.storing.iter().any(|(_, changed, _)| *changed == dpid) {
+            // What was read is older than what the session before has left, which would be stored over the new one's.
+            tracing::warn!(
+                dpid = %Dpid(dpid),
+                "changes of this switch are not stored yet; it has to come again"
+            );
+            return;
         }
+        self.open_session(*switch, stored);
+    }
+}
+
+/// Puts a batch that was not stored where it stands among those that are still to be.
+fn put_back(unstored: &mut VecDeque<store::Batch>, batch: store::Batch) {
+    let at = unstored.partition_point(|other| other.seq < batch.seq);
+    unstored.insert(at, batch);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_stored_again_before_what_came_later() {
+        let batch = |seq| store::Batch { seq, dpid: 1, ops: Vec::new() };
+        let mut unstored = VecDeque::from([batch(5), batch(6)]);
+        // Batch 4 was told to have failed before 2 and 3 were.
+        [4, 2, 3].into_iter().for_each(|seq| put_back(&mut unstored, batch(seq)));
+        assert!(unstored.iter().map(|batch| batch.seq).eq(2..=6));
     }
 }
 

@@ -13,6 +13,8 @@
 //! ```
 //!
 //! * Batches that wait are committed together (group commit).
+//! * What cannot be stored goes back to its shard, which pushes it again; what came behind it goes back, too, so that no
+//!   older change takes a newer one's place.
 //! * A commit is written to the file and acknowledged, and fsynced later ([`Sync::Every`]): what is in the page cache
 //!   survives `kill -9` of Weir. Only a crash of the machine can lose what was acknowledged since the last fsync; then
 //!   the file may be damaged too, which is found at the next start. [`Sync::Always`] fsyncs before acknowledging.
@@ -88,9 +90,9 @@ pub struct Batch {
 /// it puts the event into the shard's inbox and wakes it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Every batch of this shard up to and including this one is stored, save those reported as failed.
+    /// Every batch of this shard up to and including this one is stored.
     Stored(u64),
-    /// This batch was not stored. It may be pushed again, in its order among others that failed.
+    /// This batch was not stored, nor will any of this shard behind it before it is pushed again: to be done in their order.
     Failed(Batch),
     /// The answer to [`ShardStore::load`], after every batch that was pushed before by whichever shard.
     Loaded {

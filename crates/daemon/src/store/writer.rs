@@ -1,8 +1,9 @@
 //! The store thread: takes what waits, commits it together, tells the shards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, SyncSender};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use hypervisor::policy::TenantId;
 
@@ -40,13 +41,17 @@ pub(super) enum LoadTo {
 /// Changes in one commit, at most; what is beyond waits for the next, so that the first need not wait for long.
 const GROUP: usize = 4096;
 
+/// How long it rests after a commit that failed: what failed is pushed again at once, and may fail for hours.
+const REST: Duration = Duration::from_millis(500);
+
 pub(super) fn run(database: Database, commands: &Receiver<Command>, metrics: &Registry) {
-    let mut writer = Writer { database, metrics, shards: BTreeMap::new(), group: Vec::new() };
+    let (shards, missing) = (BTreeMap::new(), Missing::default());
+    let mut writer = Writer { database, metrics, shards, group: Vec::new(), missing };
     while let Ok(command) = commands.recv() {
         let mut next = Some(command);
         // Whatever has to see the changes before it, or does not belong to a group, ends the group.
         while let Some(Command::Store { shard, batch }) = next {
-            writer.group.push((shard, batch));
+            writer.take(shard, batch);
             let ops: usize = writer.group.iter().map(|(_, batch)| batch.ops.len()).sum();
             next = if ops < GROUP { commands.try_recv().ok() } else { None };
         }
@@ -64,9 +69,43 @@ struct Writer<'a> {
     metrics: &'a Registry,
     shards: BTreeMap<u32, Notify>,
     group: Vec<(u32, Batch)>,
+    missing: Missing,
+}
+
+/// Each shard's batches that were not stored and have not come again.
+#[derive(Default)]
+struct Missing(BTreeMap<u32, BTreeSet<u64>>);
+
+impl Missing {
+    fn add(&mut self, shard: u32, seq: u64) {
+        self.0.entry(shard).or_default().insert(seq);
+    }
+
+    /// A batch is here. Whether it may be stored: what is older may be about the same entries, and would take its place later.
+    fn is_next(&mut self, shard: u32, seq: u64) -> bool {
+        let Some(missing) = self.0.get_mut(&shard) else { return true };
+        let is_next = missing.first().is_none_or(|first| seq <= *first);
+        if is_next {
+            missing.remove(&seq);
+        }
+        is_next
+    }
 }
 
 impl Writer<'_> {
+    /// Puts a batch into the group, if it is its turn.
+    fn take(&mut self, shard: u32, batch: Batch) {
+        match self.missing.is_next(shard, batch.seq) {
+            true => self.group.push((shard, batch)),
+            false => self.refuse(shard, batch),
+        }
+    }
+
+    fn refuse(&mut self, shard: u32, batch: Batch) {
+        self.missing.add(shard, batch.seq);
+        self.tell(shard, Event::Failed(batch));
+    }
+
     fn commit(&mut self) {
         if self.group.is_empty() {
             return;
@@ -88,10 +127,11 @@ impl Writer<'_> {
             Err(error) => {
                 process.store_failed.increment();
                 tracing::error!(%error, batches = group.len(), "state could not be stored");
-                group.into_iter().for_each(|(shard, batch)| self.tell(shard, Event::Failed(batch)));
+                group.into_iter().for_each(|(shard, batch)| self.refuse(shard, batch));
                 if let Err(error) = self.database.recover() {
                     tracing::error!(%error, "the state database could not be opened again");
                 }
+                thread::sleep(REST);
             }
         }
     }
@@ -133,5 +173,23 @@ impl Writer<'_> {
         if let Some(notify) = self.shards.get_mut(&shard) {
             notify(event);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_behind_one_that_failed_wait_for_it() {
+        let mut missing = Missing::default();
+        assert!([1, 2, 3].into_iter().all(|seq| missing.is_next(7, seq)));
+        [2, 3].into_iter().for_each(|seq| missing.add(7, seq));
+        // Batch 4 was pushed before it was known that 2 and 3 had failed.
+        assert!(!missing.is_next(7, 4));
+        missing.add(7, 4);
+        assert!(missing.is_next(8, 4), "another shard's");
+        assert!(!missing.is_next(7, 3));
+        assert!([2, 3, 4, 5].into_iter().all(|seq| missing.is_next(7, seq)));
     }
 }
