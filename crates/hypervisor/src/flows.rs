@@ -19,6 +19,7 @@ use core::hash::BuildHasher;
 use destinations::Destinations;
 use flowspace::{Key, Match};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+use openflow::Version;
 use room::Long;
 pub(crate) use room::{Taken, check_length, check_told};
 use telling::Telling;
@@ -381,10 +382,10 @@ impl Flow {
         self.pieces.iter().map(|piece| (&*piece.match_wire, piece)).collect()
     }
 
-    /// For the store: everything but what can be computed again.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// For the store: everything but what can be computed again. Match and actions are as `version` has them.
+    pub fn to_bytes(&self, version: Version) -> Vec<u8> {
         let mut out = Vec::with_capacity(24 + self.match_wire.len() + self.actions.len());
-        out.push(FORMAT);
+        out.push(format_of(version));
         out.push(self.table);
         out.extend_from_slice(&self.priority.to_be_bytes());
         out.extend_from_slice(&self.flags.to_be_bytes());
@@ -398,11 +399,15 @@ impl Flow {
     }
 
     /// The inverse of [`to_bytes`](Self::to_bytes); `parse` reads the match of the version that is spoken. `None` for
-    /// bytes that are not of this format.
-    pub fn from_bytes(bytes: &[u8], parse: impl FnOnce(&[u8]) -> Option<Match>) -> Option<Flow> {
+    /// bytes that are not of this format, or of another version: what they said would be another thing.
+    pub fn from_bytes(
+        bytes: &[u8],
+        version: Version,
+        parse: impl FnOnce(&[u8]) -> Option<Match>,
+    ) -> Option<Flow> {
         let head: &[u8; 20] = bytes.first_chunk()?;
         let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-        if head[0] != FORMAT {
+        if ![FORMAT, format_of(version)].contains(&head[0]) {
             return None;
         }
         let rest = &bytes[20..];
@@ -427,8 +432,16 @@ impl Flow {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// First byte of a stored flow.
+/// First byte of a flow that was stored when it did not say of which version it is.
 const FORMAT: u8 = 1;
+
+/// First byte of a stored flow.
+fn format_of(version: Version) -> u8 {
+    match version {
+        Version::V1_0 => 2,
+        _ => 3,
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -499,11 +512,18 @@ mod tests {
     #[test]
     fn a_stored_entry_comes_back() {
         let before = flow(port(1), 9);
-        let bytes = before.to_bytes();
-        let parse = |wire: &[u8]| (wire == [1, 2, 3]).then(|| port(1));
-        assert_eq!(Flow::from_bytes(&bytes, parse), Some(before));
-        for n in 0..20 {
-            assert_eq!(Flow::from_bytes(&bytes[..n], |_| Some(Match::ANY)), None);
+        let versions = [Version::V1_0, Version::V1_3];
+        for (version, other) in versions.into_iter().zip(versions.into_iter().rev()) {
+            let mut bytes = before.to_bytes(version);
+            let parse = |wire: &[u8]| (wire == [1, 2, 3]).then(|| port(1));
+            assert_eq!(Flow::from_bytes(&bytes, version, parse).as_ref(), Some(&before));
+            assert_eq!(Flow::from_bytes(&bytes, other, parse), None);
+            for n in 0..20 {
+                assert_eq!(Flow::from_bytes(&bytes[..n], version, |_| Some(Match::ANY)), None);
+            }
+            // What was stored before entries said of which version they are.
+            bytes[0] = FORMAT;
+            assert_eq!(Flow::from_bytes(&bytes, version, parse).as_ref(), Some(&before));
         }
     }
 }

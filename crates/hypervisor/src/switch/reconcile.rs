@@ -265,7 +265,7 @@ impl Switch {
         let mut flows = Vec::new();
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
-            let flow = Flow::from_bytes(&bytes, |wire| read_match(version, wire));
+            let flow = Flow::from_bytes(&bytes, version, |wire| read_match(version, wire));
             let flow = match version {
                 Version::V1_0 => flow.map(crate::v10::flow_mod::restored),
                 _ => flow,

@@ -230,7 +230,7 @@ impl Switch {
     pub(crate) fn put_flow(&mut self, cause: &Cause, number: u32, flow: Flow) {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let key = StoreKey::new(state.id, Kind::Flow, number);
-        let bytes = flow.to_bytes();
+        let bytes = flow.to_bytes(self.version);
         let before = state.flows.remove(number);
         state.flows.put(number, flow);
         state.changes += 1;

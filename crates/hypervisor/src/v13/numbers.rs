@@ -21,7 +21,7 @@ use openflow::v13::{
     GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MeterBand, MeterConfig, MeterFlags,
     MeterMod, MeterModCommand,
 };
-use openflow::{Encode, ErrorCode, List, TooLong};
+use openflow::{Encode, ErrorCode, List, TooLong, Version};
 
 /// A tenant's numbers, of groups or of meters.
 #[derive(Default)]
@@ -427,7 +427,9 @@ impl Switch {
 
     /// From the store.
     pub(crate) fn restore_number(&mut self, kind: Kind, id: TenantId, number: u32, bytes: &[u8]) {
-        match (self.tenant_of(id), Numbered::from_bytes(bytes)) {
+        // Those of a switch that spoke 1.3 before are deleted when it does again.
+        let tenant = self.tenant_of(id).filter(|_| self.version != Version::V1_0);
+        match (tenant, Numbered::from_bytes(bytes)) {
             (Some(tenant), Some(numbered)) => {
                 let state = &mut self.tenants[tenant.0 as usize];
                 let (numbers, used) = match kind {
@@ -474,6 +476,9 @@ impl Switch {
 
     /// Deletes the groups and meters that were to be deleted before a restart. Till that is done the store keeps that they are to be.
     pub(crate) fn reconcile_condemned(&mut self, now: Instant) {
+        if self.version == Version::V1_0 {
+            return;
+        }
         let mut loose: BTreeMap<TenantIndex, Vec<(Kind, u32)>> = BTreeMap::new();
         for ((kind, number), id) in self.used.condemned.clone() {
             // An operation is somebody's. Where there is nobody any more the next connection does it.

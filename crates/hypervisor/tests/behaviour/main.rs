@@ -45,6 +45,7 @@ mod meters_kept;
 mod mixed;
 mod networks;
 mod on_open_vswitch;
+mod other_version;
 mod packets;
 mod port_counts;
 mod port_mod;

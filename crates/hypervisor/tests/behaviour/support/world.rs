@@ -153,6 +153,23 @@ impl World {
         self.advance(1_000_000_000);
     }
 
+    /// In the switch's place comes another one with the same datapath id, which speaks this version. Gives the one that was there.
+    pub fn reconnect_as(&mut self, version: Version) -> SlowSwitch {
+        let mut config = Config::new(DPID, 4);
+        config.versions = VersionSet::only(version);
+        let switch = emulate::Switch::new(config);
+        self.replace(SlowSwitch::new(switch, ServiceTime::default()), version)
+    }
+
+    /// The same with this switch.
+    pub fn replace(&mut self, switch: SlowSwitch, version: Version) -> SlowSwitch {
+        let before = core::mem::replace(&mut self.switch, switch);
+        self.version = version;
+        self.south.clear();
+        self.reconnect();
+        before
+    }
+
     /// Weir stops and starts again with another policy. Up to the moment at which the tables are reconciled: the switch
     /// has not heard of it, if it takes time to reach.
     pub fn restart_with(&mut self, policy: Policy) {
