@@ -27,6 +27,8 @@ use openflow::{Encode, ErrorCode, List, TooLong, Version};
 #[derive(Default)]
 pub(crate) struct Numbers {
     known: HashMap<u32, Numbered>,
+    /// Each number on the switch, with the tenant's that it belongs to.
+    by_physical: BTreeSet<(u32, u32)>,
     /// Those of exits, by the outputs in whose place they stand.
     exits: BTreeMap<Output, u32>,
 }
@@ -177,12 +179,23 @@ impl Numbers {
         {
             self.exits.insert(output, number);
         }
-        self.known.insert(number, numbered)
+        let before = self.take(number);
+        self.by_physical.extend(numbered.all().map(|physical| (physical, number)));
+        self.known.insert(number, numbered);
+        before
     }
 
     fn remove(&mut self, number: u32) -> Option<Numbered> {
         self.exits.retain(|_, exit| *exit != number);
-        self.known.remove(&number)
+        self.take(number)
+    }
+
+    fn take(&mut self, number: u32) -> Option<Numbered> {
+        let taken = self.known.remove(&number)?;
+        for physical in taken.all() {
+            self.by_physical.remove(&(physical, number));
+        }
+        Some(taken)
     }
 
     /// How many the tenant has.
@@ -206,8 +219,8 @@ impl Numbers {
 
     /// The tenant's number of a physical one.
     pub(crate) fn of_physical(&self, physical: u32) -> Option<u32> {
-        let is_it = |known: &Numbered| known.all().any(|number| number == physical);
-        self.known.iter().find(|(_, known)| is_it(known)).map(|(number, _)| *number)
+        let own = self.by_physical.range((physical, 0)..=(physical, u32::MAX));
+        own.map(|(_, number)| *number).next()
     }
 
     /// Also exits.
@@ -579,6 +592,21 @@ mod tests {
             let head = bytes.len() - before.body.len();
             assert!((0..head).all(|cut| Numbered::from_bytes(&bytes[..cut]).is_none()));
         }
+    }
+
+    #[test]
+    fn numbers_on_the_switch_are_found_as_groups_come_change_and_go() {
+        use Bears::{NoTag, Vlan};
+        let mut numbers = Numbers::default();
+        let found = |numbers: &Numbers| [7, 8, 9].map(|physical| numbers.of_physical(physical));
+        numbers.insert(1, group(&[(None, Vlan(5), To::Nobody), (Some(10), NoTag, To::Nobody)]));
+        assert_eq!(found(&numbers), [Some(1), Some(1), Some(1)]);
+        numbers.insert(1, group(&[(None, Vlan(5), To::Nobody)]));
+        assert_eq!(found(&numbers), [Some(1), Some(1), None]);
+        numbers.insert(2, Numbered { physical: 9, ..group(&[]) });
+        assert_eq!(found(&numbers), [Some(1), Some(1), Some(2)]);
+        assert!(numbers.remove(1).is_some() && numbers.remove(1).is_none());
+        assert_eq!(found(&numbers), [None, None, Some(2)]);
     }
 
     /// What was stored before groups had forms for destinations, or for where on the switch packets came in.
