@@ -115,7 +115,8 @@ pub(crate) fn policy(policy: &Policy, dpid: u64) -> (Option<u64>, Policy) {
         switches: Switches::Any,
         permission: Permission::Write,
     };
-    let whole = Tenant { flowspace: Vec::from([all]), ..tenant.clone() };
+    // Of what is left behind virtual ports nothing is known, here as in the tenant's other switches.
+    let whole = Tenant { flowspace: Vec::from([all]), labels: None, ..tenant.clone() };
     let policy = Policy { tenants: Vec::from([whole]), ..Policy::default() };
     (Some(member.datapath.0), policy)
 }

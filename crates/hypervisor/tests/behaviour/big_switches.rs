@@ -479,3 +479,18 @@ fn it_takes_more_than_a_window_of_changes() {
         assert_eq!(flows.matches("prio=5").count(), 100, "{version:?}");
     }
 }
+
+/// A form of labels, which its tenant's other virtual switches do not have either, makes no other ports of it.
+#[test]
+fn its_ports_have_no_labels() {
+    use hypervisor::policy::LabelForm;
+    for version in VERSIONS {
+        let plan = Plan { edges: vec![(1, 1, 1), (2, 1, 2)], big: vec![1, 2], ..Plan::default() };
+        let plain = Stage::new(version, vec![plan.clone()]).say(0, 1, "features");
+        for form in [LabelForm::OpenFlow10, LabelForm::OpenFlow13, LabelForm::Experimenter] {
+            let plan = Plan { labels: Some(form), ..plan.clone() };
+            let told = Stage::new(version, vec![plan]).say(0, 1, "features");
+            assert_eq!(told, plain, "{version:?} {form:?}");
+        }
+    }
+}

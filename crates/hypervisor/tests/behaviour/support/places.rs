@@ -7,6 +7,7 @@ use fabric::embedding::{
 };
 use fabric::{Dpid, MacAddress, PortNumber, Tagging};
 use hypervisor::TenantId;
+use hypervisor::policy::LabelForm;
 use openflow::Version;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +37,8 @@ pub struct Plan {
     pub cut: Vec<[(u64, u32); 2]>,
     /// Those by which its switches repeat, if they did before.
     pub repeating: Vec<[(u64, u32); 2]>,
+    /// How it is told what is left of links.
+    pub labels: Option<LabelForm>,
 }
 
 /// The maps of all switches, and the highest tag. Each hop of each link has a tag of its own among those that the same port of

@@ -157,7 +157,7 @@ impl Stage {
         let (mut maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
         know_versions(&mut maps, &versions);
         let (physical, hosts, host_points) = physical(&versions, &plans, make);
-        let tenants = (0..plans.len()).map(tenant).collect();
+        let tenants = plans.iter().enumerate().map(tenant).collect();
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
         let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags) };
         let references: Vec<(Network, Vec<(u64, u32)>)> = plans
@@ -648,7 +648,7 @@ fn keep(store: &mut BTreeMap<StoreKey, Vec<u8>>, operation: StoreOp) {
     }
 }
 
-fn tenant(at: usize) -> Tenant {
+fn tenant((at, plan): (usize, &Plan)) -> Tenant {
     Tenant {
         id: TenantId(at as u16 + 1),
         name: ["red", "blue", "green"][at].to_owned(),
@@ -659,7 +659,7 @@ fn tenant(at: usize) -> Tenant {
         // Nicira's, which the emulated switches do not know.
         experimenters: vec![0x2320],
         statistics: Default::default(),
-        labels: None,
+        labels: plan.labels,
     }
 }
 

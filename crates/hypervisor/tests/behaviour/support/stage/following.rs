@@ -22,7 +22,7 @@ impl Stage {
     /// The same, with what they say of the versions of links' ends.
     pub fn put_maps(&mut self, maps: BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
-        let tenants = (0..self.plans.len()).map(tenant).collect();
+        let tenants = self.plans.iter().enumerate().map(tenant).collect();
         let policy = Arc::new(Policy { tenants, maps, tags: Some(tags) });
         let now = Instant(self.now);
         self.policy = policy.clone();
