@@ -102,16 +102,15 @@ impl BigSwitch {
         }
         for &dpid in &members {
             let gone = self.entries.get(&cookie).is_some_and(|entry| entry.is_gone_at(dpid));
-            let part = if gone && flow_mod.command == Command::Modify {
+            let mut part = if gone && flow_mod.command == Command::Modify {
                 let part = self.again(cookie, now);
                 self.entries.entry(cookie).and_modify(|entry| entry.put_at(dpid, now));
                 part
             } else {
-                let mut part = message.to_vec();
-                let own = buffered.filter(|(_, member, _)| *member == dpid);
-                frame::set_buffer_id(&mut part, own.map_or(NO_BUFFER, |(.., id)| id));
-                part
+                message.to_vec()
             };
+            let own = buffered.filter(|(_, member, _)| *member == dpid);
+            frame::set_buffer_id(&mut part, own.map_or(NO_BUFFER, |(.., id)| id));
             self.send(dpid, Sent::Change(operation), &part);
         }
         if let Some((id, ..)) = buffered {
