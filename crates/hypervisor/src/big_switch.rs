@@ -304,7 +304,7 @@ impl BigSwitch {
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let start = self.first_member.filter(|_| !self.started).map(|at| at + PATIENCE);
+        let start = self.first_member.filter(|_| self.may_start()).map(|at| at + PATIENCE);
         let counts = self.leaving.values().map(|leaving| leaving.since + LAST_COUNTS).min();
         [start, counts].into_iter().flatten().min()
     }
@@ -392,12 +392,12 @@ impl BigSwitch {
         self.maybe_start(now);
     }
 
-    /// The front's connection is closed; it is to be connected again.
+    /// The front's connection is closed; it is to be connected again, once it is known what became of all its changes.
     pub fn front_closed(&mut self, now: Instant) {
         self.started = false;
         self.front.clear();
         self.asks.clear();
-        self.operations.clear();
+        self.forget_askers();
         self.first_member = (!self.members.is_empty()).then_some(now);
         self.told.clear();
     }
@@ -438,9 +438,14 @@ impl BigSwitch {
         self.operations.retain(|_, operation| !operation.open.is_empty());
     }
 
+    /// Whether the front is away, and nothing changes that it will ask for.
+    fn may_start(&self) -> bool {
+        !self.started && self.operations.is_empty()
+    }
+
     /// Shows the switch once all members are there, or have been waited for.
     fn maybe_start(&mut self, now: Instant) {
-        if self.started {
+        if !self.may_start() {
             return;
         }
         let up = |member: &&Member| member.progress == Progress::Up;

@@ -12,7 +12,8 @@ use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
 
 /// A change of the front's that not all members have confirmed.
 pub(super) struct Operation {
-    xid: u32,
+    /// By which the front knows it, unless its connection is closed.
+    xid: Option<u32>,
     /// The way back, until it is gone or a later change has taken it over.
     undo: Option<Undo>,
     /// Whether other changes of the same have been refused meanwhile: then it is not known which member holds what.
@@ -236,7 +237,7 @@ impl BigSwitch {
     fn begin(&mut self, number: u64, xid: u32, undo: Undo, members: Vec<u64>) {
         if !members.is_empty() {
             let open = members.into_iter().collect();
-            let operation = Operation { xid, undo: Some(undo), inherits: false, open };
+            let operation = Operation { xid: Some(xid), undo: Some(undo), inherits: false, open };
             self.operations.insert(number, operation);
         }
     }
@@ -283,9 +284,23 @@ impl BigSwitch {
                 // Barriers that were passed on already have to be behind that as well.
                 members.iter().for_each(|member| self.barrier_again(*member));
             }
-            self.refuse(xid, code, &[]);
+            if let Some(xid) = xid {
+                self.refuse(xid, code, &[]);
+            }
         }
         self.change_confirmed(number, dpid);
+    }
+
+    /// Nobody waits for answers any more. Changes are still to be confirmed, or taken back.
+    pub(super) fn forget_askers(&mut self) {
+        self.operations.values_mut().for_each(|operation| operation.xid = None);
+        let barrier = wire::barrier(self.version);
+        for member in self.members.values_mut() {
+            member.sent.retain(|_, what| !matches!(what, Sent::Plain(_)));
+            if !self.operations.is_empty() {
+                member.send(Sent::Sweep, &barrier);
+            }
+        }
     }
 
     /// If a later change of the same is on its way, its result stands; should it be refused as well, then what was before

@@ -136,6 +136,52 @@ fn ports_are_configured_by_no_change_that_is_refused() {
     }
 }
 
+/// What a member refuses while the front is away is taken back all the same, and asked for anew by the front that comes.
+#[test]
+fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
+    for version in VERSIONS {
+        for member in [1, 2, 3] {
+            let mut stage = stage(version);
+            stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+            stage.restart_front_behind(0, 1, &["flow add match=ip prio=5 actions=output:4"]);
+            let at_four = vec![vec![4], vec![4], vec![4], vec![]];
+            assert_eq!(reached(&mut stage), at_four, "{version:?} {member}");
+
+            let mut stage = self::stage(version);
+            say(&mut stage, "flow add match=ip prio=5 actions=output:4");
+            stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+            stage.restart_front_behind(0, 1, &["flow add match=ip prio=5 actions=output:3"]);
+            let at_three = vec![vec![3], vec![3], vec![], vec![3]];
+            assert_eq!(reached(&mut stage), at_three, "{version:?} {member}");
+        }
+    }
+}
+
+#[test]
+fn a_group_that_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
+    for member in [1, 2, 3] {
+        let mut stage = stage(Version::V1_3);
+        stage.plant(member, vec![RefuseOnce { nth: 1 }]);
+        stage.restart_front_behind(0, 1, &["group add id=1 buckets=output:4"]);
+        assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [1; 3], "{member}");
+    }
+}
+
+/// The new connection's numbers are the old one's.
+#[test]
+fn what_was_refused_on_the_fronts_old_connection_is_no_answer_on_the_new_one() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 actions=output:4");
+        let bad = "out in_port=controller actions=output:9 data=10.0.0.1>10.0.0.2";
+        let refused = stage.errors_to_front(0, 1);
+        stage.restart_front_behind(0, 1, &[bad; 9]);
+        assert_eq!(stage.errors_to_front(0, 1), refused, "{version:?}");
+        let at_four = vec![vec![4], vec![4], vec![4], vec![]];
+        assert_eq!(reached(&mut stage), at_four, "{version:?}");
+    }
+}
+
 /// Each change that is taken back costs a barrier on each member, however many of the front's wait for it.
 #[test]
 fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {

@@ -8,6 +8,7 @@
 mod backs;
 mod counting;
 mod following;
+mod fronts;
 mod ports;
 mod tables;
 
@@ -267,43 +268,6 @@ impl Stage {
             }
             self.pump();
         }
-    }
-
-    /// A member of a big switch is lost.
-    pub fn lose(&mut self, tenant: usize, head: u64, member: u64) {
-        let now = Instant(self.now);
-        let big = self.big(tenant, head).unwrap();
-        big.joint.member_disconnected(member, now);
-        let seat = big.seats.remove(&member).unwrap();
-        big.connected.retain(|dpid| *dpid != member);
-        self.cores[member as usize - 1].controller_disconnected(seat);
-        self.pump();
-    }
-
-    /// And comes back.
-    pub fn find(&mut self, tenant: usize, head: u64, member: u64) {
-        let (now, version) = (Instant(self.now), self.version(member));
-        let core = &mut self.cores[member as usize - 1];
-        let seat = core.controller_connected(TenantId(tenant as u16 + 1)).unwrap();
-        core.handle_controller_message(seat, &request(version, 7, "features"), now);
-        self.big(tenant, head).unwrap().seats.insert(member, seat);
-        self.pump();
-    }
-
-    /// The connection between a big switch and its front is lost, and made again.
-    pub fn restart_front(&mut self, tenant: usize, head: u64) {
-        let now = Instant(self.now);
-        let big = self.big(tenant, head).unwrap();
-        big.front = None;
-        big.joint.front_closed(now);
-        for _ in 0..4 {
-            self.wait(1);
-        }
-        let id = TenantId(tenant as u16 + 1);
-        let front = self.big(tenant, head).unwrap().front.as_mut().expect("it did not come back");
-        let seat = front.controller_connected(id).expect("not served");
-        self.seats.insert((tenant, head), seat);
-        self.pump();
     }
 
     /// What a physical switch does wrong from now on.

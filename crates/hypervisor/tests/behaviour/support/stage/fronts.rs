@@ -1,0 +1,62 @@
+//! Members of big switches and connections to their fronts come and go on the stage, also while changes are on their way.
+
+use super::Stage;
+use crate::support::request;
+use hypervisor::{Instant, TenantId};
+
+impl Stage {
+    /// A member of a big switch is lost.
+    pub fn lose(&mut self, tenant: usize, head: u64, member: u64) {
+        let now = Instant(self.now);
+        let big = self.big(tenant, head).unwrap();
+        big.joint.member_disconnected(member, now);
+        let seat = big.seats.remove(&member).unwrap();
+        big.connected.retain(|dpid| *dpid != member);
+        self.cores[member as usize - 1].controller_disconnected(seat);
+        self.pump();
+    }
+
+    /// And comes back.
+    pub fn find(&mut self, tenant: usize, head: u64, member: u64) {
+        let (now, version) = (Instant(self.now), self.version(member));
+        let core = &mut self.cores[member as usize - 1];
+        let seat = core.controller_connected(TenantId(tenant as u16 + 1)).unwrap();
+        core.handle_controller_message(seat, &request(version, 7, "features"), now);
+        self.big(tenant, head).unwrap().seats.insert(member, seat);
+        self.pump();
+    }
+
+    /// The connection between a big switch and its front is lost, and made again.
+    pub fn restart_front(&mut self, tenant: usize, head: u64) {
+        let now = Instant(self.now);
+        let big = self.big(tenant, head).unwrap();
+        big.front = None;
+        big.joint.front_closed(now);
+        for _ in 0..4 {
+            self.wait(1);
+        }
+        let id = TenantId(tenant as u16 + 1);
+        let front = self.big(tenant, head).unwrap().front.as_mut().expect("it did not come back");
+        let seat = front.controller_connected(id).expect("not served");
+        self.seats.insert((tenant, head), seat);
+        self.pump();
+    }
+
+    /// The same, behind changes that have got as far as the members' connections.
+    pub fn restart_front_behind(&mut self, tenant: usize, head: u64, all: &[&str]) {
+        self.pass_on(tenant, head, all);
+        self.restart_front(tenant, head);
+    }
+
+    /// Errors that the front of a big switch has been told since it is there.
+    pub fn errors_to_front(&mut self, tenant: usize, head: u64) -> u64 {
+        const ERROR: usize = 1;
+        let front = self.big(tenant, head).and_then(|big| big.front.as_ref());
+        front.expect("no front").counters().from_switch[ERROR]
+    }
+
+    fn pass_on(&mut self, tenant: usize, head: u64, all: &[&str]) {
+        all.iter().for_each(|words| self.hand(tenant, head, words));
+        self.pump_bigs();
+    }
+}
