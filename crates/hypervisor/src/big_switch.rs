@@ -222,6 +222,8 @@ enum Sent {
     Part(u64),
     /// What makes up for something; if it fails, this entry is not there.
     Own(Option<u64>),
+    /// What takes a change of this entry back; if it fails, there is no way back but to give the entry up.
+    Undo(u64),
     Flows,
     Groups,
     Meters,
@@ -497,7 +499,7 @@ impl BigSwitch {
 
 impl Sent {
     fn is_answered(self) -> bool {
-        !matches!(self, Sent::Change(_) | Sent::Plain(_) | Sent::Own(_))
+        !matches!(self, Sent::Change(_) | Sent::Plain(_) | Sent::Own(_) | Sent::Undo(_))
     }
 }
 

@@ -389,7 +389,15 @@ impl BigSwitch {
         if let Some(before) = before {
             self.entries.insert(cookie, *before);
         }
-        members.iter().for_each(|dpid| self.send(*dpid, Sent::Own(None), &message));
+        members.iter().for_each(|dpid| self.send(*dpid, Sent::Undo(cookie), &message));
+    }
+
+    /// A member has refused the way back as well: the entry ends on all.
+    pub(super) fn give_up(&mut self, cookie: u64, now: Instant) {
+        if self.entries.contains_key(&cookie) {
+            self.finish(cookie, DELETED, now);
+            self.live().into_iter().for_each(|member| self.barrier_again(member));
+        }
     }
 
     fn tell_config(&mut self, number: u32, members: &[u64]) {

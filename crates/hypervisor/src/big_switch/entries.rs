@@ -141,7 +141,7 @@ impl BigSwitch {
     }
 
     /// Ends an entry on all members that have it, for a reason that the front does not know yet.
-    fn finish(&mut self, cookie: u64, reason: u8, now: Instant) {
+    pub(super) fn finish(&mut self, cookie: u64, reason: u8, now: Instant) {
         let Some(entry) = self.entries.get(&cookie) else { return };
         let message = wire::as_command(self.version, &entry.add, Command::Delete, 0);
         let live = self.live();

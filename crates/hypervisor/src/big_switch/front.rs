@@ -106,6 +106,7 @@ impl BigSwitch {
                     entry.at.insert(dpid, super::entries::State::Gone);
                 }
             }
+            Sent::Undo(cookie) => self.give_up(cookie, now),
             Sent::TakenBack(last) => self.taken_back(last, dpid, now),
             Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
             // Not every switch has groups or meters: then there are none.

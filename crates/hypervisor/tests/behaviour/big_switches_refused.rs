@@ -182,6 +182,29 @@ fn what_was_refused_on_the_fronts_old_connection_is_no_answer_on_the_new_one() {
     }
 }
 
+/// It is given up on all of them, and its controller is told.
+#[test]
+fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
+    for version in VERSIONS {
+        for (refuses, keeps) in [(1, 2), (1, 3), (2, 3), (3, 2)] {
+            let mut stage = stage(version);
+            let before = everything(&stage);
+            say(&mut stage, "flow add match=ip prio=5 actions=output:4 flags=rem");
+            stage.plant(refuses, vec![RefuseOnce { nth: 1 }]);
+            stage.plant(keeps, vec![RefuseOnce { nth: 2 }]);
+            let add = "flow add match=ip prio=5 actions=output:3 flags=rem";
+            let mut told = stage.say_together(0, 1, &[add, "barrier"]);
+            told.sort();
+            assert_eq!(told.len(), 3, "{version:?} {refuses} {keeps}: {told:?}");
+            assert!(told[1].starts_with("7 ERROR"), "{version:?}: {told:?}");
+            assert!(told[2].starts_with("FLOW_REMOVED"), "{version:?}: {told:?}");
+            assert_eq!(everything(&stage), before, "{version:?} {refuses} {keeps}");
+            let flows = stage.say(0, 1, "stats flow").concat();
+            assert!(!flows.contains("prio=5"), "{version:?} {refuses} {keeps}: {flows}");
+        }
+    }
+}
+
 /// Each change that is taken back costs a barrier on each member, however many of the front's wait for it.
 #[test]
 fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {
