@@ -18,13 +18,17 @@ pub(super) struct Operation {
     undo: Option<Undo>,
     /// Whether other changes of the same have been refused meanwhile: then it is not known which member holds what.
     inherits: bool,
+    /// The entry that it changes.
+    entry: Option<u64>,
+    /// Members to which it brings that entry anew, since it had been idle there.
+    anew: BTreeSet<u64>,
     /// Members that have not confirmed it.
     pub(super) open: BTreeSet<u64>,
 }
 
-/// What was before.
+/// What was before. An entry may have ended meanwhile by itself.
 enum Undo {
-    Flow { cookie: u64, before: Option<Box<Entry>> },
+    Flow { cookie: u64, before: Option<Box<Entry>>, ended: bool },
     Number { which: Numbered, number: u32, before: Option<Vec<u8>> },
     Port { number: u32, before: u32, asked: PortMod },
 }
@@ -101,10 +105,12 @@ impl BigSwitch {
             },
             Command::Delete => {}
         }
+        let mut anew = BTreeSet::new();
         for &dpid in &members {
             let gone = self.entries.get(&cookie).is_some_and(|entry| entry.is_gone_at(dpid));
             let mut part = if gone && flow_mod.command == Command::Modify {
                 let part = self.again(cookie, now);
+                anew.insert(dpid);
                 self.entries.entry(cookie).and_modify(|entry| entry.put_at(dpid, now));
                 part
             } else {
@@ -120,8 +126,11 @@ impl BigSwitch {
         if flow_mod.command == Command::Delete {
             self.leave(cookie, DELETED, now);
         }
-        let undo = Undo::Flow { cookie, before };
+        let undo = Undo::Flow { cookie, before, ended: false };
         self.begin(operation, xid, undo, members);
+        if let Some(operation) = self.operations.get_mut(&operation) {
+            (operation.entry, operation.anew) = (Some(cookie), anew);
+        }
     }
 
     /// A GROUP_MOD of the front's.
@@ -237,7 +246,14 @@ impl BigSwitch {
     fn begin(&mut self, number: u64, xid: u32, undo: Undo, members: Vec<u64>) {
         if !members.is_empty() {
             let open = members.into_iter().collect();
-            let operation = Operation { xid: Some(xid), undo: Some(undo), inherits: false, open };
+            let operation = Operation {
+                xid: Some(xid),
+                undo: Some(undo),
+                inherits: false,
+                entry: None,
+                anew: BTreeSet::new(),
+                open,
+            };
             self.operations.insert(number, operation);
         }
     }
@@ -276,17 +292,27 @@ impl BigSwitch {
     pub(super) fn change_refused(&mut self, number: u64, dpid: u64, code: ErrorCode, now: Instant) {
         let Some(operation) = self.operations.get_mut(&number) else { return };
         let (xid, inherits) = (operation.xid, operation.inherits);
-        if let Some(undo) = operation.undo.take() {
+        let lacking = operation.entry.filter(|_| operation.anew.remove(&dpid));
+        let undo = operation.undo.take();
+        if let Some(entry) = lacking.and_then(|cookie| self.entries.get_mut(&cookie)) {
+            entry.lose_at(dpid);
+        }
+        if let Some(undo) = undo {
             let takes_back = |member: &u64| inherits || *member != dpid;
             let members: Vec<u64> = self.live().into_iter().filter(takes_back).collect();
             if let Some(undo) = self.hand_on(number, undo) {
-                self.undo(undo, inherits, &members, now);
+                let operation = self.operations.get_mut(&number);
+                let anew = operation.map(|it| core::mem::take(&mut it.anew)).unwrap_or_default();
+                self.undo(undo, inherits, (&members, &anew), now);
                 // Barriers that were passed on already have to be behind that as well.
                 members.iter().for_each(|member| self.barrier_again(*member));
             }
             if let Some(xid) = xid {
                 self.refuse(xid, code, &[]);
             }
+        }
+        if let Some(cookie) = lacking {
+            self.bring_back(cookie, now);
         }
         self.change_confirmed(number, dpid);
     }
@@ -311,16 +337,16 @@ impl BigSwitch {
         };
         let others = self.operations.values_mut().filter(open);
         others.for_each(|operation| operation.inherits = true);
-        let later = self.operations.range_mut(failed + 1..).map(|(_, operation)| operation);
-        let mut later = later.filter_map(|operation| operation.undo.as_mut());
-        let later = later.find(|known| known.is_of_the_same(&undo));
-        let Some(later) = later else { return Some(undo) };
-        match (later, undo) {
-            (Undo::Port { before: later, .. }, Undo::Port { number, before, .. }) => {
+        let anew = self.operations.get(&failed).map(|it| it.anew.clone()).unwrap_or_default();
+        let mut later = self.operations.range_mut(failed + 1..).map(|(_, operation)| operation);
+        let Some(later) = later.find(open) else { return Some(undo) };
+        later.anew.extend(anew);
+        match (&mut later.undo, undo) {
+            (Some(Undo::Port { before: later, .. }), Undo::Port { number, before, .. }) => {
                 *later = before;
                 self.configure_anew(failed, number, before);
             }
-            (later, undo) => *later = undo,
+            (later, undo) => *later = Some(undo),
         }
         None
     }
@@ -339,9 +365,24 @@ impl BigSwitch {
         self.set_config_of(number, config);
     }
 
-    fn undo(&mut self, undo: Undo, inherits: bool, members: &[u64], now: Instant) {
+    /// Goes back on these members; to some of them an entry had been brought anew.
+    fn undo(
+        &mut self,
+        undo: Undo,
+        inherits: bool,
+        (members, anew): (&[u64], &BTreeSet<u64>),
+        now: Instant,
+    ) {
         match undo {
-            Undo::Flow { cookie, before } => self.undo_flow(cookie, before, members, now),
+            Undo::Flow { cookie, before: Some(before), ended: true } => {
+                self.undo_ended(cookie, &before, members);
+            }
+            Undo::Flow { cookie, before: Some(before), .. }
+                if self.is_modified(cookie, &before) =>
+            {
+                self.modify_back(cookie, before.add, (members, anew), now);
+            }
+            Undo::Flow { cookie, before, .. } => self.undo_flow(cookie, before, members, now),
             Undo::Number { which, number, before } => {
                 let was = self.set_numbered(which, number, before.clone());
                 let messages = match (before, was) {
@@ -365,6 +406,32 @@ impl BigSwitch {
         }
     }
 
+    /// Whether an entry is what it was before, but for what it does.
+    fn is_modified(&self, cookie: u64, before: &Entry) -> bool {
+        self.entries.get(&cookie).is_some_and(|current| current.installed == before.installed)
+    }
+
+    /// A modification is undone by modifying back. What copies have done meanwhile is as true of what the entry was; where it
+    /// has been idle it comes back.
+    fn modify_back(
+        &mut self,
+        cookie: u64,
+        add: Vec<u8>,
+        (members, anew): (&[u64], &BTreeSet<u64>),
+        now: Instant,
+    ) {
+        let Some(entry) = self.entries.get_mut(&cookie) else { return };
+        entry.add = add;
+        let modify = wire::as_command(self.version, &entry.add, Command::Modify, entry.hard);
+        let again = wire::as_command(self.version, &entry.add, Command::Add, entry.left(now));
+        let is_lacking = |dpid: &u64| entry.is_gone_at(*dpid) || anew.contains(dpid);
+        let (lacking, holding): (Vec<u64>, Vec<u64>) =
+            members.iter().partition(|dpid| is_lacking(dpid));
+        lacking.iter().for_each(|dpid| entry.put_at(*dpid, now));
+        holding.into_iter().for_each(|dpid| self.send(dpid, Sent::Undo(cookie), &modify));
+        lacking.into_iter().for_each(|dpid| self.send(dpid, Sent::Own(Some(cookie)), &again));
+    }
+
     fn undo_flow(
         &mut self,
         cookie: u64,
@@ -374,22 +441,38 @@ impl BigSwitch {
     ) {
         let current = self.entries.remove(&cookie);
         self.leaving.remove(&cookie);
-        let message = match (&before, &current) {
-            (Some(before), Some(current)) if before.installed == current.installed => {
-                wire::as_command(self.version, &before.add, Command::Modify, before.hard)
-            }
+        let (message, entry) = match (before, current) {
             (Some(before), _) => {
-                wire::as_command(self.version, &before.add, Command::Add, before.left(now))
+                let left = before.left(now);
+                let message = wire::as_command(self.version, &before.add, Command::Add, left);
+                (message, Some(before.begun_again(members, now)))
             }
             (None, Some(current)) => {
-                wire::as_command(self.version, &current.add, Command::Delete, 0)
+                (wire::as_command(self.version, &current.add, Command::Delete, 0), None)
             }
             (None, None) => return,
         };
-        if let Some(before) = before {
-            self.entries.insert(cookie, *before);
+        if let Some(entry) = entry {
+            self.entries.insert(cookie, entry);
         }
         members.iter().for_each(|dpid| self.send(*dpid, Sent::Undo(cookie), &message));
+        self.bring_back(cookie, now);
+    }
+
+    /// The entry has ended meanwhile, so nothing is to come back. A modification may have added it anew (1.0).
+    fn undo_ended(&mut self, cookie: u64, before: &Entry, members: &[u64]) {
+        self.entries.remove(&cookie);
+        let message = wire::as_command(self.version, &before.add, Command::Delete, 0);
+        members.iter().for_each(|dpid| self.send(*dpid, Sent::Own(None), &message));
+    }
+
+    /// An entry ends by itself: whatever is taken back, it does not come with it.
+    pub(super) fn end_beneath(&mut self, cookie: u64) {
+        for operation in self.operations.values_mut() {
+            if let Some(Undo::Flow { cookie: other, ended, .. }) = &mut operation.undo {
+                *ended |= *other == cookie;
+            }
+        }
     }
 
     /// A member has refused the way back as well: the entry ends on all.

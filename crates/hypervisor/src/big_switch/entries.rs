@@ -86,8 +86,20 @@ impl Entry {
         }
     }
 
+    /// The same, of which these members are given copies. None of them is asked any more whether it is idle.
+    pub(super) fn begun_again(mut self, members: &[u64], now: Instant) -> Entry {
+        let here = State::Here { packets: 0, since: now };
+        self.checking.clear();
+        self.at.extend(members.iter().map(|&dpid| (dpid, here)));
+        self
+    }
+
     pub(super) fn is_gone_at(&self, dpid: u64) -> bool {
         self.at.get(&dpid) == Some(&State::Gone)
+    }
+
+    pub(super) fn lose_at(&mut self, dpid: u64) {
+        self.at.insert(dpid, State::Gone);
     }
 
     pub(super) fn put_at(&mut self, dpid: u64, now: Instant) {
@@ -150,6 +162,7 @@ impl BigSwitch {
         for dpid in there {
             self.send(dpid, Sent::Own(None), &message);
         }
+        self.end_beneath(cookie);
         self.leave(cookie, reason, now);
     }
 
@@ -207,7 +220,7 @@ impl BigSwitch {
         let Some(entry) = self.entries.get_mut(&cookie) else { return };
         entry.past.0 = entry.past.0.saturating_add(removed.packets);
         entry.past.1 = entry.past.1.saturating_add(removed.bytes);
-        entry.at.insert(dpid, State::Gone);
+        entry.lose_at(dpid);
         entry.checking.remove(&dpid);
         match removed.reason {
             IDLE => self.check_idle(cookie, dpid, now),
@@ -284,6 +297,14 @@ impl BigSwitch {
             self.finish(cookie, IDLE, now);
             return;
         }
+        self.bring_back(cookie, now);
+    }
+
+    /// An entry lives: it comes back where it was idle, unless members are still asked.
+    pub(super) fn bring_back(&mut self, cookie: u64, now: Instant) {
+        let Some(entry) = self.entries.get(&cookie).filter(|it| it.checking.is_empty()) else {
+            return;
+        };
         let gone: Vec<u64> =
             self.live().into_iter().filter(|dpid| entry.is_gone_at(*dpid)).collect();
         let message = self.again(cookie, now);

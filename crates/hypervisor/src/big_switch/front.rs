@@ -103,7 +103,7 @@ impl BigSwitch {
             Sent::Part(ask) => self.ask_refused(ask, dpid, error.code, now),
             Sent::Own(Some(cookie)) => {
                 if let Some(entry) = self.entries.get_mut(&cookie) {
-                    entry.at.insert(dpid, super::entries::State::Gone);
+                    entry.lose_at(dpid);
                 }
             }
             Sent::Undo(cookie) => self.give_up(cookie, now),

@@ -15,6 +15,59 @@ fn say(stage: &mut Stage, words: &str) {
     assert_eq!(stage.say(0, 1, words), Vec::<String>::new(), "{words}");
 }
 
+const REFUSED: &str = "flow modify match=ip actions=output:9";
+
+/// While it is used on one member, it forwards on the others.
+#[test]
+fn an_entry_lives_on_while_changes_of_it_are_refused() {
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, vec![plan()]);
+        say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=2 flags=rem");
+        let frame = packet("10.0.0.1>10.0.0.2");
+        for quarter in 0..40 {
+            if quarter % 4 == 1 {
+                let seen = stage.send(0, 2, 3, &frame);
+                assert_eq!(seen.delivered, [(0, 3, 4, frame.clone())], "{version:?} {quarter}");
+            }
+            stage.wait_and_say(0, 1, &[REFUSED]);
+        }
+        let seen = stage.send(0, 1, 1, &frame);
+        assert_eq!(seen.delivered, [(0, 3, 4, frame.clone())], "{version:?}");
+        stage.take_told();
+        (0..12).for_each(|_| stage.wait_and_say(0, 1, &[REFUSED]));
+        let told = stage.take_told();
+        let ends = told.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
+        assert_eq!(ends.count(), 1, "{version:?}: {told:?}");
+    }
+}
+
+/// Also if the change was on its way when its time was over.
+#[test]
+fn an_entry_whose_time_was_over_does_not_come_back_with_a_refused_change() {
+    for version in VERSIONS {
+        for timeout in ["idle=2", "hard=2"] {
+            for is_before in [false, true] {
+                let mut stage = Stage::new(version, vec![plan()]);
+                let before = [1, 2, 3].map(|switch| stage.entries(switch));
+                let add = format!("flow add match=ip prio=5 actions=output:4 {timeout} flags=rem");
+                say(&mut stage, &add);
+                for _ in 0..8 {
+                    match is_before {
+                        true => stage.say_and_wait(0, 1, &[REFUSED]),
+                        false => stage.wait_and_say(0, 1, &[REFUSED]),
+                    }
+                }
+                stage.wait(1);
+                let told = stage.take_told();
+                let ends = told.iter().filter(|it| it.2.starts_with("FLOW_REMOVED"));
+                assert_eq!(ends.count(), 1, "{version:?} {timeout} {is_before}: {told:?}");
+                let after = [1, 2, 3].map(|switch| stage.entries(switch));
+                assert_eq!(after, before, "{version:?} {timeout} {is_before}");
+            }
+        }
+    }
+}
+
 /// A packet that a modification releases goes its way, also where the entry has been idle and is to come back.
 #[test]
 fn a_change_releases_a_packet_where_the_entry_is_idle() {

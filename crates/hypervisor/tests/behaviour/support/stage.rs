@@ -259,15 +259,17 @@ impl Stage {
 
     /// Time passes.
     pub fn wait(&mut self, seconds: u64) {
-        for _ in 0..seconds * 4 {
-            self.now += 250_000_000;
-            let journey = self.physical.tick(self.now);
-            self.take(journey);
-            for big in &mut self.bigs {
-                big.joint.handle_timeout(Instant(self.now));
-            }
-            self.pump();
+        (0..seconds * 4).for_each(|_| self.pass_a_quarter());
+    }
+
+    fn pass_a_quarter(&mut self) {
+        self.now += 250_000_000;
+        let journey = self.physical.tick(self.now);
+        self.take(journey);
+        for big in &mut self.bigs {
+            big.joint.handle_timeout(Instant(self.now));
         }
+        self.pump();
     }
 
     /// What a physical switch does wrong from now on.

@@ -48,6 +48,18 @@ impl Stage {
         self.restart_front(tenant, head);
     }
 
+    /// Says something that gets as far as the members' connections, a quarter of a second before them.
+    pub fn say_and_wait(&mut self, tenant: usize, head: u64, all: &[&str]) {
+        self.pass_on(tenant, head, all);
+        self.pass_a_quarter();
+    }
+
+    /// Says something that gets to the big switch together with what happened in the quarter of a second before.
+    pub fn wait_and_say(&mut self, tenant: usize, head: u64, all: &[&str]) {
+        all.iter().for_each(|words| self.hand(tenant, head, words));
+        self.pass_a_quarter();
+    }
+
     /// Errors that the front of a big switch has been told since it is there.
     pub fn errors_to_front(&mut self, tenant: usize, head: u64) -> u64 {
         const ERROR: usize = 1;
