@@ -174,11 +174,18 @@ impl Switch {
         Some(flow.stood(now))
     }
 
+    /// A change adds an entry, also in the place of what it was: its time begins anew.
+    pub(crate) fn begin_anew(&mut self, cause: &Cause, number: u32) {
+        self.tenants[cause.tenant.0 as usize].idle.remove(&number);
+        if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            operation.begins = Some(number);
+        }
+    }
+
     /// A change that was accepted earlier is sent: the time of an entry that it adds begins now.
     pub(super) fn begin_time(&mut self, operation: u32, accepted: Instant, now: Instant) {
         let Some(operation) = self.operations.get(&operation) else { return };
-        // An addition is of one entry.
-        let [(number, _)] = operation.before[..] else { return };
+        let Some(number) = operation.begins else { return };
         let flow = self.tenants[operation.tenant.0 as usize].flows.get_mut(number);
         if let Some(flow) = flow.filter(|flow| flow.installed == accepted) {
             flow.installed = now;

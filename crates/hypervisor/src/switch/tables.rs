@@ -57,6 +57,8 @@ pub(crate) struct Operation {
     pub(super) overtaken: bool,
     /// Whether the map or the ports have changed behind it: what it goes back to is worked out anew.
     pub(super) moved: bool,
+    /// The entry that it adds, whose time begins with it.
+    pub(super) begins: Option<u32>,
     /// The pieces that it adds, by their entries and matches.
     pub(super) adds: Vec<(u32, Box<[u8]>)>,
     /// Those that it modifies, and so adds if it does not find them (1.0).
@@ -186,6 +188,7 @@ impl Switch {
             inherits: false,
             overtaken: false,
             moved: false,
+            begins: None,
             adds: Vec::new(),
             adds_missing: Vec::new(),
             needs: None,
@@ -203,6 +206,7 @@ impl Switch {
         let operation = self.begin(cause.tenant);
         if let Some(state) = self.operations.get_mut(&operation) {
             state.own = true;
+            state.begins = Some(number);
             state.before.push((number, None));
         }
         Cause { operation: Some(operation), ..*cause }

@@ -131,8 +131,7 @@ impl Switch {
         }
         let before = state.flows.get(number).cloned();
         self.put_flow(cause, number, flow.clone());
-        // Its time begins anew.
-        self.tenants[cause.tenant.0 as usize].idle.remove(&number);
+        self.begin_anew(cause, number);
         self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |piece| {
             buffer_for(piece, buffered)
         });

@@ -147,8 +147,7 @@ impl Switch {
             (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
         }
         self.put_flow(cause, number, flow.clone());
-        // Its time begins anew.
-        self.tenants[cause.tenant.0 as usize].idle.remove(&number);
+        self.begin_anew(cause, number);
         // The switch knows the packet's number once, and lets it in as it keeps it: in a network that is without the
         // tag with which it came by a link.
         let goes_along =

@@ -246,6 +246,27 @@ fn an_entry_that_has_waited_for_the_store_has_all_its_time() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
+/// A modification that was accepted at the same moment and waits gives it no more.
+#[test]
+fn an_entry_has_no_more_time_for_a_modification_that_waits() {
+    let mut world = World::new(Setup::new(Version::V1_0, "red: in_port=1\nred: in_port=2"));
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=ip prio=9 actions=output:1 idle=3 hard=6 flags=rem");
+    world.store_at_once(false);
+    world.say(red, 2, "flow modify match=ip actions=output:2");
+    world.advance(1_000_000_000);
+    world.store_at_once(true);
+    world.stored();
+    for (wait, port) in [(300, 1), (2_900, 2), (1_300, 2)] {
+        world.advance(wait * 1_000_000);
+        world.packet(port, &packet("10.1.0.1>10.9.0.1"));
+    }
+    world.advance(900_000_000);
+    let ended = "FLOW_REMOVED prio=9 ip cookie=0x0 HARD_TIMEOUT n=3";
+    assert_eq!(world.heard(red), [ended]);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+}
+
 /// A modification gives an entry no more time, though it is more on the switch than it was.
 #[test]
 fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
