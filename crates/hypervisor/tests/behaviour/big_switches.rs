@@ -5,7 +5,7 @@ use crate::networks::both_say;
 use crate::support::*;
 
 /// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
-fn stage(version: Version) -> Stage {
+pub(crate) fn stage(version: Version) -> Stage {
     let red = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (3, 1, 4)],
         big: vec![1, 2, 3],
@@ -14,7 +14,7 @@ fn stage(version: Version) -> Stage {
     Stage::new(version, vec![red])
 }
 
-fn say(stage: &mut Stage, words: &str) {
+pub(crate) fn say(stage: &mut Stage, words: &str) {
     assert_eq!(stage.say(0, 1, words), Vec::<String>::new(), "{words}");
 }
 

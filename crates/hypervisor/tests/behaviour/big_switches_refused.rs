@@ -1,22 +1,9 @@
 //! What members of a big switch refuse while more of the same is on its way: it stands nowhere, and what came later does.
 
+use crate::big_switches::{say, stage};
 use crate::support::*;
 use emulate::Fault::RefuseOnce;
 use proptest::prelude::*;
-
-/// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
-fn stage(version: Version) -> Stage {
-    let red = Plan {
-        edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (3, 1, 4)],
-        big: vec![1, 2, 3],
-        ..Plan::default()
-    };
-    Stage::new(version, vec![red])
-}
-
-fn say(stage: &mut Stage, words: &str) {
-    assert_eq!(stage.say(0, 1, words), Vec::<String>::new(), "{words}");
-}
 
 fn everything(stage: &Stage) -> Vec<Vec<String>> {
     (1..=3).map(|switch| stage.entries(switch)).collect()
