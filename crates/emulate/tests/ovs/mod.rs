@@ -147,8 +147,9 @@ impl Ovs {
     }
 
     fn empty(&self, bridge: u64) {
-        self.ofctl_on(bridge, Version::V1_3, "del-flows", "");
+        // Groups first: Open vSwitch 3.1 may still know rules of a group's that have just been deleted, and dies of deleting them with it.
         self.ofctl_on(bridge, Version::V1_3, "del-groups", "");
+        self.ofctl_on(bridge, Version::V1_3, "del-flows", "");
     }
 
     fn carry_sentinels(&self, bridge: u64) {
