@@ -9,9 +9,10 @@
 //! 3. The old path is given up, and its tags with it. Where it has become the backup there is nothing to give up.
 //!
 //! From one to the next it goes by [`Embedding::rejoin`], for which [`Changes::parted`](super::Changes) asks: when switches have had the
-//! time to follow this step, whatever else begins meanwhile (`embedding::rounds`). What does not stand is left at once: it is down, not believed any more, has not its tags, or a switch refuses to pass
-//! it. So is what is not worth waiting for: where a big switch's end of the link goes to another member with it, and where the tags are
-//! lacking that the old path has. Where another move begins after the ends have turned to the new path, the old one is given up.
+//! time to follow this step, whatever else begins meanwhile (`embedding::rounds`). What does not stand is left at once: it is down, not
+//! believed any more, has not its tags, or a switch refuses to pass it. So is what is not worth waiting for: where a big switch's end of
+//! the link goes to another member with it, and where the tags are lacking that the old path has. Where another move begins after the ends
+//! have turned to the new path, the old one is given up.
 //!
 //! Only the tags of the old path are kept. Its bandwidth is free for others from the first, since the reservation is where the trunk goes,
 //! which is also what its owner sees: for a step, more may be sent by the old path's links than is set aside there. Nothing of this is
