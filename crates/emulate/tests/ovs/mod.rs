@@ -142,14 +142,9 @@ impl Ovs {
 
     /// Empties the first bridge but for the rule that carries sentinels.
     pub(crate) fn reset(&self) {
-        self.empty(1);
+        self.ofctl(Version::V1_3, "del-flows", "");
+        self.ofctl(Version::V1_3, "del-groups", "");
         self.carry_sentinels(1);
-    }
-
-    fn empty(&self, bridge: u64) {
-        // Groups first: Open vSwitch 3.1 may still know rules of a group's that have just been deleted, and dies of deleting them with it.
-        self.ofctl_on(bridge, Version::V1_3, "del-groups", "");
-        self.ofctl_on(bridge, Version::V1_3, "del-flows", "");
     }
 
     fn carry_sentinels(&self, bridge: u64) {
@@ -160,14 +155,13 @@ impl Ovs {
         self.ofctl_on(bridge, Version::V1_3, "add-flow", &rule);
     }
 
-    /// Makes a bridge hold what these messages say, and nothing else; gives what it refuses, with the ERRORs' types and codes.
+    /// Makes a new bridge hold what these messages say; gives what it refuses, with the ERRORs' types and codes.
     pub(crate) fn load(
         &self,
         bridge: u64,
         version: Version,
         messages: &[Vec<u8>],
     ) -> Vec<(Vec<u8>, (u16, u16))> {
-        self.empty(bridge);
         let numbered = messages.iter().zip(1_u32..).map(|(message, xid)| {
             let mut message = message.clone();
             message[4..8].copy_from_slice(&xid.to_be_bytes());

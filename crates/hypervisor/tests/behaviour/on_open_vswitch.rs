@@ -11,20 +11,22 @@ use crate::support::*;
 use crate::{mapped, mixed};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
-use std::cell::RefCell;
 
 /// The stage's wires.
 const WIRES: [[(u64, u32); 2]; 3] = [[(1, 5), (2, 5)], [(2, 6), (3, 5)], [(3, 6), (1, 6)]];
 
 /// Runs cases of which each says what the switches speak.
 fn run(test: &str, plans: &[Plan], cases: impl Strategy<Value = (Versions, Case)>) {
-    let Some(ovs) = Ovs::wired(test, SWITCHES, &WIRES) else { return };
-    let ovs = RefCell::new(ovs);
+    if Ovs::start(test).is_none() {
+        return;
+    }
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = ProptestConfig::default();
-    let config = ProptestConfig { cases: if asked { config.cases } else { 30 }, ..config };
+    let config = ProptestConfig { cases: if asked { config.cases } else { 20 }, ..config };
+    // New switches each time: Open vSwitch 3.1 may end on an assertion (ofproto_rule_remove__) when all groups are deleted.
     let forwards = |(versions, case): (Versions, Case)| {
-        forwards_as_emulated(&mut ovs.borrow_mut(), versions, plans, &case)
+        let mut ovs = Ovs::wired(test, SWITCHES, &WIRES).expect("it was there");
+        forwards_as_emulated(&mut ovs, versions, plans, &case)
     };
     if let Err(error) = TestRunner::new(config).run(&cases, forwards) {
         panic!("{error}");
