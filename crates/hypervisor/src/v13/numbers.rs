@@ -13,6 +13,7 @@ use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Request, Switch, named_of};
 use crate::time::Instant;
 use alloc::boxed::Box;
+use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -378,7 +379,9 @@ impl Switch {
     /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
     pub(crate) fn condemn(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
         let id = self.tenants[tenant.0 as usize].id;
-        if self.used.condemned.insert((kind, physical), id).is_none() {
+        // Whose it was first is where it stands in the store.
+        if let Entry::Vacant(new) = self.used.condemned.entry((kind, physical)) {
+            new.insert(id);
             self.journal.push(StoreOp::Put(condemned_key(id, kind, physical), Vec::new()));
         }
     }
