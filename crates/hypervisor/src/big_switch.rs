@@ -295,8 +295,10 @@ impl BigSwitch {
 
     /// Whether the front should be read from: not too much is waiting for it or for a member.
     pub fn wants_front(&self) -> bool {
-        self.front.len() < MEMBER_BYTES
-            && self.members.values().all(|member| member.out.len() < MEMBER_BYTES)
+        // Nobody takes what is kept for a front that is away: it comes back when members have answered.
+        !self.started
+            || self.front.len() < MEMBER_BYTES
+                && self.members.values().all(|member| member.out.len() < MEMBER_BYTES)
     }
 
     /// Whether members should be read from: not too much is waiting for the front.
@@ -306,7 +308,8 @@ impl BigSwitch {
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let start = self.first_member.filter(|_| self.may_start()).map(|at| at + PATIENCE);
+        let may_start = self.may_start() && self.members_up() > 0;
+        let start = self.first_member.filter(|_| may_start).map(|at| at + PATIENCE);
         let counts = self.leaving.values().map(|leaving| leaving.since + LAST_COUNTS).min();
         [start, counts].into_iter().flatten().min()
     }
@@ -445,13 +448,17 @@ impl BigSwitch {
         !self.started && self.operations.is_empty()
     }
 
+    fn members_up(&self) -> usize {
+        let up = |member: &&Member| member.progress == Progress::Up;
+        self.members.values().filter(up).count()
+    }
+
     /// Shows the switch once all members are there, or have been waited for.
     fn maybe_start(&mut self, now: Instant) {
         if !self.may_start() {
             return;
         }
-        let up = |member: &&Member| member.progress == Progress::Up;
-        let count = self.members.values().filter(up).count();
+        let count = self.members_up();
         let all = self.plan.members.iter().all(|dpid| self.is_up(*dpid));
         let waited = self.first_member.is_some_and(|since| now - since >= PATIENCE);
         if count > 0 && (all || waited) {

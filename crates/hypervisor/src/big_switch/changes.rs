@@ -329,6 +329,14 @@ impl BigSwitch {
         }
     }
 
+    /// A member has not answered the barrier that shows what it has done: a front that is away waits for that.
+    pub(super) fn sweep_again(&mut self, dpid: u64) {
+        let is_waited_for = !self.started && !self.operations.is_empty();
+        if let Some(member) = self.members.get_mut(&dpid).filter(|_| is_waited_for) {
+            member.send(Sent::Sweep, &wire::barrier(self.version));
+        }
+    }
+
     /// If a later change of the same is on its way, its result stands; should it be refused as well, then what was before
     /// both comes back. Else the way back is given back.
     fn hand_on(&mut self, failed: u64, undo: Undo) -> Option<Undo> {

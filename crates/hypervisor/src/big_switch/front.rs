@@ -111,7 +111,8 @@ impl BigSwitch {
             Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
             // Not every switch has groups or meters: then there are none.
             Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports => self.learned(dpid, now),
-            Sent::Own(None) | Sent::Filled | Sent::Sweep => {}
+            Sent::Sweep => self.sweep_again(dpid),
+            Sent::Own(None) | Sent::Filled => {}
         }
     }
 

@@ -144,6 +144,17 @@ fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
     }
 }
 
+/// A member that does not say in time what it has done is asked again.
+#[test]
+fn a_front_comes_back_though_a_member_was_silent() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let words = "flow add match=ip prio=5 actions=output:4";
+        stage.restart_front_past(0, 1, (2, 30), &[words]);
+        assert_eq!(reached(&mut stage), [vec![4], vec![4], vec![4], vec![]], "{version:?}");
+    }
+}
+
 #[test]
 fn a_group_that_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
     for member in [1, 2, 3] {

@@ -2,7 +2,9 @@
 
 use super::Stage;
 use crate::support::request;
+use emulate::Fault;
 use hypervisor::{Instant, TenantId};
+use openflow::Version;
 
 impl Stage {
     /// A member of a big switch is lost.
@@ -28,13 +30,38 @@ impl Stage {
 
     /// The connection between a big switch and its front is lost, and made again.
     pub fn restart_front(&mut self, tenant: usize, head: u64) {
+        self.lose_front(tenant, head);
+        self.wait(4);
+        self.find_front(tenant, head);
+    }
+
+    /// The same, while a member first answers no barrier for so long.
+    pub fn restart_front_past(
+        &mut self,
+        tenant: usize,
+        head: u64,
+        silent: (u64, u64),
+        say: &[&str],
+    ) {
+        let (member, seconds) = silent;
+        let barrier = if self.version(member) == Version::V1_0 { 18 } else { 20 };
+        self.plant(member, vec![Fault::NeverAnswers { message_type: barrier }]);
+        self.pass_on(tenant, head, say);
+        self.lose_front(tenant, head);
+        self.wait(seconds);
+        self.plant(member, Vec::new());
+        self.wait(20);
+        self.find_front(tenant, head);
+    }
+
+    fn lose_front(&mut self, tenant: usize, head: u64) {
         let now = Instant(self.now);
         let big = self.big(tenant, head).unwrap();
         big.front = None;
         big.joint.front_closed(now);
-        for _ in 0..4 {
-            self.wait(1);
-        }
+    }
+
+    fn find_front(&mut self, tenant: usize, head: u64) {
         let id = TenantId(tenant as u16 + 1);
         let front = self.big(tenant, head).unwrap().front.as_mut().expect("it did not come back");
         let seat = front.controller_connected(id).expect("not served");
