@@ -56,8 +56,12 @@ where
 {
     let filter = EnvFilter::try_new(filter.unwrap_or("info"))
         .map_err(|error| LogError::Filter(error.to_string()))?;
-    let builder =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(false);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        .with_ansi(false)
+        // Of a line that cannot be written it would tell by a macro that panics if that cannot be, either.
+        .log_internal_errors(false);
     Ok(match format {
         Format::Text => Box::new(builder.finish()),
         Format::Json => Box::new(builder.json().flatten_event(true).finish()),

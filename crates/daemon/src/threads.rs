@@ -14,7 +14,9 @@ impl Thread {
         let thread = name.to_owned();
         let run = move || {
             if catch_unwind(AssertUnwindSafe(run)).is_err() {
-                tracing::error!(thread, "a thread ended by a panic; Weir ends");
+                // What it panicked of may be what this meets: it ends in any case.
+                let tell = || tracing::error!(thread, "a thread ended by a panic; Weir ends");
+                let _ = catch_unwind(AssertUnwindSafe(tell));
                 std::process::abort();
             }
         };
