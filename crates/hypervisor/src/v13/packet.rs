@@ -83,7 +83,9 @@ impl Switch {
         let entry = owner_of(packet.cookie);
         let owner = match entry {
             Some(cookie) => self.tenant_of(cookie.tenant),
-            None => self.walker(packet.cookie, metadata).or_else(|| self.view.owner(&key)),
+            None => {
+                self.owner_by_metadata(packet.cookie, metadata).or_else(|| self.view.owner(&key))
+            }
         };
         let Some(tenant) = owner else {
             self.counters.nobody += 1;
@@ -132,7 +134,7 @@ impl Switch {
     }
 
     /// Whose entries a packet has passed before it met none: Open vSwitch does what is in the action set then.
-    fn walker(&self, cookie: u64, metadata: u64) -> Option<TenantIndex> {
+    fn owner_by_metadata(&self, cookie: u64, metadata: u64) -> Option<TenantIndex> {
         let is_own = Cookie::from_wire(cookie).is_some();
         (!is_own).then(|| self.tenant_of(tenant_in(metadata)))?
     }
