@@ -20,6 +20,7 @@ mod changes;
 mod counted;
 mod entries;
 mod front;
+mod leaving;
 mod ports;
 mod statistics;
 mod wire;
@@ -31,9 +32,10 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use changes::Operation;
 use counted::PortCounts;
-use entries::{Entry, Leaving};
+use entries::Entry;
 use fabric::embedding::PortKind;
 use flowspace::Match;
+use leaving::AllLeaving;
 use openflow::{Header, Version};
 use statistics::Ask;
 
@@ -41,10 +43,6 @@ use statistics::Ask;
 const KEYS: u64 = 0xffff << 48;
 /// How long members that have not connected are waited for before the switch is shown without them.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long counts of a removed entry are waited for.
-const LAST_COUNTS: Duration = Duration::from_secs(5);
-/// Removed entries of which the last counts are waited for; others are told of with the counts that are known.
-const LEAVING: usize = 65_536;
 /// Bytes that may wait for the front or for a member before nothing more is read.
 const MEMBER_BYTES: usize = 1 << 20;
 /// Messages without an answer to a member, before a barrier shows that they need not be remembered.
@@ -152,7 +150,7 @@ pub struct BigSwitch {
     /// Ports as the front was told of them.
     told: BTreeMap<u32, Vec<u8>>,
     entries: BTreeMap<u64, Entry>,
-    leaving: BTreeMap<u64, Leaving>,
+    leaving: AllLeaving,
     /// What the front has configured of ports, by number, where that is anything.
     config: BTreeMap<u32, u32>,
     /// By number, the message that adds it (1.3).
@@ -221,9 +219,9 @@ enum Sent {
     /// A part of a question or barrier of the front's.
     Part(u64),
     /// What makes up for something; if it fails, this entry is not there.
-    Own(Option<u64>),
+    Own(Option<Piece>),
     /// What takes a change of this entry back; if it fails, there is no way back but to give the entry up.
-    Undo(u64),
+    Undo(Piece),
     Flows,
     Groups,
     Meters,
@@ -236,6 +234,16 @@ enum Sent {
     Sweep,
     /// Whether an entry has counted anything.
     IdleCheck(u64),
+}
+
+/// What a member was sent of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    cookie: u64,
+    /// The last number that had been given by then.
+    by: u64,
+    /// All of it, or only what it does.
+    is_whole: bool,
 }
 
 impl BigSwitch {
@@ -253,7 +261,7 @@ impl BigSwitch {
             features: Features::default(),
             told: BTreeMap::new(),
             entries: BTreeMap::new(),
-            leaving: BTreeMap::new(),
+            leaving: AllLeaving::default(),
             config: BTreeMap::new(),
             groups: BTreeMap::new(),
             meters: BTreeMap::new(),
@@ -310,16 +318,12 @@ impl BigSwitch {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let may_start = self.may_start() && self.members_up() > 0;
         let start = self.first_member.filter(|_| may_start).map(|at| at + PATIENCE);
-        let counts = self.leaving.values().map(|leaving| leaving.since + LAST_COUNTS).min();
-        [start, counts].into_iter().flatten().min()
+        [start, self.leaving.ends()].into_iter().flatten().min()
     }
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let late = |leaving: &Leaving| now - leaving.since >= LAST_COUNTS;
-        let late: Vec<u64> =
-            self.leaving.iter().filter(|(_, it)| late(it)).map(|(&cookie, _)| cookie).collect();
-        for cookie in late {
+        while let Some(cookie) = self.leaving.late(now) {
             self.tell_removed(cookie, now);
         }
         self.maybe_start(now);
@@ -432,15 +436,13 @@ impl BigSwitch {
         for ask in asks {
             self.part_lost(ask, dpid, now);
         }
-        let cookies: Vec<u64> = self.leaving.keys().copied().collect();
-        for cookie in cookies {
+        for cookie in self.leaving.cookies() {
             self.counts_lost(cookie, dpid, now);
         }
         self.checks_lost(dpid, now);
-        for operation in self.operations.values_mut() {
-            operation.open.remove(&dpid);
-        }
-        self.operations.retain(|_, operation| !operation.open.is_empty());
+        let open = self.operations.iter().filter(|(_, it)| it.open.contains(&dpid));
+        let open: Vec<u64> = open.map(|(&number, _)| number).collect();
+        open.into_iter().for_each(|number| self.change_confirmed(number, dpid, now));
     }
 
     /// Whether the front is away, and nothing changes that it will ask for.
@@ -495,6 +497,16 @@ impl BigSwitch {
         if header.version == self.version {
             self.front_message(header, frame, now);
         }
+    }
+
+    /// Brings an entry to a member that lacks it. Changes of it that are on their way come with it, whoever refuses them.
+    fn bring(&mut self, cookie: u64, dpid: u64, message: &[u8]) {
+        let changes = self.entries.get(&cookie).map(|entry| [entry.made_by, entry.modified_by]);
+        for change in changes.into_iter().flatten() {
+            self.operations.entry(change).and_modify(|change| change.inherits = true);
+        }
+        let piece = Piece { cookie, by: self.next, is_whole: true };
+        self.send(dpid, Sent::Own(Some(piece)), message);
     }
 
     fn send(&mut self, dpid: u64, what: Sent, message: &[u8]) {

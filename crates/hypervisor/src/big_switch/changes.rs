@@ -2,13 +2,13 @@
 
 use super::entries::Entry;
 use super::wire::{self, Command};
-use super::{BigSwitch, Sent};
+use super::{BigSwitch, Piece, Sent};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::v13::{GroupMod, GroupModCommand, GroupType, MeterMod, MeterModCommand};
-use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
+use openflow::{ErrorCode, Header, List, NO_BUFFER, Version, frame};
 
 /// A change of the front's that not all members have confirmed.
 pub(super) struct Operation {
@@ -17,9 +17,11 @@ pub(super) struct Operation {
     /// The way back, until it is gone or a later change has taken it over.
     undo: Option<Undo>,
     /// Whether other changes of the same have been refused meanwhile: then it is not known which member holds what.
-    inherits: bool,
+    pub(super) inherits: bool,
     /// The entry that it changes.
     entry: Option<u64>,
+    /// Whether it only modifies that, and does nothing where it is missing (1.3).
+    needs_entry: bool,
     /// Members to which it brings that entry anew, since it had been idle there.
     anew: BTreeSet<u64>,
     /// Members that have not confirmed it.
@@ -82,7 +84,7 @@ impl BigSwitch {
         match flow_mod.command {
             Command::Add => {
                 let terms = wire::terms(self.version, &flow_mod.add);
-                let mut entry = Entry::new(flow_mod.add, terms, &members, now);
+                let mut entry = Entry::new((flow_mod.add, operation), terms, &members, now);
                 if let Some(before) = before.as_ref().filter(|_| !flow_mod.counts_anew) {
                     entry.past = before.past;
                 }
@@ -91,14 +93,15 @@ impl BigSwitch {
             Command::Modify => match self.entries.get_mut(&cookie) {
                 Some(entry) => {
                     entry.add = wire::modified(self.version, &entry.add, &flow_mod.add);
+                    entry.modified_by = operation;
                     if flow_mod.counts_anew {
                         entry.count_anew();
                     }
                 }
                 // On 1.0 that adds it.
-                None if self.version == openflow::Version::V1_0 => {
+                None if self.version == Version::V1_0 => {
                     let terms = wire::terms(self.version, &flow_mod.add);
-                    let entry = Entry::new(flow_mod.add, terms, &members, now);
+                    let entry = Entry::new((flow_mod.add, operation), terms, &members, now);
                     self.entries.insert(cookie, entry);
                 }
                 None => {}
@@ -130,6 +133,8 @@ impl BigSwitch {
         self.begin(operation, xid, undo, members);
         if let Some(operation) = self.operations.get_mut(&operation) {
             (operation.entry, operation.anew) = (Some(cookie), anew);
+            operation.needs_entry =
+                flow_mod.command == Command::Modify && self.version != Version::V1_0;
         }
     }
 
@@ -251,6 +256,7 @@ impl BigSwitch {
                 undo: Some(undo),
                 inherits: false,
                 entry: None,
+                needs_entry: false,
                 anew: BTreeSet::new(),
                 open,
             };
@@ -264,15 +270,19 @@ impl BigSwitch {
     }
 
     /// A member has done its part.
-    pub(super) fn change_confirmed(&mut self, number: u64, dpid: u64) {
-        if let Some(operation) = self.operations.get_mut(&number) {
-            operation.open.remove(&dpid);
-            if operation.open.is_empty()
-                && let Some(Operation { undo: Some(undo), inherits: true, .. }) =
-                    self.operations.remove(&number)
-            {
-                self.stands(&undo);
-            }
+    pub(super) fn change_confirmed(&mut self, number: u64, dpid: u64, now: Instant) {
+        let Some(operation) = self.operations.get_mut(&number) else { return };
+        operation.open.remove(&dpid);
+        let (entry, is_done) = (operation.entry, operation.open.is_empty());
+        if is_done
+            && let Some(Operation { undo: Some(undo), inherits: true, .. }) =
+                self.operations.remove(&number)
+        {
+            self.stands(&undo);
+        }
+        let is_made = |entry: &Entry| entry.made_by == number && entry.is_gone_at(dpid);
+        if let Some(cookie) = entry.filter(|it| self.entries.get(it).is_some_and(is_made)) {
+            self.bring_back(cookie, now);
         }
     }
 
@@ -291,18 +301,20 @@ impl BigSwitch {
     /// A member has refused its part: the others take theirs back, and the front is told once.
     pub(super) fn change_refused(&mut self, number: u64, dpid: u64, code: ErrorCode, now: Instant) {
         let Some(operation) = self.operations.get_mut(&number) else { return };
-        let (xid, inherits) = (operation.xid, operation.inherits);
+        let xid = operation.xid;
         let lacking = operation.entry.filter(|_| operation.anew.remove(&dpid));
         let undo = operation.undo.take();
         if let Some(entry) = lacking.and_then(|cookie| self.entries.get_mut(&cookie)) {
             entry.lose_at(dpid);
         }
         if let Some(undo) = undo {
-            let takes_back = |member: &u64| inherits || *member != dpid;
-            let members: Vec<u64> = self.live().into_iter().filter(takes_back).collect();
             if let Some(undo) = self.hand_on(number, undo) {
                 let operation = self.operations.get_mut(&number);
-                let anew = operation.map(|it| core::mem::take(&mut it.anew)).unwrap_or_default();
+                let (anew, inherits) = operation
+                    .map(|it| (core::mem::take(&mut it.anew), it.inherits))
+                    .unwrap_or_default();
+                let takes_back = |member: &u64| inherits || *member != dpid;
+                let members: Vec<u64> = self.live().into_iter().filter(takes_back).collect();
                 self.undo(undo, inherits, (&members, &anew), now);
                 // Barriers that were passed on already have to be behind that as well.
                 members.iter().for_each(|member| self.barrier_again(*member));
@@ -314,7 +326,7 @@ impl BigSwitch {
         if let Some(cookie) = lacking {
             self.bring_back(cookie, now);
         }
-        self.change_confirmed(number, dpid);
+        self.change_confirmed(number, dpid, now);
     }
 
     /// Nobody waits for answers any more. Changes are still to be confirmed, or taken back.
@@ -346,8 +358,31 @@ impl BigSwitch {
         let others = self.operations.values_mut().filter(open);
         others.for_each(|operation| operation.inherits = true);
         let anew = self.operations.get(&failed).map(|it| it.anew.clone()).unwrap_or_default();
-        let mut later = self.operations.range_mut(failed + 1..).map(|(_, operation)| operation);
-        let Some(later) = later.find(open) else { return Some(undo) };
+        let is_nothing =
+            matches!(&undo, Undo::Flow { before, ended, .. } if before.is_none() || *ended);
+        let (mut later, mut is_modified) = (None, false);
+        for (_, operation) in self.operations.range_mut(failed + 1..) {
+            if !open(&operation) {
+                continue;
+            }
+            match &mut operation.undo {
+                // Where there was nothing, nothing has been modified.
+                Some(Undo::Flow { before, .. }) if is_nothing && operation.needs_entry => {
+                    (*before, is_modified) = (None, true);
+                }
+                _ => {
+                    later = Some(operation);
+                    break;
+                }
+            }
+        }
+        let Some(later) = later else {
+            if let Some(failed) = self.operations.get_mut(&failed) {
+                // Who has refused it may have made up for that.
+                failed.inherits |= is_modified;
+            }
+            return Some(undo);
+        };
         later.anew.extend(anew);
         match (&mut later.undo, undo) {
             (Some(Undo::Port { before: later, .. }), Undo::Port { number, before, .. }) => {
@@ -428,16 +463,18 @@ impl BigSwitch {
         (members, anew): (&[u64], &BTreeSet<u64>),
         now: Instant,
     ) {
+        let by = self.take_number();
         let Some(entry) = self.entries.get_mut(&cookie) else { return };
-        entry.add = add;
+        (entry.add, entry.modified_by) = (add, by);
         let modify = wire::as_command(self.version, &entry.add, Command::Modify, entry.hard);
         let again = wire::as_command(self.version, &entry.add, Command::Add, entry.left(now));
         let is_lacking = |dpid: &u64| entry.is_gone_at(*dpid) || anew.contains(dpid);
         let (lacking, holding): (Vec<u64>, Vec<u64>) =
             members.iter().partition(|dpid| is_lacking(dpid));
         lacking.iter().for_each(|dpid| entry.put_at(*dpid, now));
-        holding.into_iter().for_each(|dpid| self.send(dpid, Sent::Undo(cookie), &modify));
-        lacking.into_iter().for_each(|dpid| self.send(dpid, Sent::Own(Some(cookie)), &again));
+        let piece = |is_whole| Piece { cookie, by, is_whole };
+        holding.into_iter().for_each(|dpid| self.send(dpid, Sent::Undo(piece(false)), &modify));
+        lacking.into_iter().for_each(|dpid| self.send(dpid, Sent::Own(Some(piece(true))), &again));
     }
 
     fn undo_flow(
@@ -447,13 +484,17 @@ impl BigSwitch {
         members: &[u64],
         now: Instant,
     ) {
+        let by = self.take_number();
         let current = self.entries.remove(&cookie);
-        self.leaving.remove(&cookie);
+        if current.is_none() && before.is_some() {
+            // That it was to be deleted is not told.
+            self.leaving.remove(cookie);
+        }
         let (message, entry) = match (before, current) {
             (Some(before), _) => {
                 let left = before.left(now);
                 let message = wire::as_command(self.version, &before.add, Command::Add, left);
-                (message, Some(before.begun_again(members, now)))
+                (message, Some(before.begun_again(by, members, now)))
             }
             (None, Some(current)) => {
                 (wire::as_command(self.version, &current.add, Command::Delete, 0), None)
@@ -463,13 +504,19 @@ impl BigSwitch {
         if let Some(entry) = entry {
             self.entries.insert(cookie, entry);
         }
-        members.iter().for_each(|dpid| self.send(*dpid, Sent::Undo(cookie), &message));
+        let piece = Piece { cookie, by, is_whole: true };
+        members.iter().for_each(|dpid| self.send(*dpid, Sent::Undo(piece), &message));
         self.bring_back(cookie, now);
     }
 
-    /// The entry has ended meanwhile, so nothing is to come back. A modification may have added it anew (1.0).
+    /// The entry has ended meanwhile, so nothing is to come back. A modification may have added it anew (1.0), unless another
+    /// has come in its place.
     fn undo_ended(&mut self, cookie: u64, before: &Entry, members: &[u64]) {
         self.entries.remove(&cookie);
+        let mut others = self.entries.values();
+        if others.any(|other| wire::replaces(self.version, &other.add, &before.add)) {
+            return;
+        }
         let message = wire::as_command(self.version, &before.add, Command::Delete, 0);
         members.iter().for_each(|dpid| self.send(*dpid, Sent::Own(None), &message));
     }
@@ -483,12 +530,33 @@ impl BigSwitch {
         }
     }
 
-    /// A member has refused the way back as well: the entry ends on all.
-    pub(super) fn give_up(&mut self, cookie: u64, now: Instant) {
-        if self.entries.contains_key(&cookie) {
-            self.finish(cookie, DELETED, now);
+    /// A member has refused to bring an entry. It has to do without if it has only come; else that is as if it had deleted it.
+    pub(super) fn not_brought(&mut self, piece: Piece, dpid: u64, now: Instant) {
+        match self.is_up(dpid) {
+            true => self.not_taken_back(piece, now),
+            false if self.is_overtaken(piece) => {}
+            false => {
+                self.entries.entry(piece.cookie).and_modify(|entry| entry.lose_at(dpid));
+            }
+        }
+    }
+
+    /// A member has refused the way back as well: the entry ends on all, unless something later says what it is.
+    pub(super) fn not_taken_back(&mut self, piece: Piece, now: Instant) {
+        if !self.is_overtaken(piece) && self.entries.contains_key(&piece.cookie) {
+            self.finish(piece.cookie, DELETED, now);
             self.live().into_iter().for_each(|member| self.barrier_again(member));
         }
+    }
+
+    /// Whether what has been refused has been said anew. Should that be refused as well, then it is not known what the member holds.
+    fn is_overtaken(&mut self, piece: Piece) -> bool {
+        let Some(entry) = self.entries.get(&piece.cookie) else { return false };
+        let last = if piece.is_whole { entry.made_by } else { entry.modified_by };
+        if let Some(operation) = self.operations.get_mut(&last) {
+            operation.inherits = true;
+        }
+        last > piece.by
     }
 
     fn tell_config(&mut self, number: u32, members: &[u64]) {

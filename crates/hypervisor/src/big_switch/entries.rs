@@ -9,8 +9,9 @@
 //! entry, on that port's member; if that port is nowhere, on all alike.
 
 use super::changes::{DELETED, Numbered, add_without_buckets, delete_numbered, modify_numbered};
+use super::leaving::Leaving;
 use super::wire::{self, Command, Terms};
-use super::{BigSwitch, LEAVING, Progress, Sent};
+use super::{BigSwitch, Progress, Sent};
 use crate::cookie::Cookie;
 use crate::time::{Duration, Instant};
 use crate::v13::groups::{named_by, named_first};
@@ -34,6 +35,10 @@ pub(super) struct Entry {
     pub(super) at: BTreeMap<u64, State>,
     /// Members that are asked whether their copy is idle.
     checking: BTreeSet<u64>,
+    /// The change, or way back from one, that made it.
+    pub(super) made_by: u64,
+    /// The same of what it does.
+    pub(super) modified_by: u64,
 }
 
 /// A copy of an entry.
@@ -47,22 +52,16 @@ pub(super) enum State {
     Gone,
 }
 
-/// An entry that is gone, while its last counts are collected.
-pub(super) struct Leaving {
-    add: Vec<u8>,
-    reason: u8,
-    installed: Instant,
-    counts: (u64, u64),
-    /// Members that have not told theirs.
-    awaiting: BTreeSet<u64>,
-    pub(super) since: Instant,
-}
-
 /// OFPRR_IDLE_TIMEOUT, in both versions.
 const IDLE: u8 = 0;
 
 impl Entry {
-    pub(super) fn new(add: Vec<u8>, terms: Terms, members: &[u64], now: Instant) -> Entry {
+    pub(super) fn new(
+        (add, made_by): (Vec<u8>, u64),
+        terms: Terms,
+        members: &[u64],
+        now: Instant,
+    ) -> Entry {
         let here = State::Here { packets: 0, since: now };
         Entry {
             add,
@@ -73,6 +72,8 @@ impl Entry {
             past: (0, 0),
             at: members.iter().map(|&dpid| (dpid, here)).collect(),
             checking: BTreeSet::new(),
+            made_by,
+            modified_by: made_by,
         }
     }
 
@@ -87,8 +88,9 @@ impl Entry {
     }
 
     /// The same, of which these members are given copies. None of them is asked any more whether it is idle.
-    pub(super) fn begun_again(mut self, members: &[u64], now: Instant) -> Entry {
+    pub(super) fn begun_again(mut self, by: u64, members: &[u64], now: Instant) -> Entry {
         let here = State::Here { packets: 0, since: now };
+        (self.made_by, self.modified_by) = (by, by);
         self.checking.clear();
         self.at.extend(members.iter().map(|&dpid| (dpid, here)));
         self
@@ -137,6 +139,8 @@ impl BigSwitch {
     /// An entry ends: it is taken out, and its copies' last counts are awaited.
     pub(super) fn leave(&mut self, cookie: u64, reason: u8, now: Instant) {
         let Some(entry) = self.entries.remove(&cookie) else { return };
+        // One of that name that has left before.
+        self.tell_removed(cookie, now);
         let waits = |&(&dpid, state): &(&u64, &State)| {
             *state != State::Gone
                 && self.counts_at(&entry, dpid)
@@ -145,21 +149,19 @@ impl BigSwitch {
         let awaiting = entry.at.iter().filter(waits).map(|(&dpid, _)| dpid).collect();
         let Entry { add, installed, past, .. } = entry;
         let leaving = Leaving { add, reason, installed, counts: past, awaiting, since: now };
-        let done = leaving.awaiting.is_empty() || self.leaving.len() >= LEAVING;
+        let done = leaving.awaiting.is_empty() || self.leaving.is_full();
         self.leaving.insert(cookie, leaving);
         if done {
             self.tell_removed(cookie, now);
         }
     }
 
-    /// Ends an entry on all members that have it, for a reason that the front does not know yet.
+    /// Ends an entry on all members, for a reason that the front does not know yet. Where it has ended by itself, what was on its
+    /// way may have brought it back.
     pub(super) fn finish(&mut self, cookie: u64, reason: u8, now: Instant) {
         let Some(entry) = self.entries.get(&cookie) else { return };
         let message = wire::as_command(self.version, &entry.add, Command::Delete, 0);
-        let live = self.live();
-        let has = |dpid: &u64| entry.at.get(dpid).is_some_and(|state| *state != State::Gone);
-        let there: Vec<u64> = live.into_iter().filter(has).collect();
-        for dpid in there {
+        for dpid in self.live() {
             self.send(dpid, Sent::Own(None), &message);
         }
         self.end_beneath(cookie);
@@ -168,7 +170,7 @@ impl BigSwitch {
 
     /// Tells the front of the end of an entry.
     pub(super) fn tell_removed(&mut self, cookie: u64, now: Instant) {
-        let Some(leaving) = self.leaving.remove(&cookie) else { return };
+        let Some(leaving) = self.leaving.remove(cookie) else { return };
         let lived = now - leaving.installed;
         let message = wire::write_removed(
             self.version,
@@ -182,7 +184,7 @@ impl BigSwitch {
 
     /// A member that is gone tells no counts any more.
     pub(super) fn counts_lost(&mut self, cookie: u64, dpid: u64, now: Instant) {
-        if let Some(leaving) = self.leaving.get_mut(&cookie) {
+        if let Some(leaving) = self.leaving.get_mut(cookie) {
             leaving.awaiting.remove(&dpid);
             if leaving.awaiting.is_empty() {
                 self.tell_removed(cookie, now);
@@ -207,29 +209,34 @@ impl BigSwitch {
     pub(super) fn removed(&mut self, dpid: u64, message: &[u8], now: Instant) {
         let Some(removed) = wire::removed(self.version, message) else { return };
         let cookie = removed.cookie;
-        if let Some(leaving) = self.leaving.get_mut(&cookie) {
-            if leaving.awaiting.remove(&dpid) {
-                leaving.counts.0 = leaving.counts.0.saturating_add(removed.packets);
-                leaving.counts.1 = leaving.counts.1.saturating_add(removed.bytes);
-                if leaving.awaiting.is_empty() {
-                    self.tell_removed(cookie, now);
-                }
+        if let Some(leaving) = self.leaving.get_mut(cookie)
+            && leaving.awaiting.remove(&dpid)
+        {
+            leaving.counts.0 = leaving.counts.0.saturating_add(removed.packets);
+            leaving.counts.1 = leaving.counts.1.saturating_add(removed.bytes);
+            if leaving.awaiting.is_empty() {
+                self.tell_removed(cookie, now);
             }
             return;
         }
         let Some(entry) = self.entries.get_mut(&cookie) else { return };
+        let change = self.operations.get_mut(&entry.made_by);
+        if let Some(change) = change.filter(|it| it.open.contains(&dpid)) {
+            // It is of what that replaces: timeouts are a second at least, and a change is confirmed far sooner. But what is
+            // deleted may have come: it is brought in either case, once that is confirmed.
+            if removed.reason == DELETED {
+                entry.lose_at(dpid);
+                change.inherits = true;
+            }
+            return;
+        }
         entry.past.0 = entry.past.0.saturating_add(removed.packets);
         entry.past.1 = entry.past.1.saturating_add(removed.bytes);
         entry.lose_at(dpid);
         entry.checking.remove(&dpid);
         match removed.reason {
             IDLE => self.check_idle(cookie, dpid, now),
-            DELETED => {
-                // It was given up there; the others have it still.
-                if entry.at.values().all(|state| *state == State::Gone) {
-                    self.finish(cookie, DELETED, now);
-                }
-            }
+            // If it is deleted, it was given up there, or somebody has taken it from the switch.
             reason => self.finish(cookie, reason, now),
         }
     }
@@ -309,7 +316,7 @@ impl BigSwitch {
             self.live().into_iter().filter(|dpid| entry.is_gone_at(*dpid)).collect();
         let message = self.again(cookie, now);
         for dpid in gone {
-            self.send(dpid, Sent::Own(Some(cookie)), &message);
+            self.bring(cookie, dpid, &message);
             if let Some(entry) = self.entries.get_mut(&cookie) {
                 entry.put_at(dpid, now);
             }
@@ -333,7 +340,7 @@ impl BigSwitch {
             let since = Instant(now.0.saturating_sub(u64::from(held.seconds) * 1_000_000_000));
             if !self.is_settled && ours && !self.entries.contains_key(&held.cookie) {
                 let terms = wire::terms(self.version, &held.add);
-                let entry = Entry::new(held.add.clone(), terms, &[], since);
+                let entry = Entry::new((held.add.clone(), self.next), terms, &[], since);
                 self.entries.insert(held.cookie, entry);
             }
             match self.entries.get_mut(&held.cookie).filter(|_| ours) {
@@ -374,7 +381,7 @@ impl BigSwitch {
         }
         for (cookie, dpid) in missing {
             let message = self.again(cookie, now);
-            self.send(dpid, Sent::Own(Some(cookie)), &message);
+            self.bring(cookie, dpid, &message);
             if let Some(entry) = self.entries.get_mut(&cookie) {
                 entry.put_at(dpid, now);
             }

@@ -2,7 +2,7 @@
 
 use super::statistics::Asked;
 use super::wire::{self, Kind};
-use super::{BigSwitch, Progress, Sent};
+use super::{BigSwitch, Event, Progress, Sent};
 use crate::time::Instant;
 use openflow::{ErrorCode, Header, Version};
 
@@ -101,18 +101,18 @@ impl BigSwitch {
             Sent::Change(operation) => self.change_refused(operation, dpid, error.code, now),
             Sent::Plain(xid) => self.refuse(xid, error.code, error.data),
             Sent::Part(ask) => self.ask_refused(ask, dpid, error.code, now),
-            Sent::Own(Some(cookie)) => {
-                if let Some(entry) = self.entries.get_mut(&cookie) {
-                    entry.lose_at(dpid);
-                }
-            }
-            Sent::Undo(cookie) => self.give_up(cookie, now),
+            Sent::Own(Some(piece)) => self.not_brought(piece, dpid, now),
+            Sent::Undo(piece) => self.not_taken_back(piece, now),
             Sent::TakenBack(last) => self.taken_back(last, dpid, now),
             Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
             // Not every switch has groups or meters: then there are none.
             Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports => self.learned(dpid, now),
             Sent::Sweep => self.sweep_again(dpid),
-            Sent::Own(None) | Sent::Filled => {}
+            Sent::Filled => {
+                let why = "it does not say when it has done what it was told";
+                self.events.push_back(Event::CloseMember(dpid, why));
+            }
+            Sent::Own(None) => {}
         }
     }
 

@@ -213,7 +213,7 @@ impl BigSwitch {
         let Some(what) = member.sent.remove(&number) else { return };
         for done in member.confirm(number) {
             if let Sent::Change(operation) = done {
-                self.change_confirmed(operation, dpid);
+                self.change_confirmed(operation, dpid, now);
             }
         }
         match what {

@@ -407,6 +407,15 @@ pub(super) fn same(version: Version, a: &[u8], b: &[u8]) -> bool {
     plain(a) == plain(b)
 }
 
+/// Whether what the first message adds takes the place of what the second does, whatever their cookies are (1.0).
+pub(super) fn replaces(version: Version, a: &[u8], b: &[u8]) -> bool {
+    let place = |add: &[u8]| {
+        let body = add.get(Header::LEN..)?;
+        v10::FlowMod::parse(body).ok().map(|it| (it.match_, it.priority))
+    };
+    version == Version::V1_0 && place(a).is_some_and(|a| place(b) == Some(a))
+}
+
 /// Appends an entry as it is told in statistics.
 pub(super) fn write_held(
     version: Version,

@@ -49,6 +49,8 @@ pub(crate) struct Operation {
     pub(super) configures: Option<Configures>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
+    /// Entries that the switch has lost before this brings them anew: if it does not, their end is still to be told.
+    pub(super) lost: Vec<(u32, Flow)>,
     /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
     pub(super) revived: Option<(u32, Piece)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
@@ -184,6 +186,7 @@ impl Switch {
             tries: None,
             configures: None,
             again: Vec::new(),
+            lost: Vec::new(),
             revived: None,
             inherits: false,
             overtaken: false,

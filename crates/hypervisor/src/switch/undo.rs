@@ -79,6 +79,32 @@ impl Switch {
         Some(gone)
     }
 
+    /// Somebody has deleted a piece of an entry on the switch. If a change that is on its way adds it, or does if it is missing,
+    /// then that may have been before or behind it: it is brought in either case.
+    pub(crate) fn comes_though_deleted(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        is_meant: impl Fn(&[u8]) -> bool,
+    ) -> bool {
+        let latest = self.next_operation;
+        let adds = |operation: &Operation| {
+            let mut added = operation.adds.iter().chain(&operation.adds_missing);
+            added.any(|(other, match_)| *other == number && is_meant(match_))
+        };
+        let changes = self.operations.iter_mut();
+        let changes = changes.filter(|(_, operation)| operation.tenant == tenant);
+        let last = changes
+            .filter(|(_, operation)| adds(operation))
+            .max_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
+        let Some((_, last)) = last else { return false };
+        last.overtaken = true;
+        if last.again.iter().all(|(other, _)| *other != number) {
+            last.again.push((number, None));
+        }
+        true
+    }
+
     /// A piece of an entry is not on the switch any more. Gives the entry if that was all of it.
     fn lose_piece(
         &mut self,
@@ -114,6 +140,8 @@ impl Switch {
             inherits,
             overtaken,
             moved,
+            again,
+            lost: mut losses,
             own,
             brings,
             tries,
@@ -165,7 +193,12 @@ impl Switch {
             false => self.submit_freeing(&cause, &frees, true),
         }
         for (number, before) in before.into_iter().rev() {
-            if self.hand_on((tenant, operation), number, &before, (!only_table, inherits, moved)) {
+            // What was to be brought again is not to be relied on.
+            let is_unsure = inherits || again.iter().any(|(other, _)| *other == number);
+            let how = (!only_table, is_unsure, moved);
+            let lost = losses.iter().position(|(other, _)| *other == number);
+            let mut lost = lost.map(|at| losses.swap_remove(at).1);
+            if self.hand_on((tenant, operation, own), number, (&before, &mut lost), how) {
                 continue;
             }
             if let Some(replaced) =
@@ -217,6 +250,7 @@ impl Switch {
                 let is_there = !inherits && (self.version == Version::V1_0 || !(own || overtaken));
                 let modified =
                     current.filter(|current| is_there && times(current) == times(&wanted));
+                self.overtake(tenant, number);
                 let cause = self.begin_own(&cause, number);
                 let there = modified.as_ref().map(Flow::by_match).unwrap_or_default();
                 let stood = before.as_ref().map(Flow::by_match).unwrap_or_default();
@@ -226,7 +260,7 @@ impl Switch {
                     let change = if is_there { Change::Modify } else { Change::Add };
                     self.submit_piece(&cause, number, &wanted, piece, change, openflow::NO_BUFFER);
                 }
-            } else if let Some(lost) = before.or(current.filter(|_| own)) {
+            } else if let Some(lost) = before.or(lost).or(current.filter(|_| own)) {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.tell_lost(tenant, &lost);
             }
@@ -334,17 +368,17 @@ impl Switch {
     /// again one that does not use it.
     fn hand_on(
         &mut self,
-        (tenant, failed): (TenantIndex, u32),
+        (tenant, failed, is_own): (TenantIndex, u32, bool),
         number: u32,
-        before: &Option<Flow>,
-        (in_part, inherits, moved): (bool, bool, bool),
+        (before, lost): (&Option<Flow>, &mut Option<Flow>),
+        (in_part, is_unsure, moved): (bool, bool, bool),
     ) -> bool {
         // The later one may be a modification. On 1.3 that adds nothing if the entry that was refused is missing, and in
         // both versions it leaves the timeouts of the entry that was to be replaced; of which one, is not known if an
         // earlier change was refused, too.
         let current = self.tenants[tenant.0 as usize].flows.get(number);
         let falls_short = match (before, current) {
-            _ if inherits => true,
+            _ if is_unsure => true,
             (None, _) => self.version != Version::V1_0,
             (Some(before), Some(current)) => {
                 // The same of pieces that were refused, though not of all.
@@ -355,7 +389,8 @@ impl Switch {
             }
             (Some(_), None) => false,
         };
-        let touches = |later: &Operation| later.changes(number);
+        // What only brings an entry back has no result of its own.
+        let touches = |later: &Operation| (is_own || !later.own) && later.changes(number);
         let Some(later) = self.later_operation(tenant, failed, touches) else { return false };
         if before.as_ref().is_some_and(|before| later.spares(before)) {
             later.before.retain(|(other, _)| *other != number);
@@ -364,8 +399,11 @@ impl Switch {
         later.inherits |= in_part;
         later.moved |= moved;
         for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
-            known.clone_from(before);
+            let known = core::mem::replace(known, before.clone());
+            // What the tenant has believed to be there.
+            *lost = lost.take().or(known.filter(|_| is_own && before.is_none()));
         }
+        later.lost.extend(lost.take().map(|lost| (number, lost)));
         if falls_short {
             later.again.push((number, before.clone()));
         }
@@ -427,7 +465,7 @@ impl Switch {
         frees.any(|free| *free == (kind, physical))
     }
 
-    /// Brings entries to the switch once more, as an operation of their own.
+    /// Brings entries to the switch once more, as an operation of their own; those that change again meanwhile when they have.
     pub(super) fn submit_again(
         &mut self,
         tenant: TenantIndex,
@@ -438,6 +476,15 @@ impl Switch {
             let Some(flow) = self.tenants[tenant.0 as usize].flows.get(number).cloned() else {
                 continue;
             };
+            if let Some(last) = self.last_change(tenant, number) {
+                // What it makes of the entry must not stand if the switch refuses it. What it goes back to is not all there.
+                last.inherits = true;
+                let is_brought = last.adds.iter().any(|(other, _)| *other == number);
+                if !is_brought && last.again.iter().all(|(other, _)| *other != number) {
+                    last.again.push((number, before));
+                }
+                continue;
+            }
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
             if self.uses_numbers(tenant, &flow) && self.plan(tenant, &flow).is_err() {
                 // What it uses is gone. A change that is on its way is taken back for that, or nothing can stand for it.
@@ -467,6 +514,15 @@ impl Switch {
                 self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
             }
         }
+    }
+
+    /// The last change of an entry that is on its way.
+    fn last_change(&mut self, tenant: TenantIndex, number: u32) -> Option<&mut Operation> {
+        let latest = self.next_operation;
+        let changes = self.operations.iter_mut().filter(|(_, operation)| {
+            operation.tenant == tenant && !operation.own && operation.changes(number)
+        });
+        changes.max_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1)).map(|(_, it)| it)
     }
 
     /// Tells a tenant that an entry is gone, with the counts that are known.

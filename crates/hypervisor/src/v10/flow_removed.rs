@@ -48,6 +48,12 @@ impl Switch {
             }
             return Ok(());
         }
+        if is_deleted && self.comes_though_deleted(tenant, cookie.number, is_it) {
+            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
+                flow.count_past(counted);
+            }
+            return Ok(());
+        }
         let mut match_wire = Vec::with_capacity(v10::Match::LEN);
         removed.match_.write(&mut match_wire);
         let expired = Expired { match_wire: &match_wire, counted };

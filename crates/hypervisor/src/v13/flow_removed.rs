@@ -66,8 +66,13 @@ impl Switch {
             }
             return Ok(());
         }
-        if is_deleted && self.is_coming(tenant, cookie.number, is_meant) {
+        let is_coming = match removed.reason {
             // With a group that an earlier form of it has used.
+            FlowRemovedReason::GROUP_DELETE => self.is_coming(tenant, cookie.number, is_meant),
+            FlowRemovedReason::DELETE => self.comes_though_deleted(tenant, cookie.number, is_meant),
+            _ => false,
+        };
+        if is_coming {
             if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
                 flow.count_past(counted(&removed));
             }

@@ -5,12 +5,12 @@ use crate::support::*;
 use emulate::Fault::RefuseOnce;
 use proptest::prelude::*;
 
-fn everything(stage: &Stage) -> Vec<Vec<String>> {
+pub(crate) fn everything(stage: &Stage) -> Vec<Vec<String>> {
     (1..=3).map(|switch| stage.entries(switch)).collect()
 }
 
 /// Who gets what hosts at all ports send.
-fn reached(stage: &mut Stage) -> Vec<Vec<u32>> {
+pub(crate) fn reached(stage: &mut Stage) -> Vec<Vec<u32>> {
     let frame = packet("10.0.0.1>10.0.0.2");
     let from = [(1, 1), (1, 2), (2, 3), (3, 4)];
     let seen = from.map(|(switch, port)| stage.send(0, switch, port, &frame));

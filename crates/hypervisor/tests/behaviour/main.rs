@@ -18,6 +18,7 @@ mod attacks;
 mod bad_input;
 mod big_switches;
 mod big_switches_refused;
+mod big_switches_slow;
 mod big_switches_timed;
 mod buckets;
 mod counting_anew;

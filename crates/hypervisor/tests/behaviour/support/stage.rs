@@ -10,6 +10,7 @@ mod counting;
 mod following;
 mod fronts;
 mod ports;
+mod slowly;
 mod tables;
 
 use super::actions::port_v13;

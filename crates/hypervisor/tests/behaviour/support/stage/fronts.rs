@@ -9,23 +9,31 @@ use openflow::Version;
 impl Stage {
     /// A member of a big switch is lost.
     pub fn lose(&mut self, tenant: usize, head: u64, member: u64) {
+        self.leave_seat(tenant, head, member);
+        self.pump();
+    }
+
+    /// And comes back.
+    pub fn find(&mut self, tenant: usize, head: u64, member: u64) {
+        self.take_seat(tenant, head, member);
+        self.pump();
+    }
+
+    pub(super) fn leave_seat(&mut self, tenant: usize, head: u64, member: u64) {
         let now = Instant(self.now);
         let big = self.big(tenant, head).unwrap();
         big.joint.member_disconnected(member, now);
         let seat = big.seats.remove(&member).unwrap();
         big.connected.retain(|dpid| *dpid != member);
         self.cores[member as usize - 1].controller_disconnected(seat);
-        self.pump();
     }
 
-    /// And comes back.
-    pub fn find(&mut self, tenant: usize, head: u64, member: u64) {
+    pub(super) fn take_seat(&mut self, tenant: usize, head: u64, member: u64) {
         let (now, version) = (Instant(self.now), self.version(member));
         let core = &mut self.cores[member as usize - 1];
         let seat = core.controller_connected(TenantId(tenant as u16 + 1)).unwrap();
         core.handle_controller_message(seat, &request(version, 7, "features"), now);
         self.big(tenant, head).unwrap().seats.insert(member, seat);
-        self.pump();
     }
 
     /// The connection between a big switch and its front is lost, and made again.

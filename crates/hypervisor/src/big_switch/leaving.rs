@@ -1,0 +1,70 @@
+//! Entries that are gone, while their last counts are collected.
+
+use crate::time::{Duration, Instant};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// How long counts of a removed entry are waited for.
+const LAST_COUNTS: Duration = Duration::from_secs(5);
+/// Removed entries of which the last counts are waited for; others are told of with the counts that are known.
+const CAPACITY: usize = 65_536;
+
+/// One of them.
+pub(super) struct Leaving {
+    pub(super) add: Vec<u8>,
+    pub(super) reason: u8,
+    pub(super) installed: Instant,
+    pub(super) counts: (u64, u64),
+    /// Members that have not told theirs.
+    pub(super) awaiting: BTreeSet<u64>,
+    pub(super) since: Instant,
+}
+
+/// All of them, by cookie.
+#[derive(Default)]
+pub(super) struct AllLeaving {
+    by_cookie: BTreeMap<u64, Leaving>,
+    by_time: BTreeSet<(Instant, u64)>,
+}
+
+impl AllLeaving {
+    /// There is none of this cookie.
+    pub(super) fn insert(&mut self, cookie: u64, leaving: Leaving) {
+        self.by_time.insert((leaving.since, cookie));
+        self.by_cookie.insert(cookie, leaving);
+    }
+
+    pub(super) fn get_mut(&mut self, cookie: u64) -> Option<&mut Leaving> {
+        self.by_cookie.get_mut(&cookie)
+    }
+
+    pub(super) fn remove(&mut self, cookie: u64) -> Option<Leaving> {
+        let leaving = self.by_cookie.remove(&cookie)?;
+        self.by_time.remove(&(leaving.since, cookie));
+        Some(leaving)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.by_cookie.clear();
+        self.by_time.clear();
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.by_cookie.len() >= CAPACITY
+    }
+
+    pub(super) fn cookies(&self) -> Vec<u64> {
+        self.by_cookie.keys().copied().collect()
+    }
+
+    /// When the first of them is not waited for any longer.
+    pub(super) fn ends(&self) -> Option<Instant> {
+        self.by_time.first().map(|(since, _)| *since + LAST_COUNTS)
+    }
+
+    /// One that is not waited for any longer.
+    pub(super) fn late(&self, now: Instant) -> Option<u64> {
+        let (since, cookie) = *self.by_time.first()?;
+        (now - since >= LAST_COUNTS).then_some(cookie)
+    }
+}

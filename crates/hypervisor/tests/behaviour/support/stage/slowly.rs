@@ -1,0 +1,37 @@
+//! Members of big switches answer in whatever order the stage likes.
+
+use super::Stage;
+use crate::support::request;
+use hypervisor::Instant;
+
+impl Stage {
+    /// A controller's message gets as far as the connections of a big switch's members.
+    pub fn hand_to_members(&mut self, tenant: usize, head: u64, xid: u32, words: &str) {
+        let message = request(self.version(head), xid, words);
+        let (seat, now) = (self.seats[&(tenant, head)], Instant(self.now));
+        let front = self.big(tenant, head).and_then(|big| big.front.as_mut()).expect("no front");
+        front.handle_controller_message(seat, &message, now);
+        self.pump_bigs();
+    }
+
+    /// A member does what has got to its connection, and what it answers gets to the connections of the others. They do nothing.
+    pub fn answer_alone(&mut self, member: u64) {
+        for _ in 0..4 {
+            self.pump_one(member as usize - 1);
+            self.pump_bigs();
+        }
+    }
+
+    /// All do what is left; gives what controllers were told since that was asked last.
+    pub fn answer_all(&mut self) -> Vec<String> {
+        self.pump();
+        self.take_told().into_iter().map(|(_, _, words)| words).collect()
+    }
+
+    /// A member is lost, before anything else happens, and comes back.
+    pub fn lose_for_a_moment(&mut self, tenant: usize, head: u64, member: u64) {
+        self.leave_seat(tenant, head, member);
+        self.plant(member, Vec::new());
+        self.take_seat(tenant, head, member);
+    }
+}
