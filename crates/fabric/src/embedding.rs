@@ -101,7 +101,7 @@ pub struct Embedding {
     is_growing: bool,
     /// Whether links have come up that had not been before, since changes were told last.
     has_grown: bool,
-    /// Whether trunks have begun to move, or taken a step, since changes were told last.
+    /// Whether trunks have begun to move, or taken a step, or a restart has come upon what waits, since changes were told last.
     has_begun: bool,
     /// How long what waits for switches to follow has waited.
     rounds: Rounds,
@@ -343,10 +343,11 @@ impl Embedding {
     /// there what is wanted as before.
     pub fn restore(&mut self, saved: &[u8]) -> Result<(), SavedError> {
         let Restored { remembered, assigned, next_tag, single } = saved::read(saved)?;
-        self.repeating = remembered.repeating();
+        self.repeating = remembered.repeating(self.rounds.after_restart());
         (self.remembered, self.assigned, self.single) = (remembered, assigned, single);
         self.tags.set_next(next_tag);
         self.is_holding = true;
+        self.has_begun = self.is_waiting();
         Ok(())
     }
 

@@ -127,7 +127,9 @@ impl Embedding {
     /// have left a tree, and trunks that move take their next step. What began after others that waited already goes on the next time.
     pub fn rejoin(&mut self, network: &Network) -> Changes {
         let before = self.places();
-        self.rounds.end();
+        if self.are_back(network) {
+            self.rounds.end();
+        }
         let rounds = self.rounds;
         self.repeating.values_mut().for_each(|it| it.settle(rounds));
         if self.take_steps() {
@@ -140,6 +142,12 @@ impl Embedding {
             self.rounds.run();
         }
         Changes { moves: self.moves_from(&before), parted, ..changes }
+    }
+
+    /// Whether all switches can follow. Those that have not come back since a restart do not before they have.
+    fn are_back(&self, network: &Network) -> bool {
+        let is_back = |dpid: &Dpid| network.switch_index(*dpid).is_ok();
+        !self.is_holding || self.maps.keys().all(is_back)
     }
 
     /// Lets trunks take their next step whose last one switches have followed; whether that has freed tags.
@@ -159,7 +167,7 @@ impl Embedding {
     }
 
     /// Whether anything waits for switches to follow.
-    fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         self.is_moving() || self.repeating.values().any(Repeating::is_waiting)
     }
 

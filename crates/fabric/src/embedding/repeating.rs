@@ -75,16 +75,22 @@ impl Place {
 }
 
 impl Repeating {
-    /// As it was before a restart: where each link was, and whether it was about to go there from where frames may still pass.
-    pub(super) fn restored(tree: BTreeMap<Ends, (Vec<Wire>, bool)>) -> Repeating {
+    /// As it was before a restart: where each link was, and whether it was about to go there, or had gone, from where frames may still
+    /// pass, for which switches are waited for until that round.
+    pub(super) fn restored(tree: BTreeMap<Ends, (Vec<Wire>, bool)>, until: Round) -> Repeating {
         let place = |(link, (wires, has_moved)): (Ends, (Vec<Wire>, bool))| {
-            (link, Place { wires, moved: has_moved.then(Round::default) })
+            (link, Place { wires, moved: has_moved.then_some(until) })
         };
         Repeating { tree: tree.into_iter().map(place).collect(), parting: None }
     }
 
     pub(super) fn has(&self, link: &Ends) -> bool {
         self.tree.contains_key(link)
+    }
+
+    /// Whether a link of the tree has moved from where frames may still pass.
+    pub(super) fn has_moved(&self, link: &Ends) -> bool {
+        self.tree.get(link).is_some_and(|place| place.moved.is_some())
     }
 
     /// The ends of the tree's links.

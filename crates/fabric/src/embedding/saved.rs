@@ -8,6 +8,7 @@ use super::addresses::Mapped;
 use super::check::Assigned;
 use super::map::{Frames, Tag};
 use super::repeating::Repeating;
+use super::rounds::Round;
 use super::spec::{Route, Step, VirtualPortId};
 use super::tree::Ends;
 use super::trunk::{Carries, Lane, Routed, Trunk, TrunkId, Want, Wire};
@@ -40,7 +41,7 @@ const MAPPED_DESTINATION: u16 = u16::MAX - 2;
 enum Repeats {
     No,
     Yes,
-    /// And it was about to [move](super::moving) to where it is said to be.
+    /// And it was about to [move](super::moving) to where it is said to be, or had, and switches may not have followed.
     Moving,
 }
 
@@ -95,8 +96,8 @@ impl Remembered {
         fits.then(|| Trunk { home, active: Some(active), backup, ..Trunk::new(want.clone()) })
     }
 
-    /// The links by which switches repeated.
-    pub(super) fn repeating(&self) -> BTreeMap<TenantId, Repeating> {
+    /// The links by which switches repeated; what waited for them to follow does so until that round.
+    pub(super) fn repeating(&self, until: Round) -> BTreeMap<TenantId, Repeating> {
         let mut trees: BTreeMap<TenantId, BTreeMap<Ends, (Vec<Wire>, bool)>> = BTreeMap::new();
         for (id, saved) in self.0.iter().filter(|(_, saved)| saved.repeats != Repeats::No) {
             if let Carries::Link(ends) = id.carries {
@@ -104,7 +105,7 @@ impl Remembered {
                 trees.entry(id.tenant).or_default().insert(ends, place);
             }
         }
-        trees.into_iter().map(|(tenant, tree)| (tenant, Repeating::restored(tree))).collect()
+        trees.into_iter().map(|(tenant, tree)| (tenant, Repeating::restored(tree, until))).collect()
     }
 }
 
@@ -122,12 +123,13 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
         out.u8(u8::from(trunk.backup.is_some()));
         trunk.backup.iter().for_each(|backup| out.routed(backup));
         let repeating = embedding.repeating.get(&id.tenant);
-        let repeats =
-            matches!(&id.carries, Carries::Link(ends) if repeating.is_some_and(|it| it.has(ends)));
-        out.u8(match (repeats, trunk.is_drawing()) {
-            (false, _) => 0,
-            (true, false) => 1,
-            (true, true) => 2,
+        let repeating = repeating.and_then(|it| match &id.carries {
+            Carries::Link(ends) => it.has(ends).then(|| it.has_moved(ends)),
+            Carries::Inside { .. } => None,
+        });
+        out.u8(match repeating {
+            None => 0,
+            Some(has_moved) => 1 + u8::from(has_moved || trunk.is_drawing()),
         });
     });
     let assigned = embedding.assigned.iter();
