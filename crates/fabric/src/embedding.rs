@@ -342,8 +342,9 @@ impl Embedding {
     /// Takes back where everything was. To be called before the first [`apply`](Embedding::apply), which then holds
     /// there what is wanted as before.
     pub fn restore(&mut self, saved: &[u8]) -> Result<(), SavedError> {
-        let Restored { remembered, assigned, next_tag, single } = saved::read(saved)?;
-        self.repeating = remembered.repeating(self.rounds.after_restart());
+        let restored = saved::read(saved)?;
+        self.repeating = restored.repeating(self.rounds.after_restart());
+        let Restored { remembered, assigned, next_tag, single, .. } = restored;
         (self.remembered, self.assigned, self.single) = (remembered, assigned, single);
         self.tags.set_next(next_tag);
         self.is_holding = true;

@@ -217,6 +217,55 @@ fn repeaters_find_their_tree_again() {
     assert_eq!(repeating(&after, RED), OTHER);
 }
 
+/// What a link has left is left also after a restart: its ends may still send into it.
+#[test]
+fn a_tree_that_parts_is_parting_after_a_restart() {
+    let (mut network, spec) = (ring(), ring_of_links());
+    let mut whole = embedding();
+    whole.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
+    network.unplug(port(1, 2)).unwrap();
+    let mut unbelieved = whole.clone();
+    assert!(unbelieved.handle_changes(&network).parted);
+    let without = |change: fn(&mut Spec)| {
+        let (mut embedding, mut spec) = (whole.clone(), spec.clone());
+        change(&mut spec);
+        assert!(embedding.apply(&ring(), &wanted(&[(RED, &spec)])).unwrap().parted);
+        (embedding, ring(), spec)
+    };
+    let cases = [
+        (unbelieved, network, spec.clone()),
+        without(|spec| spec.links[0].started = false),
+        without(|spec| drop(spec.links.remove(0))),
+    ];
+    for (before, network, spec) in cases {
+        let parting = repeating(&before, RED);
+        assert_eq!(parting, ["a1 port 3", "a2 port 2", "a3 port 3", "a4 port 2"]);
+        let mut stored = before.export();
+        for restarts in 0..2 {
+            let mut after = embedding();
+            after.restore(&stored).unwrap();
+            let changes = after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+            assert!(changes.parted);
+            assert_eq!(repeating(&after, RED), parting, "{restarts}");
+            after.handle_changes(&network);
+            assert_eq!(repeating(&after, RED), parting, "{restarts}");
+            stored = after.export();
+            assert!(after.rejoin(&network).parted);
+            assert_eq!(repeating(&after, RED), parting, "{restarts}");
+            assert!(!after.rejoin(&network).parted);
+            assert_eq!(repeating(&after, RED), OTHER, "{restarts}");
+        }
+        // A version that stored it without.
+        stored.truncate(stored.len() - (4 + 2 + 4 + 3 * 24));
+        stored[0] = 4;
+        let mut after = embedding();
+        after.restore(&stored).unwrap();
+        after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
+        after.handle_changes(&network);
+        assert_eq!(repeating(&after, RED), OTHER);
+    }
+}
+
 /// Its ends have turned to the new path, and may not have followed yet. They do not before they are back.
 #[test]
 fn a_link_that_has_just_moved_has_so_after_a_restart() {
@@ -270,15 +319,16 @@ fn a_link_that_has_just_moved_has_so_after_a_restart() {
 }
 
 /// What was stored before it was said which links repeat: the same but for an octet for each, which of this one is before the
-/// number of assigned addresses, and without the number of switches that know of one tag only at the end.
+/// number of assigned addresses, and without the numbers of switches that know of one tag only and of trees that have been left at
+/// the end.
 #[test]
 fn without_a_tree_that_was_stored_one_is_found() {
     let (network, mut before) = (ring(), embedding());
     let spec = Spec { hosts: Vec::new(), ..two() };
     before.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
     let mut stored = before.export();
-    stored.truncate(stored.len() - 4);
-    assert_eq!((stored[0], stored.remove(stored.len() - 5)), (4, 1));
+    stored.truncate(stored.len() - 8);
+    assert_eq!((stored[0], stored.remove(stored.len() - 5)), (5, 1));
     stored[0] = 2;
     let mut after = embedding();
     after.restore(&stored).unwrap();

@@ -242,8 +242,7 @@ impl World {
                 return self.note(&changes);
             }
             Step::Restart => {
-                // Switches do what they did meanwhile, and it takes longer than they do to follow.
-                self.all_follow();
+                // Switches do what they did meanwhile.
                 let saved = self.embedding.export();
                 self.embedding = embedding();
                 self.embedding.restore(&saved).unwrap();

@@ -16,6 +16,8 @@
 //!   back, and [`Changes::parted`](super::Changes) asks for [`Embedding::rejoin`], after a time in which switches follow
 //!   (`embedding::rounds`).
 //!
+//! The tree that is being left is stored: after a restart the network parts still.
+//!
 //! A link that comes back finds what it joined joined by others, and stays out. So of two trees, whatever lies between them,
 //! only those links differ that had no way at some time since the first. What is left: a link whose ends have not followed when
 //! it has failed, another has come in its place, and it works again; and ends that take longer than the time that they are given.
@@ -76,12 +78,17 @@ impl Place {
 
 impl Repeating {
     /// As it was before a restart: where each link was, and whether it was about to go there, or had gone, from where frames may still
-    /// pass, for which switches are waited for until that round.
-    pub(super) fn restored(tree: BTreeMap<Ends, (Vec<Wire>, bool)>, until: Round) -> Repeating {
+    /// pass; and the tree that was left, if it was parting. What waited for switches to follow does so until that round.
+    pub(super) fn restored(
+        tree: BTreeMap<Ends, (Vec<Wire>, bool)>,
+        left: Option<BTreeSet<Ends>>,
+        until: Round,
+    ) -> Repeating {
         let place = |(link, (wires, has_moved)): (Ends, (Vec<Wire>, bool))| {
             (link, Place { wires, moved: has_moved.then_some(until) })
         };
-        Repeating { tree: tree.into_iter().map(place).collect(), parting: None }
+        let parting = left.map(|from| Parting { from, until });
+        Repeating { tree: tree.into_iter().map(place).collect(), parting }
     }
 
     pub(super) fn has(&self, link: &Ends) -> bool {
@@ -91,6 +98,11 @@ impl Repeating {
     /// Whether a link of the tree has moved from where frames may still pass.
     pub(super) fn has_moved(&self, link: &Ends) -> bool {
         self.tree.get(link).is_some_and(|place| place.moved.is_some())
+    }
+
+    /// The tree that a link has left by which frames may still pass.
+    pub(super) fn left(&self) -> Option<&BTreeSet<Ends>> {
+        self.parting.as_ref().map(|it| &it.from)
     }
 
     /// The ends of the tree's links.

@@ -20,8 +20,10 @@ use core::fmt;
 use core::net::IpAddr;
 
 /// The first byte.
-const FORMAT: u8 = 4;
-/// What it was before it was said which switches know of one tag only, at the end; the rest is the same.
+const FORMAT: u8 = 5;
+/// What it was before it was said which trees have been left, at the end; the rest is the same.
+const WITHOUT_PARTING: u8 = 4;
+/// What it was before it was said which switches know of one tag only, behind the rest, which is as in the one after it.
 const WITHOUT_TAGGING: u8 = 3;
 /// What it was before it was said which links repeat; the rest is as in the one after it.
 const WITHOUT_TREES: u8 = 2;
@@ -52,7 +54,27 @@ pub(super) struct Restored {
     pub next_tag: u16,
     /// The switches that know of one tag only.
     pub single: BTreeSet<Dpid>,
+    /// The trees that links had left by which frames could still pass.
+    left: BTreeMap<TenantId, BTreeSet<Ends>>,
 }
+
+impl Restored {
+    /// The links by which switches repeated. What waited for them to follow does so until that round.
+    pub(super) fn repeating(&self, until: Round) -> BTreeMap<TenantId, Repeating> {
+        let mut trees = self.remembered.trees();
+        for &tenant in self.left.keys() {
+            trees.entry(tenant).or_default();
+        }
+        let restored = |(tenant, tree)| {
+            let left = self.left.get(&tenant).cloned();
+            (tenant, Repeating::restored(tree, left, until))
+        };
+        trees.into_iter().map(restored).collect()
+    }
+}
+
+/// The links of a tree, where they are, and whether they have moved there from where frames may still pass.
+type Tree = BTreeMap<Ends, (Vec<Wire>, bool)>;
 
 /// What [`Embedding::restore`] was given is not what [`Embedding::export`] wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,16 +118,16 @@ impl Remembered {
         fits.then(|| Trunk { home, active: Some(active), backup, ..Trunk::new(want.clone()) })
     }
 
-    /// The links by which switches repeated; what waited for them to follow does so until that round.
-    pub(super) fn repeating(&self, until: Round) -> BTreeMap<TenantId, Repeating> {
-        let mut trees: BTreeMap<TenantId, BTreeMap<Ends, (Vec<Wire>, bool)>> = BTreeMap::new();
+    /// The links by which switches repeated.
+    fn trees(&self) -> BTreeMap<TenantId, Tree> {
+        let mut trees: BTreeMap<TenantId, Tree> = BTreeMap::new();
         for (id, saved) in self.0.iter().filter(|(_, saved)| saved.repeats != Repeats::No) {
             if let Carries::Link(ends) = id.carries {
                 let place = (saved.active.wires.clone(), saved.repeats == Repeats::Moving);
                 trees.entry(id.tenant).or_default().insert(ends, place);
             }
         }
-        trees.into_iter().map(|(tenant, tree)| (tenant, Repeating::restored(tree, until))).collect()
+        trees
     }
 }
 
@@ -145,6 +167,12 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
     let members: BTreeSet<_> = switches.flat_map(|switch| &switch.members).collect();
     let single: Vec<_> = embedding.single.iter().filter(|dpid| members.contains(dpid)).collect();
     out.list(&single, |out, dpid| out.u64(dpid.0));
+    let left = embedding.repeating.iter().filter_map(|(tenant, it)| Some((tenant, it.left()?)));
+    let left: Vec<_> = left.map(|(tenant, tree)| (tenant, Vec::from_iter(tree))).collect();
+    out.list(&left, |out, (tenant, tree)| {
+        out.u16(tenant.0);
+        out.list(tree, |out, link| out.ends(link));
+    });
     out.0
 }
 
@@ -220,6 +248,10 @@ impl Writer {
         self.u32(port.number);
     }
 
+    fn ends(&mut self, ends: &Ends) {
+        ends.iter().for_each(|end| self.virtual_port(*end));
+    }
+
     fn wire(&mut self, wire: &Wire) {
         self.port(wire.from);
         self.port(wire.to);
@@ -230,7 +262,7 @@ impl Writer {
         match id.carries {
             Carries::Link(ends) => {
                 self.u8(0);
-                ends.into_iter().for_each(|end| self.virtual_port(end));
+                self.ends(&ends);
             }
             Carries::Inside { switch, members } => {
                 self.u8(1);
@@ -282,7 +314,7 @@ impl Reader<'_> {
     fn whole(&mut self) -> Option<Restored> {
         let format = self.u8()?;
         (self.has_vlans, self.has_trees) = match format {
-            FORMAT | WITHOUT_TAGGING => (true, true),
+            FORMAT | WITHOUT_PARTING | WITHOUT_TAGGING => (true, true),
             WITHOUT_TREES => (true, false),
             WITHOUT_VLANS => (false, false),
             _ => return None,
@@ -305,11 +337,13 @@ impl Reader<'_> {
         for (tenant, mac, address) in addresses {
             assigned.entry(tenant).or_default().insert(mac, address);
         }
-        let single = if format == FORMAT { self.list(Reader::dpid)? } else { Vec::new() };
+        let single = if format > WITHOUT_TAGGING { self.list(Reader::dpid)? } else { Vec::new() };
         let single = single.into_iter().collect();
+        let left = if format > WITHOUT_PARTING { self.list(Reader::left)? } else { Vec::new() };
+        let left = left.into_iter().collect();
         let is_end = self.at == self.all.len();
         let remembered = Remembered(trunks.into_iter().collect());
-        is_end.then_some(Restored { remembered, assigned, next_tag, single })
+        is_end.then_some(Restored { remembered, assigned, next_tag, single, left })
     }
 
     fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -373,10 +407,20 @@ impl Reader<'_> {
         Some(VirtualPortId { switch: self.dpid()?, number: self.u32()? })
     }
 
+    fn ends(&mut self) -> Option<Ends> {
+        Some([self.virtual_port()?, self.virtual_port()?])
+    }
+
+    /// A tree that has been left, and whose.
+    fn left(&mut self) -> Option<(TenantId, BTreeSet<Ends>)> {
+        let tenant = TenantId(self.u16()?);
+        Some((tenant, self.list(Reader::ends)?.into_iter().collect()))
+    }
+
     fn trunk_id(&mut self) -> Option<TrunkId> {
         let tenant = TenantId(self.u16()?);
         let carries = match self.u8()? {
-            0 => Carries::Link([self.virtual_port()?, self.virtual_port()?]),
+            0 => Carries::Link(self.ends()?),
             1 => Carries::Inside { switch: self.dpid()?, members: [self.dpid()?, self.dpid()?] },
             _ => return None,
         };
