@@ -5,22 +5,23 @@
 //!
 //! - **A link that stays** is the same in both trees, also where it has moved to another path or has other tags: by whichever it
 //!   goes, it joins the same two switches. While it [moves](super::moving) it counts as being where its ends send.
-//! - **A link that comes** joins what nothing else of the new tree joins.
+//! - **A link that comes** joins what nothing else of the new tree joins, and nothing that may still carry frames.
 //! - **A link that leaves** has no way any more. Where that is so because a port on its path is down or gone, nothing passes
 //!   there, whoever still sends into it. So all that carries frames is in the new tree, which has no cycle.
 //! - **A link that leaves and may still carry frames**: it has been stopped or removed while its path stands; or its path is not
 //!   believed any more (no probes come through, a switch has disconnected), which does not keep frames off it; or it has just
 //!   moved away from such a path, by which ends that have not followed still send. It carries them while neither of its ends
 //!   has followed: with one end's new map goes the entry by which that takes its tag, and what would send into it. So till then
-//!   no other comes: the network is *parting*, its switches repeat by what is left of the tree, to which what has left may come
-//!   back, and [`Changes::parted`](super::Changes) asks for [`Embedding::rejoin`], after a time in which switches follow
-//!   (`embedding::rounds`).
+//!   its place is taken, as if it were in the tree, to which it may come back: none comes that would make a cycle with it, and others
+//!   do. The network is *parting*, and [`Changes::parted`](super::Changes) asks for [`Embedding::rejoin`], after a time in which
+//!   switches follow (`embedding::rounds`). It has all of that anew when it leaves again.
 //!
-//! The tree that is being left is stored: after a restart the network parts still.
+//! What may still carry frames is stored: after a restart the network parts still.
 //!
-//! A link that comes back finds what it joined joined by others, and stays out. So of two trees, whatever lies between them,
-//! only those links differ that had no way at some time since the first. What is left: a link whose ends have not followed when
-//! it has failed, another has come in its place, and it works again; and ends that take longer than the time that they are given.
+//! A link that comes back when its place is not kept any more finds what it joined joined by others, and stays out. So of two
+//! trees, whatever lies between them, only those links differ that had no way at some time since the first. What is left: a
+//! link whose ends have not followed when it has failed, another has come in its place, and it works again; and ends that take
+//! longer than the time that they are given.
 
 use super::draw::{link_trunk, works};
 use super::rounds::{Round, Rounds};
@@ -39,16 +40,9 @@ use alloc::vec::Vec;
 pub(super) struct Repeating {
     /// Those of the tree.
     tree: BTreeMap<Ends, Place>,
-    parting: Option<Parting>,
-}
-
-/// A link has left the tree by which frames may still pass.
-#[derive(Clone, Debug)]
-struct Parting {
-    /// The tree that it has left.
-    from: BTreeSet<Ends>,
-    /// When switches have followed what has left it last.
-    until: Round,
+    /// Those that have left it and by which frames may still pass until switches have followed, also if they have come back. With
+    /// those of the tree they make no cycle.
+    left: BTreeMap<Ends, Round>,
 }
 
 /// Where a link of the tree is.
@@ -78,17 +72,17 @@ impl Place {
 
 impl Repeating {
     /// As it was before a restart: where each link was, and whether it was about to go there, or had gone, from where frames may still
-    /// pass; and the tree that was left, if it was parting. What waited for switches to follow does so until that round.
+    /// pass; and which had left it. What waited for switches to follow does so until that round.
     pub(super) fn restored(
         tree: BTreeMap<Ends, (Vec<Wire>, bool)>,
-        left: Option<BTreeSet<Ends>>,
+        left: &BTreeSet<Ends>,
         until: Round,
     ) -> Repeating {
         let place = |(link, (wires, has_moved)): (Ends, (Vec<Wire>, bool))| {
             (link, Place { wires, moved: has_moved.then_some(until) })
         };
-        let parting = left.map(|from| Parting { from, until });
-        Repeating { tree: tree.into_iter().map(place).collect(), parting }
+        let left = left.iter().map(|&link| (link, until)).collect();
+        Repeating { tree: tree.into_iter().map(place).collect(), left }
     }
 
     pub(super) fn has(&self, link: &Ends) -> bool {
@@ -100,9 +94,9 @@ impl Repeating {
         self.tree.get(link).is_some_and(|place| place.moved.is_some())
     }
 
-    /// The tree that a link has left by which frames may still pass.
-    pub(super) fn left(&self) -> Option<&BTreeSet<Ends>> {
-        self.parting.as_ref().map(|it| &it.from)
+    /// Those that have left the tree and by which frames may still pass.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Ends> {
+        self.left.keys()
     }
 
     /// The ends of the tree's links.
@@ -111,7 +105,7 @@ impl Repeating {
     }
 
     fn is_parting(&self) -> bool {
-        self.parting.is_some()
+        !self.left.is_empty()
     }
 
     /// Whether anything waits for switches to follow.
@@ -120,24 +114,16 @@ impl Repeating {
     }
 
     /// Goes on to the links that have a way now; whether switches that have not followed may still use another. They will have by then.
-    fn follow(
-        &mut self,
-        network: &Network,
-        mut up: BTreeMap<Ends, Vec<Wire>>,
-        until: Round,
-    ) -> bool {
-        let mut left = self.tree.iter().filter(|(link, _)| !up.contains_key(*link));
-        let has_parted = left.any(|(_, place)| !place.is_broken(network));
-        let before: BTreeSet<Ends> = self.tree.keys().copied().collect();
-        if has_parted {
-            let from = self.parting.take().map_or_else(|| before.clone(), |it| it.from);
-            self.parting = Some(Parting { from, until });
-        }
-        if let Some(parting) = &self.parting {
-            up.retain(|link, _| parting.from.contains(link));
-        }
-        let tree = spanning_tree(&before, up.keys().copied());
-        self.tree.retain(|link, _| tree.contains(link));
+    fn follow(&mut self, network: &Network, up: BTreeMap<Ends, Vec<Wire>>, until: Round) -> bool {
+        let left = self.tree.iter().filter(|(link, _)| !up.contains_key(*link));
+        let left = left.filter(|(_, place)| !place.is_broken(network));
+        let left: Vec<Ends> = left.map(|(link, _)| *link).collect();
+        let has_parted = !left.is_empty();
+        self.left.extend(left.into_iter().map(|link| (link, until)));
+        let before = self.tree.keys().chain(self.left.keys()).copied().collect();
+        // What may still carry frames is in the way like what is in the tree.
+        let tree = spanning_tree(&before, up.keys().chain(self.left.keys()).copied());
+        self.tree.retain(|link, _| up.contains_key(link) && tree.contains(link));
         let mut has_moved = false;
         for (link, wires) in up.into_iter().filter(|(link, _)| tree.contains(link)) {
             match self.tree.entry(link) {
@@ -154,7 +140,7 @@ impl Repeating {
 
     /// Switches have followed what had to be followed until a round that has ended.
     pub(super) fn settle(&mut self, rounds: Rounds) {
-        self.parting.take_if(|it| rounds.has_ended(it.until));
+        self.left.retain(|_, until| !rounds.has_ended(*until));
         for place in self.tree.values_mut() {
             place.moved.take_if(|until| rounds.has_ended(*until));
         }

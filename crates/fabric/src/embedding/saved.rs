@@ -21,7 +21,7 @@ use core::net::IpAddr;
 
 /// The first byte.
 const FORMAT: u8 = 5;
-/// What it was before it was said which trees have been left, at the end; the rest is the same.
+/// What it was before it was said which links have left trees, at the end; the rest is the same.
 const WITHOUT_PARTING: u8 = 4;
 /// What it was before it was said which switches know of one tag only, behind the rest, which is as in the one after it.
 const WITHOUT_TAGGING: u8 = 3;
@@ -54,7 +54,7 @@ pub(super) struct Restored {
     pub next_tag: u16,
     /// The switches that know of one tag only.
     pub single: BTreeSet<Dpid>,
-    /// The trees that links had left by which frames could still pass.
+    /// The links that had left trees and by which frames could still pass.
     left: BTreeMap<TenantId, BTreeSet<Ends>>,
 }
 
@@ -65,8 +65,9 @@ impl Restored {
         for &tenant in self.left.keys() {
             trees.entry(tenant).or_default();
         }
+        let nothing = BTreeSet::new();
         let restored = |(tenant, tree)| {
-            let left = self.left.get(&tenant).cloned();
+            let left = self.left.get(&tenant).unwrap_or(&nothing);
             (tenant, Repeating::restored(tree, left, until))
         };
         trees.into_iter().map(restored).collect()
@@ -167,11 +168,12 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
     let members: BTreeSet<_> = switches.flat_map(|switch| &switch.members).collect();
     let single: Vec<_> = embedding.single.iter().filter(|dpid| members.contains(dpid)).collect();
     out.list(&single, |out, dpid| out.u64(dpid.0));
-    let left = embedding.repeating.iter().filter_map(|(tenant, it)| Some((tenant, it.left()?)));
-    let left: Vec<_> = left.map(|(tenant, tree)| (tenant, Vec::from_iter(tree))).collect();
-    out.list(&left, |out, (tenant, tree)| {
+    let left = embedding.repeating.iter();
+    let left = left.map(|(tenant, it)| (tenant, it.left().collect::<Vec<_>>()));
+    let left: Vec<_> = left.filter(|(_, links)| !links.is_empty()).collect();
+    out.list(&left, |out, (tenant, links)| {
         out.u16(tenant.0);
-        out.list(tree, |out, link| out.ends(link));
+        out.list(links, |out, link| out.ends(link));
     });
     out.0
 }
@@ -411,7 +413,7 @@ impl Reader<'_> {
         Some([self.virtual_port()?, self.virtual_port()?])
     }
 
-    /// A tree that has been left, and whose.
+    /// The links that have left a tree, and whose.
     fn left(&mut self) -> Option<(TenantId, BTreeSet<Ends>)> {
         let tenant = TenantId(self.u16()?);
         Some((tenant, self.list(Reader::ends)?.into_iter().collect()))
