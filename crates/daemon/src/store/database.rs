@@ -90,6 +90,12 @@ impl Database {
         self.reopen().map_err(|failure| failure.into_error(&self.file()))
     }
 
+    /// As if the file had to be opened again after a commit that failed.
+    #[cfg(test)]
+    pub(super) fn close(&mut self) {
+        (self.redb, self.syncer) = (None, None);
+    }
+
     fn file(&self) -> PathBuf {
         self.dir.join("weir.redb")
     }

@@ -14,7 +14,8 @@
 //!
 //! * Batches that wait are committed together (group commit).
 //! * What cannot be stored goes back to its shard, which pushes it again; what came behind it goes back, too, so that no
-//!   older change takes a newer one's place.
+//!   older change takes a newer one's place. After a commit that failed the thread rests: changes wait, up to the queue's
+//!   bound, and what the control side asks is tried and answered all the same.
 //! * A commit is written to the file and acknowledged, and fsynced later ([`Sync::Every`]): what is in the page cache
 //!   survives `kill -9` of Weir. Only a crash of the machine can lose what was acknowledged since the last fsync; then
 //!   the file may be damaged too, which is found at the next start. [`Sync::Always`] fsyncs before acknowledging.
@@ -39,11 +40,12 @@
 mod backend;
 mod database;
 mod memory;
+mod queue;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
@@ -55,7 +57,8 @@ use crate::metrics::Registry;
 use crate::threads::Thread;
 use database::Database;
 use memory::Memory;
-use writer::{Command, Reply};
+use queue::Asker;
+use writer::{Command, REST, Reply};
 
 /// When changes reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,11 +196,11 @@ pub struct Store {
 #[derive(Clone)]
 enum Inner {
     Memory(Arc<Mutex<Memory>>),
-    Disk(SyncSender<Command>),
+    Disk(Asker),
 }
 
-/// Batches that may wait for the store thread. With one batch per wake-up of a shard this is far more than a commit's
-/// time brings; it is a bound, not a working size.
+/// Batches, and reads by shards, that may wait for the store thread. With one batch per wake-up of a shard this is far
+/// more than a commit's time brings; it is a bound, not a working size.
 const QUEUE: usize = 1024;
 
 impl Store {
@@ -205,13 +208,21 @@ impl Store {
     ///
     /// A database that is damaged is renamed to `weir.redb.damaged-N` with an error in the log, and a new one begun.
     pub fn open(dir: &Path, sync: Sync, metrics: Arc<Registry>) -> Result<Store, StoreError> {
-        let database = Database::open(dir, sync)?;
+        Store::start(Database::open(dir, sync)?, REST, metrics)
+    }
+
+    fn start(
+        database: Database,
+        rest: Duration,
+        metrics: Arc<Registry>,
+    ) -> Result<Store, StoreError> {
         let secret = database.secret();
-        let (sender, receiver) = mpsc::sync_channel(QUEUE);
-        let thread = Thread::start("store", move || writer::run(database, &receiver, &metrics))
+        let (asker, queue) = queue::queue();
+        let run = move || writer::run(database, queue, rest, &metrics);
+        let thread = Thread::start("store", run)
             .map_err(|error| StoreError::io("starting the store thread", &error))?;
         Ok(Store {
-            inner: Inner::Disk(sender),
+            inner: Inner::Disk(asker),
             secret,
             shards: AtomicU32::new(0),
             thread: Some(thread),
@@ -243,7 +254,7 @@ impl Store {
             Inner::Memory(memory) => {
                 memory.lock().unwrap_or_else(PoisonError::into_inner).tenant_ids(names)
             }
-            Inner::Disk(sender) => ask(sender, |reply| Command::TenantIds {
+            Inner::Disk(asker) => ask(asker, |reply| Command::TenantIds {
                 names: names.iter().map(|&name| name.to_owned()).collect(),
                 reply,
             }),
@@ -255,14 +266,15 @@ impl Store {
         self.tenant_ids(&[name])?.first().copied().ok_or(StoreError::Closed)
     }
 
-    /// All that is stored for a switch, by key. Waits for the store thread: a shard uses [`ShardStore::load`].
+    /// All that is stored for a switch, by key. Waits for the store thread: a shard uses [`ShardStore::load`]. What waits to
+    /// be stored while the thread rests is not among it.
     pub fn load(&self, dpid: u64) -> Result<Vec<Stored>, StoreError> {
         match &self.inner {
             Inner::Memory(memory) => {
                 Ok(memory.lock().unwrap_or_else(PoisonError::into_inner).load(dpid))
             }
-            Inner::Disk(sender) => {
-                ask(sender, |reply| Command::Load { dpid, to: writer::LoadTo::Caller(reply) })
+            Inner::Disk(asker) => {
+                ask(asker, |reply| Command::Load { dpid, to: writer::LoadTo::Caller(reply) })
             }
         }
     }
@@ -278,9 +290,9 @@ impl Store {
         notify: impl FnMut(Event) + Send + 'static,
     ) -> Result<ShardStore, StoreError> {
         let shard = self.shards.fetch_add(1, Ordering::Relaxed);
-        if let Inner::Disk(sender) = &self.inner {
+        if let Inner::Disk(asker) = &self.inner {
             let register = Command::Register { shard, notify: Box::new(notify) };
-            sender.send(register).map_err(|_| StoreError::Closed)?;
+            asker.ask(register).then_some(()).ok_or(StoreError::Closed)?;
         }
         Ok(ShardStore { shard, inner: self.inner.clone() })
     }
@@ -299,7 +311,7 @@ impl Documents {
                 let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 Ok(memory.documents.get(&name).cloned())
             }
-            Inner::Disk(sender) => ask(sender, |reply| Command::Document { name, reply }),
+            Inner::Disk(asker) => ask(asker, |reply| Command::Document { name, reply }),
         }
     }
 
@@ -312,27 +324,24 @@ impl Documents {
                 memory.documents.insert(name, document);
                 Ok(())
             }
-            Inner::Disk(sender) => {
-                ask(sender, |reply| Command::PutDocument { name, document, reply })
+            Inner::Disk(asker) => {
+                ask(asker, |reply| Command::PutDocument { name, document, reply })
             }
         }
     }
 }
 
-fn ask<T>(
-    sender: &SyncSender<Command>,
-    command: impl FnOnce(Reply<T>) -> Command,
-) -> Result<T, StoreError> {
+fn ask<T>(asker: &Asker, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, StoreError> {
     let (reply, answer) = mpsc::sync_channel(1);
-    let asked = sender.send(command(reply)).is_ok();
+    let asked = asker.ask(command(reply));
     asked.then(|| answer.recv().ok()).flatten().unwrap_or(Err(StoreError::Closed))
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if let Inner::Disk(sender) = &self.inner {
+        if let Inner::Disk(asker) = &self.inner {
             // Fails only when the thread has ended already.
-            let _ = sender.send(Command::Stop);
+            let _ = asker.ask(Command::Stop);
         }
         self.thread.take().into_iter().for_each(Thread::join);
     }
@@ -352,16 +361,12 @@ impl ShardStore {
                 memory.lock().unwrap_or_else(PoisonError::into_inner).apply(batch);
                 Ok(Done::Now(()))
             }
-            Inner::Disk(sender) => {
-                match sender.try_send(Command::Store { shard: self.shard, batch }) {
+            Inner::Disk(asker) => {
+                match asker.offer(Command::Store { shard: self.shard, batch }) {
                     Ok(()) => Ok(Done::Later),
                     // A store thread that is gone looks like a full queue: nothing can be promised any more.
-                    Err(TrySendError::Full(command) | TrySendError::Disconnected(command)) => {
-                        match command {
-                            Command::Store { batch, .. } => Err(Full(batch)),
-                            _ => Ok(Done::Later),
-                        }
-                    }
+                    Err(Command::Store { batch, .. }) => Err(Full(batch)),
+                    Err(_) => Ok(Done::Later),
                 }
             }
         }
@@ -373,9 +378,9 @@ impl ShardStore {
             Inner::Memory(memory) => {
                 Ok(Done::Now(memory.lock().unwrap_or_else(PoisonError::into_inner).load(dpid)))
             }
-            Inner::Disk(sender) => {
+            Inner::Disk(asker) => {
                 let load = Command::Load { dpid, to: writer::LoadTo::Shard(self.shard) };
-                sender.try_send(load).map(|()| Done::Later).map_err(|_| Full(dpid))
+                asker.offer(load).map(|()| Done::Later).map_err(|_| Full(dpid))
             }
         }
     }

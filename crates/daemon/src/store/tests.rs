@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 
@@ -171,6 +172,50 @@ fn batches_that_wait_are_committed_together() {
     assert_eq!(events.recv(), Ok(Event::Stored(seq)), "one acknowledgement for all");
     assert_eq!(registry.process.store_commit.snapshot().count(), 2);
     assert_eq!(registry.process.store_changes.get(), seq);
+}
+
+/// What comes of it, for which nobody may have to wait long.
+fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, done) = mpsc::channel();
+    std::thread::spawn(move || drop(sender.send(work())));
+    done.recv_timeout(Duration::from_secs(60)).expect("is not kept waiting")
+}
+
+#[test]
+fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
+    let (folder, away) = (Folder::new("rests"), Folder::new("rests-away"));
+    let mut database = Database::open(&folder.0, Sync::default()).unwrap();
+    database.close();
+    fs::rename(&folder.0, &away.0).unwrap();
+    // It rests for longer than any test runs; so nobody waits for its end if this fails.
+    let store = Store::start(database, Duration::from_secs(36_000), Registry::new()).unwrap();
+    let store = ManuallyDrop::new(store);
+    let (sender, events) = mpsc::channel();
+    let shard = store.register(move |event| drop(sender.send(event))).unwrap();
+    let batch = |seq: usize| {
+        let (newest, own) = (put(1, 0, &seq.to_string()), put(2, seq as u64, "x"));
+        Batch { seq: seq as u64, dpid: 1, ops: vec![newest, own] }
+    };
+    assert_eq!(shard.push(batch(1)), Ok(Done::Later));
+    assert_eq!(events.recv(), Ok(Event::Failed(batch(1))));
+    // What failed is pushed again, and more, until there is no more room.
+    let last = (1..).find(|seq| shard.push(batch(*seq)).is_err()).unwrap() - 1;
+    assert_eq!((last, shard.load(1)), (QUEUE, Err(Full(1))));
+    let documents = store.documents();
+    let put_one = move || documents.put("name", b"one".to_vec());
+    assert!(done(put_one.clone()).is_err(), "there is no file");
+    fs::rename(&away.0, &folder.0).unwrap();
+    // The first finds that it is there again.
+    assert!(done(put_one.clone()).is_err());
+    assert_eq!(done(put_one), Ok(()));
+    let documents = store.documents();
+    assert_eq!(done(move || documents.get("name")), Ok(Some(b"one".to_vec())));
+    assert!(events.try_recv().is_err(), "it rests still");
+    // At the end it does not rest.
+    done(move || drop(ManuallyDrop::into_inner(store)));
+    assert_eq!(events.recv(), Ok(Event::Stored(last as u64)));
+    let stored = stored(&open(&folder.0), 1);
+    assert_eq!((&stored[0], stored.len()), (&(1, 0, last.to_string()), 1 + QUEUE));
 }
 
 #[test]

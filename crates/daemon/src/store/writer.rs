@@ -1,13 +1,13 @@
 //! The store thread: takes what waits, commits it together, tells the shards.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Receiver, SyncSender};
-use std::thread;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use hypervisor::policy::TenantId;
 
 use super::database::Database;
+use super::queue::Queue;
 use super::{Batch, Event, StoreError, Stored};
 use crate::metrics::Registry;
 
@@ -42,18 +42,19 @@ pub(super) enum LoadTo {
 const GROUP: usize = 4096;
 
 /// How long it rests after a commit that failed: what failed is pushed again at once, and may fail for hours.
-const REST: Duration = Duration::from_millis(500);
+pub(super) const REST: Duration = Duration::from_millis(500);
 
-pub(super) fn run(database: Database, commands: &Receiver<Command>, metrics: &Registry) {
+pub(super) fn run(database: Database, queue: Queue, rest: Duration, metrics: &Registry) {
     let (shards, missing) = (BTreeMap::new(), Missing::default());
-    let mut writer = Writer { database, metrics, shards, group: Vec::new(), missing };
-    while let Ok(command) = commands.recv() {
+    let (group, rests) = (Vec::new(), None);
+    let mut writer = Writer { database, queue, rest, rests, metrics, shards, group, missing };
+    while let Some(command) = writer.next() {
         let mut next = Some(command);
         // Whatever has to see the changes before it, or does not belong to a group, ends the group.
         while let Some(Command::Store { shard, batch }) = next {
             writer.take(shard, batch);
             let ops: usize = writer.group.iter().map(|(_, batch)| batch.ops.len()).sum();
-            next = if ops < GROUP { commands.try_recv().ok() } else { None };
+            next = if ops < GROUP { writer.queue.try_next() } else { None };
         }
         writer.commit();
         match next {
@@ -66,6 +67,10 @@ pub(super) fn run(database: Database, commands: &Receiver<Command>, metrics: &Re
 
 struct Writer<'a> {
     database: Database,
+    queue: Queue,
+    rest: Duration,
+    /// Until when it rests.
+    rests: Option<Instant>,
     metrics: &'a Registry,
     shards: BTreeMap<u32, Notify>,
     group: Vec<(u32, Batch)>,
@@ -93,6 +98,16 @@ impl Missing {
 }
 
 impl Writer<'_> {
+    /// What is to be done next. While it rests, no changes are stored and none are read; whatever else is asked is answered.
+    fn next(&mut self) -> Option<Command> {
+        if let Some(until) = self.rests.take() {
+            while let Some(command) = self.queue.next_in_rest(until) {
+                self.serve(command);
+            }
+        }
+        self.queue.next()
+    }
+
     /// Puts a batch into the group, if it is its turn.
     fn take(&mut self, shard: u32, batch: Batch) {
         match self.missing.is_next(shard, batch.seq) {
@@ -131,7 +146,7 @@ impl Writer<'_> {
                 if let Err(error) = self.database.recover() {
                     tracing::error!(%error, "the state database could not be opened again");
                 }
-                thread::sleep(REST);
+                self.rests = Some(Instant::now() + self.rest);
             }
         }
     }
