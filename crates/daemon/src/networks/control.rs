@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use fabric::embedding::{
     Carries, Changes, Embedding, Frames, Mapped, Routed, Spec, TrunkStatus, VirtualPortId, Wire,
@@ -207,24 +207,43 @@ impl Control {
         })
     }
 
-    /// Tried without the lock, which what follows failures needs: placing a large network takes a while. Where something else
-    /// has changed meanwhile, it is tried once more under the lock.
+    /// Tried and stored without the lock, which what follows failures needs: placing a large network takes a while, and so may
+    /// the store. Where something else has changed meanwhile, it is tried once more under the lock.
+    ///
+    /// Stored first, made then: what is not stored would be lost.
     fn make(
         &self,
         tenant: &str,
         dry_run: bool,
         change: impl Fn(&mut Option<Spec>) -> Result<(), ChangeError>,
     ) -> Result<Outcome, ChangeError> {
-        let _turn = self.0.trying.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.0.turn();
         let trial = self.0.lock().trial(tenant)?;
-        let number = trial.number;
-        let made = trial.make(&change);
+        let mut number = trial.number;
+        let mut made = trial.make(&change);
         if dry_run {
             return Ok(Outcome { dry_run, ..made?.outcome });
         }
+        if made.is_err() {
+            let inner = self.0.lock();
+            if inner.number != number {
+                number = inner.number;
+                made = inner.trial(tenant)?.make(&change);
+            }
+        }
+        let made = made?;
+        self.0.save_edits(&made.edits).map_err(ChangeError::Store)?;
         let mut inner = self.0.lock();
-        let made = if inner.number == number { made } else { inner.trial(tenant)?.make(&change) };
-        inner.take_over(made?)
+        // Tried again, it comes to the same edits: nobody else has changed any.
+        let made = match inner.number == number {
+            true => Ok(made),
+            false => inner.trial(tenant).and_then(|trial| trial.make(&change)),
+        };
+        let outcome = made.map(|made| inner.take_over(made));
+        inner.are_edits_unsaved |= outcome.is_err();
+        drop(inner);
+        self.0.save();
+        outcome
     }
 }
 
@@ -259,10 +278,8 @@ impl Inner {
         })
     }
 
-    /// Stored first, made then: what is not stored would be lost.
-    fn take_over(&mut self, made: Made) -> Result<Outcome, ChangeError> {
+    fn take_over(&mut self, made: Made) -> Outcome {
         let Made { embedding, edits, changes, outcome } = made;
-        edits.save(&self.documents).map_err(ChangeError::Store)?;
         self.edits = edits;
         self.follow(|all| {
             *all = embedding;
@@ -271,8 +288,7 @@ impl Inner {
         self.tell_topology();
         // Also where no switch has anything else to do: hosts may have been given addresses.
         self.is_unsaved = true;
-        self.save();
-        Ok(outcome)
+        outcome
     }
 
     fn name(&self, id: TenantId) -> String {

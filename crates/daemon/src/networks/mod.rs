@@ -3,11 +3,12 @@
 //! ```text
 //!   topology ── Subscription ──▶ thread "networks" ──┐
 //!                                                    ├─▶ Inner: Embedding ──▶ Command::Maps ──▶ shards
-//!   reload, REST ────────────────────────────────────┘        └──▶ Documents: where everything is
+//!   reload, REST ────────────────────────────────────┘        └──▶ thread "networks-save" ──▶ Documents: where all is
 //! ```
 //!
 //! Whoever has a change makes it under one lock, and tells the shards before giving that back: so they hear of changes in
-//! their order. What REST asks for is tried on a copy first, without the lock. Only the newest state matters to a shard, and a map that did not change is the same one; so a failure
+//! their order. What REST asks for is tried on a copy first, without the lock, and stored without it, as places are: a
+//! disk may take long, or fail. Only the newest state matters to a shard, and a map that did not change is the same one; so a failure
 //! costs the switches that it concerns something and the others nothing.
 //!
 //! **File and REST.** A tenant's network is what its `[tenants.network]` says, until it is changed through REST. Then it is
@@ -76,13 +77,17 @@ const PLACES: &str = "networks/places";
 /// The running actor. Dropping it ends its thread.
 pub struct Networks {
     shared: Arc<Shared>,
-    thread: Option<Thread>,
+    threads: Vec<Thread>,
 }
 
 struct Shared {
     inner: Mutex<Inner>,
-    /// Held by who tries a change, so that there is one copy of all networks at most.
+    /// Held by who tries a change, so that there is one copy of all networks at most, and by whoever else changes edits.
+    /// Taken before the others.
     trying: Mutex<()>,
+    /// Held by who stores anything, so that nothing older takes a newer one's place. Taken before `inner`.
+    saving: Mutex<()>,
+    documents: Documents,
     stop: AtomicBool,
 }
 
@@ -109,7 +114,10 @@ struct Inner {
     rounds: Rounds,
     /// When a link was found last that had not been known, if that is not long ago.
     grew: Option<Instant>,
+    /// Where everything is, is not stored yet.
     is_unsaved: bool,
+    /// What is stored of changes through REST is something else than [`Inner::edits`].
+    are_edits_unsaved: bool,
 }
 
 /// What comes of a file that contradicts what was made of networks through REST.
@@ -195,20 +203,23 @@ impl Networks {
             shards: Vec::new(),
             joiner,
             refused,
-            documents,
+            documents: documents.clone(),
             started: Instant::now(),
             rounds: Rounds::default(),
             grew: None,
             is_unsaved: false,
+            are_edits_unsaved: false,
         };
         inner.configure(config, snapshot.clone(), following, Contradiction::SetsEditsAside)?;
         *snapshot = inner.snapshot();
         let shared = Shared {
             inner: Mutex::new(inner),
             trying: Mutex::new(()),
+            saving: Mutex::new(()),
+            documents,
             stop: AtomicBool::new(false),
         };
-        Ok(Networks { shared: Arc::new(shared), thread: None })
+        Ok(Networks { shared: Arc::new(shared), threads: Vec::new() })
     }
 
     /// Begins to follow the topology, and to tell the shards.
@@ -230,7 +241,15 @@ impl Networks {
                 inner.tick();
             }
         };
-        self.thread = Some(Thread::start("networks", run)?);
+        self.threads.push(Thread::start("networks", run)?);
+        let shared = Arc::clone(&self.shared);
+        let save = move || {
+            while !shared.stop.load(Ordering::Relaxed) {
+                std::thread::park_timeout(TICK);
+                shared.save();
+            }
+        };
+        self.threads.push(Thread::start("networks-save", save)?);
         Ok(())
     }
 
@@ -241,6 +260,7 @@ impl Networks {
         snapshot: Snapshot,
         following: Setup,
     ) -> Result<(), ChangeError> {
+        let _turn = self.shared.turn();
         let contradiction = Contradiction::Refuses;
         self.shared.lock().configure(config, snapshot, following, contradiction).map(|_| ())
     }
@@ -254,14 +274,47 @@ impl Networks {
 impl Drop for Networks {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.thread.take().into_iter().for_each(Thread::join);
-        self.shared.lock().save();
+        self.threads.drain(..).for_each(Thread::join);
+        self.shared.save();
     }
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.trying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores where everything is. What cannot be stored now is tried again with the next tick.
+    fn save(&self) {
+        let _saving = self.saving();
+        let (places, edits) = self.lock().take_unsaved();
+        let places = places.map(|places| self.documents.put(PLACES, places));
+        let edits = edits.map(|edits| edits.save(&self.documents));
+        let failed = |it: Option<Result<(), StoreError>>| it.and_then(Result::err);
+        let (places, edits) = (failed(places), failed(edits));
+        if let Some(error) = places.as_ref().or(edits.as_ref()) {
+            // The store says itself what is wrong with it.
+            tracing::debug!(%error, "virtual networks are not stored yet");
+            let mut inner = self.lock();
+            inner.is_unsaved |= places.is_some();
+            inner.are_edits_unsaved |= edits.is_some();
+        }
+    }
+
+    /// Stores changes through REST before they are made. Who does has the turn.
+    fn save_edits(&self, edits: &Edits) -> Result<(), StoreError> {
+        let _saving = self.saving();
+        edits.save(&self.documents)?;
+        self.lock().are_edits_unsaved = false;
+        Ok(())
+    }
+
+    fn saving(&self) -> MutexGuard<'_, ()> {
+        self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -304,6 +357,7 @@ impl Inner {
         };
         if edits != self.edits {
             edits.save(&self.documents).map_err(ChangeError::Store)?;
+            self.are_edits_unsaved = false;
         }
         self.embedding = next;
         self.number += 1;
@@ -419,7 +473,6 @@ impl Inner {
             let topology = watch.current();
             self.follow(|embedding| embedding.stop_waiting(&topology.network));
         }
-        self.save();
     }
 
     /// What switches do not let pass goes another way.
@@ -436,16 +489,11 @@ impl Inner {
         }
     }
 
-    /// Stores where everything is. What cannot be stored now is tried again with the next tick.
-    fn save(&mut self) {
-        if !self.is_unsaved {
-            return;
-        }
-        match self.documents.put(PLACES, self.embedding.export()) {
-            Ok(()) => self.is_unsaved = false,
-            // The store says itself what is wrong with it.
-            Err(error) => tracing::debug!(%error, "places of virtual networks are not stored yet"),
-        }
+    /// What is to be stored: where everything is, and changes through REST.
+    fn take_unsaved(&mut self) -> (Option<Vec<u8>>, Option<Edits>) {
+        let places = std::mem::take(&mut self.is_unsaved).then(|| self.embedding.export());
+        let edits = std::mem::take(&mut self.are_edits_unsaved).then(|| self.edits.clone());
+        (places, edits)
     }
 
     fn log(&self, changes: &Changes) {
@@ -494,3 +542,6 @@ fn say(names: &BTreeMap<TenantId, String>, refusal: &Refusal) -> String {
     let name = |id: TenantId| names.get(&id).cloned().unwrap_or_default();
     format!("{}: {}: {}", name(refusal.tenant), refusal.part, why(&refusal.why, name))
 }
+
+#[cfg(test)]
+mod tests;

@@ -387,4 +387,4 @@ impl ShardStore {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -38,6 +38,30 @@ fn put(tenant: u16, item: u64, value: &str) -> StoreOp {
     StoreOp::Put(key(tenant, item), value.as_bytes().to_vec())
 }
 
+/// What comes of it, for which nobody may have to wait long.
+pub(crate) fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, done) = mpsc::channel();
+    std::thread::spawn(move || drop(sender.send(work())));
+    done.recv_timeout(Duration::from_secs(60)).expect("is not kept waiting")
+}
+
+/// Documents of a store in which there are none, and that `put` stands for: it says of each name what comes of storing it.
+pub(crate) fn documents(
+    mut put: impl FnMut(&str) -> Result<(), StoreError> + Send + 'static,
+) -> Documents {
+    let (asker, mut queue) = queue::queue();
+    std::thread::spawn(move || {
+        while let Some(command) = queue.next() {
+            match command {
+                Command::Document { reply, .. } => drop(reply.send(Ok(None))),
+                Command::PutDocument { name, reply, .. } => drop(reply.send(put(&name))),
+                _ => {}
+            }
+        }
+    });
+    Documents(Inner::Disk(asker))
+}
+
 /// Pushes batches numbered from 1, and waits until all are stored.
 fn store_all(store: &Store, batches: Vec<(u64, Vec<StoreOp>)>) -> (ShardStore, Receiver<Event>) {
     let (sender, events) = mpsc::channel();
@@ -172,13 +196,6 @@ fn batches_that_wait_are_committed_together() {
     assert_eq!(events.recv(), Ok(Event::Stored(seq)), "one acknowledgement for all");
     assert_eq!(registry.process.store_commit.snapshot().count(), 2);
     assert_eq!(registry.process.store_changes.get(), seq);
-}
-
-/// What comes of it, for which nobody may have to wait long.
-fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let (sender, done) = mpsc::channel();
-    std::thread::spawn(move || drop(sender.send(work())));
-    done.recv_timeout(Duration::from_secs(60)).expect("is not kept waiting")
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Watch {
         Subscription { watch: self.clone(), slot }
     }
 
-    pub(super) fn publish(&self, snapshot: Snapshot, changed: &[LinkId]) {
+    pub(crate) fn publish(&self, snapshot: Snapshot, changed: &[LinkId]) {
         *lock(&self.0.current) = Arc::new(snapshot);
         lock(&self.0.subscribers)
             .retain(|slot| slot.upgrade().inspect(|slot| slot.tell(changed)).is_some());

@@ -1,0 +1,106 @@
+//! Networks on which nothing is connected, without REST; `tests/networks.rs` has that.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use super::*;
+use crate::store::Store;
+use crate::store::tests::{documents, done};
+use crate::topology;
+
+const TENANTS: &str = "[listen]\nopenflow = \"127.0.0.1:0\"\n[[tenants]]\nname = \"red\"\n[tenants.network]\n\
+    [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+    [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\n";
+
+struct Scene {
+    networks: Networks,
+}
+
+impl Scene {
+    fn new(documents: Documents) -> Scene {
+        let config = Config::parse("weir.toml", TENANTS).unwrap();
+        let ids = Store::memory().unwrap().tenant_ids(&["red"]).unwrap();
+        let mut base = Snapshot {
+            policy: Arc::new(config.policy(&ids)),
+            controllers: Arc::default(),
+            settings: hypervisor::Settings::default(),
+            keepalive: config.keepalive,
+            reconnect: config.reconnect,
+            tls: None,
+            tracks_flows: false,
+        };
+        let following = Setup::new(&config, base.policy.clone());
+        let (_, joining) = big_switches::Prepared::new(Instant::now()).unwrap();
+        let networks = Networks::prepare(
+            &config,
+            &mut base,
+            following,
+            documents,
+            Arc::default(),
+            joining,
+            Arc::default(),
+        );
+        Scene { networks: networks.unwrap() }
+    }
+
+    fn change(&self, operations: &str) -> Outcome {
+        let operations: Vec<Operation> = serde_json::from_str(operations).unwrap();
+        self.networks.control().change("red", &operations, false).unwrap()
+    }
+}
+
+const HOST: &str =
+    r#"[{"put-host": {"mac": "02:00:00:00:00:01", "address": ["10.0.0.1"], "at": "0xa1 port 1"}}]"#;
+
+/// A store that says what it is asked to keep under that name, and keeps nothing until the sender is gone.
+fn stuck(at: &'static str) -> (Documents, Receiver<()>, Sender<()>) {
+    let (told, asked) = mpsc::channel();
+    let (gate, opens) = mpsc::channel();
+    let documents = documents(move |name| {
+        if name == at {
+            let _ = told.send(());
+            let _ = opens.recv();
+        }
+        Ok(())
+    });
+    (documents, asked, gate)
+}
+
+#[test]
+fn what_follows_the_topology_does_not_wait_for_the_store() {
+    let (documents, asked, gate) = stuck(PLACES);
+    let mut scene = Scene::new(documents);
+    // It goes before the scene does, also if this fails.
+    let _gate = gate;
+    let watch = Watch::default();
+    scene.networks.start(watch.clone(), Vec::new()).unwrap();
+    asked.recv().unwrap();
+    let shared = Arc::clone(&scene.networks.shared);
+    let number = move || shared.lock().number;
+    let before = done(number.clone());
+    watch.publish(topology::Snapshot::default(), &[]);
+    done(move || {
+        while number() == before {
+            thread::yield_now();
+        }
+    });
+    let control = scene.networks.control();
+    assert_eq!(done(move || control.list()).len(), 1);
+}
+
+#[test]
+fn nobody_waits_for_a_change_that_is_being_stored() {
+    let (documents, asked, gate) = stuck("networks/edits");
+    let scene = Arc::new(Scene::new(documents));
+    let hosts = {
+        let control = scene.networks.control();
+        move || control.list()[0].network.hosts.len()
+    };
+    let changing = Arc::clone(&scene);
+    let change = thread::spawn(move || changing.change(HOST));
+    asked.recv().unwrap();
+    assert_eq!(done(hosts.clone()), 0, "stored first, made then");
+    drop(gate);
+    change.join().unwrap();
+    assert_eq!(hosts(), 1);
+}
