@@ -285,7 +285,7 @@ impl Inner {
             *all = embedding;
             changes
         });
-        self.tell_topology();
+        self.tell_edges();
         // Also where no switch has anything else to do: hosts may have been given addresses.
         self.is_unsaved = true;
         outcome

@@ -103,6 +103,8 @@ struct Inner {
     file: BTreeMap<String, Spec>,
     /// What the topology has been told, but for the networks' edge ports.
     following: Setup,
+    /// The edge ports that it has been told.
+    edges: Vec<PortId>,
     inbox: Arc<Inbox>,
     watch: Option<Watch>,
     shards: Vec<Handle>,
@@ -198,6 +200,7 @@ impl Networks {
             edits,
             file: BTreeMap::new(),
             following: following.clone(),
+            edges: Vec::new(),
             inbox,
             watch: None,
             shards: Vec::new(),
@@ -387,15 +390,28 @@ impl Inner {
     }
 
     /// Where tenants have ports there are hosts, whom probes are none of their business and who must not make links.
-    fn tell_topology(&self) {
-        let mut following = self.following.clone();
-        let topology = &mut following.topology;
+    fn edges(&self) -> Vec<PortId> {
+        let topology = &self.following.topology;
         let declared: BTreeSet<PortId> = topology.links.iter().flat_map(|it| it.between).collect();
         let specs = self.embedding.wanted().values();
         let edges = specs.flat_map(|spec| spec.ports.iter().map(|port| port.at));
-        let mut all: BTreeSet<PortId> = topology.edges.iter().copied().collect();
-        topology.edges.extend(edges.filter(|at| !declared.contains(at) && all.insert(*at)));
+        let mut all: BTreeSet<PortId> = edges.filter(|at| !declared.contains(at)).collect();
+        all.extend(&topology.edges);
+        all.into_iter().collect()
+    }
+
+    fn tell_topology(&mut self) {
+        let mut following = self.following.clone();
+        self.edges = self.edges();
+        following.topology.edges.clone_from(&self.edges);
         self.inbox.configure(following);
+    }
+
+    /// For the topology to be told is to become another, to all who follow it, though it be the same.
+    fn tell_edges(&mut self) {
+        if self.edges() != self.edges {
+            self.tell_topology();
+        }
     }
 
     fn tell_all(&self) {

@@ -13,6 +13,10 @@ const TENANTS: &str = "[listen]\nopenflow = \"127.0.0.1:0\"\n[[tenants]]\nname =
     [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\n";
 
 struct Scene {
+    config: Config,
+    snapshot: Snapshot,
+    following: Setup,
+    inbox: Arc<Inbox>,
     networks: Networks,
 }
 
@@ -20,7 +24,7 @@ impl Scene {
     fn new(documents: Documents) -> Scene {
         let config = Config::parse("weir.toml", TENANTS).unwrap();
         let ids = Store::memory().unwrap().tenant_ids(&["red"]).unwrap();
-        let mut base = Snapshot {
+        let base = Snapshot {
             policy: Arc::new(config.policy(&ids)),
             controllers: Arc::default(),
             settings: hypervisor::Settings::default(),
@@ -31,16 +35,22 @@ impl Scene {
         };
         let following = Setup::new(&config, base.policy.clone());
         let (_, joining) = big_switches::Prepared::new(Instant::now()).unwrap();
+        let inbox = Arc::new(Inbox::default());
         let networks = Networks::prepare(
             &config,
-            &mut base,
-            following,
+            &mut base.clone(),
+            following.clone(),
             documents,
-            Arc::default(),
+            inbox.clone(),
             joining,
             Arc::default(),
         );
-        Scene { networks: networks.unwrap() }
+        Scene { config, snapshot: base, following, inbox, networks: networks.unwrap() }
+    }
+
+    /// Whether the topology has been told anything since this was last called.
+    fn has_told(&self) -> bool {
+        self.inbox.wait(Some(Instant::now()), None).setup.is_some()
     }
 
     fn change(&self, operations: &str) -> Outcome {
@@ -103,4 +113,31 @@ fn nobody_waits_for_a_change_that_is_being_stored() {
     drop(gate);
     change.join().unwrap();
     assert_eq!(hosts(), 1);
+}
+
+#[test]
+fn the_topology_is_told_of_changes_that_concern_it_and_of_each_configuration() {
+    let scene = Scene::new(Store::memory().unwrap().documents());
+    assert!(scene.has_told() && !scene.has_told());
+    let port = |at: u8| {
+        format!(r#"[{{"put-port": {{"switch": "0xa1", "number": 2, "at": "1 port {at}"}}}}]"#)
+    };
+    let stop = r#"[{"stop": {"port": "0xa1 port 2"}}]"#.to_owned();
+    let remove = r#"[{"remove": {"port": "0xa1 port 2"}}]"#.to_owned();
+    for (change, tells) in [
+        (HOST.to_owned(), false),
+        (port(2), true),
+        (port(2), false),
+        (stop, false),
+        (port(3), true),
+        (remove, true),
+    ] {
+        scene.change(&change);
+        assert_eq!(scene.has_told(), tells, "{change}");
+    }
+    for _ in 0..2 {
+        let (snapshot, following) = (scene.snapshot.clone(), scene.following.clone());
+        scene.networks.configure(&scene.config, snapshot, following).unwrap();
+        assert!(scene.has_told(), "what the topology makes of a configuration is its own affair");
+    }
 }
