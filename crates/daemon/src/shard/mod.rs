@@ -120,6 +120,8 @@ pub struct Shard {
     by_dpid: HashMap<u64, usize>,
     /// Switches whose stored state is being read.
     loading: HashMap<u64, Box<(Connection, Established)>>,
+    /// Those of them of which it is read again when the last changes of the session before are stored.
+    behind: BTreeSet<u64>,
     /// Batches the store has been given: number, switch, and the core's number.
     storing: VecDeque<(u64, u64, u64)>,
     unstored: VecDeque<store::Batch>,
@@ -187,6 +189,7 @@ impl Shard {
             sessions: Vec::new(),
             by_dpid: HashMap::new(),
             loading: HashMap::new(),
+            behind: BTreeSet::new(),
             storing: VecDeque::new(),
             unstored: VecDeque::new(),
             next_batch: 0,
@@ -271,6 +274,7 @@ impl Shard {
                         self.touch(at);
                     }
                 }
+                self.load_behind();
             }
             store::Event::Failed(batch) => put_back(&mut self.unstored, batch),
             store::Event::Loaded { dpid, stored } => match stored {
@@ -284,16 +288,35 @@ impl Shard {
     }
 
     fn start(&mut self, dpid: u64, stored: Vec<Stored>) {
-        let Some(switch) = self.loading.remove(&dpid) else { return };
-        if self.storing.iter().any(|(_, changed, _)| *changed == dpid) {
-            // What was read is older than what the session before has left, which would be stored over the new one's.
-            tracing::warn!(
-                dpid = %Dpid(dpid),
-                "changes of this switch are not stored yet; it has to come again"
-            );
+        if !self.loading.contains_key(&dpid) {
             return;
         }
-        self.open_session(*switch, stored);
+        if self.is_storing(dpid) {
+            // What was read is older than what the session before has left, which would be stored over the new one's.
+            tracing::info!(
+                dpid = %Dpid(dpid),
+                "changes of this switch are not stored yet; it waits for that"
+            );
+            self.behind.insert(dpid);
+        } else if let Some(switch) = self.loading.remove(&dpid) {
+            self.open_session(*switch, stored);
+        }
+    }
+
+    fn is_storing(&self, dpid: u64) -> bool {
+        self.storing.iter().any(|(_, changed, _)| *changed == dpid)
+    }
+
+    /// Reads again what is stored of switches whose last changes are among it now.
+    fn load_behind(&mut self) {
+        let all = self.behind.iter().copied();
+        let ready: Vec<u64> = all.filter(|dpid| !self.is_storing(*dpid)).collect();
+        for dpid in ready {
+            self.behind.remove(&dpid);
+            if let Some(switch) = self.loading.remove(&dpid) {
+                self.load(switch);
+            }
+        }
     }
 }
 
@@ -301,20 +324,6 @@ impl Shard {
 fn put_back(unstored: &mut VecDeque<store::Batch>, batch: store::Batch) {
     let at = unstored.partition_point(|other| other.seq < batch.seq);
     unstored.insert(at, batch);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_failed_is_stored_again_before_what_came_later() {
-        let batch = |seq| store::Batch { seq, dpid: 1, ops: Vec::new() };
-        let mut unstored = VecDeque::from([batch(5), batch(6)]);
-        // Batch 4 was told to have failed before 2 and 3 were.
-        [4, 2, 3].into_iter().for_each(|seq| put_back(&mut unstored, batch(seq)));
-        assert!(unstored.iter().map(|batch| batch.seq).eq(2..=6));
-    }
 }
 
 /// Why a shard cannot be set up.
@@ -339,3 +348,6 @@ impl std::fmt::Display for SetupError {
 }
 
 impl std::error::Error for SetupError {}
+
+#[cfg(test)]
+mod tests;

@@ -46,6 +46,13 @@ impl Shard {
     pub(super) fn load(&mut self, switch: Box<(Connection, Established)>) {
         let Some(features) = &switch.1.switch else { return };
         let dpid = features.dpid;
+        if self.behind.contains(&dpid) {
+            // Nothing has been read of the one that waits, so nobody knows whether it is still there.
+            if let Some(mut gone) = self.loading.insert(dpid, switch) {
+                gone.0.finish();
+            }
+            return;
+        }
         if self.by_dpid.contains_key(&dpid) || self.loading.contains_key(&dpid) {
             // The one that is here and answers keeps its place; if it is dead, keepalive ends it and the newcomer
             // comes again.

@@ -10,10 +10,10 @@ use super::database::{Changes, allocate};
 use super::*;
 
 /// A folder that goes when its owner does.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("weir-store-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         Folder(path)

@@ -1,0 +1,87 @@
+use super::*;
+use crate::config::Config;
+use crate::store::Store;
+use crate::store::tests::Folder;
+use channel::{Options, ReadState, SwitchFeatures};
+
+#[test]
+fn what_failed_is_stored_again_before_what_came_later() {
+    let batch = |seq| store::Batch { seq, dpid: 1, ops: Vec::new() };
+    let mut unstored = VecDeque::from([batch(5), batch(6)]);
+    // Batch 4 was told to have failed before 2 and 3 were.
+    [4, 2, 3].into_iter().for_each(|seq| put_back(&mut unstored, batch(seq)));
+    assert!(unstored.iter().map(|batch| batch.seq).eq(2..=6));
+}
+
+fn shard(store: &Store) -> Shard {
+    let config = Config::parse("weir.toml", "[listen]\nopenflow = \"127.0.0.1:0\"\n").unwrap();
+    let snapshot = Snapshot {
+        policy: Arc::new(config.policy(&[])),
+        controllers: Arc::default(),
+        settings: Settings::default(),
+        keepalive: config.keepalive,
+        reconnect: config.reconnect,
+        tls: None,
+        tracks_flows: false,
+    };
+    let origin = Instant::now();
+    let (_, joiner) = big_switches::Prepared::new(origin).unwrap();
+    let setup = Setup {
+        snapshot,
+        lldp: LldpKey(store.secret()),
+        versions: VersionSet::SUPPORTED,
+        origin,
+        volatile: false,
+        metrics: Registry::new(),
+        topology: Arc::default(),
+        joiner,
+        refused: Arc::default(),
+    };
+    Shard::new(0, setup, store).unwrap().0
+}
+
+/// A switch of OpenFlow 1.3 that has shaken hands, and its end.
+fn switch(dpid: u64) -> (Box<(Connection, Established)>, Connection) {
+    let mut frame = vec![4, 6, 0, 32, 0, 0, 0, 0];
+    frame.extend(dpid.to_be_bytes());
+    frame.extend([0, 0, 1, 0, 254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let features = SwitchFeatures { dpid, auxiliary_id: 0, frame };
+    let (ours, theirs) = Connection::local_pair(&Options::default()).unwrap();
+    let version = openflow::Version::V1_3;
+    (Box::new((ours, Established { version, switch: Some(features) })), theirs)
+}
+
+fn is_closed(end: &mut Connection) -> bool {
+    matches!(end.receive(1024).state, ReadState::Closed(_))
+}
+
+#[test]
+fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
+    let folder = Folder::new("comes-back");
+    let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
+    let mut shard = shard(&store);
+    // The session before has left a change that the store could not take yet.
+    shard.storing.push_back((0, 7, 1));
+    let (first, mut first_end) = switch(7);
+    let (second, mut second_end) = switch(7);
+    let (third, mut third_end) = switch(7);
+    let loaded = |shard: &mut Shard| {
+        let command = shard.commands.recv().unwrap();
+        assert!(matches!(command, Command::Store(store::Event::Loaded { dpid: 7, .. })));
+        shard.command(command);
+    };
+    shard.load(first);
+    loaded(&mut shard);
+    assert!(!is_closed(&mut first_end), "it waits");
+    // It lost patience.
+    shard.load(second);
+    assert!(is_closed(&mut first_end) && !is_closed(&mut second_end));
+    assert!(shard.by_dpid.is_empty());
+    shard.command(Command::Store(store::Event::Stored(0)));
+    loaded(&mut shard);
+    assert!(shard.by_dpid.contains_key(&7) && !is_closed(&mut second_end));
+    assert!(shard.loading.is_empty() && shard.behind.is_empty());
+    // One that is here keeps its place.
+    shard.load(third);
+    assert!(is_closed(&mut third_end) && !is_closed(&mut second_end));
+}
