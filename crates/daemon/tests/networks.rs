@@ -133,8 +133,18 @@ fn at_the_start_the_file_wins_over_what_contradicts_it() {
     let network = "[tenants.network]\n[[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
         [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 7\"\n";
     let tenants = TENANTS.replace("[[tenants.flowspace]]\nmatch = \"\"\n", network);
+    assert_eq!(set_aside(&scene), json!([]));
     for _ in 0..2 {
         scene.restart(&tenants);
+        let aside = &set_aside(&scene)[0];
+        let reason = aside["reason"].as_str().unwrap();
+        assert!(reason.contains(" is taken by "), "{reason}");
+        let ports = aside["network"]["ports"].as_array().unwrap();
+        let port = ports.iter().find(|port| port["number"] == 7).unwrap();
+        assert_eq!(
+            (&aside["tenant"], &port["at"]),
+            (&json!("red"), &json!("00:00:00:00:00:00:00:01 port 7"))
+        );
         let red = scene.network("red").unwrap();
         assert_eq!(
             (&red["as_configured"], red["ports"].as_array().unwrap().len()),
@@ -143,9 +153,18 @@ fn at_the_start_the_file_wins_over_what_contradicts_it() {
         assert_eq!(scene.network("blue").unwrap()["ports"].as_array().unwrap().len(), 1);
         assert_eq!(scene.network("green").unwrap()["as_configured"], false, "contradicts nothing");
     }
-    // So it is when the file goes back: what was set aside is gone.
+    // So it is when the file goes back: what was set aside is only shown, until red's network is changed again.
     scene.restart(TENANTS);
     assert_eq!(scene.network("red").unwrap()["as_configured"], true);
+    assert_eq!(set_aside(&scene).as_array().unwrap().len(), 1);
+    let change = Some(json!([{ "set-addresses": "10.0.0.0/24" }]));
+    assert_eq!(scene.ask("POST", "/api/v1/networks/red/changes", change).0, 200);
+    assert_eq!(set_aside(&scene), json!([]));
+    assert_eq!(scene.network("red").unwrap()["as_configured"], false);
+}
+
+fn set_aside(scene: &Scene) -> Value {
+    scene.ask("GET", "/api/v1/networks", None).1["set_aside"].clone()
 }
 
 #[test]

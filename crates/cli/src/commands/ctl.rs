@@ -240,10 +240,12 @@ impl Ctl {
         let client = Client::new(self.api);
         let tell = Tell { json: self.json };
         match self.command {
-            Command::Networks => tell
-                .found(client.get("/api/v1/networks")?, |out, all: &Networks| {
-                    print::networks(out, &all.networks)
-                }),
+            Command::Networks => {
+                tell.found(client.get("/api/v1/networks")?, |out, all: &Networks| {
+                    print::networks(out, &all.networks)?;
+                    print::set_aside(out, &all.set_aside)
+                })
+            }
             Command::Show { tenant } => {
                 let path = format!("/api/v1/networks/{tenant}");
                 tell.found(client.get(&path)?, |out, one: &NetworkView| print::network(out, one))

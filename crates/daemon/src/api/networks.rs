@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::Sources;
 use super::answers::{Body, Failure, Name, Unchanged, Unnamed, Unread, error};
-use crate::networks::{ChangeError, Document, NetworkView, Operation, Outcome};
+use crate::networks::{ChangeError, Document, NetworkView, Operation, Outcome, SetAside};
 
 /// A document of a thousand links has some 200 kB.
 const LARGEST: usize = 16 << 20;
@@ -21,6 +21,9 @@ const LARGEST: usize = 16 << 20;
 pub struct Networks {
     /// By their tenants' numbers.
     pub networks: Vec<NetworkView>,
+    /// What was made of networks through REST and the file replaced at a start, since it contradicted it.
+    #[serde(default)]
+    pub set_aside: Vec<SetAside>,
 }
 
 /// Whether `?dry_run=true` stands behind the path.
@@ -70,7 +73,11 @@ async fn from_here(request: Request, next: Next) -> Response {
     )
 )]
 pub(super) async fn list(State(sources): State<Sources>) -> Response {
-    off_thread(move || Json(Networks { networks: sources.networks.list() }).into_response()).await
+    off_thread(move || {
+        let (networks, set_aside) = (sources.networks.list(), sources.networks.set_aside());
+        Json(Networks { networks, set_aside }).into_response()
+    })
+    .await
 }
 
 /// A tenant's network, and where it lies.

@@ -11,7 +11,7 @@ use fabric::{Dpid, MacAddress, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::edits::Edits;
+use super::edits::{Edits, SetAside};
 use super::parts::{self, PartOutcome, Parts};
 use super::{ChangeError, Document, Inner, Operation, Shared, refused, wanted};
 use crate::topology::{Snapshot, Watch};
@@ -167,6 +167,12 @@ impl Control {
     pub fn list(&self) -> Vec<NetworkView> {
         let inner = self.0.lock();
         inner.embedding.wanted().iter().map(|(&id, spec)| inner.view(id, spec)).collect()
+    }
+
+    /// What was made of networks through REST and did not fit any more at a start, by the tenants' names.
+    pub fn set_aside(&self) -> Vec<SetAside> {
+        let edits = self.0.lock().edits.clone();
+        edits.aside()
     }
 
     /// A tenant's network.

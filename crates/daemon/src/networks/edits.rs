@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fabric::TenantId;
 use fabric::embedding::{Refusal, Spec};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Document, say};
 use crate::store::{Documents, StoreError};
@@ -22,6 +23,8 @@ struct Edit {
     file: Option<Spec>,
     /// What was made of it; `None` is no network.
     made: Option<Spec>,
+    /// Why the file's network took its place at a start; then it is only kept to be seen.
+    set_aside: Option<String>,
 }
 
 /// As it is stored.
@@ -29,6 +32,21 @@ struct Edit {
 struct Stored {
     file: Option<Document>,
     made: Option<Document>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    set_aside: Option<String>,
+}
+
+/// What was made of a tenant's network through REST and did not fit any more at a start. It is shown until the network is
+/// changed again, or the file says something else of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SetAside {
+    /// Whose.
+    pub tenant: String,
+    /// Why it did not fit.
+    pub reason: String,
+    /// What had been made of it; absent if it had been removed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub network: Option<Document>,
 }
 
 impl Edits {
@@ -43,11 +61,11 @@ impl Edits {
             }
         };
         let mut edits = Edits::default();
-        for (name, Stored { file, made }) in stored {
+        for (name, Stored { file, made, set_aside }) in stored {
             let spec = |document: Option<Document>| document.map(|it| it.spec()).transpose();
             match (spec(file), spec(made)) {
                 (Ok(file), Ok(made)) => {
-                    edits.0.insert(name, Edit { file, made });
+                    edits.0.insert(name, Edit { file, made, set_aside });
                 }
                 (Err(error), _) | (_, Err(error)) => {
                     tracing::error!(tenant = name, %error, "its network's changes are lost");
@@ -59,8 +77,9 @@ impl Edits {
 
     pub(super) fn save(&self, documents: &Documents) -> Result<(), StoreError> {
         let document = |spec: &Option<Spec>| spec.as_ref().map(Document::new);
-        let stored = self.0.iter().map(|(name, Edit { file, made })| {
-            (name, Stored { file: document(file), made: document(made) })
+        let stored = self.0.iter().map(|(name, Edit { file, made, set_aside })| {
+            let (file, made) = (document(file), document(made));
+            (name, Stored { file, made, set_aside: set_aside.clone() })
         });
         let stored: BTreeMap<&String, Stored> = stored.collect();
         let bytes =
@@ -76,7 +95,7 @@ impl Edits {
     ) {
         self.0.retain(|name, edit| {
             let stays = edit.file.as_ref() == file.get(name) && may_have(name);
-            if !stays {
+            if !stays && edit.set_aside.is_none() {
                 tracing::warn!(
                     tenant = name,
                     "the file's network replaces what was made of it through REST"
@@ -86,50 +105,67 @@ impl Edits {
         });
     }
 
-    /// Forgets the changes of those tenants whose networks the refusals name; of all, if none of these was changed.
-    /// Whether any were.
+    /// Sets the changes of those tenants aside whose networks the refusals name; of all, if none of these was changed.
+    /// Whether there were any.
     pub(super) fn set_aside(
         &mut self,
         names: &BTreeMap<TenantId, String>,
         refusals: &[Refusal],
     ) -> bool {
-        let before = self.0.len();
+        let mut are_any = false;
         for refusal in refusals {
             let named = [Some(refusal.tenant), refusal.why.by()].into_iter().flatten();
             for name in named.filter_map(|id| names.get(&id)) {
-                if self.0.remove(name).is_some() {
-                    warn_of(name, &say(names, refusal));
+                if let Some(edit) = self.0.get_mut(name) {
+                    are_any |= edit.put_aside(name, &say(names, refusal));
                 }
             }
         }
-        if self.0.len() == before
-            && let Some(refusal) = refusals.first()
-        {
-            for name in std::mem::take(&mut self.0).keys() {
-                warn_of(name, &say(names, refusal));
+        if !are_any && let Some(refusal) = refusals.first() {
+            for (name, edit) in &mut self.0 {
+                are_any |= edit.put_aside(name, &say(names, refusal));
             }
         }
-        self.0.len() < before
+        are_any
+    }
+
+    /// What was set aside.
+    pub(super) fn aside(&self) -> Vec<SetAside> {
+        let aside = |(tenant, edit): (&String, &Edit)| {
+            let (tenant, reason) = (tenant.clone(), edit.set_aside.clone()?);
+            Some(SetAside { tenant, reason, network: edit.made.as_ref().map(Document::new) })
+        };
+        self.0.iter().filter_map(aside).collect()
     }
 
     /// What was made of a tenant's network, if it was changed; `Some(None)` is none.
     pub(super) fn get(&self, name: &str) -> Option<Option<&Spec>> {
-        self.0.get(name).map(|edit| edit.made.as_ref())
+        let edit = self.0.get(name).filter(|edit| edit.set_aside.is_none())?;
+        Some(edit.made.as_ref())
     }
 
     pub(super) fn set(&mut self, name: &str, file: Option<&Spec>, made: Option<Spec>) {
         if made.as_ref() == file {
             self.0.remove(name);
         } else {
-            self.0.insert(name.to_owned(), Edit { file: file.cloned(), made });
+            let edit = Edit { file: file.cloned(), made, set_aside: None };
+            self.0.insert(name.to_owned(), edit);
         }
     }
 }
 
-fn warn_of(tenant: &str, reason: &str) {
-    tracing::warn!(
-        tenant,
-        reason,
-        "the file contradicts what was made of the network through REST, and replaces it"
-    );
+impl Edit {
+    /// Whether it was not aside already.
+    fn put_aside(&mut self, tenant: &str, reason: &str) -> bool {
+        if self.set_aside.is_some() {
+            return false;
+        }
+        tracing::warn!(
+            tenant,
+            reason,
+            "the file contradicts what was made of the network through REST, and replaces it"
+        );
+        self.set_aside = Some(reason.to_owned());
+        true
+    }
 }

@@ -57,6 +57,7 @@ pub use document::{
     Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, PortDocument,
     RouteDocument, SwitchDocument,
 };
+pub use edits::SetAside;
 pub use number::NumberDocument;
 pub use operation::{Ends, Operation, Target};
 pub use parts::PartOutcome;

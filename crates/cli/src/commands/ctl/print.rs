@@ -1,6 +1,8 @@
 //! Networks, and changes of them, as people read them.
 
-use daemon::networks::{MappedTags, NetworkView, Outcome, Passed, RouteDocument, VlanTags};
+use daemon::networks::{
+    MappedTags, NetworkView, Outcome, Passed, RouteDocument, SetAside, VlanTags,
+};
 use std::io::{Result, Write};
 
 pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
@@ -22,6 +24,14 @@ pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
             view.ports.len(),
             if view.as_configured { "" } else { ", changed since the file" },
         )?;
+    }
+    Ok(())
+}
+
+/// What was changed and the file replaced at a start.
+pub fn set_aside(out: &mut dyn Write, all: &[SetAside]) -> Result<()> {
+    for SetAside { tenant, reason, .. } in all {
+        writeln!(out, "{tenant}: what was changed was set aside at a start: {reason}")?;
     }
     Ok(())
 }
@@ -172,6 +182,15 @@ pub fn outcome(out: &mut dyn Write, outcome: &Outcome) -> Result<()> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_was_set_aside_is_told_with_its_reason() {
+        let aside = json!([{"tenant": "red", "reason": "red: port 1: it is taken"}]);
+        let mut out = Vec::new();
+        set_aside(&mut out, &serde_json::from_value::<Vec<_>>(aside).unwrap()).unwrap();
+        let expected = "red: what was changed was set aside at a start: red: port 1: it is taken\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
 
     /// A link of which one end is down, by itself or since its switch refuses it.
     #[test]
