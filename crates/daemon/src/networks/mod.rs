@@ -264,7 +264,7 @@ impl Networks {
         snapshot: Snapshot,
         following: Setup,
     ) -> Result<(), ChangeError> {
-        let _turn = self.shared.turn();
+        let (_turn, _saving) = (self.shared.turn(), self.shared.saving());
         let contradiction = Contradiction::Refuses;
         self.shared.lock().configure(config, snapshot, following, contradiction).map(|_| ())
     }
