@@ -83,11 +83,13 @@ pub struct Networks {
 
 struct Shared {
     inner: Mutex<Inner>,
-    /// Held by who tries a change, so that there is one copy of all networks at most, and by whoever else changes edits.
+    /// Held by who tries a change, so that one copy of all networks is made for that at most, and by whoever else changes edits.
     /// Taken before the others.
     trying: Mutex<()>,
     /// Held by who stores anything, so that nothing older takes a newer one's place. Taken before `inner`.
     saving: Mutex<()>,
+    /// Held by who shows all networks, so that there is one copy more of them at most. Taken before `inner`.
+    viewing: Mutex<()>,
     documents: Documents,
     stop: AtomicBool,
 }
@@ -220,6 +222,7 @@ impl Networks {
             inner: Mutex::new(inner),
             trying: Mutex::new(()),
             saving: Mutex::new(()),
+            viewing: Mutex::new(()),
             documents,
             stop: AtomicBool::new(false),
         };

@@ -141,3 +141,14 @@ fn the_topology_is_told_of_changes_that_concern_it_and_of_each_configuration() {
         assert!(scene.has_told(), "what the topology makes of a configuration is its own affair");
     }
 }
+
+#[test]
+fn all_networks_are_written_out_without_the_lock() {
+    let scene = Scene::new(Store::memory().unwrap().documents());
+    let shared = Arc::clone(&scene.networks.shared);
+    let all = scene.networks.control().show(|picture| {
+        done(move || drop(shared.lock()));
+        picture.views()
+    });
+    assert_eq!((all.len(), &*all[0].tenant, all[0].network.ports.len()), (1, "red", 1));
+}
