@@ -8,7 +8,7 @@
 //! A copy counts only where packets can come to it: on a member that has a port, and if the entry names the port of
 //! entry, on that port's member; if that port is nowhere, on all alike.
 
-use super::changes::{DELETED, Numbered, add_without_buckets, delete_numbered, modify_numbered};
+use super::changes::{Numbered, add_without_buckets, delete_numbered, modify_numbered};
 use super::leaving::Leaving;
 use super::wire::{self, Command, Terms};
 use super::{BigSwitch, Progress, Sent};
@@ -52,8 +52,11 @@ pub(super) enum State {
     Gone,
 }
 
-/// OFPRR_IDLE_TIMEOUT, in both versions.
+/// OFPRR_IDLE_TIMEOUT and OFPRR_HARD_TIMEOUT, in both versions.
 const IDLE: u8 = 0;
+const HARD: u8 = 1;
+/// OFPRR_GROUP_DELETE (1.3).
+const GROUP_DELETED: u8 = 3;
 
 impl Entry {
     pub(super) fn new(
@@ -221,10 +224,14 @@ impl BigSwitch {
         }
         let Some(entry) = self.entries.get_mut(&cookie) else { return };
         let change = self.operations.get_mut(&entry.made_by);
-        if let Some(change) = change.filter(|it| it.open.contains(&dpid)) {
+        let lacks_group =
+            || wire::groups(&entry.add).iter().any(|group| !self.groups.contains_key(group));
+        if let Some(change) = change.filter(|it| it.open.contains(&dpid))
+            && !(removed.reason == GROUP_DELETED && lacks_group())
+        {
             // It is of what that replaces: timeouts are a second at least, and a change is confirmed far sooner. But what is
             // deleted may have come: it is brought in either case, once that is confirmed.
-            if removed.reason == DELETED {
+            if !matches!(removed.reason, IDLE | HARD) {
                 entry.lose_at(dpid);
                 change.inherits = true;
             }
@@ -328,6 +335,8 @@ impl BigSwitch {
         let Some(member) = self.members.get_mut(&dpid) else { return };
         let learned = core::mem::take(&mut member.learned);
         member.progress = Progress::Filling;
+        // It gets what changes on their way make of everything, whoever refuses them.
+        self.operations.values_mut().for_each(|change| change.inherits = true);
         if let Some(config) = self.set_config.clone() {
             self.send(dpid, Sent::Own(None), &config);
         }

@@ -1,6 +1,7 @@
 //! Messages of both versions, as far as a big switch looks into them.
 
 use super::{Features, Sent};
+use crate::switch::groups_of;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use flowspace::{Field, Match, port_from_v10};
@@ -298,6 +299,12 @@ pub(super) fn terms(version: Version, add: &[u8]) -> Terms {
     let Ok(it) = v13::FlowMod::parse(body) else { return Terms::default() };
     let in_port = it.match_.in_port().map(|port| port.0);
     Terms { in_port, idle: it.idle_timeout, hard: it.hard_timeout }
+}
+
+/// The groups to which the entry sends that this message adds (1.3).
+pub(super) fn groups(add: &[u8]) -> Vec<u32> {
+    let flow_mod = v13::FlowMod::parse(add.get(Header::LEN..).unwrap_or_default());
+    flow_mod.map(|it| groups_of(it.instructions.as_bytes())).unwrap_or_default()
 }
 
 /// The message that adds an entry, with another hard timeout, or as another command.

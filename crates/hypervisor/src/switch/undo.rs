@@ -99,8 +99,10 @@ impl Switch {
             .max_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
         let Some((_, last)) = last else { return false };
         last.overtaken = true;
-        if last.again.iter().all(|(other, _)| *other != number) {
-            last.again.push((number, None));
+        match last.again.iter_mut().find(|(other, _)| *other == number) {
+            // Nothing is left that would stand if it could not be.
+            Some((_, before)) => *before = None,
+            None => last.again.push((number, None)),
         }
         true
     }
@@ -194,11 +196,12 @@ impl Switch {
         }
         for (number, before) in before.into_iter().rev() {
             // What was to be brought again is not to be relied on.
-            let is_unsure = inherits || again.iter().any(|(other, _)| *other == number);
-            let how = (!only_table, is_unsure, moved);
+            let short = again.iter().find(|(other, _)| *other == number).map(|(_, it)| it.clone());
+            let how = (!only_table, inherits || short.is_some(), moved);
             let lost = losses.iter().position(|(other, _)| *other == number);
             let mut lost = lost.map(|at| losses.swap_remove(at).1);
-            if self.hand_on((tenant, operation, own), number, (&before, &mut lost), how) {
+            let was = (&before, &mut lost, short);
+            if self.hand_on((tenant, operation, own), number, was, how) {
                 continue;
             }
             if let Some(replaced) =
@@ -370,7 +373,7 @@ impl Switch {
         &mut self,
         (tenant, failed, is_own): (TenantIndex, u32, bool),
         number: u32,
-        (before, lost): (&Option<Flow>, &mut Option<Flow>),
+        (before, lost, short): (&Option<Flow>, &mut Option<Flow>, Option<Option<Flow>>),
         (in_part, is_unsure, moved): (bool, bool, bool),
     ) -> bool {
         // The later one may be a modification. On 1.3 that adds nothing if the entry that was refused is missing, and in
@@ -405,7 +408,7 @@ impl Switch {
         }
         later.lost.extend(lost.take().map(|lost| (number, lost)));
         if falls_short {
-            later.again.push((number, before.clone()));
+            later.again.push((number, short.unwrap_or_else(|| before.clone())));
         }
         true
     }

@@ -48,6 +48,19 @@ fn what_was_before_both_comes_back_if_that_is_refused_as_well() {
     }
 }
 
+#[test]
+fn an_entry_ends_with_its_group_though_it_has_just_come() {
+    let mut stage = stage(Version::V1_3);
+    let nothing = everything(&stage);
+    say(&mut stage, "group add id=1 buckets=output:3");
+    stage.hand_to_members(0, 1, 11, "flow add match=ip prio=5 flags=rem actions=group:1");
+    stage.hand_to_members(0, 1, 12, "group delete id=1");
+    let told = stage.answer_all();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("GROUP_DELETE"), "{told:?}");
+    assert_eq!(everything(&stage), nothing);
+}
+
 /// What a controller says, and which members have done what has got to them before it goes on.
 type Step = (&'static str, Vec<u64>);
 
@@ -65,9 +78,37 @@ const CHANGES: &[&str] = &[
 /// The first member is lost for a moment.
 const LOSE: &str = "lose";
 
+const GROUPS: &[&str] = &[
+    "group add id=1 buckets=output:3",
+    "group add id=1 buckets=output:4",
+    "group modify id=1 buckets=output:2",
+    "group modify id=1 buckets=output:9",
+    "flow add match=ip prio=5 actions=group:1",
+    "flow add match=ip prio=5 actions=output:1",
+    "barrier",
+];
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (prop::sample::select(CHANGES), prop::collection::vec(1_u64..4, 0..3));
+    some_of(CHANGES)
+}
+
+fn group_steps() -> impl Strategy<Value = Vec<Step>> {
+    some_of(GROUPS)
+}
+
+fn some_of(all: &'static [&'static str]) -> impl Strategy<Value = Vec<Step>> {
+    let step = (prop::sample::select(all), prop::collection::vec(1_u64..4, 0..3));
     prop::collection::vec(step, 1..6)
+}
+
+fn run(stage: &mut Stage, steps: &[Step]) {
+    for (xid, (words, answering)) in (10..).zip(steps) {
+        match *words {
+            LOSE => stage.lose_for_a_moment(0, 1, 1),
+            words => stage.hand_to_members(0, 1, xid, words),
+        }
+        answering.iter().for_each(|member| stage.answer_alone(*member));
+    }
 }
 
 fn refusals() -> impl Strategy<Value = [Vec<u32>; 3]> {
@@ -116,13 +157,7 @@ proptest! {
                 for (member, refusals) in (1..).zip(refusals) {
                     stage.plant(member, refusals.iter().map(|&nth| RefuseOnce { nth }).collect());
                 }
-                for (xid, (words, answering)) in (10..).zip(steps) {
-                    match *words {
-                        LOSE => stage.lose_for_a_moment(0, 1, 1),
-                        words => stage.hand_to_members(0, 1, xid, words),
-                    }
-                    answering.iter().for_each(|member| stage.answer_alone(*member));
-                }
+                run(&mut stage, steps);
                 let mut told = stage.answer_all();
                 (1..=3).for_each(|member| stage.plant(member, Vec::new()));
                 let mut possible = possible(version, before, steps, &told);
@@ -148,5 +183,31 @@ proptest! {
             stage.say(0, 1, "flow delete match=");
             prop_assert_eq!(everything(&stage), nothing);
         }
+    }
+
+    /// So they do about groups, of which the way back is open: packets go where the controller is told.
+    #[test]
+    fn members_that_answer_when_they_like_agree_on_groups(
+        bursts in prop::collection::vec((group_steps(), 1_u64..4, 1_u32..4), 1..4),
+    ) {
+        let version = Version::V1_3;
+        let mut stage = stage(version);
+        let nothing = everything(&stage);
+        for (steps, member, nth) in &bursts {
+            stage.plant(*member, vec![RefuseOnce { nth: *nth }]);
+            run(&mut stage, steps);
+            stage.answer_all();
+            stage.plant(*member, Vec::new());
+            let mut told = stage.say(0, 1, "stats flow").concat();
+            if told.contains("group:1") {
+                told = stage.say(0, 1, "stats group_desc").concat();
+            }
+            let to = (1..=4).find(|port| told.contains(&format!("output:{port}")));
+            prop_assert_eq!(reached(&mut stage), to.map_or(vec![Vec::new(); 4], self::to), "{}", told);
+        }
+        stage.say(0, 1, "flow delete match=");
+        stage.say(0, 1, "group delete id=all");
+        prop_assert_eq!([1, 2, 3].map(|switch| stage.groups(switch)), [0; 3]);
+        prop_assert_eq!(everything(&stage), nothing);
     }
 }
