@@ -77,6 +77,10 @@ impl BigSwitch {
             return;
         };
         let cookie = flow_mod.cookie;
+        if flow_mod.command != Command::Delete {
+            // It hears of the end of one of that name before this is done, so it does not take it for that of this.
+            self.tell_removed(cookie, now);
+        }
         let operation = self.take_number();
         let before = self.entries.get(&cookie).cloned().map(Box::new);
         let members = self.live();
@@ -530,13 +534,14 @@ impl BigSwitch {
         }
     }
 
-    /// A member has refused to bring an entry. It has to do without if it has only come; else that is as if it had deleted it.
+    /// A member has refused to bring an entry. It has to do without if it has only come, until the entry is added anew; else that
+    /// is as if it had deleted it.
     pub(super) fn not_brought(&mut self, piece: Piece, dpid: u64, now: Instant) {
         match self.is_up(dpid) {
             true => self.not_taken_back(piece, now),
             false if self.is_overtaken(piece) => {}
             false => {
-                self.entries.entry(piece.cookie).and_modify(|entry| entry.lose_at(dpid));
+                self.entries.entry(piece.cookie).and_modify(|entry| entry.do_without_at(dpid));
             }
         }
     }

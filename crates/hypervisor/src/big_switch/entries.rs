@@ -50,6 +50,14 @@ pub(super) enum State {
     Idle,
     /// It is not there.
     Gone,
+    /// Nor is it to be: the member has refused it when it came.
+    Refused,
+}
+
+impl State {
+    fn is_there(self) -> bool {
+        !matches!(self, State::Gone | State::Refused)
+    }
 }
 
 /// OFPRR_IDLE_TIMEOUT and OFPRR_HARD_TIMEOUT, in both versions.
@@ -107,6 +115,10 @@ impl Entry {
         self.at.insert(dpid, State::Gone);
     }
 
+    pub(super) fn do_without_at(&mut self, dpid: u64) {
+        self.at.insert(dpid, State::Refused);
+    }
+
     pub(super) fn put_at(&mut self, dpid: u64, now: Instant) {
         let fresh =
             if self.idle > 0 { State::Idle } else { State::Here { packets: 0, since: now } };
@@ -145,9 +157,7 @@ impl BigSwitch {
         // One of that name that has left before.
         self.tell_removed(cookie, now);
         let waits = |&(&dpid, state): &(&u64, &State)| {
-            *state != State::Gone
-                && self.counts_at(&entry, dpid)
-                && self.members.contains_key(&dpid)
+            state.is_there() && self.counts_at(&entry, dpid) && self.members.contains_key(&dpid)
         };
         let awaiting = entry.at.iter().filter(waits).map(|(&dpid, _)| dpid).collect();
         let Entry { add, installed, past, .. } = entry;
@@ -222,7 +232,9 @@ impl BigSwitch {
             }
             return;
         }
-        let Some(entry) = self.entries.get_mut(&cookie) else { return };
+        // What one that has just come holds, it is asked.
+        let has = |entry: &&mut Entry| entry.at.contains_key(&dpid);
+        let Some(entry) = self.entries.get_mut(&cookie).filter(has) else { return };
         let change = self.operations.get_mut(&entry.made_by);
         let lacks_group =
             || wire::groups(&entry.add).iter().any(|group| !self.groups.contains_key(group));
@@ -255,7 +267,7 @@ impl BigSwitch {
             return;
         }
         let others = entry.at.iter().filter(|(other, state)| {
-            **state != State::Gone && self.counts_at(entry, **other) && self.is_live(**other)
+            state.is_there() && self.counts_at(entry, **other) && self.is_live(**other)
         });
         let others: BTreeSet<u64> = others.map(|(&other, _)| other).collect();
         let fresh: Vec<u64> = others.difference(&entry.checking).copied().collect();

@@ -49,6 +49,8 @@ pub(crate) struct Operation {
     pub(super) configures: Option<Configures>,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
+    /// Whether it brings one: whoever deletes it then means it.
+    pub(super) brings_again: bool,
     /// Entries that the switch has lost before this brings them anew: if it does not, their end is still to be told.
     pub(super) lost: Vec<(u32, Flow)>,
     /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
@@ -186,6 +188,7 @@ impl Switch {
             tries: None,
             configures: None,
             again: Vec::new(),
+            brings_again: false,
             lost: Vec::new(),
             revived: None,
             inherits: false,

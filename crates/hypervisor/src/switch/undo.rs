@@ -80,12 +80,13 @@ impl Switch {
     }
 
     /// Somebody has deleted a piece of an entry on the switch. If a change that is on its way adds it, or does if it is missing,
-    /// then that may have been before or behind it: it is brought in either case.
+    /// then that may have been before or behind it: it is brought in either case, once, or given up.
     pub(crate) fn comes_though_deleted(
         &mut self,
         tenant: TenantIndex,
         number: u32,
         is_meant: impl Fn(&[u8]) -> bool,
+        now: Instant,
     ) -> bool {
         let latest = self.next_operation;
         let adds = |operation: &Operation| {
@@ -98,6 +99,10 @@ impl Switch {
             .filter(|(_, operation)| adds(operation))
             .max_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
         let Some((_, last)) = last else { return false };
+        if last.brings_again {
+            self.give_up(&Cause::own(tenant, now), number);
+            return true;
+        }
         last.overtaken = true;
         match last.again.iter_mut().find(|(other, _)| *other == number) {
             // Nothing is left that would stand if it could not be.
@@ -482,7 +487,11 @@ impl Switch {
             if let Some(last) = self.last_change(tenant, number) {
                 // What it makes of the entry must not stand if the switch refuses it. What it goes back to is not all there.
                 last.inherits = true;
-                let is_brought = last.adds.iter().any(|(other, _)| *other == number);
+                let adds = |piece: &Piece| {
+                    let mut added = last.adds.iter();
+                    added.any(|(other, it)| *other == number && *it == piece.match_wire)
+                };
+                let is_brought = flow.pieces.iter().all(adds);
                 if !is_brought && last.again.iter().all(|(other, _)| *other != number) {
                     last.again.push((number, before));
                 }
@@ -513,6 +522,9 @@ impl Switch {
                     Cause { operation: Some(operation), ..cause }
                 }
             };
+            if let Some(operation) = cause.operation.and_then(|it| self.operations.get_mut(&it)) {
+                operation.brings_again = true;
+            }
             for piece in &flow.pieces {
                 self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
             }

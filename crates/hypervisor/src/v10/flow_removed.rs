@@ -48,7 +48,7 @@ impl Switch {
             }
             return Ok(());
         }
-        if is_deleted && self.comes_though_deleted(tenant, cookie.number, is_it) {
+        if is_deleted && self.comes_though_deleted(tenant, cookie.number, is_it, now) {
             if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
                 flow.count_past(counted);
             }

@@ -69,7 +69,9 @@ impl Switch {
         let is_coming = match removed.reason {
             // With a group that an earlier form of it has used.
             FlowRemovedReason::GROUP_DELETE => self.is_coming(tenant, cookie.number, is_meant),
-            FlowRemovedReason::DELETE => self.comes_though_deleted(tenant, cookie.number, is_meant),
+            FlowRemovedReason::DELETE => {
+                self.comes_though_deleted(tenant, cookie.number, is_meant, now)
+            }
             _ => false,
         };
         if is_coming {

@@ -3,7 +3,7 @@
 use crate::big_switches::{say, stage};
 use crate::big_switches_refused::{everything, reached};
 use crate::support::*;
-use emulate::Fault::RefuseOnce;
+use emulate::Fault::{RefuseFlowMods, RefuseOnce};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -59,6 +59,57 @@ fn an_entry_ends_with_its_group_though_it_has_just_come() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("GROUP_DELETE"), "{told:?}");
     assert_eq!(everything(&stage), nothing);
+}
+
+/// The end of what was of its name before is told before it is there, and is not taken for its own.
+#[test]
+fn what_is_added_behind_one_that_ends_stands() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        let nothing = everything(&stage);
+        stage.plant(2, vec![RefuseOnce { nth: 1 }]);
+        let add = "flow add match=ip prio=5 flags=rem actions=output:3";
+        stage.hand_to_members(0, 1, 10, add);
+        stage.hand_to_members(0, 1, 11, "barrier");
+        stage.answer_alone(1);
+        stage.wipe(1, &nothing[0]);
+        stage.answer_alone(1);
+        stage.hand_to_members(0, 1, 12, add);
+        let mut told = stage.answer_all();
+        stage.wait(6);
+        told.extend(stage.answer_all());
+        let flows = stage.say(0, 1, "stats flow").concat();
+        let is_there = reached(&mut stage) == to(3);
+        assert_eq!(flows.contains("prio=5"), is_there, "{version:?}: {told:?}");
+        assert!(is_there || everything(&stage) == nothing, "{version:?}: {told:?}");
+    }
+}
+
+/// A member that is full when it comes has to do without an entry, whatever becomes of that later.
+#[test]
+fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=ip prio=5 idle=4 actions=output:4 flags=rem");
+        stage.lose(0, 1, 2);
+        let kept: Vec<String> =
+            stage.entries(2).into_iter().filter(|it| !it.contains("prio=5 ")).collect();
+        stage.wipe(2, &kept);
+        stage.plant(2, vec![RefuseFlowMods { every: 1 }]);
+        stage.find(0, 1, 2);
+        stage.take_told();
+        let told = stage.say(0, 1, "flow modify_strict match=ip prio=5 actions=output:3");
+        let at = if version == Version::V1_0 { 4 } else { 3 };
+        assert_eq!(told.len(), usize::from(version == Version::V1_0), "{version:?}: {told:?}");
+        for _ in 0..6 {
+            stage.wait(2);
+            stage.send(0, 1, 1, &packet("10.0.0.1>10.0.0.2"));
+        }
+        assert_eq!(stage.take_told(), [], "{version:?}");
+        let expected: Vec<Vec<u32>> = to(at);
+        let reached = reached(&mut stage);
+        assert_eq!(reached[..2], expected[..2], "{version:?}");
+    }
 }
 
 /// What a controller says, and which members have done what has got to them before it goes on.

@@ -23,6 +23,7 @@ mod big_switches_timed;
 mod buckets;
 mod counting_anew;
 mod courses;
+mod deleted_beneath;
 mod deliveries;
 mod durability;
 mod exact;

@@ -2,7 +2,9 @@
 
 use super::Stage;
 use crate::support::request;
+use emulate::SwitchIndex;
 use hypervisor::Instant;
+use openflow::Version;
 
 impl Stage {
     /// A controller's message gets as far as the connections of a big switch's members.
@@ -33,5 +35,27 @@ impl Stage {
         self.leave_seat(tenant, head, member);
         self.plant(member, Vec::new());
         self.take_seat(tenant, head, member);
+    }
+
+    /// Somebody deletes what a physical switch holds, but for this.
+    pub fn wipe(&mut self, switch: u64, kept: &[String]) {
+        let (at, version) = (SwitchIndex(switch as usize - 1), self.version(switch));
+        let mut deletes = Vec::new();
+        for (table, flow) in self.physical.switch(at).unwrap().flows() {
+            let (match_, priority) = (&flow.match_, flow.priority);
+            if !kept.contains(&format!("{table} prio={priority} {match_}")) {
+                deletes.push(match version {
+                    Version::V1_0 => format!("flow delete_strict match={match_} prio={priority}"),
+                    _ => format!(
+                        "flow delete table={table} cookie={:#x} cookie_mask={:#x}",
+                        flow.cookie,
+                        u64::MAX
+                    ),
+                });
+            }
+        }
+        for words in deletes {
+            self.physical.handle_message(self.now, at, &request(version, 99, &words));
+        }
     }
 }

@@ -1,0 +1,78 @@
+//! What somebody else deletes on a switch while its tenant changes it.
+
+use crate::support::*;
+use openflow::{v10, v13};
+
+/// What somebody tells who deletes at once what this message adds.
+fn deleted(version: Version, message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    if version == Version::V1_0 {
+        let added = v10::FlowMod::parse(&message[8..]).unwrap();
+        if added.command == v10::FlowModCommand::ADD {
+            let removed = v10::FlowRemoved {
+                match_: added.match_,
+                cookie: added.cookie,
+                priority: added.priority,
+                reason: v10::FlowRemovedReason::DELETE,
+                duration_sec: 0,
+                duration_nsec: 0,
+                idle_timeout: 0,
+                packet_count: 0,
+                byte_count: 0,
+            };
+            removed.write_message(0, &mut out).unwrap();
+        }
+        return out;
+    }
+    let added = v13::FlowMod::parse(&message[8..]).unwrap();
+    if added.command == v13::FlowModCommand::ADD {
+        let removed = v13::FlowRemoved {
+            match_: added.match_,
+            cookie: added.cookie,
+            priority: added.priority,
+            table_id: added.table_id,
+            reason: v13::FlowRemovedReason::DELETE,
+            duration_sec: 0,
+            duration_nsec: 0,
+            idle_timeout: 0,
+            hard_timeout: 0,
+            packet_count: 0,
+            byte_count: 0,
+        };
+        removed.write_message(0, &mut out).unwrap();
+    }
+    out
+}
+
+/// It may have been what was there before, so it is brought once more, but not for ever: then the tenant is told.
+#[test]
+fn what_is_deleted_again_and_again_ends() {
+    const FLOW_MOD: u8 = 14;
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "red own=1+2: -"));
+        let red = world.connect("red");
+        world.lose_south(true);
+        world.south.clear();
+        world.say(red, 1, "flow add match=in_port=1,ip prio=9 flags=rem actions=output:2");
+        let barrier = if version == Version::V1_0 { 18 } else { 20 };
+        let mut added = 0;
+        for _ in 0..100 {
+            world.advance(25_000_000);
+            for mut message in std::mem::take(&mut world.south) {
+                if message[1] == barrier {
+                    message[1] += 1;
+                    world.switch_says(&message);
+                } else if message[1] == FLOW_MOD {
+                    let told = deleted(version, &message);
+                    added += usize::from(!told.is_empty());
+                    world.switch_says(&told);
+                }
+            }
+        }
+        assert_eq!(added, 2, "{version:?}");
+        // Of its last counts it is told when they come, or are not waited for any longer.
+        world.advance(10_000_000_000);
+        let told = world.heard(red);
+        assert!(told.iter().any(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
+    }
+}
