@@ -3,8 +3,11 @@
 use super::map::Tag;
 use crate::units::PortId;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+
+/// How many that were given up last on a link are taken after all others.
+const RESTING: usize = 64;
 
 /// Tags in use, by the port that sends them: that is one direction of a wire, by a name that survives a restart.
 #[derive(Clone, Debug)]
@@ -15,12 +18,14 @@ pub(super) struct Tags {
     /// Where the next search begins. Going round leaves a tag alone for as long as can be after it was given up:
     /// packets that bear it may still be on the way, and must not arrive in another tenant's network.
     next: u16,
+    /// Those that were given up last, in that order: it is their turn when no others are free, wherever the next search begins.
+    resting: BTreeMap<PortId, VecDeque<u16>>,
 }
 
 impl Tags {
     pub(super) fn new(least: Tag, most: Tag) -> Tags {
         let (least, most) = (least.min(most).get(), least.max(most).get());
-        Tags { least, most, used: BTreeMap::new(), next: least }
+        Tags { least, most, used: BTreeMap::new(), next: least, resting: BTreeMap::new() }
     }
 
     /// Takes a tag on each link, of these sending ports: the same on all if one is free everywhere, first of all
@@ -30,13 +35,11 @@ impl Tags {
         ports: &[PortId],
         liked: Option<Tag>,
     ) -> Result<Vec<Tag>, PortId> {
-        let liked = liked.map(Tag::get).filter(|&tag| self.free_on_all(ports, tag));
-        let same = liked.or_else(|| self.in_turn().find(|&tag| self.free_on_all(ports, tag)));
-        let mut found = Vec::with_capacity(ports.len());
-        for &port in ports {
-            let free = || self.in_turn().find(|&tag| !self.is_used(port, tag));
-            found.push(same.or_else(free).ok_or(port)?);
-        }
+        let liked = liked.map(Tag::get);
+        let rested = |port, tag| self.is_free(port, tag) && !self.is_resting(port, tag);
+        let found = self.find(ports, liked, rested);
+        let found =
+            found.or_else(|_| self.find(ports, liked, |port, tag| self.is_free(port, tag)))?;
         let last = found.iter().copied().max().unwrap_or(self.next);
         self.next = if last >= self.most { self.least } else { last + 1 };
         let taken: Vec<Tag> = found.iter().filter_map(|&tag| Tag::new(tag).ok()).collect();
@@ -44,11 +47,25 @@ impl Tags {
         Ok(taken)
     }
 
+    fn find(
+        &self,
+        ports: &[PortId],
+        liked: Option<u16>,
+        is_free: impl Fn(PortId, u16) -> bool,
+    ) -> Result<Vec<u16>, PortId> {
+        let on_all = |tag: &u16| ports.iter().all(|&port| is_free(port, *tag));
+        let same = liked.filter(on_all).or_else(|| self.in_turn().find(on_all));
+        let on = |&port: &PortId| {
+            same.or_else(|| self.in_turn().find(|&tag| is_free(port, tag))).ok_or(port)
+        };
+        ports.iter().map(on).collect()
+    }
+
     /// Takes exactly these, if they are of the range and free.
     pub(super) fn retake(&mut self, ports: &[PortId], tags: &[Tag]) -> bool {
         let range = self.least..=self.most;
         let is_free = |(&port, tag): (&PortId, &Tag)| {
-            range.contains(&tag.get()) && !self.is_used(port, tag.get())
+            range.contains(&tag.get()) && self.is_free(port, tag.get())
         };
         let all = ports.len() == tags.len() && ports.iter().zip(tags).all(is_free);
         if all {
@@ -64,6 +81,12 @@ impl Tags {
             words[usize::from(tag.get() / 64)] &= !(1 << (tag.get() % 64));
             if words.iter().all(|&word| word == 0) {
                 self.used.remove(&port);
+            }
+            let resting = self.resting.entry(port).or_default();
+            resting.retain(|it| *it != tag.get());
+            resting.push_back(tag.get());
+            if resting.len() > RESTING {
+                resting.pop_front();
             }
         }
     }
@@ -105,12 +128,38 @@ impl Tags {
         (self.next..=self.most).chain(self.least..self.next)
     }
 
-    fn free_on_all(&self, ports: &[PortId], tag: u16) -> bool {
-        ports.iter().all(|&port| !self.is_used(port, tag))
+    fn is_resting(&self, port: PortId, tag: u16) -> bool {
+        self.resting.get(&port).is_some_and(|resting| resting.contains(&tag))
     }
 
-    fn is_used(&self, port: PortId, tag: u16) -> bool {
+    fn is_free(&self, port: PortId, tag: u16) -> bool {
         let words = self.used.get(&port);
-        words.is_some_and(|words| words[usize::from(tag / 64)] >> (tag % 64) & 1 == 1)
+        words.is_none_or(|words| words[usize::from(tag / 64)] >> (tag % 64) & 1 == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Dpid, PortNumber};
+
+    #[test]
+    fn what_was_given_up_last_is_taken_last() {
+        let tag = |number: u16| Tag::new(number).unwrap();
+        let mut tags = Tags::new(tag(10), tag(14));
+        let at = |it| PortId { dpid: Dpid(it), port: PortNumber::new(1).unwrap() };
+        let ports = [at(1), at(2)];
+        let taken: Vec<Tag> = (0..4).map(|_| tags.take(&ports, None).unwrap()[0]).collect();
+        assert_eq!(taken, [10, 11, 12, 13].map(tag));
+        tags.set_next(11);
+        tags.give_up(&ports, &[tag(12), tag(12)]);
+        // Its turn would be first.
+        assert_eq!(tags.take(&ports, None), Ok(Vec::from([tag(14), tag(14)])));
+        // If there is no other it is taken, on the link where that is so.
+        tags.give_up(&ports[1..], &[tag(10)]);
+        tags.give_up(&ports[1..], &[tag(11)]);
+        assert_eq!(tags.take(&ports, None), Ok(Vec::from([tag(12), tag(12)])));
+        assert_eq!(tags.take(&ports, None), Err(ports[0]));
+        assert_eq!(tags.take(&ports[1..], Some(tag(11))), Ok(Vec::from([tag(11)])));
     }
 }
