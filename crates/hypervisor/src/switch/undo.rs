@@ -88,17 +88,11 @@ impl Switch {
         is_meant: impl Fn(&[u8]) -> bool,
         now: Instant,
     ) -> bool {
-        let latest = self.next_operation;
         let adds = |operation: &Operation| {
             let mut added = operation.adds.iter().chain(&operation.adds_missing);
             added.any(|(other, match_)| *other == number && is_meant(match_))
         };
-        let changes = self.operations.iter_mut();
-        let changes = changes.filter(|(_, operation)| operation.tenant == tenant);
-        let last = changes
-            .filter(|(_, operation)| adds(operation))
-            .max_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
-        let Some((_, last)) = last else { return false };
+        let Some(last) = self.last_operation(tenant, adds) else { return false };
         if last.brings_again {
             self.give_up(&Cause::own(tenant, now), number);
             return true;
@@ -460,6 +454,18 @@ impl Switch {
         later.min_by_key(|(at, _)| at.wrapping_sub(failed)).map(|(_, operation)| operation)
     }
 
+    /// The last operation of a tenant that touches something.
+    fn last_operation(
+        &mut self,
+        tenant: TenantIndex,
+        touches: impl Fn(&Operation) -> bool,
+    ) -> Option<&mut Operation> {
+        let latest = self.next_operation;
+        let all = self.operations.iter_mut();
+        let all = all.filter(|(_, operation)| operation.tenant == tenant && touches(operation));
+        all.max_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1)).map(|(_, it)| it)
+    }
+
     /// Whether a change that is on its way would, should it fail, give this number on the switch back to somebody.
     pub(crate) fn may_return(&self, kind: Kind, physical: u32) -> bool {
         let has = |before: &Numbered| before.all().any(|number| number == physical);
@@ -484,7 +490,8 @@ impl Switch {
             let Some(flow) = self.tenants[tenant.0 as usize].flows.get(number).cloned() else {
                 continue;
             };
-            if let Some(last) = self.last_change(tenant, number) {
+            let changes = |operation: &Operation| !operation.own && operation.changes(number);
+            if let Some(last) = self.last_operation(tenant, changes) {
                 // What it makes of the entry must not stand if the switch refuses it. What it goes back to is not all there.
                 last.inherits = true;
                 let adds = |piece: &Piece| {
@@ -529,15 +536,6 @@ impl Switch {
                 self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
             }
         }
-    }
-
-    /// The last change of an entry that is on its way.
-    fn last_change(&mut self, tenant: TenantIndex, number: u32) -> Option<&mut Operation> {
-        let latest = self.next_operation;
-        let changes = self.operations.iter_mut().filter(|(_, operation)| {
-            operation.tenant == tenant && !operation.own && operation.changes(number)
-        });
-        changes.max_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1)).map(|(_, it)| it)
     }
 
     /// Tells a tenant that an entry is gone, with the counts that are known.
