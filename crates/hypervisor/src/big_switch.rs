@@ -190,6 +190,10 @@ struct Member {
     unanswered: usize,
     /// What it said of its tables so far, until it is filled.
     learned: Learned,
+    /// The last change that was on its way when it was filled, until it is known what became of those.
+    filled_amid: Option<u64>,
+    /// Whether it has refused something of what it was filled with.
+    lacks: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,6 +224,8 @@ enum Sent {
     Part(u64),
     /// What makes up for something; if it fails, this entry is not there.
     Own(Option<Piece>),
+    /// What it had to do without when it was filled, once more; if it fails, it does so still.
+    Again(Piece),
     /// What takes a change of this entry back; if it fails, there is no way back but to give the entry up.
     Undo(Piece),
     Flows,
@@ -376,6 +382,8 @@ impl BigSwitch {
             next: 1,
             unanswered: 0,
             learned: Learned::default(),
+            filled_amid: None,
+            lacks: false,
         };
         for (what, question) in questions {
             member.send(what, &question);
@@ -501,12 +509,16 @@ impl BigSwitch {
 
     /// Brings an entry to a member that lacks it. Changes of it that are on their way come with it, whoever refuses them.
     fn bring(&mut self, cookie: u64, dpid: u64, message: &[u8]) {
+        self.bring_as(|piece| Sent::Own(Some(piece)), cookie, dpid, message);
+    }
+
+    fn bring_as(&mut self, what: impl Fn(Piece) -> Sent, cookie: u64, dpid: u64, message: &[u8]) {
         let changes = self.entries.get(&cookie).map(|entry| [entry.made_by, entry.modified_by]);
         for change in changes.into_iter().flatten() {
             self.operations.entry(change).and_modify(|change| change.inherits = true);
         }
         let piece = Piece { cookie, by: self.next, is_whole: true };
-        self.send(dpid, Sent::Own(Some(piece)), message);
+        self.send(dpid, what(piece), message);
     }
 
     fn send(&mut self, dpid: u64, what: Sent, message: &[u8]) {

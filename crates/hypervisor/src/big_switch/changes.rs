@@ -288,6 +288,9 @@ impl BigSwitch {
         if let Some(cookie) = entry.filter(|it| self.entries.get(it).is_some_and(is_made)) {
             self.bring_back(cookie, now);
         }
+        if is_done {
+            self.fill_again(now);
+        }
     }
 
     /// A change stands of which others were refused. A port has on some members what those made of it.
@@ -539,11 +542,17 @@ impl BigSwitch {
     pub(super) fn not_brought(&mut self, piece: Piece, dpid: u64, now: Instant) {
         match self.is_up(dpid) {
             true => self.not_taken_back(piece, now),
-            false if self.is_overtaken(piece) => {}
-            false => {
-                self.entries.entry(piece.cookie).and_modify(|entry| entry.do_without_at(dpid));
-            }
+            false => self.do_without(piece, dpid),
         }
+    }
+
+    /// A member has refused to bring an entry which it need not have.
+    pub(super) fn do_without(&mut self, piece: Piece, dpid: u64) {
+        if self.is_overtaken(piece) {
+            return;
+        }
+        self.entries.entry(piece.cookie).and_modify(|entry| entry.do_without_at(dpid));
+        self.members.entry(dpid).and_modify(|member| member.lacks = true);
     }
 
     /// A member has refused the way back as well: the entry ends on all, unless something later says what it is.

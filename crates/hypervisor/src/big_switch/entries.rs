@@ -119,6 +119,10 @@ impl Entry {
         self.at.insert(dpid, State::Refused);
     }
 
+    fn does_without_at(&self, dpid: u64) -> bool {
+        self.at.get(&dpid) == Some(&State::Refused)
+    }
+
     pub(super) fn put_at(&mut self, dpid: u64, now: Instant) {
         let fresh =
             if self.idle > 0 { State::Idle } else { State::Here { packets: 0, since: now } };
@@ -347,6 +351,7 @@ impl BigSwitch {
         let Some(member) = self.members.get_mut(&dpid) else { return };
         let learned = core::mem::take(&mut member.learned);
         member.progress = Progress::Filling;
+        member.filled_amid = self.operations.last_key_value().map(|(&number, _)| number);
         // It gets what changes on their way make of everything, whoever refuses them.
         self.operations.values_mut().for_each(|change| change.inherits = true);
         if let Some(config) = self.set_config.clone() {
@@ -382,6 +387,42 @@ impl BigSwitch {
         }
         self.refill(now);
         self.send(dpid, Sent::Filled, &wire::barrier(self.version));
+    }
+
+    /// Members that were filled amid changes, of which it is known now what became of them: if that was something else than what
+    /// such a member was filled with, then what it refused may have been for that. It gets it once more.
+    pub(super) fn fill_again(&mut self, now: Instant) {
+        let oldest = self.operations.first_key_value().map(|(&number, _)| number);
+        let is_settled = |amid: &mut u64| oldest.is_none_or(|oldest| oldest > *amid);
+        let settled = self.members.iter_mut().filter_map(|(&dpid, member)| {
+            member.filled_amid.take_if(is_settled)?;
+            member.lacks.then_some(dpid)
+        });
+        for dpid in settled.collect::<Vec<u64>>() {
+            self.number_again(dpid, Numbered::Group, &self.groups.clone());
+            self.number_again(dpid, Numbered::Meter, &self.meters.clone());
+            let lacking = self.entries.iter().filter(|(_, entry)| entry.does_without_at(dpid));
+            for cookie in lacking.map(|(&cookie, _)| cookie).collect::<Vec<u64>>() {
+                let message = self.again(cookie, now);
+                self.bring_as(Sent::Again, cookie, dpid, &message);
+                self.entries.entry(cookie).and_modify(|entry| entry.put_at(dpid, now));
+            }
+        }
+    }
+
+    /// Groups or meters once more, for a member that may have some of them.
+    fn number_again(&mut self, dpid: u64, which: Numbered, table: &BTreeMap<u32, Vec<u8>>) {
+        let mut there = BTreeSet::new();
+        for (number, add) in in_order(table).iter().filter_map(|it| table.get_key_value(it)) {
+            let named = named_in(add).filter(|named| table.contains_key(named));
+            for named in named.filter(|named| there.insert(*named)) {
+                self.send(dpid, Sent::Own(None), &add_without_buckets(named));
+            }
+            there.insert(*number);
+            // Who has it refuses the first, and has the second done.
+            self.send(dpid, Sent::Own(None), add);
+            self.send(dpid, Sent::Own(None), &modify_numbered(which, add));
+        }
     }
 
     /// Installs entries where they are missing.

@@ -102,6 +102,7 @@ impl BigSwitch {
             Sent::Plain(xid) => self.refuse(xid, error.code, error.data),
             Sent::Part(ask) => self.ask_refused(ask, dpid, error.code, now),
             Sent::Own(Some(piece)) => self.not_brought(piece, dpid, now),
+            Sent::Again(piece) => self.do_without(piece, dpid),
             Sent::Undo(piece) => self.not_taken_back(piece, now),
             Sent::TakenBack(last) => self.taken_back(last, dpid, now),
             Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
@@ -112,7 +113,7 @@ impl BigSwitch {
                 let why = "it does not say when it has done what it was told";
                 self.events.push_back(Event::CloseMember(dpid, why));
             }
-            Sent::Own(None) => {}
+            Sent::Own(None) => member.lacks |= member.progress == Progress::Filling,
         }
     }
 

@@ -2,12 +2,15 @@
 //!
 //! A change of a group is accepted before the switch has carried it out. Whether a group may be deleted depends on the
 //! others that name it; where a change of those is on its way, and might come back, the deletion waits until that is settled,
-//! and with it what its controller sends after it. A switch of the tenant's own does one after the other as well.
+//! and with it what its controller sends after it. So does a change of entries that went with a group and may stand again.
+//! A switch of the tenant's own does one after the other as well.
 
 use super::{Controller, Request, Switch};
-use crate::ids::ControllerIndex;
+use crate::flows::Flow;
+use crate::ids::{ControllerIndex, TenantIndex};
 use crate::time::Instant;
 use alloc::vec::Vec;
+use hashbrown::HashSet;
 use openflow::Header;
 
 /// A message of a controller, put off.
@@ -27,6 +30,34 @@ impl Switch {
         if is_sent && self.delayed.is_empty() && self.unbarriered {
             self.send_own_barrier(now);
         }
+    }
+
+    /// Whether an entry that went with a group or meter may stand again as one that is meant: if that is refused, or as one
+    /// that did not use it, if the change is refused by which it came to.
+    pub(crate) fn may_stand_again(
+        &self,
+        tenant: TenantIndex,
+        is_meant: impl Fn(&Flow) -> bool,
+    ) -> bool {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let changes = || self.operations.iter().filter(|(_, change)| change.tenant == tenant);
+        let mut deletions = changes().filter(|(_, change)| change.deletes_numbers());
+        // There may be many changes on their way, and mostly none of them deletes any.
+        self.has_condemned(tenant)
+            && deletions.any(|(deleted, deletion)| {
+                let gone = deletion.changed().filter(|number| flows.get(*number).is_none());
+                let gone: HashSet<u32> = gone.collect();
+                let is_earlier = |at: u32| at.wrapping_sub(*deleted) > u32::MAX / 2;
+                changes().any(|(at, change)| {
+                    let stands = |flow: &Flow| {
+                        let comes_back = at == deleted || is_earlier(*at) && deletion.spares(flow);
+                        comes_back && is_meant(flow)
+                    };
+                    let mut before =
+                        change.before.iter().filter(|(number, _)| gone.contains(number));
+                    before.any(|(_, before)| before.as_ref().is_some_and(stands))
+                })
+            })
     }
 
     /// Whether messages of a controller wait, and others have to stand behind them.

@@ -105,6 +105,11 @@ impl Operation {
         self.before.iter().map(|(number, _)| *number)
     }
 
+    /// Whether it deletes groups or meters.
+    pub(super) fn deletes_numbers(&self) -> bool {
+        self.numbers_before.iter().any(|one| !one.deleted.is_empty())
+    }
+
     /// Whether it deletes groups or meters, and with them entries, but no entry like this.
     pub(super) fn spares(&self, flow: &Flow) -> bool {
         let deleted = self.numbers_before.iter().filter(|one| !one.deleted.is_empty());

@@ -42,7 +42,11 @@ impl Switch {
                 Some(*buffers.peek(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
             }
         };
-        if !deletes && self.waits_for_destinations(tenant, &flow_mod) {
+        let waits = match flow_mod.command {
+            FlowModCommand::ADD => false,
+            _ => self.may_stand_again(tenant, |flow| is_meant(flow, &flow_mod, &match_)),
+        };
+        if waits || !deletes && self.waits_for_destinations(tenant, &flow_mod) {
             self.postpone(request);
             return Ok(());
         }
@@ -359,6 +363,22 @@ impl Switch {
         Taken::default().add(&piece, self.version)?;
         Ok(Vec::from([piece]))
     }
+}
+
+/// Whether a request that changes entries, or deletes them, means one like this.
+fn is_meant(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
+    let is_covered = match flow_mod.command {
+        FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT => {
+            flow.match_ == *match_ && flow.priority == flow_mod.priority
+        }
+        _ => match_.contains(&flow.match_),
+    };
+    let deletes =
+        matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+    is_covered
+        && [TABLE_ALL, flow.table].contains(&flow_mod.table_id)
+        && (flow.cookie ^ flow_mod.cookie) & flow_mod.cookie_mask == 0
+        && (!deletes || sends_to(&flow.actions, flow_mod.out_port, flow_mod.out_group))
 }
 
 /// What sends a packet through the tables.

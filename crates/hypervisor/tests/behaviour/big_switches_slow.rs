@@ -61,6 +61,49 @@ fn an_entry_ends_with_its_group_though_it_has_just_come() {
     assert_eq!(everything(&stage), nothing);
 }
 
+/// The entries that went with it on the others end on the one that refuses that as well.
+#[test]
+fn an_entry_ends_with_its_group_though_a_member_refuses_that() {
+    let mut stage = stage(Version::V1_3);
+    let nothing = everything(&stage);
+    stage.plant(1, vec![RefuseOnce { nth: 3 }]);
+    let group = "group add id=1 buckets=output:3";
+    stage.hand_to_members(0, 1, 11, group);
+    stage.hand_to_members(0, 1, 12, "flow add match=ip prio=5 actions=group:1");
+    stage.hand_to_members(0, 1, 13, "group delete id=1");
+    stage.hand_to_members(0, 1, 14, group);
+    stage.answer_alone(2);
+    let told = stage.answer_all();
+    assert_eq!(told, ["13 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 13"]);
+    assert_eq!(everything(&stage), nothing);
+    assert_eq!(stage.say(0, 1, "stats flow"), ["7 STATS flow"]);
+}
+
+/// A member that comes is given what changes on their way make of everything. If it refuses that of a group, it lacks the groups
+/// and entries that use that as well: it gets all of them when another has refused the same.
+#[test]
+fn a_member_that_comes_amid_a_change_has_what_is_left() {
+    for member_is_alone in [false, true] {
+        let mut stage = stage(Version::V1_3);
+        stage.lose(0, 1, 1);
+        stage.take_told();
+        say(&mut stage, "group add id=1 buckets=output:3");
+        say(&mut stage, "group add id=2 buckets=group:1");
+        say(&mut stage, "flow add match=ip prio=5 actions=group:2");
+        stage.plant(1, vec![RefuseOnce { nth: 1 }]);
+        stage.plant(2, vec![RefuseOnce { nth: 1 }]);
+        stage.hand_to_members(0, 1, 11, "group modify id=1 buckets=output:4");
+        match member_is_alone {
+            true => stage.find_alone(0, 1, 1),
+            false => stage.find(0, 1, 1),
+        }
+        let told = stage.answer_all();
+        let errors: Vec<&String> = told.iter().filter(|it| it.contains("ERROR")).collect();
+        assert!(errors.len() == 1 && errors[0].starts_with("11 "), "{told:?}");
+        assert_eq!(reached(&mut stage), to(3), "{member_is_alone}");
+    }
+}
+
 /// The end of what was of its name before is told before it is there, and is not taken for its own.
 #[test]
 fn what_is_added_behind_one_that_ends_stands() {
@@ -134,9 +177,14 @@ const GROUPS: &[&str] = &[
     "group add id=1 buckets=output:4",
     "group modify id=1 buckets=output:2",
     "group modify id=1 buckets=output:9",
+    "group delete id=1",
     "flow add match=ip prio=5 actions=group:1",
     "flow add match=ip prio=5 actions=output:1",
+    "flow modify_strict match=ip prio=5 actions=group:1",
+    "flow modify_strict match=ip prio=5 actions=output:2",
+    "flow delete_strict match=ip prio=5",
     "barrier",
+    LOSE,
 ];
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {

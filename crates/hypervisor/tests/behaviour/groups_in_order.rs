@@ -101,3 +101,55 @@ fn it_is_not_waited_for_for_good() {
     assert!(heard[0].starts_with("2 ERROR OFPBRC_EPERM"), "{heard:?}");
     assert!(heard[1].starts_with("3 ECHO_REPLY"), "{heard:?}");
 }
+
+/// What is left of an entry that goes with a group, if the switch refuses the first of these and its controller changes the
+/// entry after them: of what it was, and of what it may have become.
+fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
+    let mut world =
+        World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, "blue: any") });
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=1 buckets=output:1");
+    say(&mut world, blue, &format!("flow add prio=7 actions={entry}"));
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    let heard = at_once(&mut world, blue, &[refused, &[change, "barrier"]].concat());
+    assert_eq!(heard.len(), 2, "{change}: {heard:?}");
+    assert!(heard[0].starts_with("1 ERROR"), "{change}: {heard:?}");
+    let flows = at_once(&mut world, blue, &["stats flow"]).concat();
+    let left = [entry, "output:2"].map(|it| flows.contains(it));
+    let count = left.iter().filter(|it| **it).count();
+    assert_eq!(world.tenant_flows().len(), count, "{change}: {flows}");
+    left
+}
+
+/// An entry that goes with a group, and stands again if the switch refuses that, is what its controller makes of it after that.
+#[test]
+fn what_did_not_go_is_changed_by_what_came_after() {
+    for (change, left) in [
+        ("flow delete", [false, false]),
+        ("flow delete_strict prio=7", [false, false]),
+        ("flow delete_strict prio=8", [true, false]),
+        ("flow delete out_group=1", [false, false]),
+        ("flow modify prio=7 actions=output:2", [false, true]),
+        ("flow add prio=7 actions=output:2", [false, true]),
+    ] {
+        assert_eq!(left_of("group:1", &["group delete id=1"], change), left, "{change}");
+    }
+}
+
+/// So is one that stands as it was before it used the group, if the switch refuses that it does.
+#[test]
+fn what_stands_again_is_changed_by_what_came_after() {
+    for (change, left) in [
+        ("flow delete", [false, false]),
+        ("flow delete_strict prio=7", [false, false]),
+        ("flow delete_strict prio=8", [true, false]),
+        ("flow delete out_port=2", [true, false]),
+        ("flow delete out_port=1", [false, false]),
+        ("flow modify_strict prio=7 actions=output:2", [false, true]),
+        ("flow modify_strict prio=8 actions=output:2", [true, false]),
+        ("flow add prio=7 actions=output:2", [false, true]),
+    ] {
+        let refused = ["flow add prio=7 actions=group:1", "group delete id=1"];
+        assert_eq!(left_of("output:1", &refused, change), left, "{change}");
+    }
+}

@@ -30,6 +30,12 @@ impl Stage {
         self.take_told().into_iter().map(|(_, _, words)| words).collect()
     }
 
+    /// A member that was lost comes back, and is given what it should hold. The others do nothing.
+    pub fn find_alone(&mut self, tenant: usize, head: u64, member: u64) {
+        self.take_seat(tenant, head, member);
+        self.answer_alone(member);
+    }
+
     /// A member is lost, before anything else happens, and comes back.
     pub fn lose_for_a_moment(&mut self, tenant: usize, head: u64, member: u64) {
         self.leave_seat(tenant, head, member);
