@@ -344,9 +344,12 @@ impl Embedding {
     pub fn restore(&mut self, saved: &[u8]) -> Result<(), SavedError> {
         let restored = saved::read(saved)?;
         self.repeating = restored.repeating(self.rounds.after_restart());
-        let Restored { remembered, assigned, next_tag, single, .. } = restored;
+        let Restored { remembered, assigned, next_tag, single, resting, .. } = restored;
         (self.remembered, self.assigned, self.single) = (remembered, assigned, single);
         self.tags.set_next(next_tag);
+        for (port, tags) in resting {
+            tags.into_iter().for_each(|tag| self.tags.rest(port, tag));
+        }
         self.is_holding = true;
         self.has_begun = self.is_waiting();
         Ok(())

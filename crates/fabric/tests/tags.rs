@@ -13,6 +13,7 @@ use fabric::embedding::{
 };
 use fabric::paths::Disjoint;
 use fabric::{Dpid, Network, TenantId};
+use std::collections::BTreeMap;
 
 /// A tenant's link between switches 1 and 3, by these or by whichever.
 fn bare(route: &[u64]) -> Spec {
@@ -249,4 +250,31 @@ fn what_is_held_is_not_where_hosts_are_declared() {
     after.handle_changes(&network);
     let active = status(&after, RED).active.unwrap();
     assert!(active.wires.iter().all(|wire| wire.from != at) && is_up(&after, RED));
+}
+
+/// Switches that have not followed yet still send by the old path. Whether Weir is restarted in the middle of the move, or after it,
+/// others take the tags of that path last.
+#[test]
+fn after_a_restart_tags_that_were_given_up_are_taken_last() {
+    let network = ring();
+    let [old, new, blue] = [bare(&[1, 2, 3]), bare(&[1, 4, 3]), bare(&[1, 2, 3])];
+    let tags_of = |embedding: &Embedding, tenant| {
+        let tags = &status(embedding, tenant).active.unwrap().tags;
+        tags.iter().map(|(lane, tags)| (lane.forth, tags.clone())).collect::<BTreeMap<_, _>>()
+    };
+    for steps in 0..3 {
+        let mut before = tags(5, 6);
+        before.apply(&network, &wanted(&[(RED, &old)])).unwrap();
+        let left = tags_of(&before, RED);
+        assert!(before.apply(&network, &wanted(&[(RED, &new)])).unwrap().parted);
+        (0..steps).for_each(|_| drop(before.rejoin(&network)));
+        let mut after = tags(5, 6);
+        after.restore(&before.export()).unwrap();
+        after.apply(&network, &wanted(&[(RED, &new)])).unwrap();
+        after.stop_waiting(&network);
+        after.apply(&network, &wanted(&[(RED, &new), (BLUE, &blue)])).unwrap();
+        for (forth, taken) in tags_of(&after, BLUE) {
+            assert!(taken.iter().zip(&left[&forth]).all(|(new, old)| new != old), "{steps}");
+        }
+    }
 }

@@ -15,8 +15,9 @@
 //! have turned to the new path, the old one is given up.
 //!
 //! Only the tags of the old path are kept. Its bandwidth is free for others from the first, since the reservation is where the trunk goes,
-//! which is also what its owner sees: for a step, more may be sent by the old path's links than is set aside there. Nothing of this is
-//! stored: after a restart the trunk is on its new path, and only that it was moving is known to those who repeat by it.
+//! which is also what its owner sees: for a step, more may be sent by the old path's links than is set aside there. After a
+//! restart the trunk is on its new path: only that it was moving is known to those who repeat by it, and the tags of the old path
+//! are taken after all others.
 
 use super::Embedding;
 use super::repeating::Repeating;

@@ -20,8 +20,10 @@ use core::fmt;
 use core::net::IpAddr;
 
 /// The first byte.
-const FORMAT: u8 = 5;
-/// What it was before it was said which links have left trees, at the end; the rest is the same.
+const FORMAT: u8 = 6;
+/// What it was before it was said which tags had been given up last, at the end; the rest is the same.
+const WITHOUT_RESTING: u8 = 5;
+/// What it was before it was said which links have left trees, behind the rest, which is as in the one after it.
 const WITHOUT_PARTING: u8 = 4;
 /// What it was before it was said which switches know of one tag only, behind the rest, which is as in the one after it.
 const WITHOUT_TAGGING: u8 = 3;
@@ -56,6 +58,8 @@ pub(super) struct Restored {
     pub single: BTreeSet<Dpid>,
     /// The links that had left trees and by which frames could still pass.
     left: BTreeMap<TenantId, BTreeSet<Ends>>,
+    /// Tags that had been given up last, by the port that sent them, or were about to be: switches may not have followed.
+    pub resting: Vec<(PortId, Vec<Tag>)>,
 }
 
 impl Restored {
@@ -174,6 +178,15 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
     out.list(&left, |out, (tenant, links)| {
         out.u16(tenant.0);
         out.list(links, |out, link| out.ends(link));
+    });
+    let mut resting = embedding.tags.resting();
+    let leaving = embedding.trunks.values().filter_map(|trunk| trunk.leaving.as_ref());
+    for (port, tag) in leaving.filter_map(|it| it.route.as_ref()).flat_map(Routed::held) {
+        resting.entry(port).or_default().push(tag);
+    }
+    out.list(&resting.into_iter().collect::<Vec<_>>(), |out, (port, tags)| {
+        out.port(*port);
+        out.list(tags, |out, tag| out.u16(tag.get()));
     });
     out.0
 }
@@ -316,7 +329,7 @@ impl Reader<'_> {
     fn whole(&mut self) -> Option<Restored> {
         let format = self.u8()?;
         (self.has_vlans, self.has_trees) = match format {
-            FORMAT | WITHOUT_PARTING | WITHOUT_TAGGING => (true, true),
+            FORMAT | WITHOUT_RESTING | WITHOUT_PARTING | WITHOUT_TAGGING => (true, true),
             WITHOUT_TREES => (true, false),
             WITHOUT_VLANS => (false, false),
             _ => return None,
@@ -343,9 +356,11 @@ impl Reader<'_> {
         let single = single.into_iter().collect();
         let left = if format > WITHOUT_PARTING { self.list(Reader::left)? } else { Vec::new() };
         let left = left.into_iter().collect();
+        let resting =
+            if format > WITHOUT_RESTING { self.list(Reader::resting)? } else { Vec::new() };
         let is_end = self.at == self.all.len();
         let remembered = Remembered(trunks.into_iter().collect());
-        is_end.then_some(Restored { remembered, assigned, next_tag, single, left })
+        is_end.then_some(Restored { remembered, assigned, next_tag, single, left, resting })
     }
 
     fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -419,6 +434,14 @@ impl Reader<'_> {
         Some((tenant, self.list(Reader::ends)?.into_iter().collect()))
     }
 
+    fn resting(&mut self) -> Option<(PortId, Vec<Tag>)> {
+        Some((self.port()?, self.tags()?))
+    }
+
+    fn tags(&mut self) -> Option<Vec<Tag>> {
+        self.list(|from| Tag::new(from.u16()?).ok())
+    }
+
     fn trunk_id(&mut self) -> Option<TrunkId> {
         let tenant = TenantId(self.u16()?);
         let carries = match self.u8()? {
@@ -448,7 +471,7 @@ impl Reader<'_> {
                 vlan => Frames::Vlan(vlan),
             };
             let lane = Lane { frames, forth, port };
-            let tags = from.list(|from| Tag::new(from.u16()?).ok())?;
+            let tags = from.tags()?;
             (tags.len() == wires.len()).then_some((lane, tags))
         })?;
         Some(Routed { wires, tags: lanes.into_iter().collect() })

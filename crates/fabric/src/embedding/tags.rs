@@ -82,13 +82,24 @@ impl Tags {
             if words.iter().all(|&word| word == 0) {
                 self.used.remove(&port);
             }
-            let resting = self.resting.entry(port).or_default();
-            resting.retain(|it| *it != tag.get());
-            resting.push_back(tag.get());
-            if resting.len() > RESTING {
-                resting.pop_front();
-            }
+            self.rest(port, *tag);
         }
+    }
+
+    /// A tag at a port has been given up just now: it is taken after others.
+    pub(super) fn rest(&mut self, port: PortId, tag: Tag) {
+        let resting = self.resting.entry(port).or_default();
+        resting.retain(|it| *it != tag.get());
+        resting.push_back(tag.get());
+        if resting.len() > RESTING {
+            resting.pop_front();
+        }
+    }
+
+    /// Those that were given up last, by the port, in that order.
+    pub(super) fn resting(&self) -> BTreeMap<PortId, Vec<Tag>> {
+        let tags = |tags: &VecDeque<u16>| tags.iter().filter_map(|&it| Tag::new(it).ok()).collect();
+        self.resting.iter().map(|(&port, resting)| (port, tags(resting))).collect()
     }
 
     pub(super) fn range(&self) -> [Tag; 2] {

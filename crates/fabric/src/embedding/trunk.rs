@@ -161,6 +161,11 @@ impl Routed {
         }
     }
 
+    /// Its tags, and the ports that send them.
+    pub(super) fn held(&self) -> impl Iterator<Item = (PortId, Tag)> {
+        self.tags.iter().flat_map(|(&lane, held)| self.senders(lane).into_iter().zip(held.clone()))
+    }
+
     /// Takes the tags that it has, as of another time; all or none.
     pub(super) fn retake(&self, tags: &mut Tags) -> bool {
         let mut taken: Vec<(Vec<PortId>, &Vec<Tag>)> = Vec::new();
