@@ -2,10 +2,15 @@
 //! where the scheduler happened to put the two.
 //!
 //! A generator that paces by spinning looks busy to the scheduler, and a system that sleeps between two messages looks
-//! idle: on two CPUs both are at times put on the same one, and then wait for each other's time slice.
+//! idle: on two CPUs both are at times put on the same one, and then wait for each other's time slice. For the same reason
+//! both go before whatever else the machine does, where that may be said (as root).
 
 use crate::plan::Setup;
+use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// The niceness of what goes before all else.
+const FIRST: i32 = -20;
 
 /// The CPUs that this process may use, in two parts.
 #[derive(Clone, Debug)]
@@ -13,6 +18,8 @@ pub struct Cpus {
     all: CpuSet,
     generator: CpuSet,
     system: CpuSet,
+    /// The niceness that a thread has otherwise; `None` where none may be lower.
+    nice: Option<i32>,
 }
 
 impl Cpus {
@@ -28,30 +35,41 @@ impl Cpus {
         let (mut generator, mut system) = (CpuSet::new(), all);
         generator.set(first);
         system.unset(first);
-        (system.count() > 0).then_some(Cpus { all, generator, system })
+        let nice = getpriority_process(None).ok().filter(|_| be_nice(FIRST));
+        nice.map(be_nice);
+        (system.count() > 0).then_some(Cpus { all, generator, system, nice })
     }
 
     /// From here on this thread is the generator's.
     pub fn generate(&self) {
         // Without it the measurement is only less steady, and its lag is told anyway.
         let _ = sched_setaffinity(None, &self.generator);
+        self.nice.map(|_| be_nice(FIRST));
     }
 
     /// What is started within inherits the system's part.
     pub fn for_system<T>(&self, start: impl FnOnce() -> T) -> T {
         let _ = sched_setaffinity(None, &self.system);
+        self.nice.map(|_| be_nice(FIRST));
         let started = start();
+        self.nice.map(be_nice);
         let _ = sched_setaffinity(None, &self.all);
         started
     }
 
-    /// For the settings of a result: `generator 0, system 1`.
+    /// For the settings of a result: `generator 0, system 1, both first`.
     #[must_use]
     pub fn told(&self) -> String {
         let list = |set: &CpuSet| numbers(set).map(|cpu| cpu.to_string()).collect::<Vec<_>>();
         let (generator, system) = (list(&self.generator), list(&self.system));
-        format!("generator {}, system {}", generator.join(" "), system.join(" "))
+        let first = if self.nice.is_some() { ", both first" } else { "" };
+        format!("generator {}, system {}{first}", generator.join(" "), system.join(" "))
     }
+}
+
+/// Says how nice this thread is, and those that it starts. The answer is whether that may be said.
+fn be_nice(nice: i32) -> bool {
+    setpriority_process(None, nice).is_ok()
 }
 
 fn numbers(set: &CpuSet) -> impl Iterator<Item = usize> {
@@ -67,19 +85,25 @@ mod tests {
     fn the_two_share_no_cpu_and_nothing_stays_bound() {
         let setup = Setup { apart: true, ..Setup::new(Topology::Direct, 1) };
         let before = sched_getaffinity(None).unwrap();
+        let nice = getpriority_process(None).unwrap();
         let Some(cpus) = Cpus::of(&setup) else {
             assert_eq!(before.count(), 1, "it has a CPU only for one");
             return;
         };
-        let inside = cpus.for_system(|| sched_getaffinity(None).unwrap());
+        let of_thread = || (sched_getaffinity(None).unwrap(), getpriority_process(None).unwrap());
+        let (inside, first) = cpus.for_system(of_thread);
+        let expected = cpus.nice.map_or(nice, |_| FIRST);
+        assert_eq!(first, expected);
+        assert_eq!(getpriority_process(None).unwrap(), nice);
         assert!(numbers(&inside).all(|cpu| !cpus.generator.is_set(cpu)));
         assert_eq!(inside.count() + 1, before.count());
         assert!(sched_getaffinity(None).unwrap() == before);
         let thread = std::thread::spawn(move || {
             cpus.generate();
-            sched_getaffinity(None).unwrap().count()
+            of_thread()
         });
-        assert_eq!(thread.join().unwrap(), 1);
+        let (cpus, first) = thread.join().unwrap();
+        assert_eq!((cpus.count(), first), (1, expected));
         for setup in [Setup { threads: 2, ..setup.clone() }, Setup { apart: false, ..setup }] {
             assert!(Cpus::of(&setup).is_none());
         }

@@ -39,6 +39,8 @@ pub struct Collector {
     failure: Option<String>,
     /// How many runs the generator was behind in, and the worst of their lags in ns.
     behind: (u64, u64),
+    /// How many such runs do not count.
+    aside: usize,
     runs: u64,
 }
 
@@ -56,6 +58,7 @@ impl Collector {
             faults: crate::fault::Faults::default(),
             failure: None,
             behind: (0, 0),
+            aside: 0,
             runs: 0,
         }
     }
@@ -70,6 +73,14 @@ impl Collector {
         self.failure = Some(error.to_string());
     }
 
+    /// Whether a run does not count, since the generator was behind its schedule in it: it shows what else the machine did,
+    /// whoever was measured. At most as many are set aside as count: else that is how things are.
+    pub fn sets_aside(&mut self, outcome: &Outcome, runs: usize) -> bool {
+        let is_aside = self.aside < runs && is_behind(outcome).is_some();
+        self.aside += usize::from(is_aside);
+        is_aside
+    }
+
     /// Adds one run.
     pub fn add(&mut self, outcome: &Outcome) {
         let counts = outcome.counts();
@@ -82,7 +93,7 @@ impl Collector {
         if let Some(lag) = lag {
             self.sample("lag_p99_us", "µs", Better::Neither, lag as f64 / 1e3);
         }
-        if let Some(lag) = lag.filter(|&lag| lag > LAG_LIMIT_NS) {
+        if let Some(lag) = is_behind(outcome) {
             self.behind = (self.behind.0 + 1, self.behind.1.max(lag));
         }
         self.latency.merge(&latency);
@@ -195,6 +206,7 @@ impl Collector {
     /// The point with all its runs.
     #[must_use]
     pub fn finish(mut self) -> Measurement {
+        self.sample("set_aside", "", Better::Neither, self.aside as f64);
         let label = format!("{} {}", self.point.system, self.point.label());
         let findings = self.findings(label.trim_end());
         let mut histograms = vec![
@@ -249,6 +261,11 @@ impl Collector {
         }
         findings
     }
+}
+
+/// The 99th percentile of the generator's lag in ns, if it did not keep its schedule.
+fn is_behind(outcome: &Outcome) -> Option<u64> {
+    outcome.lag.percentile(99.0).filter(|&lag| lag > LAG_LIMIT_NS)
 }
 
 fn intervals(outcome: &Outcome) -> Vec<Interval> {
