@@ -396,17 +396,21 @@ fn measure_once(
     let outcome = session.run_under(&load, &target.pids, options.control.as_deref())?;
     // Where the generator has a CPU to itself, it falls behind for what the machine does meanwhile: that is no measurement.
     let is_alone = switches.is_none() && Cpus::of(&case.setup).is_some();
-    if is_alone && options.control.is_none() && collector.sets_aside(&outcome, options.runs) {
-        return Ok(Kept::No);
+    let is_alone = is_alone && !matches!(case.system, System::External { .. });
+    let kept = match is_alone && options.control.is_none() {
+        true if collector.sets_aside(&outcome, options.runs) => Kept::No,
+        _ => Kept::Yes,
+    };
+    if kept == Kept::Yes {
+        collector.add(&outcome);
     }
-    collector.add(&outcome);
-    if let Some(look) = case.afterwards {
+    if let Some(look) = case.afterwards.filter(|_| kept == Kept::Yes) {
         look(collector, &outcome, &target);
     }
     if !target.is_alive() {
         return Err(Error::System(format!("{} ended during the run", case.system.name())));
     }
-    Ok(Kept::Yes)
+    Ok(kept)
 }
 
 /// Whether a run counts, or is made once more.

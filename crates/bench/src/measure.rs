@@ -74,10 +74,14 @@ impl Collector {
     }
 
     /// Whether a run does not count, since the generator was behind its schedule in it: it shows what else the machine did,
-    /// whoever was measured. At most as many are set aside as count: else that is how things are.
+    /// whoever was measured. At most as many are set aside as count: else that is how things are. What the system has done wrong in it
+    /// is told all the same.
     pub fn sets_aside(&mut self, outcome: &Outcome, runs: usize) -> bool {
         let is_aside = self.aside < runs && is_behind(outcome).is_some();
-        self.aside += usize::from(is_aside);
+        if is_aside {
+            self.aside += 1;
+            self.faults.add(&outcome.faults);
+        }
         is_aside
     }
 
