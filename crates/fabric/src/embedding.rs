@@ -347,9 +347,12 @@ impl Embedding {
         let Restored { remembered, assigned, next_tag, single, resting, .. } = restored;
         (self.remembered, self.assigned, self.single) = (remembered, assigned, single);
         self.tags.set_next(next_tag);
-        for (port, tags) in resting {
-            tags.into_iter().for_each(|tag| self.tags.rest(port, tag));
-        }
+        // So do those of paths that are not taken back: what is wanted may have changed meanwhile.
+        let resting = resting
+            .into_iter()
+            .flat_map(|(port, tags)| tags.into_iter().map(move |tag| (port, tag)));
+        let resting = self.remembered.held().chain(resting).collect::<Vec<_>>();
+        resting.into_iter().for_each(|(port, tag)| self.tags.rest(port, tag));
         self.is_holding = true;
         self.has_begun = self.is_waiting();
         Ok(())

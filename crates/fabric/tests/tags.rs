@@ -278,3 +278,28 @@ fn after_a_restart_tags_that_were_given_up_are_taken_last() {
         }
     }
 }
+
+/// So are those of a path that is not taken back, since something else is wanted when Weir comes back, wherever the next search
+/// begins.
+#[test]
+fn after_a_restart_tags_of_paths_that_are_left_are_taken_last() {
+    let network = ring();
+    let [old, new, blue] = [bare(&[1, 2, 3]), bare(&[1, 4, 3]), bare(&[1, 2, 3])];
+    for turns in 0..12 {
+        let mut before = tags(5, 12);
+        before.apply(&network, &wanted(&[(RED, &old)])).unwrap();
+        let left = status(&before, RED).active.unwrap().tags.clone();
+        for _ in 0..turns {
+            before.apply(&network, &wanted(&[(RED, &old), (BLUE, &new)])).unwrap();
+            before.apply(&network, &wanted(&[(RED, &old)])).unwrap();
+        }
+        for changed in [wanted(&[(RED, &new), (BLUE, &blue)]), wanted(&[(BLUE, &blue)])] {
+            let mut after = tags(5, 12);
+            after.restore(&before.export()).unwrap();
+            after.apply(&network, &changed).unwrap();
+            let taken = &status(&after, BLUE).active.unwrap().tags;
+            let mut both = taken.values().zip(left.values());
+            assert!(both.all(|(taken, left)| taken != left), "{turns}");
+        }
+    }
+}

@@ -123,6 +123,13 @@ impl Remembered {
         fits.then(|| Trunk { home, active: Some(active), backup, ..Trunk::new(want.clone()) })
     }
 
+    /// The tags of all paths, and the ports that sent them.
+    pub(super) fn held(&self) -> impl Iterator<Item = (PortId, Tag)> {
+        self.0
+            .values()
+            .flat_map(|saved| saved.active.held().chain(saved.backup.iter().flat_map(Routed::held)))
+    }
+
     /// The links by which switches repeated.
     fn trees(&self) -> BTreeMap<TenantId, Tree> {
         let mut trees: BTreeMap<TenantId, Tree> = BTreeMap::new();

@@ -132,6 +132,12 @@ impl Tags {
         for (&port, tag) in ports.iter().zip(tags) {
             let words = self.used.entry(port).or_insert_with(|| Box::new([0; 64]));
             words[usize::from(tag.get() / 64)] |= 1 << (tag.get() % 64);
+            if let Some(resting) = self.resting.get_mut(&port) {
+                resting.retain(|it| *it != tag.get());
+                if resting.is_empty() {
+                    self.resting.remove(&port);
+                }
+            }
         }
     }
 
