@@ -275,7 +275,10 @@ impl Ovs {
                 }
             }
             let mut chunk = [0; 4096];
-            let read = stream.read(&mut chunk).unwrap();
+            let read = match stream.read(&mut chunk) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                read => read.unwrap(),
+            };
             assert!(read > 0, "Open vSwitch closed the connection");
             buffer.extend_from_slice(&chunk[..read]);
         }
