@@ -192,6 +192,8 @@ struct Member {
     learned: Learned,
     /// The last change that was on its way when it was filled, until it is known what became of those.
     filled_amid: Option<u64>,
+    /// Whether it is known, but not yet what it has refused of that.
+    is_settling: bool,
     /// Whether it has refused something of what it was filled with.
     lacks: bool,
 }
@@ -236,6 +238,8 @@ enum Sent {
     TakenBack(u64),
     /// The barrier behind what a member was filled with.
     Filled,
+    /// The barrier behind what was taken back meanwhile: then it is known what it lacks.
+    Settled,
     /// A barrier that only shows that what was sent before needs not be remembered.
     Sweep,
     /// Whether an entry has counted anything.
@@ -383,6 +387,7 @@ impl BigSwitch {
             unanswered: 0,
             learned: Learned::default(),
             filled_amid: None,
+            is_settling: false,
             lacks: false,
         };
         for (what, question) in questions {

@@ -44,6 +44,14 @@ impl Retired {
         taken
     }
 
+    /// The switch has refused to delete a piece.
+    pub(crate) fn stays(&mut self, number: u32, match_wire: &[u8]) {
+        let Some(pieces) = self.0.get_mut(&number) else { return };
+        if let Some(at) = pieces.iter().rposition(|piece| *piece.match_wire == *match_wire) {
+            pieces.remove(at);
+        }
+    }
+
     /// What the switch has not told in this time was not there.
     pub(crate) fn settle(&mut self, patience: Duration, now: Instant) {
         self.0.retain(|_, pieces| {

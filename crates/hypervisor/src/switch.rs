@@ -359,7 +359,10 @@ impl Switch {
         // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
         if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {
             self.settle_refused(now);
-            self.take_up_postponed(now);
+            // Only these say what became of a change: an ERROR, or a BARRIER_REPLY of either version.
+            if matches!(header.type_, 1 | 19 | 21) {
+                self.take_up_postponed(now);
+            }
             self.settle_unused(now);
         }
         self.run(now);

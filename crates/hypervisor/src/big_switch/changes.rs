@@ -289,7 +289,7 @@ impl BigSwitch {
             self.bring_back(cookie, now);
         }
         if is_done {
-            self.fill_again(now);
+            self.fill_again();
         }
     }
 

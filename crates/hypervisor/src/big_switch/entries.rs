@@ -391,14 +391,23 @@ impl BigSwitch {
 
     /// Members that were filled amid changes, of which it is known now what became of them: if that was something else than what
     /// such a member was filled with, then what it refused may have been for that. It gets it once more.
-    pub(super) fn fill_again(&mut self, now: Instant) {
+    pub(super) fn fill_again(&mut self) {
         let oldest = self.operations.first_key_value().map(|(&number, _)| number);
         let is_settled = |amid: &mut u64| oldest.is_none_or(|oldest| oldest > *amid);
         let settled = self.members.iter_mut().filter_map(|(&dpid, member)| {
             member.filled_amid.take_if(is_settled)?;
-            member.lacks.then_some(dpid)
+            member.is_settling = true;
+            Some(dpid)
         });
         for dpid in settled.collect::<Vec<u64>>() {
+            self.send(dpid, Sent::Settled, &wire::barrier(self.version));
+        }
+    }
+
+    /// It has said all that it refuses.
+    pub(super) fn settled(&mut self, dpid: u64, now: Instant) {
+        self.members.entry(dpid).and_modify(|member| member.is_settling = false);
+        if self.members.get(&dpid).is_some_and(|member| member.lacks) {
             self.number_again(dpid, Numbered::Group, &self.groups.clone());
             self.number_again(dpid, Numbered::Meter, &self.meters.clone());
             let lacking = self.entries.iter().filter(|(_, entry)| entry.does_without_at(dpid));

@@ -103,12 +103,17 @@ impl BigSwitch {
             Sent::Part(ask) => self.ask_refused(ask, dpid, error.code, now),
             Sent::Own(Some(piece)) => self.not_brought(piece, dpid, now),
             Sent::Again(piece) => self.do_without(piece, dpid),
+            // One that has come amid the change which is taken back need not have it.
+            Sent::Undo(piece) if member.is_settling || member.filled_amid.is_some() => {
+                self.do_without(piece, dpid);
+            }
             Sent::Undo(piece) => self.not_taken_back(piece, now),
             Sent::TakenBack(last) => self.taken_back(last, dpid, now),
             Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
             // Not every switch has groups or meters: then there are none.
             Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports => self.learned(dpid, now),
             Sent::Sweep => self.sweep_again(dpid),
+            Sent::Settled => self.settled(dpid, now),
             Sent::Filled => {
                 let why = "it does not say when it has done what it was told";
                 self.events.push_back(Event::CloseMember(dpid, why));

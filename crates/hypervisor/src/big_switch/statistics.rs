@@ -220,6 +220,7 @@ impl BigSwitch {
             Sent::Part(ask) => self.part_done(ask, dpid, now),
             Sent::TakenBack(last) => self.taken_back(last, dpid, now),
             Sent::Filled => self.filled(dpid, now),
+            Sent::Settled => self.settled(dpid, now),
             _ => {}
         }
     }

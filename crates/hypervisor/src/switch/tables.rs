@@ -47,6 +47,8 @@ pub(crate) struct Operation {
     pub(super) tries: Option<Tried>,
     /// What it makes of a port of a slice; all that it does.
     pub(super) configures: Option<Configures>,
+    /// Whether it only modifies entries, and does nothing where there are none (1.3).
+    pub(crate) modifies: bool,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
     /// Whether it brings one: whoever deletes it then means it.
@@ -192,6 +194,7 @@ impl Switch {
             brings: None,
             tries: None,
             configures: None,
+            modifies: false,
             again: Vec::new(),
             brings_again: false,
             lost: Vec::new(),

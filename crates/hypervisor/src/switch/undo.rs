@@ -187,6 +187,7 @@ impl Switch {
         if extent != Extent::Nothing && !numbers_before.is_empty() {
             self.bring_overtaken(tenant, operation, &adds, &before);
         }
+        let deletes_numbers = numbers_before.iter().any(|one| !one.deleted.is_empty());
         self.undo_numbers(&cause, operation, numbers_before, extent);
         match frees_again {
             _ if frees.is_empty() => {}
@@ -194,6 +195,9 @@ impl Switch {
             false => self.submit_freeing(&cause, &frees, true),
         }
         for (number, before) in before.into_iter().rev() {
+            let is_new = before.is_none() && !own && self.version != Version::V1_0;
+            let adds_later = is_new && self.modify_nothing(tenant, operation, number);
+            let only_table = only_table && !adds_later;
             // What was to be brought again is not to be relied on.
             let short = again.iter().find(|(other, _)| *other == number).map(|(_, it)| it.clone());
             let how = (!only_table, inherits || short.is_some(), moved);
@@ -220,6 +224,10 @@ impl Switch {
             }
             if only_table {
                 if let Some(before) = before {
+                    if deletes_numbers {
+                        let retired = &mut self.tenants[tenant.0 as usize].retired;
+                        before.pieces.iter().for_each(|it| retired.stays(number, &it.match_wire));
+                    }
                     self.put_flow(&cause, number, before);
                     self.keep_together(tenant, number);
                     self.regroup(&cause, number);
@@ -410,6 +418,21 @@ impl Switch {
             later.again.push((number, short.unwrap_or_else(|| before.clone())));
         }
         true
+    }
+
+    /// An entry is not there after all: modifications of it that came later were of nothing (1.3). Says whether they have
+    /// added a piece, which does not know that.
+    fn modify_nothing(&mut self, tenant: TenantIndex, failed: u32, number: u32) -> bool {
+        let mut has_added = false;
+        while let Some(later) = self.later_operation(tenant, failed, |it| it.changes(number)) {
+            if !later.modifies {
+                break;
+            }
+            later.before.retain(|(other, _)| *other != number);
+            later.again.retain(|(other, _)| *other != number);
+            has_added |= later.adds.iter().any(|(other, _)| *other == number);
+        }
+        has_added
     }
 
     /// Pieces that came with a group's forms may be missing when that change fails. Entries that use the group are written anew

@@ -31,6 +31,14 @@ impl Switch {
         let match_ = Match::from_v10(&flow_mod.match_);
         let deletes =
             matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        if deletes && flow_mod.out_port != PortNo::NONE {
+            let is_covered = |flow: &Flow| is_covered(flow, &flow_mod, &match_);
+            let outputs = |flow: &Flow| outputs_to(&flow.actions, flow_mod.out_port);
+            if self.is_undecided(tenant, is_covered, outputs) {
+                self.postpone(request);
+                return Ok(());
+            }
+        }
         // A deletion's buffer id means nothing (specification section 5.3.3).
         let mut buffered =
             if deletes { None } else { self.flow_mod_buffer(tenant, flow_mod.buffer_id)? };
@@ -309,6 +317,16 @@ pub(crate) fn write_removal(held: &Held, out: &mut Vec<u8>) -> Result<(), TooLon
         ..FlowMod::default()
     }
     .write_message(0, out)
+}
+
+/// Whether a request that changes entries, or deletes them, has such a match.
+fn is_covered(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
+    match flow_mod.command {
+        FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT => {
+            flow.match_ == *match_ && flow.priority == flow_mod.priority
+        }
+        _ => match_.contains(&flow.match_),
+    }
 }
 
 /// Whether a list of actions outputs to the port, as the out_port filter of requests means it.

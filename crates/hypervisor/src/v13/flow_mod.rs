@@ -28,8 +28,7 @@ impl Switch {
         if match_.get(Field::Metadata).1 & u128::from(self.metadata_kept(tenant)) != 0 {
             return Err(code::BAD_MATCH_BAD_MASK);
         }
-        let deletes =
-            matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        let deletes = deletes(&flow_mod);
         let all_tables = flow_mod.table_id == TABLE_ALL && deletes;
         if flow_mod.table_id >= self.tenant_tables(tenant) && !all_tables {
             return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID);
@@ -42,11 +41,9 @@ impl Switch {
                 Some(*buffers.peek(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
             }
         };
-        let waits = match flow_mod.command {
-            FlowModCommand::ADD => false,
-            _ => self.may_stand_again(tenant, |flow| is_meant(flow, &flow_mod, &match_)),
-        };
-        if waits || !deletes && self.waits_for_destinations(tenant, &flow_mod) {
+        if self.waits_for_entries(tenant, &flow_mod, &match_)
+            || !deletes && self.waits_for_destinations(tenant, &flow_mod)
+        {
             self.postpone(request);
             return Ok(());
         }
@@ -68,6 +65,8 @@ impl Switch {
         self.remember_exits(&cause, exits);
         if let Some(state) = self.operations.get_mut(&operation) {
             state.resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
+            state.modifies =
+                matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT);
         }
         let mut kept = buffered;
         let done = match flow_mod.command {
@@ -226,14 +225,6 @@ impl Switch {
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let mut any = false;
         for number in found {
-            let state = &self.tenants[cause.tenant.0 as usize];
-            let meant = state
-                .flows
-                .get(number)
-                .is_some_and(|flow| sends_to(&flow.actions, flow_mod.out_port, flow_mod.out_group));
-            if !meant {
-                continue;
-            }
             if let Some(flow) = self.take_flow(cause, number) {
                 any = true;
                 if !one_for_one {
@@ -303,7 +294,44 @@ impl Switch {
     /// of pieces may change with the actions, and a match on a port is another there. A big switch is told entry by entry.
     fn is_one_for_one(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> bool {
         let whole = self.tenants[tenant.0 as usize].network.is_none() && self.joins.is_none();
-        flow_mod.cookie_mask == 0 && whole
+        // What an entry sends to is not known to be so on the switch while a change of it may be refused.
+        whole && !has_filter(flow_mod)
+    }
+
+    /// Whether it depends on changes that are on their way which entries a request means.
+    fn waits_for_entries(
+        &self,
+        tenant: TenantIndex,
+        flow_mod: &FlowMod<'_>,
+        match_: &Match,
+    ) -> bool {
+        if flow_mod.command == FlowModCommand::ADD {
+            return self.waits_for_room(tenant, flow_mod, match_);
+        }
+        let is_covered = |flow: &Flow| is_covered(flow, flow_mod, match_);
+        let passes = |flow: &Flow| passes(flow, flow_mod);
+        self.may_stand_again(tenant, |flow| is_covered(flow) && passes(flow))
+            || has_filter(flow_mod) && self.is_undecided(tenant, is_covered, passes)
+    }
+
+    /// Whether it depends on them that there is room for an entry, or another that it would overlap.
+    fn waits_for_room(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
+        let (count, pieces) = self.may_come_back(tenant);
+        if count == 0 {
+            return false;
+        }
+        let (table, priority) = (flow_mod.table_id, flow_mod.priority);
+        let overlaps = |flow: &Flow| {
+            (flow.table, flow.priority) == (table, priority) && flow.match_.overlaps(match_)
+        };
+        let state = &self.tenants[tenant.0 as usize];
+        let (flows, limits) = (&state.flows, &state.limits);
+        let added = self.plan(tenant, &new_flow(flow_mod, *match_, Instant(0)));
+        let added = added.map_or(0, |added| added.len());
+        flows.len() + count >= limits.flows as usize
+            || flows.entries() + pieces + added > limits.entries as usize
+            || flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP)
+                && self.may_stand_again(tenant, overlaps)
     }
 
     fn meant_by_v13(
@@ -323,11 +351,7 @@ impl Switch {
                 .collect(),
             _ => flows.matching(table, match_),
         };
-        found.retain(|number| {
-            flows
-                .get(*number)
-                .is_some_and(|flow| (flow.cookie ^ flow_mod.cookie) & flow_mod.cookie_mask == 0)
-        });
+        found.retain(|number| flows.get(*number).is_some_and(|flow| passes(flow, flow_mod)));
         found
     }
 
@@ -365,20 +389,32 @@ impl Switch {
     }
 }
 
-/// Whether a request that changes entries, or deletes them, means one like this.
-fn is_meant(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
+/// Whether a request that changes entries, or deletes them, has such a match.
+fn is_covered(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
     let is_covered = match flow_mod.command {
         FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT => {
             flow.match_ == *match_ && flow.priority == flow_mod.priority
         }
         _ => match_.contains(&flow.match_),
     };
-    let deletes =
-        matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
-    is_covered
-        && [TABLE_ALL, flow.table].contains(&flow_mod.table_id)
-        && (flow.cookie ^ flow_mod.cookie) & flow_mod.cookie_mask == 0
-        && (!deletes || sends_to(&flow.actions, flow_mod.out_port, flow_mod.out_group))
+    is_covered && [TABLE_ALL, flow.table].contains(&flow_mod.table_id)
+}
+
+/// Whether it means not all of those.
+fn has_filter(flow_mod: &FlowMod<'_>) -> bool {
+    let is_whole = (PortNo::ANY, GROUP_ANY) == (flow_mod.out_port, flow_mod.out_group);
+    flow_mod.cookie_mask != 0 || deletes(flow_mod) && !is_whole
+}
+
+/// Whether one of those is meant.
+fn passes(flow: &Flow, flow_mod: &FlowMod<'_>) -> bool {
+    (flow.cookie ^ flow_mod.cookie) & flow_mod.cookie_mask == 0
+        && (!deletes(flow_mod) || sends_to(&flow.actions, flow_mod.out_port, flow_mod.out_group))
+}
+
+/// Whether it deletes entries.
+fn deletes(flow_mod: &FlowMod<'_>) -> bool {
+    matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT)
 }
 
 /// What sends a packet through the tables.

@@ -83,7 +83,7 @@ fn an_entry_ends_with_its_group_though_a_member_refuses_that() {
 /// and entries that use that as well: it gets all of them when another has refused the same.
 #[test]
 fn a_member_that_comes_amid_a_change_has_what_is_left() {
-    for member_is_alone in [false, true] {
+    for others_are_first in [false, true] {
         let mut stage = stage(Version::V1_3);
         stage.lose(0, 1, 1);
         stage.take_told();
@@ -93,14 +93,17 @@ fn a_member_that_comes_amid_a_change_has_what_is_left() {
         stage.plant(1, vec![RefuseOnce { nth: 1 }]);
         stage.plant(2, vec![RefuseOnce { nth: 1 }]);
         stage.hand_to_members(0, 1, 11, "group modify id=1 buckets=output:4");
-        match member_is_alone {
-            true => stage.find_alone(0, 1, 1),
-            false => stage.find(0, 1, 1),
+        stage.hand_to_members(0, 1, 12, "barrier");
+        if others_are_first {
+            stage.find_and_fill(0, 1, 1);
+            [2, 3].into_iter().for_each(|member| stage.answer_alone(member));
+        } else {
+            stage.find_alone(0, 1, 1);
         }
         let told = stage.answer_all();
         let errors: Vec<&String> = told.iter().filter(|it| it.contains("ERROR")).collect();
         assert!(errors.len() == 1 && errors[0].starts_with("11 "), "{told:?}");
-        assert_eq!(reached(&mut stage), to(3), "{member_is_alone}");
+        assert_eq!(reached(&mut stage), to(3), "{others_are_first}");
     }
 }
 

@@ -153,3 +153,96 @@ fn what_stands_again_is_changed_by_what_came_after() {
         assert_eq!(left_of("output:1", &refused, change), left, "{change}");
     }
 }
+
+fn slow(policy: &str) -> (World, Seat) {
+    let mut world =
+        World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, policy) });
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=1 buckets=output:1");
+    (world, blue)
+}
+
+/// Entries that stand again have room, which is nobody else's meanwhile.
+#[test]
+fn entries_that_stand_again_are_no_more_than_there_may_be() {
+    let (mut world, blue) = slow("blue flows=2: any");
+    say(&mut world, blue, "flow add match=in_port=1 prio=1 actions=output:1");
+    say(&mut world, blue, "flow add match=in_port=2 prio=2 actions=output:1");
+    for round in 1..4 {
+        let adds = [10, 11].map(|prio| {
+            format!("flow add match=in_port=1 prio={} actions=output:1", prio + 2 * round)
+        });
+        // The switch does not take that action without the match of an IP packet.
+        let modify = "flow modify match= actions=mod_nw_src:1.2.3.4,group:1";
+        let all = [modify, "group delete id=1", &adds[0], &adds[1], "group add id=1 buckets=drop"];
+        let heard = at_once(&mut world, blue, &all);
+        assert_eq!(heard.iter().filter(|it| it.contains("ERROR")).count(), 3, "{heard:?}");
+        assert_eq!(world.tenant_flows().len(), 2, "{heard:?}");
+    }
+}
+
+/// The switch deletes what sends there as it finds it; the tenant's table, as it is about to be.
+#[test]
+fn what_is_deleted_for_where_it_sends_is_the_same_on_the_switch() {
+    let (mut world, blue) = slow("blue flows=2: any");
+    for round in 0..5 {
+        say(&mut world, blue, &format!("flow add match=in_port={round} prio=1 actions=output:2"));
+        let modify = format!(
+            "flow modify_strict match=in_port={round} prio=1 actions=mod_nw_src:1.2.3.4,output:3"
+        );
+        let heard = at_once(&mut world, blue, &[&modify, "flow delete out_port=3", "barrier"]);
+        assert!(heard[0].starts_with("1 ERROR") && heard.len() == 2, "{heard:?}");
+        assert_eq!(world.tenant_flows().len(), 1);
+        say(&mut world, blue, "flow delete");
+    }
+}
+
+/// What a controller has asked for is done though it has gone meanwhile.
+#[test]
+fn what_waits_is_done_without_its_controller() {
+    let (mut world, blue) = slow("blue: any");
+    say(&mut world, blue, "flow add prio=7 actions=group:1");
+    say(&mut world, blue, "flow add prio=8 actions=output:2");
+    world.say(blue, 1, "group delete id=1");
+    world.say(blue, 2, "flow delete");
+    world.core.controller_disconnected(world.controllers[blue.0].index);
+    world.advance(1_000_000_000);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+}
+
+/// Nor does it wait in vain behind what its tenant may only send slowly.
+#[test]
+fn what_waits_for_its_tenants_rate_is_done() {
+    let (mut world, blue) = slow("blue flow_mod=10/1: any");
+    say(&mut world, blue, "flow add prio=7 actions=group:1");
+    world.advance(2_000_000_000);
+    for number in 0..150 {
+        let words = format!("flow add match=in_port=1 prio={} actions=output:1", 100 + number);
+        world.say(blue, 1000 + number, &words);
+    }
+    for (xid, words) in (1..).zip(["group delete id=1", "flow delete", "barrier"]) {
+        world.say(blue, xid, words);
+    }
+    world.advance(60_000_000_000);
+    assert_eq!(world.heard(blue), ["3 BARRIER_REPLY"]);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+}
+
+/// The switch has refused to delete a group, so that it tells of the end of an entry that uses it is news.
+#[test]
+fn the_end_of_what_did_not_go_is_told() {
+    let (mut world, blue) = slow("blue: any");
+    say(&mut world, blue, "flow add prio=7 actions=group:1 flags=rem");
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    let heard = at_once(&mut world, blue, &["group delete id=1", "barrier"]);
+    assert!(heard[0].starts_with("1 ERROR"), "{heard:?}");
+    let mut said = Vec::new();
+    let delete = request(Version::V1_3, 1, "flow delete table=1");
+    let now = world.now;
+    world.switch.switch_mut().handle_message(now, &delete, &mut said);
+    world.switch_says(&said);
+    let heard = world.heard(blue);
+    assert!(heard.len() == 1 && heard[0].contains("FLOW_REMOVED"), "{heard:?}");
+    let flows = at_once(&mut world, blue, &["stats flow"]).concat();
+    assert!(!flows.contains("prio=7"), "{flows}");
+}

@@ -38,6 +38,7 @@ mod groups_kept;
 mod groups_shared;
 mod groups_watched;
 mod idle;
+mod in_turn;
 mod kept_packets;
 mod labels;
 mod later_tables;

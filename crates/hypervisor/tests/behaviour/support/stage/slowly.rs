@@ -36,6 +36,16 @@ impl Stage {
         self.answer_alone(member);
     }
 
+    /// The same, and it does nothing of that.
+    pub fn find_and_fill(&mut self, tenant: usize, head: u64, member: u64) {
+        self.take_seat(tenant, head, member);
+        let at = member as usize - 1;
+        self.pump_one(at);
+        self.pump_bigs();
+        self.pump_one(at);
+        self.pump_one(at);
+    }
+
     /// A member is lost, before anything else happens, and comes back.
     pub fn lose_for_a_moment(&mut self, tenant: usize, head: u64, member: u64) {
         self.leave_seat(tenant, head, member);
