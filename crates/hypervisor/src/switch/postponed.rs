@@ -62,20 +62,16 @@ impl Switch {
             })
     }
 
-    /// How many entries may stand again so, and of how many pieces they are.
+    /// How many entries may stand again so at most, and of how many pieces they are.
     pub(crate) fn may_come_back(&self, tenant: TenantIndex) -> (usize, usize) {
         if !self.has_condemned(tenant) {
             return (0, 0);
         }
-        let gone = self.gone_with_numbers(tenant);
-        let changes = self.operations.values().filter(|change| change.tenant == tenant);
-        let mut pieces: HashMap<u32, usize> = HashMap::new();
-        for (number, before) in changes.flat_map(|change| &change.before) {
-            let before = before.as_ref().filter(|_| gone.contains_key(number));
-            let most = pieces.entry(*number).or_default();
-            *most = (*most).max(before.map_or(0, |before| before.pieces.len()));
-        }
-        (gone.len(), pieces.values().sum())
+        let changes = || self.operations.values().filter(|change| change.tenant == tenant);
+        let deletions = changes().filter(|change| change.deletes_numbers());
+        let count = deletions.map(|deletion| deletion.before.len()).sum();
+        let pieces = if count > 0 { changes().map(|it| it.pieces_before).sum() } else { 0 };
+        (count, pieces)
     }
 
     /// The entries that have gone with groups or meters which are about to be deleted, and by which changes.

@@ -33,6 +33,8 @@ pub(crate) struct Operation {
     pub(super) remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
     pub(super) before: Vec<(u32, Option<Flow>)>,
+    /// How many pieces those are of.
+    pub(super) pieces_before: usize,
     /// The changed groups and meters as they were before (1.3).
     pub(crate) numbers_before: Vec<NumberBefore>,
     /// Numbers of groups or meters that are deleted and belong to nobody any more (1.3).
@@ -187,6 +189,7 @@ impl Switch {
             messages: 0,
             remaining: 0,
             before: Vec::new(),
+            pieces_before: 0,
             numbers_before: Vec::new(),
             frees: Vec::new(),
             frees_again: false,
@@ -306,6 +309,7 @@ impl Switch {
             // A request touches an entry once, or twice in a row.
             && operation.before.last().is_none_or(|(known, _)| *known != number)
         {
+            operation.pieces_before += before.as_ref().map_or(0, |before| before.pieces.len());
             operation.before.push((number, before));
         }
     }
