@@ -268,6 +268,12 @@ impl BigSwitch {
     fn check_idle(&mut self, cookie: u64, dpid: u64, now: Instant) {
         let Some(entry) = self.entries.get(&cookie) else { return };
         if !self.counts_at(entry, dpid) {
+            let mut counting = entry.at.iter().filter(|(other, _)| self.counts_at(entry, **other));
+            // Where packets come to it they find none: it ends when the first of the others does.
+            let lacks = |state: &State| *state == State::Refused;
+            if counting.clone().count() > 0 && counting.all(|(_, state)| lacks(state)) {
+                self.finish(cookie, IDLE, now);
+            }
             return;
         }
         let others = entry.at.iter().filter(|(other, state)| {

@@ -158,6 +158,27 @@ fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
     }
 }
 
+/// Where the only member to which its packets come does without an entry, it is idle when the others say so.
+#[test]
+fn an_entry_that_the_member_of_its_port_refuses_ends() {
+    for version in VERSIONS {
+        let mut stage = stage(version);
+        say(&mut stage, "flow add match=in_port=1,ip prio=5 idle=4 actions=output:4 flags=rem");
+        stage.lose(0, 1, 1);
+        let kept: Vec<String> =
+            stage.entries(1).into_iter().filter(|it| !it.contains("prio=5 ")).collect();
+        stage.wipe(1, &kept);
+        stage.plant(1, vec![RefuseFlowMods { every: 1 }]);
+        stage.find(0, 1, 1);
+        stage.take_told();
+        stage.wait(60);
+        let told = stage.answer_all();
+        let ends = told.iter().filter(|it| it.starts_with("FLOW_REMOVED")).count();
+        assert_eq!(ends, 1, "{version:?}: {told:?}");
+        assert!(!stage.say(0, 1, "stats flow").concat().contains("prio=5"), "{version:?}");
+    }
+}
+
 /// What a controller says, and which members have done what has got to them before it goes on.
 type Step = (&'static str, Vec<u64>);
 
