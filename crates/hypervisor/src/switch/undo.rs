@@ -6,7 +6,8 @@
 //! the way back, too, the entry is given up and its tenant told.
 //!
 //! That table, switch and store agree afterwards, whatever was refused and whatever timed out, is a property in
-//! `tests/behaviour/agreement.rs`, and with groups in `tests/behaviour/groups_agree.rs`.
+//! `tests/behaviour/agreement.rs`, and with groups in `tests/behaviour/groups_agree.rs`; that it comes to what it would on a
+//! switch that does one after the other, one in `tests/behaviour/in_turn.rs`.
 
 use super::Switch;
 use super::tables::{Cause, Change, Operation};
