@@ -347,12 +347,11 @@ impl Embedding {
         let Restored { remembered, assigned, next_tag, single, resting, .. } = restored;
         (self.remembered, self.assigned, self.single) = (remembered, assigned, single);
         self.tags.set_next(next_tag);
-        // So do those of paths that are not taken back: what is wanted may have changed meanwhile.
-        let resting = resting
-            .into_iter()
-            .flat_map(|(port, tags)| tags.into_iter().map(move |tag| (port, tag)));
-        let resting = self.remembered.held().chain(resting).collect::<Vec<_>>();
-        resting.into_iter().for_each(|(port, tag)| self.tags.rest(port, tag));
+        // Paths may not be taken back, since what is wanted may have changed meanwhile.
+        let resting = resting.iter().flat_map(|(port, tags)| tags.iter().map(|tag| (*port, *tag)));
+        for (port, tag) in self.remembered.held().chain(resting) {
+            self.tags.rest(port, tag);
+        }
         self.is_holding = true;
         self.has_begun = self.is_waiting();
         Ok(())

@@ -377,6 +377,14 @@ impl FlowTable {
 }
 
 impl Flow {
+    /// Whether a request with this match means it: a strict one, of which this is the priority, or one that is not.
+    pub(crate) fn is_covered(&self, match_: &Match, strictly: Option<u16>) -> bool {
+        match strictly {
+            Some(priority) => self.match_ == *match_ && self.priority == priority,
+            None => match_.contains(&self.match_),
+        }
+    }
+
     /// What stands for it on the switch, by the match: an entry can be hundreds there.
     pub fn by_match(&self) -> HashMap<&[u8], &Piece> {
         self.pieces.iter().map(|piece| (&*piece.match_wire, piece)).collect()

@@ -359,8 +359,12 @@ impl Switch {
         // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
         if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {
             self.settle_refused(now);
-            // Only these say what became of a change: an ERROR, or a BARRIER_REPLY of either version.
-            if matches!(header.type_, 1 | 19 | 21) {
+            // Only an ERROR or a BARRIER_REPLY says what became of a change.
+            let barrier_reply = match self.version {
+                Version::V1_0 => openflow::v10::MessageType::BARRIER_REPLY.0,
+                _ => openflow::v13::MessageType::BARRIER_REPLY.0,
+            };
+            if [openflow::v13::MessageType::ERROR.0, barrier_reply].contains(&header.type_) {
                 self.take_up_postponed(now);
             }
             self.settle_unused(now);

@@ -321,12 +321,9 @@ pub(crate) fn write_removal(held: &Held, out: &mut Vec<u8>) -> Result<(), TooLon
 
 /// Whether a request that changes entries, or deletes them, has such a match.
 fn is_covered(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
-    match flow_mod.command {
-        FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT => {
-            flow.match_ == *match_ && flow.priority == flow_mod.priority
-        }
-        _ => match_.contains(&flow.match_),
-    }
+    let is_strict =
+        matches!(flow_mod.command, FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT);
+    flow.is_covered(match_, is_strict.then_some(flow_mod.priority))
 }
 
 /// Whether a list of actions outputs to the port, as the out_port filter of requests means it.

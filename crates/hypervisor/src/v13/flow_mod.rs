@@ -391,13 +391,10 @@ impl Switch {
 
 /// Whether a request that changes entries, or deletes them, has such a match.
 fn is_covered(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
-    let is_covered = match flow_mod.command {
-        FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT => {
-            flow.match_ == *match_ && flow.priority == flow_mod.priority
-        }
-        _ => match_.contains(&flow.match_),
-    };
-    is_covered && [TABLE_ALL, flow.table].contains(&flow_mod.table_id)
+    let is_strict =
+        matches!(flow_mod.command, FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT);
+    flow.is_covered(match_, is_strict.then_some(flow_mod.priority))
+        && [TABLE_ALL, flow.table].contains(&flow_mod.table_id)
 }
 
 /// Whether it means not all of those.

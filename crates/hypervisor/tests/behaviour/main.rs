@@ -26,6 +26,7 @@ mod courses;
 mod deleted_beneath;
 mod deliveries;
 mod durability;
+mod entries_in_order;
 mod exact;
 mod exits_unused;
 mod fairness;

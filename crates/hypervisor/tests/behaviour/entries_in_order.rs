@@ -1,0 +1,149 @@
+//! Entries that go with a group, and what a controller says of them before the switch has said whether it goes.
+
+use crate::groups_in_order::at_once;
+use crate::groups_kept::say;
+use crate::support::*;
+use emulate::Fault;
+
+/// With a group, on a switch that is slow to do what comes.
+fn slow(policy: &str) -> (World, Seat) {
+    let mut world =
+        World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, policy) });
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=1 buckets=output:1");
+    (world, blue)
+}
+
+/// What is left of an entry that goes with a group, if the switch refuses the first of these and its controller changes the
+/// entry after them: of what it was, and of what it may have become.
+fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
+    let (mut world, blue) = slow("blue: any");
+    say(&mut world, blue, &format!("flow add prio=7 actions={entry}"));
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    let heard = at_once(&mut world, blue, &[refused, &[change, "barrier"]].concat());
+    assert_eq!(heard.len(), 2, "{change}: {heard:?}");
+    assert!(heard[0].starts_with("1 ERROR"), "{change}: {heard:?}");
+    let flows = at_once(&mut world, blue, &["stats flow"]).concat();
+    let left = [entry, "output:2"].map(|it| flows.contains(it));
+    let count = left.iter().filter(|it| **it).count();
+    assert_eq!(world.tenant_flows().len(), count, "{change}: {flows}");
+    left
+}
+
+/// An entry that goes with a group, and stands again if the switch refuses that, is what its controller makes of it after that.
+#[test]
+fn what_did_not_go_is_changed_by_what_came_after() {
+    for (change, left) in [
+        ("flow delete", [false, false]),
+        ("flow delete_strict prio=7", [false, false]),
+        ("flow delete_strict prio=8", [true, false]),
+        ("flow delete out_group=1", [false, false]),
+        ("flow modify prio=7 actions=output:2", [false, true]),
+        ("flow add prio=7 actions=output:2", [false, true]),
+    ] {
+        assert_eq!(left_of("group:1", &["group delete id=1"], change), left, "{change}");
+    }
+}
+
+/// So is one that stands as it was before it used the group, if the switch refuses that it does.
+#[test]
+fn what_stands_again_is_changed_by_what_came_after() {
+    for (change, left) in [
+        ("flow delete", [false, false]),
+        ("flow delete_strict prio=7", [false, false]),
+        ("flow delete_strict prio=8", [true, false]),
+        ("flow delete out_port=2", [true, false]),
+        ("flow delete out_port=1", [false, false]),
+        ("flow modify_strict prio=7 actions=output:2", [false, true]),
+        ("flow modify_strict prio=8 actions=output:2", [true, false]),
+        ("flow add prio=7 actions=output:2", [false, true]),
+    ] {
+        let refused = ["flow add prio=7 actions=group:1", "group delete id=1"];
+        assert_eq!(left_of("output:1", &refused, change), left, "{change}");
+    }
+}
+
+/// Entries that stand again have room, which is nobody else's meanwhile.
+#[test]
+fn entries_that_stand_again_are_no_more_than_there_may_be() {
+    let (mut world, blue) = slow("blue flows=2: any");
+    say(&mut world, blue, "flow add match=in_port=1 prio=1 actions=output:1");
+    say(&mut world, blue, "flow add match=in_port=2 prio=2 actions=output:1");
+    for round in 1..4 {
+        let adds = [10, 11].map(|prio| {
+            format!("flow add match=in_port=1 prio={} actions=output:1", prio + 2 * round)
+        });
+        // The switch does not take that action without the match of an IP packet.
+        let modify = "flow modify match= actions=mod_nw_src:1.2.3.4,group:1";
+        let all = [modify, "group delete id=1", &adds[0], &adds[1], "group add id=1 buckets=drop"];
+        let heard = at_once(&mut world, blue, &all);
+        assert_eq!(heard.iter().filter(|it| it.contains("ERROR")).count(), 3, "{heard:?}");
+        assert_eq!(world.tenant_flows().len(), 2, "{heard:?}");
+    }
+}
+
+/// The switch deletes what sends there as it finds it; the tenant's table, as it is about to be.
+#[test]
+fn what_is_deleted_for_where_it_sends_is_the_same_on_the_switch() {
+    let (mut world, blue) = slow("blue flows=2: any");
+    for round in 0..5 {
+        say(&mut world, blue, &format!("flow add match=in_port={round} prio=1 actions=output:2"));
+        let modify = format!(
+            "flow modify_strict match=in_port={round} prio=1 actions=mod_nw_src:1.2.3.4,output:3"
+        );
+        let heard = at_once(&mut world, blue, &[&modify, "flow delete out_port=3", "barrier"]);
+        assert!(heard[0].starts_with("1 ERROR") && heard.len() == 2, "{heard:?}");
+        assert_eq!(world.tenant_flows().len(), 1);
+        say(&mut world, blue, "flow delete");
+    }
+}
+
+/// What a controller has asked for is done though it has gone meanwhile.
+#[test]
+fn what_waits_is_done_without_its_controller() {
+    let (mut world, blue) = slow("blue: any");
+    say(&mut world, blue, "flow add prio=7 actions=group:1");
+    say(&mut world, blue, "flow add prio=8 actions=output:2");
+    world.say(blue, 1, "group delete id=1");
+    world.say(blue, 2, "flow delete");
+    world.core.controller_disconnected(world.controllers[blue.0].index);
+    world.advance(1_000_000_000);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+}
+
+/// Nor does it wait in vain behind what its tenant may only send slowly.
+#[test]
+fn what_waits_for_its_tenants_rate_is_done() {
+    let (mut world, blue) = slow("blue flow_mod=10/1: any");
+    say(&mut world, blue, "flow add prio=7 actions=group:1");
+    world.advance(2_000_000_000);
+    for number in 0..150 {
+        let words = format!("flow add match=in_port=1 prio={} actions=output:1", 100 + number);
+        world.say(blue, 1000 + number, &words);
+    }
+    for (xid, words) in (1..).zip(["group delete id=1", "flow delete", "barrier"]) {
+        world.say(blue, xid, words);
+    }
+    world.advance(60_000_000_000);
+    assert_eq!(world.heard(blue), ["3 BARRIER_REPLY"]);
+    assert_eq!(world.tenant_flows(), [""; 0]);
+}
+
+/// The switch has refused to delete a group, so that it tells of the end of an entry that uses it is news.
+#[test]
+fn the_end_of_what_did_not_go_is_told() {
+    let (mut world, blue) = slow("blue: any");
+    say(&mut world, blue, "flow add prio=7 actions=group:1 flags=rem");
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    let heard = at_once(&mut world, blue, &["group delete id=1", "barrier"]);
+    assert!(heard[0].starts_with("1 ERROR"), "{heard:?}");
+    let mut said = Vec::new();
+    let delete = request(Version::V1_3, 1, "flow delete table=1");
+    let now = world.now;
+    world.switch.switch_mut().handle_message(now, &delete, &mut said);
+    world.switch_says(&said);
+    let heard = world.heard(blue);
+    assert!(heard.len() == 1 && heard[0].contains("FLOW_REMOVED"), "{heard:?}");
+    let flows = at_once(&mut world, blue, &["stats flow"]).concat();
+    assert!(!flows.contains("prio=7"), "{flows}");
+}
