@@ -385,6 +385,11 @@ impl Flow {
         }
     }
 
+    /// What it keeps when it is modified, beside since when it stands.
+    pub(crate) fn times(&self) -> (u16, u16, u16) {
+        (self.idle_timeout, self.hard_timeout, self.flags)
+    }
+
     /// What stands for it on the switch, by the match: an entry can be hundreds there.
     pub fn by_match(&self) -> HashMap<&[u8], &Piece> {
         self.pieces.iter().map(|piece| (&*piece.match_wire, piece)).collect()

@@ -107,6 +107,8 @@ pub struct Switch {
     pub(crate) unplaced: Unplaced,
     pub(crate) operations: HashMap<u32, Operation>,
     pub(crate) next_operation: u32,
+    /// Those of them by whose refusal entries stand again that are in no table.
+    pub(crate) returning: Vec<u32>,
     /// Messages of operations that have been sent, by xid, until a barrier confirms them.
     pub(crate) unconfirmed: VecDeque<(u32, u32)>,
     pub(crate) collections: Vec<Collection>,
@@ -386,7 +388,7 @@ impl Switch {
         let Ok(header) = Header::parse(frame) else { return };
         count(&mut self.tenants[tenant.0 as usize].counters.from_controller, header.type_);
         let request = Request { tenant, controller, header, frame, now };
-        match self.is_postponed(controller) {
+        match self.is_postponed(tenant, controller) {
             true => self.postpone_behind(&request),
             false => self.handle_request(request),
         }
@@ -415,7 +417,7 @@ impl Switch {
         }
         let full = state.outbox.len() >= self.settings.controller_bytes
             || self.upcoming.is_due()
-            || self.is_postponed(controller);
+            || self.is_postponed(state.tenant, controller);
         let tenant = &mut self.tenants[state.tenant.0 as usize];
         if full || tenant.backlog() >= self.settings.tenant_backlog {
             tenant.paused = true;

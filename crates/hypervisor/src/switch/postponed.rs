@@ -1,18 +1,27 @@
 //! Requests that wait until it is known what became of others before them.
 //!
-//! A change of a group is accepted before the switch has carried it out. Whether a group may be deleted depends on the
-//! others that name it; where a change of those is on its way, and might come back, the deletion waits until that is settled,
-//! and with it what its controller sends after it. So does a change of entries that went with a group and may stand again, and one of
-//! those that send somewhere or bear a cookie, where entries are about to or to cease to. A switch of the tenant's own does one
-//! after the other as well.
+//! A change is accepted before the switch has carried it out, and taken back if the switch refuses it. What comes behind it
+//! meanwhile must come to what it would have on a switch of the tenant's own, which does one after the other. A request that
+//! only says what is to be stands whatever becomes of those before it. One whose outcome hangs on what they leave waits, and
+//! with it what its controller sends after it:
+//!
+//! ```text
+//!   MODIFY of entries                  others are about to come, to go, or to begin anew: what it modifies keeps their times
+//!   DELETE by out_port, cookie ...     they are about to become others than the filter means, or to be such
+//!   ADD, DELETE of entries             a group or meter is on its way out with them: they stand again if that is refused,
+//!                                      or there is no room if they do
+//!   deletion of a group or meter       entries are about to use it, or to cease to; groups, to name it or to cease to
+//!   whatever a group or meter becomes  it is about to come, or to go
+//! ```
 
 use super::tables::Operation;
+use super::tracking::named_of;
 use super::{Controller, Request, Switch};
 use crate::flows::Flow;
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::store::Kind;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use hashbrown::HashMap;
 use openflow::{Header, Version};
 
 /// A message of a controller, put off.
@@ -36,77 +45,88 @@ impl Switch {
         }
     }
 
-    /// Whether an entry that went with a group or meter may stand again as one that is meant: if that is refused, or as one
-    /// that did not use it, if the change is refused by which it came to.
-    pub(crate) fn may_stand_again(
+    /// Whether a change that is on its way decides what a request finds that reads this of entries.
+    pub(crate) fn is_undecided<T: PartialEq>(
         &self,
         tenant: TenantIndex,
-        is_meant: impl Fn(&Flow) -> bool,
-    ) -> bool {
-        // There may be many changes on their way, and mostly none of them deletes any.
-        if !self.has_condemned(tenant) {
-            return false;
-        }
-        let gone = self.gone_with_numbers(tenant);
-        let mut changes = self.operations.iter().filter(|(_, change)| change.tenant == tenant);
-        let is_earlier = |at: u32, deleted: u32| at.wrapping_sub(deleted) > u32::MAX / 2;
-        !gone.is_empty()
-            && changes.any(|(at, change)| {
-                change.before.iter().any(|(number, before)| {
-                    let (Some(before), Some(by)) = (before, gone.get(number)) else { return false };
-                    let comes_back = by.iter().any(|(deleted, deletion)| {
-                        at == deleted || is_earlier(*at, *deleted) && deletion.spares(before)
-                    });
-                    comes_back && is_meant(before)
-                })
-            })
-    }
-
-    /// How many entries may stand again so at most, and of how many pieces they are.
-    pub(crate) fn may_come_back(&self, tenant: TenantIndex) -> (usize, usize) {
-        if !self.has_condemned(tenant) {
-            return (0, 0);
-        }
-        let changes = || self.operations.values().filter(|change| change.tenant == tenant);
-        let deletions = changes().filter(|change| change.deletes_numbers());
-        let count = deletions.map(|deletion| deletion.before.len()).sum();
-        let pieces = if count > 0 { changes().map(|it| it.pieces_before).sum() } else { 0 };
-        (count, pieces)
-    }
-
-    /// The entries that have gone with groups or meters which are about to be deleted, and by which changes.
-    fn gone_with_numbers(&self, tenant: TenantIndex) -> HashMap<u32, Vec<(u32, &Operation)>> {
-        let flows = &self.tenants[tenant.0 as usize].flows;
-        let changes = self.operations.iter().filter(|(_, change)| change.tenant == tenant);
-        let mut gone: HashMap<u32, Vec<(u32, &Operation)>> = HashMap::new();
-        for (deleted, deletion) in changes.filter(|(_, change)| change.deletes_numbers()) {
-            for number in deletion.changed().filter(|number| flows.get(*number).is_none()) {
-                gone.entry(number).or_default().push((*deleted, deletion));
-            }
-        }
-        gone
-    }
-
-    /// Whether changes are on their way of entries that a request covers, and which of them decides whether it means them.
-    pub(crate) fn is_undecided(
-        &self,
-        tenant: TenantIndex,
-        is_covered: impl Fn(&Flow) -> bool,
-        is_meant: impl Fn(&Flow) -> bool,
+        read: impl Fn(&Flow) -> Option<T>,
     ) -> bool {
         let flows = &self.tenants[tenant.0 as usize].flows;
-        let changes = self.operations.values().filter(|change| change.tenant == tenant);
-        let mut before = changes.flat_map(|change| &change.before);
-        before.any(|(number, before)| {
-            let before = before.as_ref().filter(|before| is_covered(before));
-            let both = before.zip(flows.get(*number));
-            both.is_some_and(|(before, now)| is_meant(before) != is_meant(now))
+        let read_now = |number: &u32| flows.get(*number).and_then(&read);
+        self.changes_of(tenant).any(|change| {
+            let mut before = change.before.iter();
+            // What is to be brought once more begins with that.
+            let mut again = change.again.iter();
+            before.any(|(number, it)| it.as_ref().and_then(&read) != read_now(number))
+                || again.any(|(number, _)| read_now(number).is_some())
         })
     }
 
-    /// Whether messages of a controller wait, and others have to stand behind them.
-    pub(super) fn is_postponed(&self, controller: ControllerIndex) -> bool {
-        self.postponed.iter().any(|it| it.controller == controller)
+    /// By the refusal of such changes entries stand again that are in no table. What comes behind does not find them there, to
+    /// delete or to replace them.
+    pub(super) fn may_bring_back(
+        &mut self,
+        tenant: TenantIndex,
+        is_meant: impl Fn(&Operation) -> bool,
+    ) {
+        self.returning.retain(|at| self.operations.contains_key(at));
+        let changes = self.operations.iter().filter(|(_, change)| change.tenant == tenant);
+        for (at, _) in changes.filter(|(_, change)| is_meant(change)) {
+            if !self.returning.contains(at) {
+                self.returning.push(*at);
+            }
+        }
+    }
+
+    /// Those entries.
+    pub(crate) fn returning(&self, tenant: TenantIndex) -> impl Iterator<Item = &Flow> {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let changes = self.returning.iter().filter_map(|at| self.operations.get(at));
+        let before =
+            changes.filter(move |change| change.tenant == tenant).flat_map(|it| &it.before);
+        let before = before.filter(|(number, _)| flows.get(*number).is_none());
+        before.filter_map(|(_, before)| before.as_ref())
+    }
+
+    /// Whether entries are about to use such a group or meter, or to cease to: with them stands or falls what goes with it.
+    pub(crate) fn has_open_users(
+        &self,
+        tenant: TenantIndex,
+        kind: Kind,
+        is_meant: impl Fn(u32) -> bool,
+    ) -> bool {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let uses = |flow: &Flow| named_of(kind, &flow.actions).into_iter().any(&is_meant);
+        let mut changed = self.changes_of(tenant).flat_map(|change| &change.before);
+        changed.any(|(number, before)| before.iter().chain(flows.get(*number)).any(uses))
+    }
+
+    /// Whether such a group or meter is about to come or to go.
+    pub(crate) fn is_open(
+        &self,
+        tenant: TenantIndex,
+        kind: Kind,
+        is_meant: impl Fn(u32) -> bool,
+    ) -> bool {
+        let known = self.numbers(tenant, kind);
+        let mut changed = self.changes_of(tenant).flat_map(|change| &change.numbers_before);
+        changed.any(|one| {
+            one.kind == kind
+                && is_meant(one.number)
+                && one.before.is_some() != known.get(one.number).is_some()
+        })
+    }
+
+    fn changes_of(&self, tenant: TenantIndex) -> impl Iterator<Item = &Operation> {
+        self.operations.values().filter(move |change| change.tenant == tenant)
+    }
+
+    /// Whether messages wait behind which others of a controller have to stand: its own, and those of one of the tenant's that
+    /// has gone, since it said them before.
+    pub(super) fn is_postponed(&self, tenant: TenantIndex, controller: ControllerIndex) -> bool {
+        let is_gone = |other| self.controllers.get(other).is_none();
+        let mut of_tenant = self.postponed.iter().filter(|it| it.tenant == tenant);
+        of_tenant.any(|it| it.controller == controller || is_gone(it.controller))
     }
 
     /// Puts a message behind those that wait. A driver that asks whether to read brings none.
@@ -145,7 +165,7 @@ impl Switch {
             let is_sent = self.tenants[tenant.0 as usize].queue.is_empty();
             let since = since.map(|since| if is_sent { since } else { now });
             let at = self.postponed.len();
-            if self.is_postponed(controller) {
+            if self.is_postponed(tenant, controller) {
                 self.postpone_behind(&request);
             } else if since.is_some_and(|since| now - since >= self.settings.reply_timeout) {
                 // The switch does not say what became of the others.

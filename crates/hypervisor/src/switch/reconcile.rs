@@ -198,6 +198,7 @@ impl Switch {
     pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.take_flow(cause, number) else { return };
         self.overtake(cause.tenant, number);
+        self.may_bring_back(cause.tenant, |change| change.changes(number));
         for piece in &flow.pieces {
             self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
         }

@@ -125,6 +125,7 @@ impl Switch {
             next_settle: now + settings.reply_timeout,
             waiting: Vec::new(),
             operations: HashMap::new(),
+            returning: Vec::new(),
             next_operation: 0,
             unconfirmed: VecDeque::new(),
             unplaced: Default::default(),

@@ -6,7 +6,6 @@
 use super::Switch;
 use super::refused::Tried;
 use super::slice_ports::Configures;
-use super::tracking::named_of;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
@@ -33,8 +32,6 @@ pub(crate) struct Operation {
     pub(super) remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
     pub(super) before: Vec<(u32, Option<Flow>)>,
-    /// How many pieces those are of.
-    pub(super) pieces_before: usize,
     /// The changed groups and meters as they were before (1.3).
     pub(crate) numbers_before: Vec<NumberBefore>,
     /// Numbers of groups or meters that are deleted and belong to nobody any more (1.3).
@@ -49,8 +46,6 @@ pub(crate) struct Operation {
     pub(super) tries: Option<Tried>,
     /// What it makes of a port of a slice; all that it does.
     pub(super) configures: Option<Configures>,
-    /// Whether it only modifies entries, and does nothing where there are none (1.3).
-    pub(crate) modifies: bool,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
     /// Whether it brings one: whoever deletes it then means it.
@@ -112,13 +107,6 @@ impl Operation {
     /// Whether it deletes groups or meters.
     pub(super) fn deletes_numbers(&self) -> bool {
         self.numbers_before.iter().any(|one| !one.deleted.is_empty())
-    }
-
-    /// Whether it deletes groups or meters, and with them entries, but no entry like this.
-    pub(super) fn spares(&self, flow: &Flow) -> bool {
-        let deleted = self.numbers_before.iter().filter(|one| !one.deleted.is_empty());
-        let mut used = deleted.map(|one| named_of(one.kind, &flow.actions).contains(&one.number));
-        used.next().is_some_and(|first| !first && used.all(|it| !it))
     }
 
     /// Whether it makes an exit, or what it changes needs it.
@@ -189,7 +177,6 @@ impl Switch {
             messages: 0,
             remaining: 0,
             before: Vec::new(),
-            pieces_before: 0,
             numbers_before: Vec::new(),
             frees: Vec::new(),
             frees_again: false,
@@ -197,7 +184,6 @@ impl Switch {
             brings: None,
             tries: None,
             configures: None,
-            modifies: false,
             again: Vec::new(),
             brings_again: false,
             lost: Vec::new(),
@@ -309,7 +295,6 @@ impl Switch {
             // A request touches an entry once, or twice in a row.
             && operation.before.last().is_none_or(|(known, _)| *known != number)
         {
-            operation.pieces_before += before.as_ref().map_or(0, |before| before.pieces.len());
             operation.before.push((number, before));
         }
     }
@@ -341,6 +326,9 @@ impl Switch {
             one.dropped.iter().chain(&one.deleted).map(|number| (one.kind, *number))
         });
         let (tenant, going) = (state.tenant, going.collect::<Vec<(Kind, u32)>>());
+        if state.deletes_numbers() {
+            self.may_bring_back(tenant, Operation::deletes_numbers);
+        }
         going.into_iter().for_each(|(kind, number)| self.condemn(tenant, kind, number));
     }
 

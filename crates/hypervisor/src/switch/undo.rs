@@ -196,9 +196,6 @@ impl Switch {
             false => self.submit_freeing(&cause, &frees, true),
         }
         for (number, before) in before.into_iter().rev() {
-            let is_new = before.is_none() && !own && self.version != Version::V1_0;
-            let adds_later = is_new && self.modify_nothing(tenant, operation, number);
-            let only_table = only_table && !adds_later;
             // What was to be brought again is not to be relied on.
             let short = again.iter().find(|(other, _)| *other == number).map(|(_, it)| it.clone());
             let how = (!only_table, inherits || short.is_some(), moved);
@@ -260,7 +257,7 @@ impl Switch {
                 // there, as a new piece that was refused.
                 let is_there = !inherits && (self.version == Version::V1_0 || !(own || overtaken));
                 let modified =
-                    current.filter(|current| is_there && times(current) == times(&wanted));
+                    current.filter(|current| is_there && current.times() == wanted.times());
                 self.overtake(tenant, number);
                 let cause = self.begin_own(&cause, number);
                 let there = modified.as_ref().map(Flow::by_match).unwrap_or_default();
@@ -375,8 +372,7 @@ impl Switch {
     }
 
     /// If a later operation has changed the entry too, that one's result stands; should it fail as well, the entry goes
-    /// back to what was before both. Says whether there is one. An entry that only went with a group does not go if it is
-    /// again one that does not use it.
+    /// back to what was before both. Says whether there is one.
     fn hand_on(
         &mut self,
         (tenant, failed, is_own): (TenantIndex, u32, bool),
@@ -396,17 +392,13 @@ impl Switch {
                 let stood = before.by_match();
                 let is_new = |piece: &Piece| !stood.contains_key(&*piece.match_wire);
                 let adds = in_part && current.pieces.iter().any(is_new);
-                times(before) != times(current) || adds && self.version != Version::V1_0
+                before.times() != current.times() || adds && self.version != Version::V1_0
             }
             (Some(_), None) => false,
         };
         // What only brings an entry back has no result of its own.
         let touches = |later: &Operation| (is_own || !later.own) && later.changes(number);
         let Some(later) = self.later_operation(tenant, failed, touches) else { return false };
-        if before.as_ref().is_some_and(|before| later.spares(before)) {
-            later.before.retain(|(other, _)| *other != number);
-            return false;
-        }
         later.inherits |= in_part;
         later.moved |= moved;
         for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
@@ -419,21 +411,6 @@ impl Switch {
             later.again.push((number, short.unwrap_or_else(|| before.clone())));
         }
         true
-    }
-
-    /// An entry is not there after all: modifications of it that came later were of nothing (1.3). Says whether they have
-    /// added a piece, which does not know that.
-    fn modify_nothing(&mut self, tenant: TenantIndex, failed: u32, number: u32) -> bool {
-        let mut has_added = false;
-        while let Some(later) = self.later_operation(tenant, failed, |it| it.changes(number)) {
-            if !later.modifies {
-                break;
-            }
-            later.before.retain(|(other, _)| *other != number);
-            later.again.retain(|(other, _)| *other != number);
-            has_added |= later.adds.iter().any(|(other, _)| *other == number);
-        }
-        has_added
     }
 
     /// Pieces that came with a group's forms may be missing when that change fails. Entries that use the group are written anew
@@ -576,9 +553,4 @@ const NO_EXIT: ErrorCode = openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL;
 
 fn is_about_entries(code: ErrorCode) -> bool {
     code.type_ == openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL.type_
-}
-
-/// What an entry keeps when it is modified.
-fn times(flow: &Flow) -> (u16, u16, u16) {
-    (flow.idle_timeout, flow.hard_timeout, flow.flags)
 }

@@ -31,13 +31,9 @@ impl Switch {
         let match_ = Match::from_v10(&flow_mod.match_);
         let deletes =
             matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
-        if deletes && flow_mod.out_port != PortNo::NONE {
-            let is_covered = |flow: &Flow| is_covered(flow, &flow_mod, &match_);
-            let outputs = |flow: &Flow| outputs_to(&flow.actions, flow_mod.out_port);
-            if self.is_undecided(tenant, is_covered, outputs) {
-                self.postpone(request);
-                return Ok(());
-            }
+        if self.waits_for_entries_v10(tenant, &flow_mod, &match_) {
+            self.postpone(request);
+            return Ok(());
         }
         // A deletion's buffer id means nothing (specification section 5.3.3).
         let mut buffered =
@@ -206,6 +202,32 @@ impl Switch {
                     self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
                 }
                 self.await_removal(cause, number, flow);
+            }
+        }
+    }
+
+    /// Whether changes that are on their way decide what a request comes to.
+    fn waits_for_entries_v10(
+        &self,
+        tenant: TenantIndex,
+        flow_mod: &FlowMod<'_>,
+        match_: &Match,
+    ) -> bool {
+        let covers = |flow: &Flow| is_covered(flow, flow_mod, match_);
+        match flow_mod.command {
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => self
+                .is_undecided(tenant, |flow| covers(flow).then(|| (flow.installed, flow.times()))),
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
+                if flow_mod.out_port != PortNo::NONE =>
+            {
+                let outputs = |flow: &Flow| outputs_to(&flow.actions, flow_mod.out_port);
+                self.is_undecided(tenant, |flow| (covers(flow) && outputs(flow)).then_some(()))
+            }
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
+                self.returning(tenant).any(covers)
+            }
+            _ => {
+                self.returning(tenant).any(|flow| flow.is_covered(match_, Some(flow_mod.priority)))
             }
         }
     }

@@ -65,8 +65,6 @@ impl Switch {
         self.remember_exits(&cause, exits);
         if let Some(state) = self.operations.get_mut(&operation) {
             state.resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
-            state.modifies =
-                matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT);
         }
         let mut kept = buffered;
         let done = match flow_mod.command {
@@ -298,31 +296,39 @@ impl Switch {
         whole && !has_filter(flow_mod)
     }
 
-    /// Whether it depends on changes that are on their way which entries a request means.
+    /// Whether changes that are on their way decide what a request comes to.
     fn waits_for_entries(
         &self,
         tenant: TenantIndex,
         flow_mod: &FlowMod<'_>,
         match_: &Match,
     ) -> bool {
-        if flow_mod.command == FlowModCommand::ADD {
-            return self.waits_for_room(tenant, flow_mod, match_);
+        let covers = |flow: &Flow| is_covered(flow, flow_mod, match_);
+        let means = |flow: &Flow| covers(flow) && passes(flow, flow_mod);
+        match flow_mod.command {
+            FlowModCommand::ADD => self.waits_for_room(tenant, flow_mod, match_),
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
+                let kept = |flow: &Flow| (flow.cookie, flow.installed, flow.times());
+                self.is_undecided(tenant, |flow| means(flow).then(|| kept(flow)))
+            }
+            _ if has_filter(flow_mod) => {
+                self.is_undecided(tenant, |flow| means(flow).then_some(()))
+            }
+            _ => self.returning(tenant).any(covers),
         }
-        let is_covered = |flow: &Flow| is_covered(flow, flow_mod, match_);
-        let passes = |flow: &Flow| passes(flow, flow_mod);
-        self.may_stand_again(tenant, |flow| is_covered(flow) && passes(flow))
-            || has_filter(flow_mod) && self.is_undecided(tenant, is_covered, passes)
     }
 
-    /// Whether it depends on them that there is room for an entry, or another that it would overlap.
+    /// Whether they decide if there is room for an entry, what it replaces, or what it would overlap.
     fn waits_for_room(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
-        let (count, pieces) = self.may_come_back(tenant);
+        let both = |(count, pieces), flow: &Flow| (count + 1, pieces + flow.pieces.len());
+        let (count, pieces) = self.returning(tenant).fold((0, 0), both);
         if count == 0 {
             return false;
         }
-        let (table, priority) = (flow_mod.table_id, flow_mod.priority);
-        let overlaps = |flow: &Flow| {
-            (flow.table, flow.priority) == (table, priority) && flow.match_.overlaps(match_)
+        let checks_overlap = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
+        let is_near = |flow: &Flow| {
+            (flow.table, flow.priority) == (flow_mod.table_id, flow_mod.priority)
+                && (flow.match_ == *match_ || checks_overlap && flow.match_.overlaps(match_))
         };
         let state = &self.tenants[tenant.0 as usize];
         let (flows, limits) = (&state.flows, &state.limits);
@@ -330,8 +336,7 @@ impl Switch {
         let added = added.map_or(0, |added| added.len());
         flows.len() + count >= limits.flows as usize
             || flows.entries() + pieces + added > limits.entries as usize
-            || flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP)
-                && self.may_stand_again(tenant, overlaps)
+            || self.returning(tenant).any(is_near)
     }
 
     fn meant_by_v13(

@@ -68,6 +68,12 @@ impl Switch {
     /// A tenant changes its groups.
     pub(crate) fn group_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let group = GroupMod::parse(request.body()).map_err(unreadable)?;
+        let is_any = group.group_id == GROUP_ALL;
+        let is_meant = |number| (is_any || number == group.group_id) && !is_exit(number);
+        if self.is_open(request.tenant, Kind::Group, is_meant) {
+            self.postpone(request);
+            return Ok(());
+        }
         let groups = self.numbers(request.tenant, Kind::Group);
         let known = groups.get(group.group_id).cloned();
         match group.command {
@@ -157,7 +163,9 @@ impl Switch {
             number if is_exit(number) => Vec::new(),
             _ => Vec::from([number]),
         };
-        if self.has_open_callers(tenant, &gone) || self.has_open_deletion(tenant, number) {
+        if self.has_open_callers(tenant, &gone)
+            || self.has_open_users(tenant, Kind::Group, |group| gone.contains(&group))
+        {
             self.postpone(request);
             return Ok(());
         }
@@ -203,18 +211,6 @@ impl Switch {
         changes.any(|one| {
             let stays = groups.get(one.number).filter(|_| !gone.contains(&one.number));
             one.kind == Kind::Group && one.before.as_ref().into_iter().chain(stays).any(names)
-        })
-    }
-
-    /// Whether it is on its way that this group, or any, is deleted, which may be refused.
-    fn has_open_deletion(&self, tenant: TenantIndex, number: u32) -> bool {
-        let groups = self.numbers(tenant, Kind::Group);
-        let changes = self.operations.values().filter(|operation| operation.tenant == tenant);
-        let mut changes = changes.flat_map(|operation| &operation.numbers_before);
-        changes.any(|one| {
-            let is_it = one.number == number || number == GROUP_ALL && !is_exit(one.number);
-            let is_deleted = one.before.is_some() && groups.get(one.number).is_none();
-            one.kind == Kind::Group && is_it && is_deleted
         })
     }
 

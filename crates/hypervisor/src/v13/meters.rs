@@ -21,6 +21,14 @@ impl Switch {
     pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let meter = MeterMod::parse(request.body()).map_err(super::unreadable)?;
         let tenant = request.tenant;
+        let is_meant = |number| meter.meter_id == METER_ALL || number == meter.meter_id;
+        let deletes = meter.command == MeterModCommand::DELETE;
+        if self.is_open(tenant, Kind::Meter, is_meant)
+            || deletes && self.has_open_users(tenant, Kind::Meter, is_meant)
+        {
+            self.postpone(request);
+            return Ok(());
+        }
         let known = self.numbers(tenant, Kind::Meter).get(meter.meter_id).cloned();
         if meter
             .bands

@@ -376,12 +376,6 @@ impl Switch {
         }
     }
 
-    /// Whether groups or meters of a tenant's have to go, or are on their way.
-    pub(crate) fn has_condemned(&self, tenant: TenantIndex) -> bool {
-        let id = self.tenants[tenant.0 as usize].id;
-        self.used.condemned.values().any(|whose| *whose == id)
-    }
-
     /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
     pub(crate) fn condemn(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
         let id = self.tenants[tenant.0 as usize].id;

@@ -111,6 +111,25 @@ fn what_waits_is_done_without_its_controller() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
+/// What is said by a connection that comes after it is done after it.
+#[test]
+fn what_waits_is_done_before_what_comes_by_another_connection() {
+    for version in VERSIONS {
+        let mut world =
+            World::new(Setup { per_second: Some(1_000), ..Setup::new(version, "blue: any") });
+        let blue = world.connect("blue");
+        world.say(blue, 1, "flow add prio=7 actions=output:1");
+        world.say(blue, 2, "flow modify actions=output:2");
+        world.core.controller_disconnected(world.controllers[blue.0].index);
+        let again = world.connect("blue");
+        world.say(again, 3, "flow delete");
+        world.say(again, 4, "barrier");
+        world.advance(1_000_000_000);
+        assert_eq!(world.heard(again), ["4 BARRIER_REPLY"], "{version:?}");
+        assert_eq!(world.tenant_flows(), [""; 0], "{version:?}");
+    }
+}
+
 /// Nor does it wait in vain behind what its tenant may only send slowly.
 #[test]
 fn what_waits_for_its_tenants_rate_is_done() {

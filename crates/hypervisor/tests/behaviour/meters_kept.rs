@@ -38,8 +38,9 @@ fn a_meter_is_what_it_was_told_to_be_after_a_lost_connection() {
         let red = world.connect("red");
         world.say(red, 1, "meter add id=1 rate=3");
         world.say(red, 2, "meter add id=2 rate=5");
+        world.say(red, 3, "barrier");
         world.lose_south(true);
-        world.say(red, 3, words);
+        world.say(red, 4, words);
         world.lose_south(false);
         world.reconnect();
         assert_eq!(rates(&mut world), left, "{words}");
