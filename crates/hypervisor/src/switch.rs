@@ -130,6 +130,8 @@ pub struct Switch {
     pub(crate) unused: Unused,
     /// Requests that wait for others.
     pub(crate) postponed: Vec<Postponed>,
+    /// Whether a barrier is on its way that shows what became of what they wait for.
+    pub(crate) asks: bool,
     pub(crate) events: VecDeque<Event>,
     pub(crate) lldp: LldpKey,
     pub(crate) settings: Settings,
@@ -388,7 +390,7 @@ impl Switch {
         let Ok(header) = Header::parse(frame) else { return };
         count(&mut self.tenants[tenant.0 as usize].counters.from_controller, header.type_);
         let request = Request { tenant, controller, header, frame, now };
-        match self.is_postponed(tenant, controller) {
+        match self.stands_behind(&request) {
             true => self.postpone_behind(&request),
             false => self.handle_request(request),
         }
@@ -403,7 +405,9 @@ impl Switch {
         } else {
             self.controller_message_v13(request)
         };
-        if let Err(code) = handled {
+        if let Err(code) = handled
+            && !self.is_put_off(&request, code)
+        {
             self.refuse(&request.origin(), code);
         }
     }
@@ -417,7 +421,7 @@ impl Switch {
         }
         let full = state.outbox.len() >= self.settings.controller_bytes
             || self.upcoming.is_due()
-            || self.is_postponed(state.tenant, controller);
+            || self.is_held_up(controller);
         let tenant = &mut self.tenants[state.tenant.0 as usize];
         if full || tenant.backlog() >= self.settings.tenant_backlog {
             tenant.paused = true;

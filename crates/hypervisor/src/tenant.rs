@@ -56,6 +56,8 @@ pub(crate) struct Tenant {
     pub unanswered: usize,
     /// Whether a controller was told to stop reading.
     pub paused: bool,
+    /// Whether a change has come to its end since requests that wait were last looked at.
+    pub is_decided: bool,
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.
     pub leaving: HashMap<u32, Leaving>,

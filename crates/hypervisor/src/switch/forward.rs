@@ -104,6 +104,7 @@ impl Switch {
             self.transmit(TenantIndex(index), item, start, now);
             self.resume(TenantIndex(index));
         }
+        self.ask_for_postponed(now);
     }
 
     /// Sends everything that waits, whatever the window says. The store must have it.
@@ -212,6 +213,7 @@ impl Switch {
         let cost = self.pending.release_up_to(xid);
         if entry.awaits == Awaits::OwnBarrier {
             self.window.question_answered();
+            self.asks = false;
         }
         let awaits_nothing = matches!(entry.awaits, Awaits::Nothing);
         // Also if something that was sent later has been answered before it.

@@ -11,49 +11,102 @@
 //!   ADD, DELETE of entries             a group or meter is on its way out with them: they stand again if that is refused,
 //!                                      or there is no room if they do
 //!   deletion of a group or meter       entries are about to use it, or to cease to; groups, to name it or to cease to
-//!   whatever a group or meter becomes  it is about to come, or to go
+//!   whatever a group or meter becomes  it is about to come, or to go; or a group that it names is
+//!   in a network, MODIFY of a group    entries are about to use it, or to cease to
+//!   and what sends to a group          that is about to become another
+//!   what is refused as tables stand    whatever else: there may be room then, or the group
 //! ```
+//!
+//! Of each connection all but ECHO stands behind what waits; of a tenant's others, what changes tables or roles; and all of a
+//! tenant's, behind what waits of a connection that has gone.
 
 use super::tables::Operation;
-use super::tracking::named_of;
+use super::tracking::{groups_of, named_of};
 use super::{Controller, Request, Switch};
 use crate::flows::Flow;
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::store::Kind;
 use crate::time::Instant;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use openflow::{Header, Version};
+use openflow::v13::MessageType as It;
+use openflow::{ErrorCode, Header, Version};
 
 /// A message of a controller, put off.
 pub(crate) struct Postponed {
     tenant: TenantIndex,
     controller: ControllerIndex,
     frame: Vec<u8>,
-    /// Since when it waits; `None` if it only stands behind another.
-    since: Option<Instant>,
+    /// Since when it waits, and what is said if it does so for too long; `None` if it only stands behind another.
+    waits: Option<(Instant, ErrorCode)>,
+}
+
+/// Who has something that waits.
+#[derive(Default)]
+struct Waiting {
+    controllers: BTreeSet<ControllerIndex>,
+    tenants: BTreeSet<TenantIndex>,
+    /// Of whom it was said by a connection that has gone.
+    of_gone: BTreeSet<TenantIndex>,
 }
 
 impl Switch {
-    /// Puts a request off. What it waits for is asked about at once.
+    /// Puts a request off. What it waits for is asked about.
     pub(crate) fn postpone(&mut self, request: &Request<'_>) {
+        self.postpone_or(request, self.codes().unanswered);
+    }
+
+    fn postpone_or(&mut self, request: &Request<'_>, code: ErrorCode) {
         let Request { tenant, controller, frame, now, .. } = *request;
-        let since = Some(now);
-        self.postponed.push(Postponed { tenant, controller, frame: frame.into(), since });
-        let is_sent = self.tenants[request.tenant.0 as usize].queue.is_empty();
-        if is_sent && self.delayed.is_empty() && self.unbarriered {
+        let waits = Some((now, code));
+        self.postponed.push(Postponed { tenant, controller, frame: frame.into(), waits });
+        self.ask_for_postponed(now);
+    }
+
+    /// Whether a request is put off that could not be granted as things stand: changes are on their way by which they may.
+    pub(super) fn is_put_off(&mut self, request: &Request<'_>, code: ErrorCode) -> bool {
+        let by_tables = [
+            openflow::error::v10::FLOW_MOD_FAILED_ALL_TABLES_FULL.type_,
+            openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL.type_,
+            openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS.type_,
+            openflow::error::v13::METER_MOD_FAILED_OUT_OF_METERS.type_,
+        ];
+        let hangs = match self.version {
+            Version::V1_0 => code.type_ == by_tables[0],
+            _ => {
+                by_tables[1..].contains(&code.type_)
+                    || code == openflow::error::v13::BAD_ACTION_BAD_OUT_GROUP
+            }
+        };
+        let is_put_off = hangs
+            && self.changes_tables(request.header)
+            && self.changes_of(request.tenant).any(|change| !change.own);
+        if is_put_off {
+            self.postpone_or(request, code);
+        }
+        is_put_off
+    }
+
+    /// Once what requests wait for has been sent, asks what became of it.
+    pub(super) fn ask_for_postponed(&mut self, now: Instant) {
+        let is_asked = self.asks || !self.unbarriered || !self.delayed.is_empty();
+        if !is_asked && self.postponed.iter().any(|it| it.waits.is_some()) {
+            self.asks = true;
             self.send_own_barrier(now);
         }
     }
 
-    /// Whether a change that is on its way decides what a request finds that reads this of entries.
+    /// Whether a change that is on its way, of those by which that may be, decides what a request finds that reads this of
+    /// entries.
     pub(crate) fn is_undecided<T: PartialEq>(
         &self,
         tenant: TenantIndex,
+        decides: impl Fn(&Operation) -> bool,
         read: impl Fn(&Flow) -> Option<T>,
     ) -> bool {
         let flows = &self.tenants[tenant.0 as usize].flows;
         let read_now = |number: &u32| flows.get(*number).and_then(&read);
-        self.changes_of(tenant).any(|change| {
+        self.changes_of(tenant).filter(|change| decides(change)).any(|change| {
             let mut before = change.before.iter();
             // What is to be brought once more begins with that.
             let mut again = change.again.iter();
@@ -101,6 +154,16 @@ impl Switch {
         changed.any(|(number, before)| before.iter().chain(flows.get(*number)).any(uses))
     }
 
+    /// Whether a group that an entry sends to is about to become another one: what that makes of the entry is not known (1.3).
+    pub(crate) fn sends_to_open(&self, tenant: TenantIndex, instructions: &[u8]) -> bool {
+        let groups = groups_of(instructions);
+        let changes = (!groups.is_empty()).then(|| self.changes_of(tenant));
+        let mut changed = changes.into_iter().flatten().flat_map(|change| &change.numbers_before);
+        changed.any(|one| {
+            one.kind == Kind::Group && one.before.is_some() && groups.contains(&one.number)
+        })
+    }
+
     /// Whether such a group or meter is about to come or to go.
     pub(crate) fn is_open(
         &self,
@@ -121,38 +184,66 @@ impl Switch {
         self.operations.values().filter(move |change| change.tenant == tenant)
     }
 
-    /// Whether messages wait behind which others of a controller have to stand: its own, and those of one of the tenant's that
-    /// has gone, since it said them before.
-    pub(super) fn is_postponed(&self, tenant: TenantIndex, controller: ControllerIndex) -> bool {
-        let is_gone = |other| self.controllers.get(other).is_none();
-        let mut of_tenant = self.postponed.iter().filter(|it| it.tenant == tenant);
-        of_tenant.any(|it| it.controller == controller || is_gone(it.controller))
+    /// Whether messages wait behind which this one has to stand: of its own connection, or of one of the tenant's that has
+    /// gone, since it said them before; and changes of tables, which keep one order, behind any of the tenant's.
+    pub(super) fn stands_behind(&self, request: &Request<'_>) -> bool {
+        let Request { tenant, controller, header, .. } = *request;
+        // Whoever asks if somebody is there is not to wait for a switch.
+        !is_echo(header)
+            && !self.postponed.is_empty()
+            && self.waiting().holds_up(self, tenant, controller, header)
     }
 
-    /// Puts a message behind those that wait. A driver that asks whether to read brings none.
+    fn waiting(&self) -> Waiting {
+        let mut waiting = Waiting::default();
+        self.postponed.iter().for_each(|it| waiting.note(self, it));
+        waiting
+    }
+
+    /// Whether so many messages of a controller wait that no more are read.
+    pub(super) fn is_held_up(&self, controller: ControllerIndex) -> bool {
+        let waiting = self.postponed.iter().filter(|it| it.controller == controller);
+        waiting.count() >= self.settings.tenant_backlog
+    }
+
+    /// Puts a message behind those that wait. A driver that asks whether to read brings none too many.
     pub(super) fn postpone_behind(&mut self, request: &Request<'_>) {
         let Request { tenant, controller, frame, .. } = *request;
-        let waiting = self.postponed.iter().filter(|it| it.controller == controller).count();
-        if waiting < self.settings.tenant_backlog {
-            let frame = frame.into();
-            self.postponed.push(Postponed { tenant, controller, frame, since: None });
-        } else {
+        if self.is_held_up(controller) {
             self.refuse(&request.origin(), self.codes().unanswered);
+        } else {
+            let frame = frame.into();
+            self.postponed.push(Postponed { tenant, controller, frame, waits: None });
         }
     }
 
     /// When the first that waits is given up.
     pub(super) fn next_postponed(&self) -> Option<Instant> {
-        let since = self.postponed.iter().filter_map(|it| it.since).min();
+        let since = self.postponed.iter().filter_map(|it| it.waits).map(|(since, _)| since).min();
         since.map(|since| since + self.settings.reply_timeout)
     }
 
-    /// Looks anew at what waits: something has become known of what was on its way.
+    /// Looks anew at what waits, of tenants of whose changes something has become known.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
-        for Postponed { tenant, controller, frame, since } in core::mem::take(&mut self.postponed) {
-            let Ok(header) = Header::parse(&frame) else { continue };
+        if self.postponed.is_empty() {
+            return;
+        }
+        let patience = self.settings.reply_timeout;
+        let is_over = |it: &Postponed| it.waits.is_some_and(|(since, _)| now - since >= patience);
+        let is_due = |it: &&Postponed| self.tenants[it.tenant.0 as usize].is_decided || is_over(it);
+        let due: BTreeSet<TenantIndex> =
+            self.postponed.iter().filter(is_due).map(|it| it.tenant).collect();
+        for tenant in &due {
+            self.tenants[tenant.0 as usize].is_decided = false;
+        }
+        if due.is_empty() {
+            return;
+        }
+        let mut waiting = Waiting::default();
+        for mut it in core::mem::take(&mut self.postponed) {
+            let Ok(header) = Header::parse(&it.frame) else { continue };
             // What one has asked for that is gone is still done; there is nobody to be answered.
-            let is_gone = match self.controllers.get(controller) {
+            let is_gone = match self.controllers.get(it.controller) {
                 Some(&Controller { closing: true, .. }) => continue,
                 Some(_) => false,
                 None => true,
@@ -160,21 +251,33 @@ impl Switch {
             if is_gone && !self.changes_something(header) {
                 continue;
             }
-            let request = Request { tenant, controller, header, frame: &frame, now };
             // What is sent before it, and at which rate, is the tenant's own affair.
-            let is_sent = self.tenants[tenant.0 as usize].queue.is_empty();
-            let since = since.map(|since| if is_sent { since } else { now });
-            let at = self.postponed.len();
-            if self.is_postponed(tenant, controller) {
-                self.postpone_behind(&request);
-            } else if since.is_some_and(|since| now - since >= self.settings.reply_timeout) {
-                // The switch does not say what became of the others.
-                self.refuse(&request.origin(), self.codes().unanswered);
-            } else {
-                self.handle_request(request);
+            if let Some((since, _)) = &mut it.waits
+                && !self.tenants[it.tenant.0 as usize].queue.is_empty()
+            {
+                *since = now;
             }
-            if let Some(again) = self.postponed.get_mut(at) {
-                again.since = since.or(again.since);
+            let (tenant, at) = (it.tenant, self.postponed.len());
+            if !due.contains(&tenant) || waiting.holds_up(self, tenant, it.controller, header) {
+                self.postponed.push(it);
+            } else {
+                let Postponed { controller, ref frame, waits, .. } = it;
+                let request = Request { tenant, controller, header, frame, now };
+                match waits {
+                    // The switch does not say what became of the others.
+                    Some((since, code)) if now - since >= patience => {
+                        self.refuse(&request.origin(), code);
+                    }
+                    _ => self.handle_request(request),
+                }
+                if let Some(again) = self.postponed.get_mut(at)
+                    && let (Some(waits), Some((since, _))) = (&mut again.waits, it.waits)
+                {
+                    waits.0 = since;
+                }
+            }
+            if let Some(again) = self.postponed.get(at) {
+                waiting.note(self, again);
             }
             self.resume(tenant);
         }
@@ -182,10 +285,53 @@ impl Switch {
 
     /// Whether a message is one of those that do something.
     fn changes_something(&self, header: Header) -> bool {
-        use openflow::v13::MessageType as It;
-        let both = [It::PACKET_OUT, It::FLOW_MOD, It::PORT_MOD];
-        let newer = [It::GROUP_MOD, It::METER_MOD];
-        both.map(|it| it.0).contains(&header.type_)
-            || self.version != Version::V1_0 && newer.map(|it| it.0).contains(&header.type_)
+        let port_mod = match self.version {
+            Version::V1_0 => openflow::v10::MessageType::PORT_MOD.0,
+            _ => It::PORT_MOD.0,
+        };
+        self.changes_tables(header) || [It::PACKET_OUT.0, port_mod].contains(&header.type_)
     }
+
+    fn changes_tables(&self, header: Header) -> bool {
+        let newer = [It::GROUP_MOD.0, It::METER_MOD.0];
+        header.type_ == It::FLOW_MOD.0
+            || self.version != Version::V1_0 && newer.contains(&header.type_)
+    }
+
+    /// Whether it asks for a role, by which others lose theirs.
+    fn asks_for_role(&self, header: Header) -> bool {
+        // Before 1.3 that is an extension.
+        header.type_
+            == match self.version {
+                Version::V1_0 => openflow::v10::MessageType::VENDOR.0,
+                _ => It::ROLE_REQUEST.0,
+            }
+    }
+}
+
+impl Waiting {
+    fn note(&mut self, switch: &Switch, it: &Postponed) {
+        self.controllers.insert(it.controller);
+        self.tenants.insert(it.tenant);
+        if switch.controllers.get(it.controller).is_none() {
+            self.of_gone.insert(it.tenant);
+        }
+    }
+
+    fn holds_up(
+        &self,
+        switch: &Switch,
+        tenant: TenantIndex,
+        controller: ControllerIndex,
+        header: Header,
+    ) -> bool {
+        let is_ordered = || switch.changes_tables(header) || switch.asks_for_role(header);
+        self.controllers.contains(&controller)
+            || self.of_gone.contains(&tenant)
+            || self.tenants.contains(&tenant) && is_ordered()
+    }
+}
+
+fn is_echo(header: Header) -> bool {
+    [It::ECHO_REQUEST.0, It::ECHO_REPLY.0].contains(&header.type_)
 }

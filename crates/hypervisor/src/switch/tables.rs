@@ -46,6 +46,8 @@ pub(crate) struct Operation {
     pub(super) tries: Option<Tried>,
     /// What it makes of a port of a slice; all that it does.
     pub(super) configures: Option<Configures>,
+    /// Whether it only modifies entries that are there: what is not said anew of them stays, whatever becomes of it.
+    pub(crate) modifies: bool,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
     /// Whether it brings one: whoever deletes it then means it.
@@ -184,6 +186,7 @@ impl Switch {
             brings: None,
             tries: None,
             configures: None,
+            modifies: false,
             again: Vec::new(),
             brings_again: false,
             lost: Vec::new(),
@@ -509,6 +512,7 @@ impl Switch {
                     && !self.is_doomed(operation, now)
                     && let Some(done) = self.operations.remove(&operation)
                 {
+                    self.tenants[done.tenant.0 as usize].is_decided = true;
                     self.numbers_done(&done, now);
                     if let Some(configures) = &done.configures {
                         self.port_configured(done.tenant, configures, now);

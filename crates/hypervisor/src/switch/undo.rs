@@ -156,6 +156,7 @@ impl Switch {
         else {
             return;
         };
+        self.tenants[tenant.0 as usize].is_decided = true;
         if let Some((number, piece)) = revived {
             self.revival_failed(tenant, operation, number, &piece);
         }

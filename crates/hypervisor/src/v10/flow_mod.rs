@@ -176,6 +176,9 @@ impl Switch {
         if state.flows.tells_too_variously(changed.iter().map(|(_, flow)| flow)) {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
+        if let Some(state) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            state.modifies = true;
+        }
         for (number, flow) in changed {
             let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
             self.put_flow(cause, number, flow.clone());
@@ -215,13 +218,17 @@ impl Switch {
     ) -> bool {
         let covers = |flow: &Flow| is_covered(flow, flow_mod, match_);
         match flow_mod.command {
-            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => self
-                .is_undecided(tenant, |flow| covers(flow).then(|| (flow.installed, flow.times()))),
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
+                let read = |flow: &Flow| covers(flow).then(|| (flow.installed, flow.times()));
+                self.is_undecided(tenant, |change| !change.modifies, read)
+                    || self.returning(tenant).any(covers)
+            }
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
                 if flow_mod.out_port != PortNo::NONE =>
             {
                 let outputs = |flow: &Flow| outputs_to(&flow.actions, flow_mod.out_port);
-                self.is_undecided(tenant, |flow| (covers(flow) && outputs(flow)).then_some(()))
+                let read = |flow: &Flow| (covers(flow) && outputs(flow)).then_some(());
+                self.is_undecided(tenant, |_| true, read)
             }
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
                 self.returning(tenant).any(covers)

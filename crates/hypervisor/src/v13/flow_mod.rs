@@ -43,6 +43,8 @@ impl Switch {
         };
         if self.waits_for_entries(tenant, &flow_mod, &match_)
             || !deletes && self.waits_for_destinations(tenant, &flow_mod)
+            || self.tenants[tenant.0 as usize].network.is_some()
+                && self.sends_to_open(tenant, flow_mod.instructions.as_bytes())
         {
             self.postpone(request);
             return Ok(());
@@ -65,6 +67,8 @@ impl Switch {
         self.remember_exits(&cause, exits);
         if let Some(state) = self.operations.get_mut(&operation) {
             state.resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
+            state.modifies =
+                matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT);
         }
         let mut kept = buffered;
         let done = match flow_mod.command {
@@ -309,10 +313,12 @@ impl Switch {
             FlowModCommand::ADD => self.waits_for_room(tenant, flow_mod, match_),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
                 let kept = |flow: &Flow| (flow.cookie, flow.installed, flow.times());
-                self.is_undecided(tenant, |flow| means(flow).then(|| kept(flow)))
+                let read = |flow: &Flow| means(flow).then(|| kept(flow));
+                self.is_undecided(tenant, |change| !change.modifies, read)
+                    || self.returning(tenant).any(covers)
             }
             _ if has_filter(flow_mod) => {
-                self.is_undecided(tenant, |flow| means(flow).then_some(()))
+                self.is_undecided(tenant, |_| true, |flow| means(flow).then_some(()))
             }
             _ => self.returning(tenant).any(covers),
         }

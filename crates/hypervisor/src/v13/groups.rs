@@ -70,7 +70,10 @@ impl Switch {
         let group = GroupMod::parse(request.body()).map_err(unreadable)?;
         let is_any = group.group_id == GROUP_ALL;
         let is_meant = |number| (is_any || number == group.group_id) && !is_exit(number);
-        if self.is_open(request.tenant, Kind::Group, is_meant) {
+        let named: Vec<u32> = named_by(&group).collect();
+        if self.is_open(request.tenant, Kind::Group, |it| is_meant(it) || named.contains(&it))
+            || self.waits_for_users(request.tenant, &group)
+        {
             self.postpone(request);
             return Ok(());
         }
@@ -163,9 +166,7 @@ impl Switch {
             number if is_exit(number) => Vec::new(),
             _ => Vec::from([number]),
         };
-        if self.has_open_callers(tenant, &gone)
-            || self.has_open_users(tenant, Kind::Group, |group| gone.contains(&group))
-        {
+        if self.has_open_callers(tenant, &gone) {
             self.postpone(request);
             return Ok(());
         }
@@ -199,6 +200,22 @@ impl Switch {
             rewatched.chain(&messages).for_each(|message| self.submit_change(&cause, message));
         }
         Ok(())
+    }
+
+    /// Whether entries are about to use a group, or to cease to, on which hangs whether it can be changed, or what goes with it.
+    fn waits_for_users(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> bool {
+        let groups = self.numbers(tenant, Kind::Group);
+        let is_all = group.group_id == GROUP_ALL;
+        let is_meant = |it: u32| is_all && groups.get(it).is_some() || it == group.group_id;
+        let concerns = match group.command {
+            GroupModCommand::DELETE => true,
+            // Beside the group, other forms of it may be needed then.
+            GroupModCommand::MODIFY => self.tenants[tenant.0 as usize].network.is_some(),
+            _ => false,
+        };
+        concerns
+            && (is_all || groups.get(group.group_id).is_some())
+            && self.has_open_users(tenant, Kind::Group, is_meant)
     }
 
     /// Whether a change is on its way of a group that names some of these, or did before: with it stands or falls whether they

@@ -23,8 +23,9 @@ impl Switch {
         let tenant = request.tenant;
         let is_meant = |number| meter.meter_id == METER_ALL || number == meter.meter_id;
         let deletes = meter.command == MeterModCommand::DELETE;
+        let is_there = || self.numbers(tenant, Kind::Meter).all().into_iter().any(is_meant);
         if self.is_open(tenant, Kind::Meter, is_meant)
-            || deletes && self.has_open_users(tenant, Kind::Meter, is_meant)
+            || deletes && is_there() && self.has_open_users(tenant, Kind::Meter, is_meant)
         {
             self.postpone(request);
             return Ok(());

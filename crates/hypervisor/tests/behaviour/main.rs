@@ -66,3 +66,4 @@ mod standby;
 mod statistics;
 mod unplaced;
 mod v13;
+mod waiting;

@@ -1,0 +1,167 @@
+//! Requests that wait for what becomes of others: asked about at once, in order, and nobody else's affair.
+
+use crate::groups_in_order::at_once;
+use crate::support::*;
+use hypervisor::Instant;
+
+const MS: u64 = 1_000_000;
+
+/// Of a controller that does not wait until a change is stored.
+fn push(world: &mut World, seat: Seat, xid: u32, words: &str) {
+    let message = request(world.version, xid, words);
+    world.controllers[seat.0].outgoing.push_back(message);
+}
+
+/// Time passes as for a driver: the core hears of it when it has asked to, and then a store has done its work.
+fn pass(world: &mut World, duration: u64) {
+    let until = world.now + duration;
+    loop {
+        world.pump();
+        let next = [world.core.poll_timeout().map(|at| at.0), world.switch.next_deadline()];
+        let Some(at) = next.into_iter().flatten().min().filter(|at| *at <= until) else { break };
+        world.now = world.now.max(at);
+        if world.core.poll_timeout().is_some_and(|at| at.0 <= world.now) {
+            world.core.handle_timeout(Instant(world.now));
+        }
+    }
+    world.now = until;
+    world.pump();
+    world.stored();
+}
+
+/// With the switch, and the store, a millisecond away.
+fn far(policy: &str, version: Version) -> World {
+    let mut world = World::new(Setup { delay: MS, ..Setup::new(version, policy) });
+    world.store_at_once(false);
+    world
+}
+
+#[test]
+fn what_a_request_waits_for_is_asked_about_as_soon_as_it_is_sent() {
+    for version in VERSIONS {
+        let mut world = far("blue: any", version);
+        let blue = world.connect("blue");
+        for number in 0..100 {
+            let entry = format!("prio={}", 100 + number);
+            push(&mut world, blue, 1, &format!("flow add {entry} actions=output:1"));
+            push(&mut world, blue, 1, &format!("flow modify_strict {entry} actions=output:2"));
+        }
+        push(&mut world, blue, 1, "barrier");
+        // A round to the store and one to the switch for each, and not the time after which Weir asks by itself.
+        (0..500).for_each(|_| pass(&mut world, MS));
+        assert_eq!(world.heard(blue), ["1 BARRIER_REPLY"], "{version:?}");
+    }
+}
+
+#[test]
+fn others_questions_do_not_put_that_off() {
+    let mut world = far("blue: in_port=1\nred: in_port=2", Version::V1_3);
+    let (blue, red) = (world.connect("blue"), world.connect("red"));
+    push(&mut world, blue, 1, "flow add prio=7 match=in_port=1 actions=drop");
+    push(&mut world, blue, 2, "flow modify match=in_port=1 actions=drop");
+    push(&mut world, blue, 3, "barrier");
+    for round in 0..10 {
+        pass(&mut world, 10 * MS);
+        world.say(red, round, "stats port port=2");
+    }
+    assert_eq!(world.heard(blue), ["3 BARRIER_REPLY"]);
+}
+
+/// One that never ceases to change something does not keep another from it: changes of tables have one order.
+#[test]
+fn another_controller_of_the_tenant_does_not_put_it_off() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup { delay: 10 * MS, ..Setup::new(version, "blue: any") });
+        let (a, b) = (world.connect("blue"), world.connect("blue"));
+        for round in 0..500 {
+            world.say(b, round, &format!("flow add prio={} actions=output:1", 1 + round));
+            if round == 100 {
+                world.say(a, 1, "flow modify actions=output:2");
+                world.say(a, 2, "barrier");
+            }
+            world.advance(5 * MS);
+        }
+        assert_eq!(world.heard(a), ["2 BARRIER_REPLY"], "{version:?}");
+        world.advance(1_000 * MS);
+        assert_eq!(world.heard(b), [""; 0], "{version:?}");
+        assert_eq!(world.tenant_flows().len(), 500, "{version:?}");
+    }
+}
+
+#[test]
+fn a_controller_hears_meanwhile_that_weir_is_there() {
+    let policy = "blue flow_mod=1/1: any";
+    let mut world = World::new(Setup::new(Version::V1_3, policy));
+    let blue = world.connect("blue");
+    for number in 0..10 {
+        world.say(blue, number, &format!("flow add prio={} actions=output:1", 1 + number));
+    }
+    world.say(blue, 20, "flow modify actions=output:2");
+    world.say(blue, 21, "echo data=01");
+    assert_eq!(world.heard(blue), ["21 ECHO_REPLY 01"]);
+}
+
+/// Who is told that it is master finds done what another has said before as one.
+#[test]
+fn a_new_master_comes_behind_what_the_old_one_has_said() {
+    for goes in [false, true] {
+        let mut world =
+            World::new(Setup { per_second: Some(100), ..Setup::new(Version::V1_3, "blue: any") });
+        let (a, b) = (world.connect("blue"), world.connect("blue"));
+        at_once(&mut world, a, &["role master generation=1"]);
+        world.say(a, 1, "flow add prio=7 actions=output:1");
+        world.say(a, 2, "flow modify actions=output:2");
+        world.say(b, 1, "role master generation=2");
+        world.say(b, 2, "stats flow");
+        if goes {
+            world.core.controller_disconnected(world.controllers[a.0].index);
+        }
+        world.advance(2_000 * MS);
+        let heard = world.heard(b);
+        assert_eq!(heard[0], "1 ROLE MASTER generation=0x2", "{goes}");
+        assert!(heard[1].contains("output:2"), "{goes}: {heard:?}");
+    }
+}
+
+/// One that has gone is not answered; a PORT_MOD has another number on 1.0, which is that of a request for statistics on 1.3.
+#[test]
+fn what_one_has_asked_for_that_is_gone_is_done_and_not_answered() {
+    const STATS_REQUEST: [u8; 2] = [16, 18];
+    const PORT_MOD: [u8; 2] = [15, 16];
+    for (at, version) in VERSIONS.into_iter().enumerate() {
+        let mut world =
+            World::new(Setup { per_second: Some(100), ..Setup::new(version, "blue: any") });
+        let blue = world.connect("blue");
+        world.say(blue, 1, "flow add prio=7 actions=output:1");
+        world.south.clear();
+        world.say(blue, 2, "flow modify actions=output:2");
+        world.say(blue, 3, "port_mod port=1 config=1 mask=1");
+        world.say(blue, 4, "stats port port=1");
+        world.core.controller_disconnected(world.controllers[blue.0].index);
+        world.advance(2_000 * MS);
+        let types = world.south_types();
+        assert!(types.contains(&PORT_MOD[at]), "{version:?}: {types:?}");
+        assert!(!types.contains(&STATS_REQUEST[at]), "{version:?}: {types:?}");
+    }
+}
+
+/// What cannot be granted beside a change that is refused is, once that is known.
+#[test]
+fn a_request_is_not_refused_for_what_does_not_come_to_be() {
+    for (policy, second) in [
+        ("blue flows=1: any", "flow add prio=8 actions=output:2"),
+        ("blue: any", "flow add match=in_port=1 prio=7 flags=overlap actions=output:2"),
+    ] {
+        for version in VERSIONS {
+            let mut world =
+                World::new(Setup { per_second: Some(1_000), ..Setup::new(version, policy) });
+            let blue = world.connect("blue");
+            world.switch.switch_mut().plant(vec![emulate::Fault::RefuseOnce { nth: 1 }]);
+            let heard =
+                at_once(&mut world, blue, &["flow add prio=7 actions=output:1", second, "barrier"]);
+            assert!(heard[0].starts_with("1 ERROR"), "{version:?}: {heard:?}");
+            assert_eq!(heard[1..], ["3 BARRIER_REPLY"], "{version:?}");
+            assert_eq!(world.tenant_flows().len(), 1, "{version:?}");
+        }
+    }
+}
