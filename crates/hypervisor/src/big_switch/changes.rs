@@ -20,8 +20,6 @@ pub(super) struct Operation {
     pub(super) inherits: bool,
     /// The entry that it changes.
     entry: Option<u64>,
-    /// Whether it only modifies that, and does nothing where it is missing (1.3).
-    needs_entry: bool,
     /// Members to which it brings that entry anew, since it had been idle there.
     anew: BTreeSet<u64>,
     /// Members that have not confirmed it.
@@ -137,8 +135,6 @@ impl BigSwitch {
         self.begin(operation, xid, undo, members);
         if let Some(operation) = self.operations.get_mut(&operation) {
             (operation.entry, operation.anew) = (Some(cookie), anew);
-            operation.needs_entry =
-                flow_mod.command == Command::Modify && self.version != Version::V1_0;
         }
     }
 
@@ -260,7 +256,6 @@ impl BigSwitch {
                 undo: Some(undo),
                 inherits: false,
                 entry: None,
-                needs_entry: false,
                 anew: BTreeSet::new(),
                 open,
             };
@@ -365,31 +360,8 @@ impl BigSwitch {
         let others = self.operations.values_mut().filter(open);
         others.for_each(|operation| operation.inherits = true);
         let anew = self.operations.get(&failed).map(|it| it.anew.clone()).unwrap_or_default();
-        let is_nothing =
-            matches!(&undo, Undo::Flow { before, ended, .. } if before.is_none() || *ended);
-        let (mut later, mut is_modified) = (None, false);
-        for (_, operation) in self.operations.range_mut(failed + 1..) {
-            if !open(&operation) {
-                continue;
-            }
-            match &mut operation.undo {
-                // Where there was nothing, nothing has been modified.
-                Some(Undo::Flow { before, .. }) if is_nothing && operation.needs_entry => {
-                    (*before, is_modified) = (None, true);
-                }
-                _ => {
-                    later = Some(operation);
-                    break;
-                }
-            }
-        }
-        let Some(later) = later else {
-            if let Some(failed) = self.operations.get_mut(&failed) {
-                // Who has refused it may have made up for that.
-                failed.inherits |= is_modified;
-            }
-            return Some(undo);
-        };
+        let mut later = self.operations.range_mut(failed + 1..).map(|(_, operation)| operation);
+        let Some(later) = later.find(open) else { return Some(undo) };
         later.anew.extend(anew);
         match (&mut later.undo, undo) {
             (Some(Undo::Port { before: later, .. }), Undo::Port { number, before, .. }) => {
