@@ -32,6 +32,8 @@ pub(crate) struct Operation {
     pub(super) remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
     pub(super) before: Vec<(u32, Option<Flow>)>,
+    /// How many pieces those are of that it puts others in the place of.
+    pub(super) pieces_replaced: usize,
     /// The changed groups and meters as they were before (1.3).
     pub(crate) numbers_before: Vec<NumberBefore>,
     /// Numbers of groups or meters that are deleted and belong to nobody any more (1.3).
@@ -179,6 +181,7 @@ impl Switch {
             messages: 0,
             remaining: 0,
             before: Vec::new(),
+            pieces_replaced: 0,
             numbers_before: Vec::new(),
             frees: Vec::new(),
             frees_again: false,
@@ -246,6 +249,9 @@ impl Switch {
         state.changes += 1;
         self.unused.maybe |= state.network.is_some();
         self.keep_time(cause.tenant, number, cause.now);
+        if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            operation.pieces_replaced += before.as_ref().map_or(0, |before| before.pieces.len());
+        }
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
     }

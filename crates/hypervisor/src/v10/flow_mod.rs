@@ -111,13 +111,14 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.pieces = self.plan(cause.tenant, &flow)?;
+        let (flows_left, entries_left) = self.limits_left(cause.tenant);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(0, &match_, flow_mod.priority) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let old = state.flows.find(0, &match_, flow_mod.priority);
-        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
+        if old.is_none() && state.flows.len() >= flows_left {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.
@@ -127,7 +128,7 @@ impl Switch {
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
-        let mut room = state.flows.room_for(core::iter::once(number), state.limits.entries);
+        let mut room = state.flows.room_for(core::iter::once(number), entries_left);
         if state.flows.tells_too_variously(core::iter::once(&flow))
             || !room.take(&flow, &flow.pieces)
         {
@@ -156,8 +157,9 @@ impl Switch {
         }
         // All or nothing: every entry is planned before any is changed.
         let mut changed = Vec::with_capacity(found.len());
+        let (_, entries_left) = self.limits_left(cause.tenant);
         let state = &self.tenants[cause.tenant.0 as usize];
-        let mut room = state.flows.room_for(found.iter().copied(), state.limits.entries);
+        let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
             let state = &self.tenants[cause.tenant.0 as usize];
             let Some(mut flow) = state.flows.get(number).cloned() else { continue };

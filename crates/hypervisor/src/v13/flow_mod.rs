@@ -127,13 +127,14 @@ impl Switch {
         flow.pieces = self.plan(cause.tenant, &flow)?;
         self.check_presumed(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
+        let (flows_left, entries_left) = self.limits_left(cause.tenant);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(table, &match_, priority) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let old = state.flows.find(table, &match_, priority);
-        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
+        if old.is_none() && state.flows.len() >= flows_left {
             return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
         let number = old.unwrap_or_else(|| state.flows.number());
@@ -141,7 +142,7 @@ impl Switch {
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
-        let mut room = state.flows.room_for(core::iter::once(number), state.limits.entries);
+        let mut room = state.flows.room_for(core::iter::once(number), entries_left);
         if !room.take(&flow, &flow.pieces) {
             return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
@@ -179,8 +180,9 @@ impl Switch {
         let resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
+        let (_, entries_left) = self.limits_left(cause.tenant);
         let state = &self.tenants[cause.tenant.0 as usize];
-        let mut room = state.flows.room_for(found.iter().copied(), state.limits.entries);
+        let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
             let Some(mut flow) = flows.get(number).cloned() else { continue };
@@ -310,7 +312,14 @@ impl Switch {
         let covers = |flow: &Flow| is_covered(flow, flow_mod, match_);
         let means = |flow: &Flow| covers(flow) && passes(flow, flow_mod);
         match flow_mod.command {
-            FlowModCommand::ADD => self.waits_for_room(tenant, flow_mod, match_),
+            FlowModCommand::ADD => {
+                let checks_overlap = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
+                self.returning(tenant).any(|flow| {
+                    (flow.table, flow.priority) == (flow_mod.table_id, flow_mod.priority)
+                        && (flow.match_ == *match_
+                            || checks_overlap && flow.match_.overlaps(match_))
+                })
+            }
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
                 let kept = |flow: &Flow| (flow.cookie, flow.installed, flow.times());
                 let read = |flow: &Flow| means(flow).then(|| kept(flow));
@@ -322,27 +331,6 @@ impl Switch {
             }
             _ => self.returning(tenant).any(covers),
         }
-    }
-
-    /// Whether they decide if there is room for an entry, what it replaces, or what it would overlap.
-    fn waits_for_room(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
-        let both = |(count, pieces), flow: &Flow| (count + 1, pieces + flow.pieces.len());
-        let (count, pieces) = self.returning(tenant).fold((0, 0), both);
-        if count == 0 {
-            return false;
-        }
-        let checks_overlap = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
-        let is_near = |flow: &Flow| {
-            (flow.table, flow.priority) == (flow_mod.table_id, flow_mod.priority)
-                && (flow.match_ == *match_ || checks_overlap && flow.match_.overlaps(match_))
-        };
-        let state = &self.tenants[tenant.0 as usize];
-        let (flows, limits) = (&state.flows, &state.limits);
-        let added = self.plan(tenant, &new_flow(flow_mod, *match_, Instant(0)));
-        let added = added.map_or(0, |added| added.len());
-        flows.len() + count >= limits.flows as usize
-            || flows.entries() + pieces + added > limits.entries as usize
-            || self.returning(tenant).any(is_near)
     }
 
     fn meant_by_v13(

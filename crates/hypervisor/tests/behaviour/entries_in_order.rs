@@ -1,7 +1,7 @@
 //! Entries that go with a group, and what a controller says of them before the switch has said whether it goes.
 
 use crate::groups_in_order::at_once;
-use crate::groups_kept::say;
+use crate::groups_kept::{crowded, on, say};
 use crate::support::*;
 use emulate::Fault;
 
@@ -79,6 +79,30 @@ fn entries_that_stand_again_are_no_more_than_there_may_be() {
         let heard = at_once(&mut world, blue, &all);
         assert_eq!(heard.iter().filter(|it| it.contains("ERROR")).count(), 3, "{heard:?}");
         assert_eq!(world.tenant_flows().len(), 2, "{heard:?}");
+    }
+}
+
+/// So have those that come back as more on the switch than what was to come in their place.
+#[test]
+fn what_comes_back_has_room_on_the_switch() {
+    for change in ["flow add prio=7 actions=drop", "flow modify_strict prio=7 actions=drop"] {
+        let mut policy = on(crowded());
+        policy.tenants[1].limits.entries = 3;
+        let per_second = Some(1_000);
+        let mut world =
+            World::new(Setup { policy, ports: 6, per_second, ..Setup::new(Version::V1_3, "") });
+        let blue = world.connect("blue");
+        say(&mut world, blue, "flow add prio=7 actions=in_port");
+        let before = world.tenant_flows();
+        assert_eq!(before.len(), 3);
+        world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+        let [one, two] =
+            [8, 9].map(|prio| format!("flow add prio={prio} match=in_port=1 actions=drop"));
+        let heard = at_once(&mut world, blue, &[change, &one, &two]);
+        let refused: Vec<bool> =
+            (1..4).map(|xid| heard[xid - 1].starts_with(&format!("{xid} ERROR"))).collect();
+        assert_eq!(refused, [true; 3], "{change}: {heard:?}");
+        assert_eq!(world.tenant_flows(), before, "{change}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Requests that wait for what becomes of others: asked about at once, in order, and nobody else's affair.
 
 use crate::groups_in_order::at_once;
+use crate::groups_kept::{crowded, on, say};
 use crate::support::*;
 use hypervisor::Instant;
 
@@ -143,6 +144,22 @@ fn what_one_has_asked_for_that_is_gone_is_done_and_not_answered() {
         assert!(types.contains(&PORT_MOD[at]), "{version:?}: {types:?}");
         assert!(!types.contains(&STATS_REQUEST[at]), "{version:?}: {types:?}");
     }
+}
+
+/// A group is not kept from changing by what an entry was to become that the switch refuses for itself.
+#[test]
+fn a_group_is_not_refused_for_an_entry_that_does_not_come_to_use_it() {
+    let setup = Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") };
+    let mut world = World::new(Setup { per_second: Some(1_000), ..setup });
+    let blue = world.connect("blue");
+    say(&mut world, blue, "group add id=1 buckets=output:1");
+    say(&mut world, blue, "flow add prio=7 actions=output:1");
+    // The switch does not take that action without the match of an IP packet.
+    let entry = "flow modify_strict prio=7 actions=mod_nw_src:1.2.3.4,group:1";
+    let group = "group modify id=1 buckets=output:11";
+    let heard = at_once(&mut world, blue, &[entry, group, "barrier"]);
+    assert!(heard[0].starts_with("1 ERROR"), "{heard:?}");
+    assert_eq!(heard[1..], ["3 BARRIER_REPLY"]);
 }
 
 /// What cannot be granted beside a change that is refused is, once that is known.

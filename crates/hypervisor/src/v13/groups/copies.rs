@@ -338,12 +338,11 @@ impl Switch {
         tenant: TenantIndex,
         is_meant: impl Fn(u32) -> bool,
     ) -> Result<HashMap<u32, Vec<Piece>>, ErrorCode> {
-        let state = &self.tenants[tenant.0 as usize];
-        let flows = &state.flows;
+        let flows = &self.tenants[tenant.0 as usize].flows;
         let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
         let mut room =
-            flows.room_for(using.iter().map(|(number, _)| *number), state.limits.entries);
+            flows.room_for(using.iter().map(|(number, _)| *number), self.limits_left(tenant).1);
         let mut planned = HashMap::new();
         for (number, flow) in using {
             let pieces = self.plan(tenant, flow)?;
