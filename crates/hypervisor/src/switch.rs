@@ -421,7 +421,7 @@ impl Switch {
         }
         let full = state.outbox.len() >= self.settings.controller_bytes
             || self.upcoming.is_due()
-            || self.is_held_up(controller);
+            || self.is_held_up(state.tenant, controller);
         let tenant = &mut self.tenants[state.tenant.0 as usize];
         if full || tenant.backlog() >= self.settings.tenant_backlog {
             tenant.paused = true;

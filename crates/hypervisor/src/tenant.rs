@@ -56,7 +56,9 @@ pub(crate) struct Tenant {
     pub unanswered: usize,
     /// Whether a controller was told to stop reading.
     pub paused: bool,
-    /// Whether a change has come to its end since requests that wait were last looked at.
+    /// How many messages of its controllers wait for what becomes of changes.
+    pub postponed: usize,
+    /// Whether a change has come to its end since those were last looked at.
     pub is_decided: bool,
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.

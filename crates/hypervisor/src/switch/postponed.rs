@@ -59,8 +59,13 @@ impl Switch {
     fn postpone_or(&mut self, request: &Request<'_>, code: ErrorCode) {
         let Request { tenant, controller, frame, now, .. } = *request;
         let waits = Some((now, code));
-        self.postponed.push(Postponed { tenant, controller, frame: frame.into(), waits });
+        self.put_off(Postponed { tenant, controller, frame: frame.into(), waits });
         self.ask_for_postponed(now);
+    }
+
+    fn put_off(&mut self, it: Postponed) {
+        self.tenants[it.tenant.0 as usize].postponed += 1;
+        self.postponed.push(it);
     }
 
     /// Whether a request is put off that could not be granted as things stand: changes are on their way by which they may.
@@ -199,32 +204,30 @@ impl Switch {
     /// gone, since it said them before; and changes of tables, which keep one order, behind any of the tenant's.
     pub(super) fn stands_behind(&self, request: &Request<'_>) -> bool {
         let Request { tenant, controller, header, .. } = *request;
-        // Whoever asks if somebody is there is not to wait for a switch.
-        !is_echo(header)
-            && !self.postponed.is_empty()
-            && self.waiting().holds_up(self, tenant, controller, header)
-    }
-
-    fn waiting(&self) -> Waiting {
+        // Mostly none waits. Whoever asks if somebody is there is not to wait for a switch.
+        if self.tenants[tenant.0 as usize].postponed == 0 || is_echo(header) {
+            return false;
+        }
         let mut waiting = Waiting::default();
-        self.postponed.iter().for_each(|it| waiting.note(self, it));
-        waiting
+        let of_tenant = self.postponed.iter().filter(|it| it.tenant == tenant);
+        of_tenant.for_each(|it| waiting.note(self, it));
+        waiting.holds_up(self, tenant, controller, header)
     }
 
     /// Whether so many messages of a controller wait that no more are read.
-    pub(super) fn is_held_up(&self, controller: ControllerIndex) -> bool {
+    pub(super) fn is_held_up(&self, tenant: TenantIndex, controller: ControllerIndex) -> bool {
+        let limit = self.settings.tenant_backlog;
         let waiting = self.postponed.iter().filter(|it| it.controller == controller);
-        waiting.count() >= self.settings.tenant_backlog
+        self.tenants[tenant.0 as usize].postponed >= limit && waiting.count() >= limit
     }
 
     /// Puts a message behind those that wait. A driver that asks whether to read brings none too many.
     pub(super) fn postpone_behind(&mut self, request: &Request<'_>) {
         let Request { tenant, controller, frame, .. } = *request;
-        if self.is_held_up(controller) {
+        if self.is_held_up(tenant, controller) {
             self.refuse(&request.origin(), self.codes().unanswered);
         } else {
-            let frame = frame.into();
-            self.postponed.push(Postponed { tenant, controller, frame, waits: None });
+            self.put_off(Postponed { tenant, controller, frame: frame.into(), waits: None });
         }
     }
 
@@ -252,10 +255,15 @@ impl Switch {
         }
         let mut waiting = Waiting::default();
         for mut it in core::mem::take(&mut self.postponed) {
+            self.tenants[it.tenant.0 as usize].postponed -= 1;
             let Ok(header) = Header::parse(&it.frame) else { continue };
             // What one has asked for that is gone is still done; there is nobody to be answered.
             let is_gone = match self.controllers.get(it.controller) {
-                Some(&Controller { closing: true, .. }) => continue,
+                Some(&Controller { closing: true, .. }) => {
+                    // What stands behind it has to be looked at.
+                    self.tenants[it.tenant.0 as usize].is_decided = true;
+                    continue;
+                }
                 Some(_) => false,
                 None => true,
             };
@@ -270,7 +278,7 @@ impl Switch {
             }
             let (tenant, at) = (it.tenant, self.postponed.len());
             if !due.contains(&tenant) || waiting.holds_up(self, tenant, it.controller, header) {
-                self.postponed.push(it);
+                self.put_off(it);
             } else {
                 let Postponed { controller, ref frame, waits, .. } = it;
                 let request = Request { tenant, controller, header, frame, now };

@@ -370,6 +370,7 @@ impl Tenant {
             queue: Default::default(),
             unanswered: 0,
             paused: false,
+            postponed: 0,
             is_decided: false,
             flows: Default::default(),
             leaving: Default::default(),
