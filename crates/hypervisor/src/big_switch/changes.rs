@@ -523,8 +523,12 @@ impl BigSwitch {
         if self.is_overtaken(piece) {
             return;
         }
-        self.entries.entry(piece.cookie).and_modify(|entry| entry.do_without_at(dpid));
         self.members.entry(dpid).and_modify(|member| member.lacks = true);
+        let Some(entry) = self.entries.get_mut(&piece.cookie) else { return };
+        entry.do_without_at(dpid);
+        // It may hold what the entry was before.
+        let message = wire::as_command(self.version, &entry.add, Command::Delete, 0);
+        self.send(dpid, Sent::Own(None), &message);
     }
 
     /// A member has refused the way back as well: the entry ends on all, unless something later says what it is.

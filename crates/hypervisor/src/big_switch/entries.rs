@@ -382,7 +382,7 @@ impl BigSwitch {
                     if !wire::same(self.version, &entry.add, &held.add) {
                         let message =
                             wire::as_command(self.version, &entry.add, Command::Modify, entry.hard);
-                        self.send(dpid, Sent::Own(None), &message);
+                        self.bring_as(Sent::Again, held.cookie, dpid, &message);
                     }
                 }
                 None => {

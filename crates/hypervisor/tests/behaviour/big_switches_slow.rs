@@ -180,6 +180,27 @@ fn an_entry_that_the_member_of_its_port_refuses_ends() {
     }
 }
 
+/// It holds what an entry was before, and refuses what that has become meanwhile, since the group is refused that it uses.
+#[test]
+fn an_entry_that_a_member_holds_is_brought_again_with_the_group_that_it_lacks() {
+    let mut stage = stage(Version::V1_3);
+    say(&mut stage, "flow add match=ip prio=5 actions=output:1");
+    stage.plant(1, vec![RefuseOnce { nth: 1 }]);
+    let steps = [
+        "group add id=1 buckets=output:3",
+        LOSE,
+        // There is no such port.
+        "group modify id=1 buckets=output:9",
+        "flow add match=ip prio=5 actions=group:1",
+    ];
+    run(&mut stage, &steps.map(|words| (words, Vec::new())));
+    let mut told = stage.answer_all();
+    told.retain(|words| !words.starts_with("PORT_STATUS"));
+    assert_eq!(told, ["12 ERROR OFPBAC_BAD_OUT_PORT of type 15 xid 12"]);
+    assert!(stage.say(0, 1, "stats flow").concat().contains("group:1"));
+    assert_eq!(reached(&mut stage), to(3));
+}
+
 /// What a controller says, and which members have done what has got to them before it goes on.
 type Step = (&'static str, Vec<u64>);
 
