@@ -12,7 +12,7 @@
 //!                                      or there is no room if they do
 //!   deletion of a group or meter       entries are about to use it, or to cease to; groups, to name it or to cease to
 //!   whatever a group or meter becomes  it is about to come, or to go; or a group that it names is
-//!   in a network, MODIFY of a group    entries are about to use it, or to cease to
+//!   in a network, MODIFY of a group    it is about to become another; entries are about to use it, or to cease to
 //!   and what sends to a group          that is about to become another
 //!   what is refused as tables stand    whatever else: there may be room then, or the group
 //! ```
@@ -173,11 +173,13 @@ impl Switch {
     /// Whether a group that an entry sends to is about to become another one: what that makes of the entry is not known (1.3).
     pub(crate) fn sends_to_open(&self, tenant: TenantIndex, instructions: &[u8]) -> bool {
         let groups = groups_of(instructions);
-        let changes = (!groups.is_empty()).then(|| self.changes_of(tenant));
-        let mut changed = changes.into_iter().flatten().flat_map(|change| &change.numbers_before);
-        changed.any(|one| {
-            one.kind == Kind::Group && one.before.is_some() && groups.contains(&one.number)
-        })
+        !groups.is_empty() && self.is_becoming(tenant, |group| groups.contains(&group))
+    }
+
+    /// Whether such a group is about to become another one.
+    pub(crate) fn is_becoming(&self, tenant: TenantIndex, is_meant: impl Fn(u32) -> bool) -> bool {
+        let mut changed = self.changes_of(tenant).flat_map(|change| &change.numbers_before);
+        changed.any(|one| one.kind == Kind::Group && one.before.is_some() && is_meant(one.number))
     }
 
     /// Whether such a group or meter is about to come or to go.

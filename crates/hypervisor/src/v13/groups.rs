@@ -71,7 +71,10 @@ impl Switch {
         let is_any = group.group_id == GROUP_ALL;
         let is_meant = |number| (is_any || number == group.group_id) && !is_exit(number);
         let named: Vec<u32> = named_by(&group).collect();
+        // There it has several forms, which a change that is refused may leave half made.
+        let is_network = self.tenants[request.tenant.0 as usize].network.is_some();
         if self.is_open(request.tenant, Kind::Group, |it| is_meant(it) || named.contains(&it))
+            || is_network && self.is_becoming(request.tenant, is_meant)
             || self.waits_for_users(request.tenant, &group)
         {
             self.postpone(request);
