@@ -107,8 +107,6 @@ pub struct Switch {
     pub(crate) unplaced: Unplaced,
     pub(crate) operations: HashMap<u32, Operation>,
     pub(crate) next_operation: u32,
-    /// Those of them by whose refusal entries stand again that are in no table.
-    pub(crate) returning: Vec<u32>,
     /// Messages of operations that have been sent, by xid, until a barrier confirms them.
     pub(crate) unconfirmed: VecDeque<(u32, u32)>,
     pub(crate) collections: Vec<Collection>,

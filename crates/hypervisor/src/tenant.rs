@@ -56,6 +56,10 @@ pub(crate) struct Tenant {
     pub unanswered: usize,
     /// Whether a controller was told to stop reading.
     pub paused: bool,
+    /// Its changes that are on their way, by the numbers of their operations.
+    pub operations: BTreeSet<u32>,
+    /// Those of them by whose refusal entries stand again that are in no table.
+    pub returning: BTreeSet<u32>,
     /// How many messages of its controllers wait for what becomes of changes.
     pub postponed: usize,
     /// Whether a change has come to its end since those were last looked at.

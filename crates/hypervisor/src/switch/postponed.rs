@@ -127,21 +127,19 @@ impl Switch {
         tenant: TenantIndex,
         is_meant: impl Fn(&Operation) -> bool,
     ) {
-        self.returning.retain(|at| self.operations.contains_key(at));
-        let changes = self.operations.iter().filter(|(_, change)| change.tenant == tenant);
-        for (at, _) in changes.filter(|(_, change)| is_meant(change)) {
-            if !self.returning.contains(at) {
-                self.returning.push(*at);
-            }
-        }
+        let Switch { operations, tenants, .. } = self;
+        let state = &mut tenants[tenant.0 as usize];
+        state.returning.retain(|at| operations.contains_key(at));
+        let is_meant = |at: &&u32| operations.get(*at).is_some_and(&is_meant);
+        state.returning.extend(state.operations.iter().filter(is_meant));
     }
 
     /// Those entries.
     pub(crate) fn returning(&self, tenant: TenantIndex) -> impl Iterator<Item = &Flow> {
-        let flows = &self.tenants[tenant.0 as usize].flows;
-        let changes = self.returning.iter().filter_map(|at| self.operations.get(at));
-        let before =
-            changes.filter(move |change| change.tenant == tenant).flat_map(|it| &it.before);
+        let state = &self.tenants[tenant.0 as usize];
+        let flows = &state.flows;
+        let changes = state.returning.iter().filter_map(|at| self.operations.get(at));
+        let before = changes.flat_map(|change| &change.before);
         let before = before.filter(|(number, _)| flows.get(*number).is_none());
         before.filter_map(|(_, before)| before.as_ref())
     }
@@ -199,7 +197,8 @@ impl Switch {
     }
 
     fn changes_of(&self, tenant: TenantIndex) -> impl Iterator<Item = &Operation> {
-        self.operations.values().filter(move |change| change.tenant == tenant)
+        let changes = self.tenants[tenant.0 as usize].operations.iter();
+        changes.filter_map(|at| self.operations.get(at))
     }
 
     /// Whether messages wait behind which this one has to stand: of its own connection, or of one of the tenant's that has

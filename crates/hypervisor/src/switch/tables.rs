@@ -206,7 +206,17 @@ impl Switch {
             own: false,
         };
         self.operations.insert(self.next_operation, operation);
+        self.tenants[tenant.0 as usize].operations.insert(self.next_operation);
         self.next_operation
+    }
+
+    /// Ends an operation: it is done, or it has failed.
+    pub(super) fn end(&mut self, operation: u32) -> Option<Operation> {
+        let ended = self.operations.remove(&operation)?;
+        let state = &mut self.tenants[ended.tenant.0 as usize];
+        state.operations.remove(&operation);
+        state.is_decided = true;
+        Some(ended)
     }
 
     /// Starts an operation that brings an entry, as it stands in the table, to the switch. If the switch refuses, the
@@ -235,7 +245,7 @@ impl Switch {
     /// Ends the making of an operation; one without messages needs no way back.
     pub(crate) fn commit(&mut self, operation: u32) {
         if self.operations.get(&operation).is_some_and(|op| op.remaining == 0) {
-            self.operations.remove(&operation);
+            self.end(operation);
         }
     }
 
@@ -516,9 +526,8 @@ impl Switch {
                 state.remaining = state.remaining.saturating_sub(1);
                 if state.remaining == 0
                     && !self.is_doomed(operation, now)
-                    && let Some(done) = self.operations.remove(&operation)
+                    && let Some(done) = self.end(operation)
                 {
-                    self.tenants[done.tenant.0 as usize].is_decided = true;
                     self.numbers_done(&done, now);
                     if let Some(configures) = &done.configures {
                         self.port_configured(done.tenant, configures, now);

@@ -152,11 +152,10 @@ impl Switch {
             frees_again,
             doomed,
             ..
-        }) = self.operations.remove(&operation)
+        }) = self.end(operation)
         else {
             return;
         };
-        self.tenants[tenant.0 as usize].is_decided = true;
         if let Some((number, piece)) = revived {
             self.revival_failed(tenant, operation, number, &piece);
         }
