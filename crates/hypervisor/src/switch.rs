@@ -20,6 +20,7 @@ mod start;
 mod tables;
 mod topology;
 mod tracking;
+mod undecided;
 mod undo;
 mod unplaced;
 
