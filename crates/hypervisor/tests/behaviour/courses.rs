@@ -234,6 +234,23 @@ pub(crate) struct Case {
     pub packets: Vec<(usize, usize, Option<u16>, u8, u8)>,
 }
 
+impl Case {
+    /// What is said, without what would be of equal priority with another entry of its table and yet be another: where both match,
+    /// which of them counts is the switch's own matter.
+    pub(crate) fn undisputed<'a>(
+        &'a self,
+        plans: &'a [Plan],
+    ) -> impl Iterator<Item = &'a (usize, u64, String)> {
+        let mut matches = BTreeMap::new();
+        self.commands.iter().filter(move |(tenant, switch, words)| {
+            let said = |key: &str| words.split(' ').find_map(|word| word.strip_prefix(key));
+            let is_change = words.starts_with("flow add") || words.starts_with("flow modify");
+            let entry = (*tenant, plans[*tenant].head(*switch), said("table="), said("prio="));
+            !is_change || *matches.entry(entry).or_insert(said("match=")) == said("match=")
+        })
+    }
+}
+
 pub(crate) fn command(version: Version, names: Names) -> impl Strategy<Value = String> {
     let what = prop_oneof![
         12 => Just("add"),
@@ -389,13 +406,13 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
             add_groups(&mut stage, plans, case, (tenant, switch));
         }
     }
-    // Entries of this one may overlap and be of equal priority: then the first to come counts, and a cut, or a port that is configured,
-    // brings some anew.
+    // Of entries of equal priority the first to come counts here, and a cut, or a port that is configured, brings some anew.
     let configures = case.commands.iter().any(|it| it.2.starts_with("port_mod"));
     let is_anew = configures || case.cut.contains(&true);
-    let is_left_out = |words: &str| is_anew && words.starts_with("flow modify_strict");
+    let said: Vec<_> =
+        if is_anew { case.undisputed(plans).collect() } else { case.commands.iter().collect() };
     let mut accepted = Vec::new();
-    for (tenant, switch, words) in case.commands.iter().filter(|it| !is_left_out(&it.2)) {
+    for (tenant, switch, words) in said {
         let head = stage.head(*tenant, *switch);
         let switch = &head;
         let mut told = stage.say(*tenant, *switch, words);

@@ -57,7 +57,7 @@ fn forwards_as_emulated(
     }
     // Which bucket is chosen by what of the packet is the switch's own matter.
     let chooses = |words: &str| words.contains("type=select");
-    for (tenant, switch, words) in case.commands.iter().filter(|it| !chooses(&it.2)) {
+    for (tenant, switch, words) in case.undisputed(plans).filter(|it| !chooses(&it.2)) {
         let head = stage.head(*tenant, *switch);
         stage.say(*tenant, head, words);
     }

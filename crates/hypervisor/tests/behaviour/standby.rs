@@ -301,9 +301,8 @@ fn stays_inside(
             }
         }
     }
-    // Of entries of one priority that overlap the first to come counts, and what is said again comes anew.
-    let said = case.commands.iter().filter(|it| !it.2.starts_with("flow modify_strict"));
-    for (tenant, switch, words) in said {
+    // What is said again comes anew.
+    for (tenant, switch, words) in case.undisputed(plans) {
         let switch = stage.head(*tenant, *switch);
         let mut told = stage.say(*tenant, switch, words);
         told.retain(|words| !words.starts_with("PORT_STATUS"));

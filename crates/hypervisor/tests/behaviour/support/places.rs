@@ -1,6 +1,6 @@
 //! Where tenants' networks lie on the stage's switches, as maps that those have to follow.
 
-use super::stage::{Versions, datapath, head};
+use super::stage::{Versions, datapath};
 use fabric::embedding::{
     AddressMap, Exit, FarEnd, Frames, Hop, Mapped, Member, PortKind, SwitchMap, Tag, Transit,
     VirtualPort, VirtualPortId, VlanWay, Way, spanning_tree,
@@ -39,6 +39,13 @@ pub struct Plan {
     pub repeating: Vec<[(u64, u32); 2]>,
     /// How it is told what is left of links.
     pub labels: Option<LabelForm>,
+}
+
+impl Plan {
+    /// The number by which the tenant's switch on a physical one goes.
+    pub fn head(&self, switch: u64) -> u64 {
+        if self.big.contains(&switch) { self.big[0] } else { switch }
+    }
 }
 
 /// The maps of all switches, and the highest tag. Each hop of each link has a tag of its own among those that the same port of
@@ -223,7 +230,7 @@ fn put_port(
 ) {
     let map = maps.entry(switch).or_default();
     let member = map.members.entry(TenantId(at as u16 + 1)).or_insert_with(|| Member {
-        datapath: Dpid(datapath(at, head(plan, switch))),
+        datapath: Dpid(datapath(at, plan.head(switch))),
         name: String::new(),
         ports: BTreeMap::new(),
         shared_with: plan.big.contains(&switch),
@@ -232,10 +239,10 @@ fn put_port(
     let mac = hw_addr(plan, at, switch, number);
     let name = format!("v{number}");
     let link = plan.links.iter().find(|link| {
-        link.iter().any(|end| (head(plan, end.0), end.1) == (head(plan, switch), number))
+        link.iter().any(|end| (plan.head(end.0), end.1) == (plan.head(switch), number))
     });
     let up = link.is_none_or(|link| !plan.cut.contains(link));
-    let is_own = |end: &(u64, u32)| (head(plan, end.0), end.1) == (head(plan, switch), number);
+    let is_own = |end: &(u64, u32)| (plan.head(end.0), end.1) == (plan.head(switch), number);
     let repeats = link.is_none() || repeating(plan).iter().flatten().any(is_own);
     let port = VirtualPort { mac, name, up, speed: None, repeats, kind };
     member.ports.insert(number, port);
@@ -243,7 +250,7 @@ fn put_port(
 
 /// The links by which the tenant's switches repeat.
 pub fn repeating(plan: &Plan) -> Vec<[(u64, u32); 2]> {
-    let port = |(switch, number)| VirtualPortId { switch: Dpid(head(plan, switch)), number };
+    let port = |(switch, number)| VirtualPortId { switch: Dpid(plan.head(switch)), number };
     let ends = |link: &[(u64, u32); 2]| {
         let [a, b] = link.map(port);
         [a.min(b), a.max(b)]
@@ -267,7 +274,7 @@ fn addresses(physical: &str) -> AddressMap {
 /// A virtual port's own address.
 pub fn hw_addr(plan: &Plan, tenant: usize, switch: u64, number: u32) -> [u8; 6] {
     let [.., high, low] = number.to_be_bytes();
-    [2, tenant as u8, head(plan, switch) as u8, 0, high, low]
+    [2, tenant as u8, plan.head(switch) as u8, 0, high, low]
 }
 
 /// The ways of a link: there, and back.

@@ -4,7 +4,7 @@
 //! neighbours and then by the ports. One comes that joins what is apart.
 
 use super::places::Plan;
-use super::stage::{head, reference_index, switches_of};
+use super::stage::{reference_index, switches_of};
 use emulate::Network;
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ pub type Link = [(u64, u32); 2];
 pub fn repeat(network: &mut Network, plan: &Plan, before: &[Link]) -> Vec<Link> {
     let repeating = repeating(plan, before);
     let mut ports: BTreeSet<(u64, u32)> = BTreeSet::new();
-    ports.extend(plan.edges.iter().map(|edge| (head(plan, edge.0), edge.2)));
-    ports.extend(plan.shared.iter().map(|edge| (head(plan, edge.0), edge.2)));
-    ports.extend(repeating.iter().flatten().map(|end| (head(plan, end.0), end.1)));
+    ports.extend(plan.edges.iter().map(|edge| (plan.head(edge.0), edge.2)));
+    ports.extend(plan.shared.iter().map(|edge| (plan.head(edge.0), edge.2)));
+    ports.extend(repeating.iter().flatten().map(|end| (plan.head(end.0), end.1)));
     for switch in switches_of(plan) {
         let own = ports.iter().filter(|port| port.0 == switch).map(|port| port.1);
         let index = reference_index(plan, switch);
@@ -33,7 +33,7 @@ fn repeating(plan: &Plan, before: &[Link]) -> Vec<Link> {
         up.iter().filter(|link| before.contains(link)).copied().collect();
     let mut others = Vec::new();
     for link in up.iter().filter(|link| !before.contains(link)) {
-        let [a, b] = link.map(|end| (head(plan, end.0), end.1));
+        let [a, b] = link.map(|end| (plan.head(end.0), end.1));
         // It is met from the end that is reached first.
         let met =
             [(a, b), (b, a)].map(|(near, far)| (place(plan, &up, near.0), far.0, near.1, far.1));
@@ -41,7 +41,7 @@ fn repeating(plan: &Plan, before: &[Link]) -> Vec<Link> {
     }
     others.sort();
     for (_, link) in others {
-        let [from, to] = link.map(|end| head(plan, end.0));
+        let [from, to] = link.map(|end| plan.head(end.0));
         if ways(plan, &repeating, from, to).is_empty() {
             repeating.push(link);
         }
@@ -74,7 +74,7 @@ fn walk(plan: &Plan, links: &[Link], to: u64, way: &mut Vec<u64>, found: &mut Ve
         return;
     }
     for link in links {
-        let [a, b] = link.map(|end| head(plan, end.0));
+        let [a, b] = link.map(|end| plan.head(end.0));
         for (near, far) in [(a, b), (b, a)] {
             if near == at && !way.contains(&far) {
                 way.push(far);

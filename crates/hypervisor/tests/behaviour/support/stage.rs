@@ -255,7 +255,7 @@ impl Stage {
 
     /// The number by which the tenant's switch on a physical one goes.
     pub fn head(&self, tenant: usize, switch: u64) -> u64 {
-        head(&self.plans[tenant], switch)
+        self.plans[tenant].head(switch)
     }
 
     /// Time passes.
@@ -633,19 +633,14 @@ fn tenant((at, plan): (usize, &Plan)) -> Tenant {
 pub fn switches_of(plan: &Plan) -> Vec<u64> {
     let edges = plan.edges.iter().map(|edge| edge.0).chain(plan.shared.iter().map(|s| s.0));
     let ends = plan.links.iter().flatten().map(|end| end.0);
-    let mut all: Vec<u64> = edges.chain(ends).map(|switch| head(plan, switch)).collect();
+    let mut all: Vec<u64> = edges.chain(ends).map(|switch| plan.head(switch)).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-/// The number by which the tenant's switch on a physical one goes.
-pub fn head(plan: &Plan, switch: u64) -> u64 {
-    if plan.big.contains(&switch) { plan.big[0] } else { switch }
-}
-
 pub fn reference_index(plan: &Plan, switch: u64) -> SwitchIndex {
-    let switch = head(plan, switch);
+    let switch = plan.head(switch);
     SwitchIndex(switches_of(plan).iter().position(|s| *s == switch).unwrap())
 }
 
@@ -714,11 +709,11 @@ fn reference(
         config.n_tables = config.n_tables.saturating_sub(make.own_tables()).max(1);
         config.faults = make.faults();
         let index = network.add_switch(emulate::Switch::new(config));
-        let edges = plan.edges.iter().filter(|edge| head(plan, edge.0) == switch);
+        let edges = plan.edges.iter().filter(|edge| plan.head(edge.0) == switch);
         let edges = edges.map(|edge| edge.2);
-        let shared = plan.shared.iter().filter(|edge| head(plan, edge.0) == switch);
+        let shared = plan.shared.iter().filter(|edge| plan.head(edge.0) == switch);
         let shared = shared.map(|edge| edge.2);
-        let ends = plan.links.iter().flatten().filter(|end| head(plan, end.0) == switch);
+        let ends = plan.links.iter().flatten().filter(|end| plan.head(end.0) == switch);
         let ends = ends.map(|end| end.1);
         let ports: BTreeSet<u32> = edges.chain(shared).chain(ends).collect();
         for port in ports {
