@@ -61,7 +61,6 @@ use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
 pub(crate) use own::{Own, OwnChange};
 pub(crate) use port_mod::collide;
-use postponed::Postponed;
 pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
@@ -127,8 +126,8 @@ pub struct Switch {
     pub(crate) told_refused: usize,
     /// Exits that nothing needs (1.3).
     pub(crate) unused: Unused,
-    /// Requests that wait for others.
-    pub(crate) postponed: Vec<Postponed>,
+    /// Requests that wait for others: of each tenant that has any.
+    pub(crate) postponed: BTreeMap<TenantIndex, postponed::Line>,
     /// Whether a barrier is on its way that shows what became of what they wait for.
     pub(crate) asks: bool,
     pub(crate) events: VecDeque<Event>,

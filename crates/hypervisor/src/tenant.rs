@@ -60,9 +60,7 @@ pub(crate) struct Tenant {
     pub operations: BTreeSet<u32>,
     /// Those of them by whose refusal entries stand again that are in no table.
     pub returning: BTreeSet<u32>,
-    /// How many messages of its controllers wait for what becomes of changes.
-    pub postponed: usize,
-    /// Whether a change has come to its end since those were last looked at.
+    /// Whether a change has come to its end since what waits for that was last looked at.
     pub is_decided: bool,
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.

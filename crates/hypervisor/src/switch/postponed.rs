@@ -28,22 +28,22 @@ use alloc::vec::Vec;
 use openflow::v13::MessageType as It;
 use openflow::{ErrorCode, Header, Version};
 
+/// What is put off of one tenant, in the order in which it came.
+#[derive(Default)]
+pub(crate) struct Line {
+    requests: Vec<Postponed>,
+    /// Of whom.
+    controllers: BTreeSet<ControllerIndex>,
+    /// Since when the first waits that does so for a change.
+    oldest: Option<Instant>,
+}
+
 /// A message of a controller, put off.
-pub(crate) struct Postponed {
-    tenant: TenantIndex,
+struct Postponed {
     controller: ControllerIndex,
     frame: Vec<u8>,
     /// Since when it waits, and what is said if it does so for too long; `None` if it only stands behind another.
     waits: Option<(Instant, ErrorCode)>,
-}
-
-/// Who has something that waits.
-#[derive(Default)]
-struct Waiting {
-    controllers: BTreeSet<ControllerIndex>,
-    tenants: BTreeSet<TenantIndex>,
-    /// Of whom it was said by a connection that has gone.
-    of_gone: BTreeSet<TenantIndex>,
 }
 
 impl Switch {
@@ -55,13 +55,12 @@ impl Switch {
     fn postpone_or(&mut self, request: &Request<'_>, code: ErrorCode) {
         let Request { tenant, controller, frame, now, .. } = *request;
         let waits = Some((now, code));
-        self.put_off(Postponed { tenant, controller, frame: frame.into(), waits });
+        self.line_of(tenant).push(Postponed { controller, frame: frame.into(), waits });
         self.ask_for_postponed(now);
     }
 
-    fn put_off(&mut self, it: Postponed) {
-        self.tenants[it.tenant.0 as usize].postponed += 1;
-        self.postponed.push(it);
+    fn line_of(&mut self, tenant: TenantIndex) -> &mut Line {
+        self.postponed.entry(tenant).or_default()
     }
 
     /// Whether a request is put off that could not be granted as things stand: changes are on their way by which they may.
@@ -91,7 +90,7 @@ impl Switch {
     /// Once what requests wait for has been sent, asks what became of it.
     pub(super) fn ask_for_postponed(&mut self, now: Instant) {
         let is_asked = self.asks || !self.unbarriered || !self.delayed.is_empty();
-        if !is_asked && self.postponed.iter().any(|it| it.waits.is_some()) {
+        if !is_asked && self.postponed.values().any(|line| line.oldest.is_some()) {
             self.asks = true;
             self.send_own_barrier(now);
         }
@@ -101,21 +100,27 @@ impl Switch {
     /// gone, since it said them before; and changes of tables, which keep one order, behind any of the tenant's.
     pub(super) fn stands_behind(&self, request: &Request<'_>) -> bool {
         let Request { tenant, controller, header, .. } = *request;
-        // Mostly none waits. Whoever asks if somebody is there is not to wait for a switch.
-        if self.tenants[tenant.0 as usize].postponed == 0 || is_echo(header) {
-            return false;
-        }
-        let mut waiting = Waiting::default();
-        let of_tenant = self.postponed.iter().filter(|it| it.tenant == tenant);
-        of_tenant.for_each(|it| waiting.note(self, it));
-        waiting.holds_up(self, tenant, controller, header)
+        // Whoever asks if somebody is there is not to wait for a switch.
+        let is_held_up = |line: &Line| self.holds_up(line, controller, header);
+        !is_echo(header) && self.postponed.get(&tenant).is_some_and(is_held_up)
+    }
+
+    /// Whether one has to stand behind those of a line, which are some.
+    fn holds_up(&self, line: &Line, controller: ControllerIndex, header: Header) -> bool {
+        let is_ordered = || self.changes_tables(header) || self.asks_for_role(header);
+        let is_gone = |of: &ControllerIndex| self.controllers.get(*of).is_none();
+        line.controllers.contains(&controller)
+            || line.controllers.iter().any(is_gone)
+            || is_ordered()
     }
 
     /// Whether so many messages of a controller wait that no more are read.
     pub(super) fn is_held_up(&self, tenant: TenantIndex, controller: ControllerIndex) -> bool {
         let limit = self.settings.tenant_backlog;
-        let waiting = self.postponed.iter().filter(|it| it.controller == controller);
-        self.tenants[tenant.0 as usize].postponed >= limit && waiting.count() >= limit
+        self.postponed.get(&tenant).is_some_and(|line| {
+            let of_controller = line.requests.iter().filter(|it| it.controller == controller);
+            line.requests.len() >= limit && of_controller.count() >= limit
+        })
     }
 
     /// Puts a message behind those that wait. A driver that asks whether to read brings none too many.
@@ -124,78 +129,73 @@ impl Switch {
         if self.is_held_up(tenant, controller) {
             self.refuse(&request.origin(), self.codes().unanswered);
         } else {
-            self.put_off(Postponed { tenant, controller, frame: frame.into(), waits: None });
+            let it = Postponed { controller, frame: frame.into(), waits: None };
+            self.line_of(tenant).push(it);
         }
     }
 
     /// When the first that waits is given up.
     pub(super) fn next_postponed(&self) -> Option<Instant> {
-        let since = self.postponed.iter().filter_map(|it| it.waits).map(|(since, _)| since).min();
+        let since = self.postponed.values().filter_map(|line| line.oldest).min();
         since.map(|since| since + self.settings.reply_timeout)
     }
 
     /// Looks anew at what waits, of tenants of whose changes something has become known.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
-        if self.postponed.is_empty() {
-            return;
-        }
         let patience = self.settings.reply_timeout;
-        let is_over = |it: &Postponed| it.waits.is_some_and(|(since, _)| now - since >= patience);
-        let is_due = |it: &&Postponed| self.tenants[it.tenant.0 as usize].is_decided || is_over(it);
-        let due: BTreeSet<TenantIndex> =
-            self.postponed.iter().filter(is_due).map(|it| it.tenant).collect();
-        for tenant in &due {
+        let is_over = |line: &Line| line.oldest.is_some_and(|since| now - since >= patience);
+        let is_due = |(tenant, line): &(&TenantIndex, &Line)| {
+            self.tenants[tenant.0 as usize].is_decided || is_over(line)
+        };
+        let due: Vec<TenantIndex> = self.postponed.iter().filter(is_due).map(|it| *it.0).collect();
+        for tenant in due {
             self.tenants[tenant.0 as usize].is_decided = false;
-        }
-        if due.is_empty() {
-            return;
-        }
-        let mut waiting = Waiting::default();
-        for mut it in core::mem::take(&mut self.postponed) {
-            self.tenants[it.tenant.0 as usize].postponed -= 1;
-            let Ok(header) = Header::parse(&it.frame) else { continue };
-            // What one has asked for that is gone is still done; there is nobody to be answered.
-            let is_gone = match self.controllers.get(it.controller) {
-                Some(&Controller { closing: true, .. }) => {
-                    // What stands behind it has to be looked at.
-                    self.tenants[it.tenant.0 as usize].is_decided = true;
-                    continue;
-                }
-                Some(_) => false,
-                None => true,
-            };
-            if is_gone && !self.changes_something(header) {
-                continue;
-            }
-            // What is sent before it, and at which rate, is the tenant's own affair.
-            if let Some((since, _)) = &mut it.waits
-                && !self.tenants[it.tenant.0 as usize].queue.is_empty()
-            {
-                *since = now;
-            }
-            let (tenant, at) = (it.tenant, self.postponed.len());
-            if !due.contains(&tenant) || waiting.holds_up(self, tenant, it.controller, header) {
-                self.put_off(it);
-            } else {
-                let Postponed { controller, ref frame, waits, .. } = it;
-                let request = Request { tenant, controller, header, frame, now };
-                match waits {
-                    // The switch does not say what became of the others.
-                    Some((since, code)) if now - since >= patience => {
-                        self.refuse(&request.origin(), code);
-                    }
-                    _ => self.handle_request(request),
-                }
-                if let Some(again) = self.postponed.get_mut(at)
-                    && let (Some(waits), Some((since, _))) = (&mut again.waits, it.waits)
-                {
-                    waits.0 = since;
-                }
-            }
-            if let Some(again) = self.postponed.get(at) {
-                waiting.note(self, again);
+            let line = self.postponed.remove(&tenant).unwrap_or_default();
+            for it in line.requests {
+                self.take_up(tenant, it, now);
             }
             self.resume(tenant);
+        }
+    }
+
+    fn take_up(&mut self, tenant: TenantIndex, mut it: Postponed, now: Instant) {
+        let Ok(header) = Header::parse(&it.frame) else { return };
+        // What one has asked for that is gone is still done; there is nobody to be answered.
+        let is_gone = match self.controllers.get(it.controller) {
+            Some(&Controller { closing: true, .. }) => {
+                // What stands behind it has to be looked at.
+                self.tenants[tenant.0 as usize].is_decided = true;
+                return;
+            }
+            Some(_) => false,
+            None => true,
+        };
+        if is_gone && !self.changes_something(header) {
+            return;
+        }
+        // What is sent before it, and at which rate, is the tenant's own affair.
+        if let Some((since, _)) = &mut it.waits
+            && !self.tenants[tenant.0 as usize].queue.is_empty()
+        {
+            *since = now;
+        }
+        let before = self.postponed.get(&tenant);
+        if before.is_some_and(|line| self.holds_up(line, it.controller, header)) {
+            self.line_of(tenant).push(it);
+            return;
+        }
+        let at = before.map_or(0, |line| line.requests.len());
+        let Postponed { controller, ref frame, waits, .. } = it;
+        let request = Request { tenant, controller, header, frame, now };
+        match waits {
+            // The switch does not say what became of the others.
+            Some((since, code)) if now - since >= self.settings.reply_timeout => {
+                self.refuse(&request.origin(), code);
+            }
+            _ => self.handle_request(request),
+        }
+        if let (Some(line), Some((since, _))) = (self.postponed.get_mut(&tenant), it.waits) {
+            line.has_waited(at, since);
         }
     }
 
@@ -225,26 +225,25 @@ impl Switch {
     }
 }
 
-impl Waiting {
-    fn note(&mut self, switch: &Switch, it: &Postponed) {
+impl Line {
+    fn push(&mut self, it: Postponed) {
         self.controllers.insert(it.controller);
-        self.tenants.insert(it.tenant);
-        if switch.controllers.get(it.controller).is_none() {
-            self.of_gone.insert(it.tenant);
+        self.note(it.waits);
+        self.requests.push(it);
+    }
+
+    /// What is at this place waits since then.
+    fn has_waited(&mut self, at: usize, since: Instant) {
+        if let Some(waits) = self.requests.get_mut(at).and_then(|it| it.waits.as_mut()) {
+            waits.0 = since;
+            let waits = *waits;
+            self.note(Some(waits));
         }
     }
 
-    fn holds_up(
-        &self,
-        switch: &Switch,
-        tenant: TenantIndex,
-        controller: ControllerIndex,
-        header: Header,
-    ) -> bool {
-        let is_ordered = || switch.changes_tables(header) || switch.asks_for_role(header);
-        self.controllers.contains(&controller)
-            || self.of_gone.contains(&tenant)
-            || self.tenants.contains(&tenant) && is_ordered()
+    fn note(&mut self, waits: Option<(Instant, ErrorCode)>) {
+        let since = waits.map(|(since, _)| since);
+        self.oldest = self.oldest.into_iter().chain(since).min();
     }
 }
 
