@@ -361,14 +361,7 @@ impl Switch {
         // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
         if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {
             self.settle_refused(now);
-            // Only an ERROR or a BARRIER_REPLY says what became of a change.
-            let barrier_reply = match self.version {
-                Version::V1_0 => openflow::v10::MessageType::BARRIER_REPLY.0,
-                _ => openflow::v13::MessageType::BARRIER_REPLY.0,
-            };
-            if [openflow::v13::MessageType::ERROR.0, barrier_reply].contains(&header.type_) {
-                self.take_up_postponed(now);
-            }
+            self.take_up_postponed(now);
             self.settle_unused(now);
         }
         self.run(now);
@@ -419,7 +412,7 @@ impl Switch {
         }
         let full = state.outbox.len() >= self.settings.controller_bytes
             || self.upcoming.is_due()
-            || self.is_held_up(state.tenant, controller);
+            || self.is_full(state.tenant, controller);
         let tenant = &mut self.tenants[state.tenant.0 as usize];
         if full || tenant.backlog() >= self.settings.tenant_backlog {
             tenant.paused = true;

@@ -60,7 +60,7 @@ pub(crate) struct Tenant {
     pub operations: BTreeSet<u32>,
     /// Those of them by whose refusal entries stand again that are in no table.
     pub returning: BTreeSet<u32>,
-    /// Whether a change has come to its end since what waits for that was last looked at.
+    /// Whether anything for which requests wait has come to its end since those were last looked at.
     pub is_decided: bool,
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.
@@ -98,6 +98,8 @@ pub(crate) struct Controller {
     pub dirty: bool,
     /// Whether the driver was told to close it.
     pub closing: bool,
+    /// Its barriers that the switch has not answered.
+    pub barriers: usize,
     pub role: Role,
     pub async_config: AsyncConfig,
 }

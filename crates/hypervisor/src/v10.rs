@@ -14,7 +14,6 @@ pub(crate) mod statistics;
 mod switch;
 
 use crate::pending::{Awaits, Purpose};
-use crate::queue::Class;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use alloc::vec;
@@ -30,7 +29,16 @@ use openflow::{ErrorCode, Header, Version, frame};
 impl Switch {
     /// From a controller.
     pub(crate) fn controller_message_v10(&mut self, request: Request<'_>) -> Result<(), ErrorCode> {
-        match MessageType(request.header.type_) {
+        let type_ = MessageType(request.header.type_);
+        let bare = [
+            MessageType::BARRIER_REQUEST,
+            MessageType::FEATURES_REQUEST,
+            MessageType::GET_CONFIG_REQUEST,
+        ];
+        if bare.contains(&type_) && !request.body().is_empty() {
+            return Err(code::BAD_REQUEST_BAD_LEN);
+        }
+        match type_ {
             MessageType::PACKET_OUT => self.packet_out_v10(&request),
             MessageType::FLOW_MOD => self.flow_mod_v10(&request),
             MessageType::ECHO_REQUEST => {
@@ -46,7 +54,7 @@ impl Switch {
                 Ok(())
             }
             MessageType::BARRIER_REQUEST => {
-                self.forward_request(&request, Awaits::Barrier, Class::Barrier, request.frame);
+                self.forward_barrier(&request);
                 Ok(())
             }
             MessageType::STATS_REQUEST => self.statistics_v10(&request),

@@ -26,7 +26,6 @@ use crate::ids::TenantIndex;
 use crate::network::{from_16_bits, in_16_bits};
 use crate::pending::{Awaits, Purpose};
 use crate::policy::TenantId;
-use crate::queue::Class;
 use crate::switch::{Request, Switch};
 use crate::tenant::Role;
 use crate::time::Instant;
@@ -85,6 +84,15 @@ impl Switch {
         if changes_the_switch(type_) && !self.may_write(request.tenant) {
             return Err(code::BAD_REQUEST_EPERM);
         }
+        let bare = [
+            MessageType::BARRIER_REQUEST,
+            MessageType::FEATURES_REQUEST,
+            MessageType::GET_CONFIG_REQUEST,
+            MessageType::GET_ASYNC_REQUEST,
+        ];
+        if bare.contains(&type_) && !request.body().is_empty() {
+            return Err(code::BAD_REQUEST_BAD_LEN);
+        }
         match type_ {
             MessageType::PACKET_OUT => self.packet_out_v13(&request),
             MessageType::FLOW_MOD => self.flow_mod_v13(&request),
@@ -100,7 +108,7 @@ impl Switch {
                 Ok(())
             }
             MessageType::BARRIER_REQUEST => {
-                self.forward_request(&request, Awaits::Barrier, Class::Barrier, request.frame);
+                self.forward_barrier(&request);
                 Ok(())
             }
             MessageType::MULTIPART_REQUEST => self.statistics_v13(&request),

@@ -7,7 +7,7 @@
 
 use super::counts::Due;
 use super::{Request, Switch};
-use crate::ids::TenantIndex;
+use crate::ids::{ControllerIndex, TenantIndex};
 use crate::pending::{Awaits, Origin};
 use crate::policy::Statistics;
 use crate::queue::{Class, Item};
@@ -173,10 +173,19 @@ impl Switch {
         let Some(at) = self.asked(id) else { return };
         let collection = &mut self.collections[at];
         collection.state = State::Free;
+        self.tenants[collection.tenant.0 as usize].is_decided |= collection.due.is_some();
         for waiter in core::mem::take(&mut collection.waiters) {
             self.refuse(&waiter.origin, code);
             self.answered(waiter.origin.tenant);
         }
+    }
+
+    /// Whether somebody waits for statistics for which other switches are asked.
+    pub(super) fn awaits_others(&self, controller: ControllerIndex) -> bool {
+        let is_waiting = |waiter: &Waiter| waiter.origin.controller == controller;
+        let mut asked =
+            self.collections.iter().filter(|c| c.state == State::Asked && c.due.is_some());
+        asked.any(|c| c.waiters.iter().any(is_waiting))
     }
 
     /// A question of a collection has been sent.
@@ -214,6 +223,7 @@ impl Switch {
         let mut waiters = core::mem::take(&mut collection.waiters);
         let answers = core::mem::take(&mut collection.answers);
         collection.state = State::Done(now);
+        self.tenants[collection.tenant.0 as usize].is_decided |= collection.due.is_some();
         for waiter in waiters.drain(..) {
             self.answer_statistics(type_, &waiter, &answers);
         }

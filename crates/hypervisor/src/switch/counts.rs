@@ -114,6 +114,7 @@ impl Switch {
             ports
         });
         self.finish_due(now);
+        self.take_up_postponed(now);
     }
 
     /// Who may share an answer about a tenant's ports.

@@ -3,7 +3,7 @@
 use super::{Request, Switch};
 use crate::counters::count;
 use crate::ids::TenantIndex;
-use crate::pending::{Awaits, Entry};
+use crate::pending::{Awaits, Entry, Origin};
 use crate::queue::{Class, Item};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
@@ -64,6 +64,22 @@ impl Switch {
             arrived: request.now,
         };
         self.submit(request.tenant, item, message);
+    }
+
+    /// Sends a controller's BARRIER_REQUEST to the switch.
+    pub(crate) fn forward_barrier(&mut self, request: &Request<'_>) {
+        if let Some(controller) = self.controllers.get_mut(request.controller) {
+            controller.barriers += 1;
+        }
+        self.forward_request(request, Awaits::Barrier, Class::Barrier, request.frame);
+    }
+
+    /// A controller's barrier is answered: what stands behind it may go on.
+    pub(super) fn barrier_ended(&mut self, origin: &Origin) {
+        if let Some(controller) = self.controllers.get_mut(origin.controller) {
+            controller.barriers = controller.barriers.saturating_sub(1);
+        }
+        self.tenants[origin.tenant.0 as usize].is_decided = true;
     }
 
     /// Sends what may be sent now.
@@ -213,7 +229,6 @@ impl Switch {
         let cost = self.pending.release_up_to(xid);
         if entry.awaits == Awaits::OwnBarrier {
             self.window.question_answered();
-            self.asks = false;
         }
         let awaits_nothing = matches!(entry.awaits, Awaits::Nothing);
         // Also if something that was sent later has been answered before it.
@@ -241,11 +256,20 @@ impl Switch {
             return Err(openflow::error::v13::BAD_REQUEST_BAD_TYPE);
         };
         self.pending.take(xid);
+        if entry.awaits == Awaits::OwnBarrier {
+            self.asks = false;
+        }
         self.confirm(xid, now);
         if let (Awaits::Barrier, Some(origin)) = (entry.awaits, entry.origin) {
             self.relay_reply(&origin, frame);
+            self.barrier_ended(&origin);
         }
         Ok(())
+    }
+
+    /// A barrier has shown nothing: the switch has refused it, or not answered. Once it is quiet, another asks.
+    pub(super) fn barrier_failed(&mut self) {
+        self.unbarriered = !self.unconfirmed.is_empty();
     }
 
     /// The switch asks whether anybody is there.
@@ -296,7 +320,7 @@ impl Switch {
             self.counters.unanswered += 1;
             let Some(entry) = self.acknowledge(xid, now) else { continue };
             self.pending.take(xid);
-            self.abandon(&entry, now);
+            self.not_answered(&entry, self.codes().unanswered, now);
         }
     }
 }

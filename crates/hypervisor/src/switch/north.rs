@@ -154,29 +154,15 @@ impl Switch {
             self.operation_failed(operation, entry.origin.as_ref(), code, now);
             return;
         }
-        match entry.awaits {
-            Awaits::Collection(collection) => self.collection_failed(collection, code),
-            Awaits::Own(purpose) => self.own_request_failed(purpose, now),
-            Awaits::Counts(tenant, _) | Awaits::Arrived(tenant, ..) => {
-                self.counts_failed(tenant, now)
-            }
-            Awaits::Replaced(..) => {}
-            Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
-            _ => match entry.origin {
-                Some(origin) => {
-                    self.refuse(&origin, code);
-                    if entry.awaits != Awaits::Nothing {
-                        self.answered(origin.tenant);
-                    }
-                }
-                None => self.counters.own_refused += 1,
-            },
+        let is_own = matches!(entry.awaits, Awaits::Nothing | Awaits::Barrier | Awaits::OwnBarrier);
+        if is_own && entry.origin.is_none() {
+            self.counters.own_refused += 1;
         }
+        self.not_answered(&entry, code, now);
     }
 
-    /// A request that the switch did not answer in time is answered for it.
-    pub(crate) fn abandon(&mut self, entry: &Entry, now: Instant) {
-        let code = self.codes().unanswered;
+    /// The switch has not done what was asked, or not in time: whoever waits for it is told.
+    pub(crate) fn not_answered(&mut self, entry: &Entry, code: ErrorCode, now: Instant) {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
@@ -185,13 +171,21 @@ impl Switch {
             }
             Awaits::Replaced(..) => {}
             Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
-            Awaits::Reply | Awaits::Barrier => {
+            Awaits::Barrier | Awaits::OwnBarrier => {
+                self.barrier_failed();
                 if let Some(origin) = entry.origin {
                     self.refuse(&origin, code);
                     self.answered(origin.tenant);
+                    self.barrier_ended(&origin);
                 }
             }
-            Awaits::OwnBarrier | Awaits::Nothing => {}
+            Awaits::Nothing | Awaits::Reply => {
+                let Some(origin) = entry.origin else { return };
+                self.refuse(&origin, code);
+                if entry.awaits == Awaits::Reply {
+                    self.answered(origin.tenant);
+                }
+            }
         }
     }
 
@@ -224,6 +218,7 @@ impl Switch {
             outbox: Default::default(),
             dirty: false,
             closing: false,
+            barriers: 0,
             role: Role::Equal,
             async_config: AsyncConfig::default(),
         };

@@ -19,6 +19,10 @@
 //!
 //! Of each connection all but ECHO stands behind what waits; of a tenant's others, what changes tables or roles; and all of a
 //! tenant's, behind what waits of a connection that has gone.
+//!
+//! To a switch, a barrier and what comes behind it go in order. What Weir does or answers by itself, a refusal too, stands
+//! behind the connection's open barriers, so that it comes after their replies and is what they have shown; and a barrier
+//! behind statistics for which other switches are asked.
 
 use super::{Controller, Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
@@ -63,9 +67,14 @@ impl Switch {
         self.postponed.entry(tenant).or_default()
     }
 
-    /// Whether a request is put off that could not be granted as things stand: changes are on their way by which they may.
+    /// Whether a request is put off that could not be granted as things stand: it stands behind a barrier, or changes are on
+    /// their way by which they may.
     pub(super) fn is_put_off(&mut self, request: &Request<'_>, code: ErrorCode) -> bool {
         use openflow::error::{v10, v13};
+        if self.has_barrier(request.controller) {
+            self.put_behind(request);
+            return true;
+        }
         let hangs = match self.version {
             Version::V1_0 => code.type_ == v10::FLOW_MOD_FAILED_ALL_TABLES_FULL.type_,
             _ => {
@@ -100,22 +109,28 @@ impl Switch {
     /// gone, since it said them before; and changes of tables, which keep one order, behind any of the tenant's.
     pub(super) fn stands_behind(&self, request: &Request<'_>) -> bool {
         let Request { tenant, controller, header, .. } = *request;
-        // Whoever asks if somebody is there is not to wait for a switch.
-        let is_held_up = |line: &Line| self.holds_up(line, controller, header);
-        !is_echo(header) && self.postponed.get(&tenant).is_some_and(is_held_up)
+        !is_unordered(header) && self.is_held_up(tenant, controller, header)
     }
 
-    /// Whether one has to stand behind those of a line, which are some.
-    fn holds_up(&self, line: &Line, controller: ControllerIndex, header: Header) -> bool {
+    fn is_held_up(&self, tenant: TenantIndex, controller: ControllerIndex, header: Header) -> bool {
         let is_ordered = || self.changes_tables(header) || self.asks_for_role(header);
         let is_gone = |of: &ControllerIndex| self.controllers.get(*of).is_none();
-        line.controllers.contains(&controller)
-            || line.controllers.iter().any(is_gone)
-            || is_ordered()
+        let is_behind = |line: &Line| {
+            line.controllers.contains(&controller)
+                || line.controllers.iter().any(is_gone)
+                || is_ordered()
+        };
+        self.postponed.get(&tenant).is_some_and(is_behind)
+            || self.has_barrier(controller) && !self.goes_in_order(header)
+            || self.is_barrier(header) && self.awaits_others(controller)
+    }
+
+    fn has_barrier(&self, controller: ControllerIndex) -> bool {
+        self.controllers.get(controller).is_some_and(|it| it.barriers > 0)
     }
 
     /// Whether so many messages of a controller wait that no more are read.
-    pub(super) fn is_held_up(&self, tenant: TenantIndex, controller: ControllerIndex) -> bool {
+    pub(super) fn is_full(&self, tenant: TenantIndex, controller: ControllerIndex) -> bool {
         let limit = self.settings.tenant_backlog;
         self.postponed.get(&tenant).is_some_and(|line| {
             let of_controller = line.requests.iter().filter(|it| it.controller == controller);
@@ -125,13 +140,16 @@ impl Switch {
 
     /// Puts a message behind those that wait. A driver that asks whether to read brings none too many.
     pub(super) fn postpone_behind(&mut self, request: &Request<'_>) {
-        let Request { tenant, controller, frame, .. } = *request;
-        if self.is_held_up(tenant, controller) {
+        if self.is_full(request.tenant, request.controller) {
             self.refuse(&request.origin(), self.codes().unanswered);
         } else {
-            let it = Postponed { controller, frame: frame.into(), waits: None };
-            self.line_of(tenant).push(it);
+            self.put_behind(request);
         }
+    }
+
+    fn put_behind(&mut self, request: &Request<'_>) {
+        let Request { tenant, controller, frame, .. } = *request;
+        self.line_of(tenant).push(Postponed { controller, frame: frame.into(), waits: None });
     }
 
     /// When the first that waits is given up.
@@ -179,12 +197,11 @@ impl Switch {
         {
             *since = now;
         }
-        let before = self.postponed.get(&tenant);
-        if before.is_some_and(|line| self.holds_up(line, it.controller, header)) {
+        if self.is_held_up(tenant, it.controller, header) {
             self.line_of(tenant).push(it);
             return;
         }
-        let at = before.map_or(0, |line| line.requests.len());
+        let at = self.postponed.get(&tenant).map_or(0, |line| line.requests.len());
         let Postponed { controller, ref frame, waits, .. } = it;
         let request = Request { tenant, controller, header, frame, now };
         match waits {
@@ -212,6 +229,19 @@ impl Switch {
         let newer = [It::GROUP_MOD.0, It::METER_MOD.0];
         header.type_ == It::FLOW_MOD.0
             || self.version != Version::V1_0 && newer.contains(&header.type_)
+    }
+
+    /// Whether it goes to the switch, and there after what went before it.
+    fn goes_in_order(&self, header: Header) -> bool {
+        self.changes_tables(header) || header.type_ == It::PACKET_OUT.0 || self.is_barrier(header)
+    }
+
+    fn is_barrier(&self, header: Header) -> bool {
+        header.type_
+            == match self.version {
+                Version::V1_0 => openflow::v10::MessageType::BARRIER_REQUEST.0,
+                _ => It::BARRIER_REQUEST.0,
+            }
     }
 
     /// Whether it asks for a role, by which others lose theirs.
@@ -247,6 +277,8 @@ impl Line {
     }
 }
 
-fn is_echo(header: Header) -> bool {
-    [It::ECHO_REQUEST.0, It::ECHO_REPLY.0].contains(&header.type_)
+/// Whether it does nothing, or asks if somebody is there, which is not to wait for a switch. These have the numbers that they
+/// have on 1.0.
+fn is_unordered(header: Header) -> bool {
+    [It::HELLO, It::ERROR, It::ECHO_REQUEST, It::ECHO_REPLY].contains(&It(header.type_))
 }

@@ -16,6 +16,7 @@ mod agreement;
 mod asking;
 mod attacks;
 mod bad_input;
+mod barriers;
 mod big_switches;
 mod big_switches_refused;
 mod big_switches_slow;

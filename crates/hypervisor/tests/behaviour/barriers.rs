@@ -1,0 +1,177 @@
+//! True barriers: what stands before one is done and answered before its reply, and what comes behind it is done after.
+
+use crate::groups_in_order::at_once;
+use crate::groups_kept::{crowded, on};
+use crate::support::*;
+use emulate::Fault;
+use hypervisor::Counts;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A thousand messages a second.
+fn slow(version: Version) -> World {
+    World::new(Setup { per_second: Some(1_000), ..Setup::new(version, "blue: any") })
+}
+
+/// What Weir does or answers by itself, on both versions.
+const BY_WEIR: &[&str] = &[
+    "features",
+    "get_config",
+    "set_config len=50",
+    "stats desc",
+    "stats flow",
+    "stats aggregate",
+    "stats table",
+    "queues port=77",
+    "port_mod port=77 config=1 mask=1",
+    "vendor id=0x2320",
+    "flow add match=in_port=77 actions=output:77",
+    "out in_port=77 actions=output:1 data=10.1.0.1>10.2.0.1",
+];
+
+const BY_WEIR_V13: &[&str] = &[
+    "role master generation=1",
+    "get_async",
+    "table_mod",
+    "stats port_desc",
+    "stats group_desc",
+    "stats meter_config",
+    "stats group",
+    "stats meter",
+    "stats table_features",
+    "group delete id=77",
+    "group modify id=77 buckets=drop",
+    "meter modify id=77",
+];
+
+#[test]
+fn what_comes_behind_is_answered_behind() {
+    for version in VERSIONS {
+        let more = BY_WEIR_V13.iter().filter(|_| version == Version::V1_3);
+        for question in BY_WEIR.iter().chain(more) {
+            let mut world = slow(version);
+            let blue = world.connect("blue");
+            let alone = at_once(&mut world, blue, &["echo data=", question]);
+            let mut world = slow(version);
+            let blue = world.connect("blue");
+            let heard = at_once(&mut world, blue, &["barrier", question]);
+            assert_eq!(heard[0], "1 BARRIER_REPLY", "{version:?}: {question}: {heard:?}");
+            assert_eq!(heard[1..], alone[1..], "{version:?}: {question}");
+        }
+    }
+}
+
+#[test]
+fn what_is_told_of_groups_meters_and_ports_is_what_a_barrier_has_shown() {
+    for (version, change, question) in [
+        (Version::V1_3, "group add id=1 buckets=output:1", "stats group_desc"),
+        (Version::V1_3, "meter add id=1 rate=5", "stats meter_config"),
+        (Version::V1_3, "port_mod port=1 config=1 mask=1", "stats port_desc"),
+        (Version::V1_0, "port_mod port=1 config=1 mask=1", "features"),
+    ] {
+        let mut world = slow(version);
+        let blue = world.connect("blue");
+        let heard = at_once(&mut world, blue, &[change, "barrier", question]);
+        assert_eq!(heard[0], "2 BARRIER_REPLY", "{change}: {heard:?}");
+        let at_rest = at_once(&mut world, blue, &["echo data=", "echo data=", question]);
+        assert_eq!(heard[1..], at_rest[2..], "{change}");
+    }
+    let mut world = slow(Version::V1_3);
+    let blue = world.connect("blue");
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    let all = ["group add id=1 buckets=output:1", "barrier", "stats group_desc"];
+    let heard = at_once(&mut world, blue, &all);
+    assert!(heard[0].starts_with("1 ERROR"), "{heard:?}");
+    assert_eq!(heard[1..], ["2 BARRIER_REPLY", "3 STATS group_desc"]);
+}
+
+/// Only what Weir itself does waits for the reply: the switch does the rest in order.
+#[test]
+fn what_goes_to_the_switch_does_not_wait() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup { delay: SECOND, ..Setup::new(version, "blue: any") });
+        let blue = world.connect("blue");
+        world.south.clear();
+        for words in [
+            "barrier",
+            "flow add actions=output:1",
+            "out actions=flood data=10.1.0.1>10.2.0.1",
+            "barrier",
+        ] {
+            world.say(blue, 1, words);
+        }
+        let barrier = if version == Version::V1_0 { 18 } else { 20 };
+        assert_eq!(world.south_types(), [barrier, 14, 13, barrier], "{version:?}");
+        world.say(blue, 1, "echo data=01");
+        assert_eq!(world.heard(blue), ["1 ECHO_REPLY 01"], "{version:?}");
+    }
+}
+
+#[test]
+fn statistics_before_it_are_answered_before_it_whoever_is_asked_for_them() {
+    for tells in [false, true] {
+        let setup = Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") };
+        let mut world = World::new(setup);
+        let blue = world.connect("blue");
+        world.say(blue, 1, "stats port port=10");
+        world.say(blue, 2, "barrier");
+        assert_eq!(world.heard(blue), [""; 0], "{tells}");
+        let now = hypervisor::Instant(world.now);
+        if tells {
+            let tenant = world.tenant("blue");
+            for from in 1..=3 {
+                let counts = Counts { tenant, received: Some(Default::default()) };
+                world.core.handle_counts_told(from, counts, now);
+            }
+            world.pump();
+        } else {
+            world.advance(SECOND);
+        }
+        let heard = world.heard(blue);
+        assert!(heard[0].starts_with("1 STATS port"), "{tells}: {heard:?}");
+        assert_eq!(heard[1..], ["2 BARRIER_REPLY"], "{tells}");
+    }
+}
+
+/// It has no body. To pass such a one on would have the switch refuse it, and leave open what came before.
+#[test]
+fn one_that_is_too_long_is_refused() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "blue: any"));
+        let blue = world.connect("blue");
+        world.south.clear();
+        for words in ["barrier", "features", "get_config"] {
+            let mut message = request(version, 1, words);
+            message.extend([0; 8]);
+            message[3] = 16;
+            world.send(blue, &message);
+            let heard = world.heard(blue);
+            assert!(heard[0].contains("OFPBRC_BAD_LEN"), "{version:?}: {words}: {heard:?}");
+        }
+        assert_eq!(world.south_types(), [0; 0], "{version:?}");
+    }
+}
+
+/// What a barrier was to show that the switch does not answer is found out by another.
+#[test]
+fn one_that_is_not_answered_leaves_nothing_open() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "blue: in_port=1\nred: in_port=2"));
+        let (blue, red) = (world.connect("blue"), world.connect("red"));
+        let message_type = if version == Version::V1_0 { 18 } else { 20 };
+        world.switch.switch_mut().plant(vec![Fault::NeverAnswers { message_type }]);
+        world.say(blue, 1, "flow add prio=7 match=in_port=1 actions=output:1");
+        world.say(red, 1, "barrier");
+        world.say(red, 2, "features");
+        world.advance(5 * SECOND);
+        world.switch.switch_mut().plant(vec![]);
+        world.say(blue, 2, "flow modify match=in_port=1 actions=drop");
+        world.say(blue, 3, "barrier");
+        assert_eq!(world.heard(blue), [""; 0], "{version:?}");
+        world.advance(9 * SECOND);
+        assert_eq!(world.heard(blue), ["3 BARRIER_REPLY"], "{version:?}");
+        let heard = world.heard(red);
+        assert!(heard[0].starts_with("1 ERROR"), "{version:?}: {heard:?}");
+        assert!(heard[1].starts_with("2 FEATURES"), "{version:?}: {heard:?}");
+    }
+}
