@@ -100,6 +100,8 @@ pub(crate) struct Controller {
     pub closing: bool,
     /// Its barriers that the switch has not answered.
     pub barriers: usize,
+    /// Its questions for statistics that have not been answered.
+    pub statistics: usize,
     pub role: Role,
     pub async_config: AsyncConfig,
 }

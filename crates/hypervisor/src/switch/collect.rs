@@ -7,7 +7,7 @@
 
 use super::counts::Due;
 use super::{Request, Switch};
-use crate::ids::{ControllerIndex, TenantIndex};
+use crate::ids::TenantIndex;
 use crate::pending::{Awaits, Origin};
 use crate::policy::Statistics;
 use crate::queue::{Class, Item};
@@ -87,7 +87,7 @@ impl Switch {
             })
         {
             let answers = core::mem::take(&mut self.collections[at].answers);
-            self.tenants[tenant.0 as usize].unanswered += 1;
+            self.begin_waiting(&waiter.origin);
             self.answer_statistics(type_, &waiter, &answers);
             self.collections[at].answers = answers;
             return;
@@ -99,7 +99,7 @@ impl Switch {
                 && (c.in_flight || c.tenant == tenant)
         }) {
             shared.waiters.push(waiter);
-            self.tenants[tenant.0 as usize].unanswered += 1;
+            self.begin_waiting(&request.origin());
             return;
         }
 
@@ -120,7 +120,7 @@ impl Switch {
         collection.waiters.push(waiter);
         collection.unanswered = count_messages(questions);
         collection.due = None;
-        self.tenants[tenant.0 as usize].unanswered += 1;
+        self.begin_waiting(&request.origin());
         if self.collections[at].unanswered == 0 {
             // Nothing of the request is within the tenant's space: the answer is empty, and it is an answer.
             self.finish_collection(at, request.now);
@@ -173,19 +173,10 @@ impl Switch {
         let Some(at) = self.asked(id) else { return };
         let collection = &mut self.collections[at];
         collection.state = State::Free;
-        self.tenants[collection.tenant.0 as usize].is_decided |= collection.due.is_some();
         for waiter in core::mem::take(&mut collection.waiters) {
             self.refuse(&waiter.origin, code);
-            self.answered(waiter.origin.tenant);
+            self.end_waiting(&waiter.origin);
         }
-    }
-
-    /// Whether somebody waits for statistics for which other switches are asked.
-    pub(super) fn awaits_others(&self, controller: ControllerIndex) -> bool {
-        let is_waiting = |waiter: &Waiter| waiter.origin.controller == controller;
-        let mut asked =
-            self.collections.iter().filter(|c| c.state == State::Asked && c.due.is_some());
-        asked.any(|c| c.waiters.iter().any(is_waiting))
     }
 
     /// A question of a collection has been sent.
@@ -223,7 +214,6 @@ impl Switch {
         let mut waiters = core::mem::take(&mut collection.waiters);
         let answers = core::mem::take(&mut collection.answers);
         collection.state = State::Done(now);
-        self.tenants[collection.tenant.0 as usize].is_decided |= collection.due.is_some();
         for waiter in waiters.drain(..) {
             self.answer_statistics(type_, &waiter, &answers);
         }
@@ -237,7 +227,23 @@ impl Switch {
             Version::V1_0 => self.answer_statistics_v10(type_, waiter, answers),
             _ => self.answer_statistics_v13(type_, waiter, answers),
         }
-        self.answered(waiter.origin.tenant);
+        self.end_waiting(&waiter.origin);
+    }
+
+    fn begin_waiting(&mut self, origin: &Origin) {
+        self.tenants[origin.tenant.0 as usize].unanswered += 1;
+        if let Some(controller) = self.controllers.get_mut(origin.controller) {
+            controller.statistics += 1;
+        }
+    }
+
+    /// Who has waited is answered: what stands behind that may go on.
+    fn end_waiting(&mut self, origin: &Origin) {
+        if let Some(controller) = self.controllers.get_mut(origin.controller) {
+            controller.statistics = controller.statistics.saturating_sub(1);
+        }
+        self.tenants[origin.tenant.0 as usize].is_decided = true;
+        self.answered(origin.tenant);
     }
 
     /// A collection to use: a free one, else a finished one that nobody would take from the cache any more.

@@ -219,6 +219,7 @@ impl Switch {
             dirty: false,
             closing: false,
             barriers: 0,
+            statistics: 0,
             role: Role::Equal,
             async_config: AsyncConfig::default(),
         };

@@ -22,7 +22,7 @@
 //!
 //! To a switch, a barrier and what comes behind it go in order. What Weir does or answers by itself, a refusal too, stands
 //! behind the connection's open barriers, so that it comes after their replies and is what they have shown; and a barrier
-//! behind statistics for which other switches are asked.
+//! behind statistics, whose answers are about the tables as they are when they come.
 
 use super::{Controller, Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
@@ -120,9 +120,10 @@ impl Switch {
                 || line.controllers.iter().any(is_gone)
                 || is_ordered()
         };
+        let asks = || self.controllers.get(controller).is_some_and(|it| it.statistics > 0);
         self.postponed.get(&tenant).is_some_and(is_behind)
             || self.has_barrier(controller) && !self.goes_in_order(header)
-            || self.is_barrier(header) && self.awaits_others(controller)
+            || self.is_barrier(header) && asks()
     }
 
     fn has_barrier(&self, controller: ControllerIndex) -> bool {
