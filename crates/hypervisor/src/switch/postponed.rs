@@ -20,7 +20,7 @@
 //! Of each connection all but ECHO stands behind what waits; of a tenant's others, what changes tables or roles; and all of a
 //! tenant's, behind what waits of a connection that has gone.
 //!
-//! To a switch, a barrier and what comes behind it go in order. What Weir does or answers by itself, a refusal too, stands
+//! To a switch, a barrier and what comes behind it go in order; to a big one, all waits for the reply. What Weir does or answers by itself, a refusal too, stands
 //! behind the connection's open barriers, so that it comes after their replies and is what they have shown; and a barrier
 //! behind statistics, whose answers are about the tables as they are when they come.
 
@@ -232,9 +232,12 @@ impl Switch {
             || self.version != Version::V1_0 && newer.contains(&header.type_)
     }
 
-    /// Whether it goes to the switch, and there after what went before it.
+    /// Whether it goes to the switch, and there after what went before it. Members of a big switch do not wait for each other.
     fn goes_in_order(&self, header: Header) -> bool {
-        self.changes_tables(header) || header.type_ == It::PACKET_OUT.0 || self.is_barrier(header)
+        let is_passed_on = self.changes_tables(header)
+            || header.type_ == It::PACKET_OUT.0
+            || self.is_barrier(header);
+        is_passed_on && self.joins.is_none()
     }
 
     fn is_barrier(&self, header: Header) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::big_switches::{say, stage};
 use crate::big_switches_refused::{everything, reached};
+use crate::in_turn::is_divided;
 use crate::support::*;
 use emulate::Fault::{RefuseFlowMods, RefuseOnce};
 use proptest::prelude::*;
@@ -230,6 +231,8 @@ const GROUPS: &[&str] = &[
     "flow modify_strict match=ip prio=5 actions=output:2",
     "flow delete_strict match=ip prio=5",
     "barrier",
+    "stats flow",
+    "stats group_desc",
     LOSE,
 ];
 
@@ -303,6 +306,7 @@ proptest! {
                 run(&mut stage, steps);
                 let mut told = stage.answer_all();
                 (1..=3).for_each(|member| stage.plant(member, Vec::new()));
+                prop_assert!(is_divided(&told), "{steps:?}: {told:?}");
                 let mut possible = possible(version, before, steps, &told);
                 let reached = reached(&mut stage);
                 let is_there = |at: &Option<u32>| at.map_or(vec![Vec::new(); 4], to) == reached;
@@ -339,7 +343,8 @@ proptest! {
         for (steps, member, nth) in &bursts {
             stage.plant(*member, vec![RefuseOnce { nth: *nth }]);
             run(&mut stage, steps);
-            stage.answer_all();
+            let told = stage.answer_all();
+            prop_assert!(is_divided(&told), "{steps:?}: {told:?}");
             stage.plant(*member, Vec::new());
             let mut told = stage.say(0, 1, "stats flow").concat();
             if told.contains("group:1") {

@@ -182,13 +182,16 @@ impl Tables {
 }
 
 /// Whether all is told before the reply to a barrier that was asked before it, and all that was asked after it, after.
-fn is_divided(heard: &[String]) -> bool {
-    let xid = |words: &str| words.split(' ').next().and_then(|it| it.parse::<u32>().ok());
-    (0..heard.len()).filter(|at| heard[*at].ends_with(" BARRIER_REPLY")).all(|at| {
-        let (before, after) = heard.split_at(at);
-        before.iter().all(|it| xid(it) < xid(&heard[at]))
-            && after.iter().skip(1).all(|it| xid(it) > xid(&heard[at]))
-    })
+pub(crate) fn is_divided(heard: &[String]) -> bool {
+    let replies = heard.iter().filter_map(|it| it.split_once(' '));
+    let replies = replies.filter_map(|(xid, it)| Some((xid.parse().ok()?, it)));
+    let replies: Vec<(u32, &str)> = replies.collect();
+    let is_between = |at: usize| {
+        let (before, after) = replies.split_at(at);
+        let barrier = replies[at].0;
+        before.iter().all(|it| it.0 < barrier) && after[1..].iter().all(|it| it.0 > barrier)
+    };
+    (0..replies.len()).filter(|at| replies[*at].1 == "BARRIER_REPLY").all(is_between)
 }
 
 /// What is about to send elsewhere is not deleted for that if it does not come to.
