@@ -54,8 +54,8 @@ pub enum Awaits {
     Nothing,
     /// One reply, given to the controller with its own xid once it has been pruned.
     Reply,
-    /// A barrier's reply.
-    Barrier,
+    /// The reply to a barrier, of a controller or on behalf of a tenant.
+    Barrier(TenantIndex),
     /// The parts of a statistics reply, collected under this number.
     Collection(u32),
     /// The answer to a barrier that the hypervisor sent for itself.

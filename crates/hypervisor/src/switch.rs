@@ -1,5 +1,6 @@
 //! One switch and the controllers of all tenants that see it.
 
+mod barriers;
 mod collect;
 mod counts;
 mod delayed;
@@ -43,6 +44,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+pub(crate) use barriers::Barriers;
 use collect::Collection;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
 use core::fmt;

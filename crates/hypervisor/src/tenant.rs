@@ -10,7 +10,7 @@ use crate::outbox::Outbox;
 use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
 use crate::queue::{Class, Item, Queue};
 use crate::retired::Retired;
-use crate::switch::{Asking, Elsewhere, Idle, Label};
+use crate::switch::{Asking, Barriers, Elsewhere, Idle, Label};
 use crate::tally::Tally;
 use crate::time::{Duration, Instant};
 use crate::v13::numbers::Numbers;
@@ -52,6 +52,7 @@ pub(crate) struct Tenant {
     pub elsewhere: BTreeMap<u64, Elsewhere>,
     pub controllers: Vec<ControllerIndex>,
     pub queue: Queue,
+    pub barriers: Barriers,
     /// Requests that were accepted and have not been answered.
     pub unanswered: usize,
     /// Whether a controller was told to stop reading.

@@ -85,7 +85,7 @@ impl Switch {
                 self.answer_switch_echo(header, body);
                 Ok(())
             }
-            MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, frame, now),
+            MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, now),
             MessageType::STATS_REPLY => self.statistics_reply_v10(header.xid, body, now),
             MessageType::FLOW_REMOVED => self.flow_removed_v10(body, now),
             MessageType::PORT_STATUS => self.port_status_v10(body, now),

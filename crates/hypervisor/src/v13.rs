@@ -142,7 +142,7 @@ impl Switch {
                 self.answer_switch_echo(header, body);
                 Ok(())
             }
-            MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, frame, now),
+            MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, now),
             MessageType::MULTIPART_REPLY => self.statistics_reply_v13(header.xid, body, now),
             MessageType::FLOW_REMOVED => self.flow_removed_v13(body, now),
             MessageType::PORT_STATUS => self.port_status_v13(body, now),

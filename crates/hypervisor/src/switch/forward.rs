@@ -3,17 +3,14 @@
 use super::{Request, Switch};
 use crate::counters::count;
 use crate::ids::TenantIndex;
-use crate::pending::{Awaits, Entry, Origin};
+use crate::pending::{Awaits, Entry};
 use crate::queue::{Class, Item};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
-use openflow::{ErrorCode, Header, Version, frame};
+use openflow::{Header, frame};
 
 /// After this much silence, a barrier finds out whether the last messages are done.
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
-
-const BARRIER_REQUEST_V10: u8 = 18;
-const BARRIER_REQUEST_V13: u8 = 20;
 
 impl Switch {
     /// Takes a checked and translated message of a tenant: sent at once when nothing stands before it, else queued.
@@ -22,6 +19,9 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         if !matches!(item.awaits, Awaits::Nothing) && item.origin.is_some() {
             state.unanswered += 1;
+        }
+        if matches!(item.awaits, Awaits::Barrier(_)) {
+            state.barriers.open += 1;
         }
         let at_once = state.queue.is_empty()
             && self.journal.is_safe(item.gate)
@@ -64,22 +64,6 @@ impl Switch {
             arrived: request.now,
         };
         self.submit(request.tenant, item, message);
-    }
-
-    /// Sends a controller's BARRIER_REQUEST to the switch.
-    pub(crate) fn forward_barrier(&mut self, request: &Request<'_>) {
-        if let Some(controller) = self.controllers.get_mut(request.controller) {
-            controller.barriers += 1;
-        }
-        self.forward_request(request, Awaits::Barrier, Class::Barrier, request.frame);
-    }
-
-    /// A controller's barrier is answered: what stands behind it may go on.
-    pub(super) fn barrier_ended(&mut self, origin: &Origin) {
-        if let Some(controller) = self.controllers.get_mut(origin.controller) {
-            controller.barriers = controller.barriers.saturating_sub(1);
-        }
-        self.tenants[origin.tenant.0 as usize].is_decided = true;
     }
 
     /// Sends what may be sent now.
@@ -177,7 +161,7 @@ impl Switch {
         }
         self.last_sent = now;
         self.unbarriered |= item.operation.is_some();
-        if item.awaits == Awaits::Barrier {
+        if matches!(item.awaits, Awaits::Barrier(_)) {
             self.unbarriered = false;
         }
         if item.awaits == Awaits::Nothing {
@@ -196,10 +180,7 @@ impl Switch {
 
     /// Sends a barrier of the hypervisor's own, so that work that has no reply is acknowledged.
     pub(crate) fn send_own_barrier(&mut self, now: Instant) {
-        let type_ = match self.version {
-            Version::V1_0 => BARRIER_REQUEST_V10,
-            _ => BARRIER_REQUEST_V13,
-        };
+        let type_ = self.barrier_request();
         let sent = self.window.on_send(Class::Barrier.number(), 0, now);
         let entry = Entry {
             origin: None,
@@ -243,33 +224,6 @@ impl Switch {
             }
         }
         Some(entry)
-    }
-
-    /// A barrier is done, and with it everything before.
-    pub(crate) fn barrier_reply(
-        &mut self,
-        xid: u32,
-        frame: &[u8],
-        now: Instant,
-    ) -> Result<(), ErrorCode> {
-        let Some(entry) = self.acknowledge(xid, now) else {
-            return Err(openflow::error::v13::BAD_REQUEST_BAD_TYPE);
-        };
-        self.pending.take(xid);
-        if entry.awaits == Awaits::OwnBarrier {
-            self.asks = false;
-        }
-        self.confirm(xid, now);
-        if let (Awaits::Barrier, Some(origin)) = (entry.awaits, entry.origin) {
-            self.relay_reply(&origin, frame);
-            self.barrier_ended(&origin);
-        }
-        Ok(())
-    }
-
-    /// A barrier has shown nothing: the switch has refused it, or not answered. Once it is quiet, another asks.
-    pub(super) fn barrier_failed(&mut self) {
-        self.unbarriered = !self.unconfirmed.is_empty();
     }
 
     /// The switch asks whether anybody is there.
@@ -320,6 +274,7 @@ impl Switch {
             self.counters.unanswered += 1;
             let Some(entry) = self.acknowledge(xid, now) else { continue };
             self.pending.take(xid);
+            self.asks &= entry.awaits != Awaits::OwnBarrier;
             self.not_answered(&entry, self.codes().unanswered, now);
         }
     }

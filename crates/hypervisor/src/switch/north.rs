@@ -154,7 +154,8 @@ impl Switch {
             self.operation_failed(operation, entry.origin.as_ref(), code, now);
             return;
         }
-        let is_own = matches!(entry.awaits, Awaits::Nothing | Awaits::Barrier | Awaits::OwnBarrier);
+        let is_own =
+            matches!(entry.awaits, Awaits::Nothing | Awaits::Barrier(_) | Awaits::OwnBarrier);
         if is_own && entry.origin.is_none() {
             self.counters.own_refused += 1;
         }
@@ -171,14 +172,7 @@ impl Switch {
             }
             Awaits::Replaced(..) => {}
             Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
-            Awaits::Barrier | Awaits::OwnBarrier => {
-                self.barrier_failed();
-                if let Some(origin) = entry.origin {
-                    self.refuse(&origin, code);
-                    self.answered(origin.tenant);
-                    self.barrier_ended(&origin);
-                }
-            }
+            Awaits::Barrier(_) | Awaits::OwnBarrier => self.barrier_failed(entry, code),
             Awaits::Nothing | Awaits::Reply => {
                 let Some(origin) = entry.origin else { return };
                 self.refuse(&origin, code);

@@ -26,15 +26,13 @@ use super::{Asynchronous, Cause, Change, Own, OwnChange, Request, Switch};
 use crate::flows::{Flow, FlowTable, Piece};
 use crate::ids::TenantIndex;
 use crate::network::{Admits, Network};
-use crate::pending::Awaits;
-use crate::queue::{Class, Item};
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flowspace::{Field, port_from_v10};
 use hashbrown::HashMap;
 use openflow::v10::{self, PortConfig, Wildcards};
-use openflow::{ErrorCode, List, NO_BUFFER, Version, frame, v13};
+use openflow::{ErrorCode, List, NO_BUFFER, Version, v13};
 
 /// What a tenant asks for.
 pub(crate) struct PortChange {
@@ -110,7 +108,9 @@ impl Switch {
         self.replace_own(&cause, &network, &after, number);
         self.replace_pieces(&cause, planned);
         self.bring(&cause, &groups);
-        self.submit_barrier(&cause);
+        // It ends the change, also one that the switch needs not hear of: what the tenant sends next, its own barrier first,
+        // waits until the store has it, and the tenant cannot ask for more of them than are stored.
+        self.submit_barrier(cause.tenant, None, self.journal.gate(), cause.now);
         if let Some(wire) = after.wires.get(&number) {
             let (version, kind) = (self.version, Asynchronous::PortStatus(PORT_MODIFY));
             self.notify_others(tenant, doer, kind, |out| {
@@ -258,28 +258,6 @@ impl Switch {
                 self.commit(operation);
             }
         }
-    }
-
-    /// Ends the change, also one that the switch needs not hear of: what the tenant sends next, its own barrier first,
-    /// waits until the store has it, and the tenant cannot ask for more of them than are stored.
-    fn submit_barrier(&mut self, cause: &Cause) {
-        let type_ = match self.version {
-            Version::V1_0 => v10::MessageType::BARRIER_REQUEST.0,
-            _ => v13::MessageType::BARRIER_REQUEST.0,
-        };
-        let item = Item {
-            origin: None,
-            awaits: Awaits::Barrier,
-            operation: None,
-            class: Class::Barrier,
-            cost: 1,
-            gate: self.journal.gate(),
-            arrived: cause.now,
-        };
-        let mut message = Vec::new();
-        // It fits: it is a header.
-        let _ = frame::write(self.version, type_, 0, &mut message, |_| {});
-        self.submit(cause.tenant, item, &message);
     }
 }
 

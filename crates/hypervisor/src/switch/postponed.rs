@@ -20,9 +20,10 @@
 //! Of each connection all but ECHO stands behind what waits; of a tenant's others, what changes tables or roles; and all of a
 //! tenant's, behind what waits of a connection that has gone.
 //!
-//! To a switch, a barrier and what comes behind it go in order; to a big one, all waits for the reply. What Weir does or answers by itself, a refusal too, stands
-//! behind the connection's open barriers, so that it comes after their replies and is what they have shown; and a barrier
-//! behind statistics, whose answers are about the tables as they are when they come.
+//! To a switch, a [barrier](super::barriers) and what comes behind it go in order; to a big one, all waits for the reply. What
+//! Weir does or answers by itself, a refusal too, stands behind the connection's open barriers, so that it comes after their
+//! replies and is what they have shown; and a barrier behind statistics, whose answers are about the tables as they are when
+//! they come.
 
 use super::{Controller, Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
@@ -241,11 +242,7 @@ impl Switch {
     }
 
     fn is_barrier(&self, header: Header) -> bool {
-        header.type_
-            == match self.version {
-                Version::V1_0 => openflow::v10::MessageType::BARRIER_REQUEST.0,
-                _ => It::BARRIER_REQUEST.0,
-            }
+        header.type_ == self.barrier_request()
     }
 
     /// Whether it asks for a role, by which others lose theirs.

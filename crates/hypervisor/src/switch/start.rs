@@ -367,6 +367,7 @@ impl Tenant {
             elsewhere: BTreeMap::new(),
             controllers: Vec::new(),
             queue: Default::default(),
+            barriers: Default::default(),
             unanswered: 0,
             paused: false,
             operations: Default::default(),

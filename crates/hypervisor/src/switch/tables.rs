@@ -528,6 +528,9 @@ impl Switch {
                     && !self.is_doomed(operation, now)
                     && let Some(done) = self.end(operation)
                 {
+                    if done.replans || !done.again.is_empty() {
+                        self.doubt_barriers(done.tenant);
+                    }
                     self.numbers_done(&done, now);
                     if let Some(configures) = &done.configures {
                         self.port_configured(done.tenant, configures, now);

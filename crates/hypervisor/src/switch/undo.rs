@@ -165,6 +165,9 @@ impl Switch {
         }
         // What was refused has changed nothing; only what was accepted beside it has to be undone on the switch.
         let only_table = messages == 1 && !own && !inherits && !overtaken;
+        if !only_table {
+            self.doubt_barriers(tenant);
+        }
         let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
         let extent = match inherits {
             true => Extent::Inherited,

@@ -175,3 +175,59 @@ fn one_that_is_not_answered_leaves_nothing_open() {
         assert!(heard[1].starts_with("2 FEATURES"), "{version:?}: {heard:?}");
     }
 }
+
+/// Where a part of a change is refused, the rest is taken back, and a reply that came before that would show what is not so.
+#[test]
+fn what_is_taken_back_is_back() {
+    let all = ["in_port", "output:10|output:11"];
+    for (buckets, nth) in all.iter().flat_map(|it| (1..8).map(move |nth| (it, nth))) {
+        for change in [
+            "group delete id=1",
+            "group modify id=1 buckets=output:1|flood",
+            "flow add actions=flood",
+        ] {
+            let setup = Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") };
+            let mut world = World::new(Setup { per_second: Some(1_000), ..setup });
+            let blue = world.connect("blue");
+            let before = [
+                &format!("group add id=1 buckets={buckets}"),
+                "group add id=2 buckets=group:1",
+                "flow add actions=group:1",
+                "flow add prio=7 actions=group:2",
+            ];
+            assert_eq!(at_once(&mut world, blue, &before), [""; 0]);
+            world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
+            world.say(blue, 1, change);
+            world.say(blue, 2, "barrier");
+            let mut heard = Vec::new();
+            while heard.last().is_none_or(|it: &String| !it.starts_with("2 ")) {
+                world.advance(100_000);
+                heard.extend(world.heard(blue));
+            }
+            let finished = (world.switch_entries(), heard);
+            world.advance(SECOND);
+            assert_eq!(world.switch_entries(), finished.0, "{buckets} {nth} {change}");
+            assert_eq!(world.heard(blue), [""; 0], "{buckets} {nth} {change}: {:?}", finished.1);
+        }
+    }
+}
+
+/// Nor does one wait for ever beside another controller of the tenant whose changes are all refused.
+#[test]
+fn it_does_not_wait_for_what_others_have_refused() {
+    let setup = Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") };
+    let mut world = World::new(Setup { per_second: Some(1_000), ..setup });
+    let (a, b) = (world.connect("blue"), world.connect("blue"));
+    world.switch.switch_mut().plant(vec![Fault::RefuseFlowMods { every: 2 }]);
+    let mut refused = 0;
+    (0..2).for_each(|xid| world.say(b, xid, "flow add actions=flood"));
+    world.say(a, 1, "barrier");
+    for _ in 0..2_000 {
+        world.advance(1_000_000);
+        for _ in world.heard(b) {
+            refused += 1;
+            world.say(b, 1 + refused, "flow add actions=flood");
+        }
+    }
+    assert_eq!(world.heard(a), ["1 BARRIER_REPLY"], "{refused}");
+}

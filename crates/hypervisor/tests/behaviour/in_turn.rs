@@ -255,9 +255,17 @@ proptest! {
                 for (xid, words) in &steps {
                     world.say(blue, *xid, words);
                 }
+                world.say(blue, 99, "barrier");
+                let mut heard = Vec::new();
+                while heard.last().is_none_or(|it: &String| !it.starts_with("99 ")) {
+                    world.advance(100_000);
+                    heard.extend(world.heard(blue));
+                }
+                let finished = world.switch_entries();
                 world.advance(1_000_000_000);
+                prop_assert_eq!(world.heard(blue), [""; 0]);
+                prop_assert_eq!(finished, world.switch_entries(), "{:?}: {:?}", steps, heard);
                 world.switch.switch_mut().plant(Vec::new());
-                let heard = world.heard(blue);
                 if world.core.counters().own_refused > 0 {
                     // What Weir brings again for what was refused is refused as well: the entry ends.
                     continue 'worlds;

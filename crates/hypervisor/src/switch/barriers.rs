@@ -1,0 +1,150 @@
+//! True barriers: one is answered once all that came before it is done, and what of that was refused is as it was.
+//!
+//! ```text
+//!   controller ──► the tenant's queue ──► switch ──► is anything being taken back? ── no ──► controller
+//!                           ▲                                    │ yes
+//!                           └── another, behind what takes back ◄┘
+//! ```
+//!
+//! What stands behind a controller's barriers meanwhile is in [`super::postponed`].
+
+use super::{Request, Switch};
+use crate::ids::TenantIndex;
+use crate::pending::{Awaits, Entry, Origin};
+use crate::queue::{Class, Item};
+use crate::time::Instant;
+use alloc::vec::Vec;
+use openflow::{ErrorCode, Header, Version};
+
+/// A tenant's barriers that are on their way.
+#[derive(Default)]
+pub(crate) struct Barriers {
+    /// In the queue or at the switch.
+    pub open: usize,
+    /// How many of them, the first, came before something by which Weir goes on with what they were to show.
+    doubtful: usize,
+    /// Those that the switch has answered and that wait for a later one.
+    held: Vec<Origin>,
+    /// How many have been sent for those.
+    again: u8,
+}
+
+/// What is sent to take back may be refused, and what then is sent, but not for ever. With so many rounds all is over that came
+/// from before a barrier; what is doubtful still is so for changes of others of the tenant's controllers.
+const ROUNDS: u8 = 8;
+
+impl Switch {
+    /// Sends a controller's BARRIER_REQUEST to the switch.
+    pub(crate) fn forward_barrier(&mut self, request: &Request<'_>) {
+        if let Some(controller) = self.controllers.get_mut(request.controller) {
+            controller.barriers += 1;
+        }
+        self.submit_barrier(request.tenant, Some(request.origin()), 0, request.now);
+    }
+
+    /// Sends one behind all that the tenant has sent, and not before the store has what it shows.
+    pub(super) fn submit_barrier(
+        &mut self,
+        tenant: TenantIndex,
+        origin: Option<Origin>,
+        gate: u64,
+        now: Instant,
+    ) {
+        let item = Item {
+            origin,
+            awaits: Awaits::Barrier(tenant),
+            operation: None,
+            class: Class::Barrier,
+            cost: 1,
+            gate,
+            arrived: now,
+        };
+        let message = self.barrier_message(self.barrier_request());
+        self.submit(tenant, item, &message);
+    }
+
+    /// The type of a BARRIER_REQUEST. That of the reply is the next.
+    pub(super) fn barrier_request(&self) -> u8 {
+        match self.version {
+            Version::V1_0 => openflow::v10::MessageType::BARRIER_REQUEST.0,
+            _ => openflow::v13::MessageType::BARRIER_REQUEST.0,
+        }
+    }
+
+    fn barrier_message(&self, type_: u8) -> [u8; Header::LEN] {
+        [self.version.0, type_, 0, Header::LEN as u8, 0, 0, 0, 0]
+    }
+
+    /// Something is sent by which a tenant's changes are taken back or finished: the barriers that are on their way do not show it.
+    pub(super) fn doubt_barriers(&mut self, tenant: TenantIndex) {
+        let barriers = &mut self.tenants[tenant.0 as usize].barriers;
+        barriers.doubtful = barriers.open;
+    }
+
+    /// A barrier is done, and with it everything before.
+    pub(crate) fn barrier_reply(&mut self, xid: u32, now: Instant) -> Result<(), ErrorCode> {
+        let Some(entry) = self.acknowledge(xid, now) else {
+            return Err(openflow::error::v13::BAD_REQUEST_BAD_TYPE);
+        };
+        self.pending.take(xid);
+        self.confirm(xid, now);
+        match entry.awaits {
+            Awaits::OwnBarrier => self.asks = false,
+            Awaits::Barrier(tenant) => self.barrier_shows(tenant, entry.origin, now),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn barrier_shows(&mut self, tenant: TenantIndex, origin: Option<Origin>, now: Instant) {
+        let barriers = &mut self.tenants[tenant.0 as usize].barriers;
+        barriers.held.extend(origin);
+        if barriers.end() && barriers.again < ROUNDS {
+            // Another of the tenant's own may show it.
+            if barriers.open == 0 && !barriers.held.is_empty() {
+                barriers.again += 1;
+                self.submit_barrier(tenant, None, 0, now);
+            }
+            return;
+        }
+        barriers.again = 0;
+        let held = core::mem::take(&mut barriers.held);
+        let reply = self.barrier_message(self.barrier_request() + 1);
+        for origin in held {
+            self.relay_reply(&origin, &reply);
+            self.barrier_ended(&origin);
+        }
+    }
+
+    /// A barrier has shown nothing: the switch has refused it, or not answered. Once it is quiet, another asks.
+    pub(super) fn barrier_failed(&mut self, entry: &Entry, code: ErrorCode) {
+        self.unbarriered = !self.unconfirmed.is_empty();
+        let Awaits::Barrier(tenant) = entry.awaits else { return };
+        let barriers = &mut self.tenants[tenant.0 as usize].barriers;
+        barriers.held.extend(entry.origin);
+        barriers.end();
+        for origin in core::mem::take(&mut barriers.held) {
+            self.refuse(&origin, code);
+            self.answered(tenant);
+            self.barrier_ended(&origin);
+        }
+    }
+
+    /// A controller's barrier is answered: what stands behind it may go on.
+    fn barrier_ended(&mut self, origin: &Origin) {
+        if let Some(controller) = self.controllers.get_mut(origin.controller) {
+            controller.barriers = controller.barriers.saturating_sub(1);
+        }
+        self.tenants[origin.tenant.0 as usize].is_decided = true;
+    }
+}
+
+impl Barriers {
+    /// The first of them has been answered. Says whether it was doubtful.
+    fn end(&mut self) -> bool {
+        self.open = self.open.saturating_sub(1);
+        let is_doubtful = self.doubtful > 0;
+        self.doubtful = self.doubtful.saturating_sub(1);
+        is_doubtful
+    }
+}
