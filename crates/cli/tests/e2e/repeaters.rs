@@ -288,8 +288,10 @@ fn nothing_goes_round(network: &Network) {
     };
     let before = heard();
     network.exec("h1", &["ping", "-c", "10", "-i", "0.1", &network.address("h2")]);
+    // What the two have heard may still be on its way to the third.
+    eventually("the third hears what the two say", || heard() >= before + 20);
     let after = heard();
-    assert!((20..60).contains(&(after - before)), "{before} {after}");
+    assert!(after - before < 60, "{before} {after}");
     sleep(Duration::from_secs(1));
     assert!(heard() - after < 20, "{after} {}", heard());
 }
