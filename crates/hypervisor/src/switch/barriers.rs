@@ -123,6 +123,7 @@ impl Switch {
         let barriers = &mut self.tenants[tenant.0 as usize].barriers;
         barriers.held.extend(entry.origin);
         barriers.end();
+        barriers.again = 0;
         for origin in core::mem::take(&mut barriers.held) {
             self.refuse(&origin, code);
             self.answered(tenant);
