@@ -29,16 +29,7 @@ use openflow::{ErrorCode, Header, Version, frame};
 impl Switch {
     /// From a controller.
     pub(crate) fn controller_message_v10(&mut self, request: Request<'_>) -> Result<(), ErrorCode> {
-        let type_ = MessageType(request.header.type_);
-        let bare = [
-            MessageType::BARRIER_REQUEST,
-            MessageType::FEATURES_REQUEST,
-            MessageType::GET_CONFIG_REQUEST,
-        ];
-        if bare.contains(&type_) && !request.body().is_empty() {
-            return Err(code::BAD_REQUEST_BAD_LEN);
-        }
-        match type_ {
+        match MessageType(request.header.type_) {
             MessageType::PACKET_OUT => self.packet_out_v10(&request),
             MessageType::FLOW_MOD => self.flow_mod_v10(&request),
             MessageType::ECHO_REQUEST => {
@@ -52,6 +43,13 @@ impl Switch {
                     )
                 });
                 Ok(())
+            }
+            MessageType::BARRIER_REQUEST
+            | MessageType::FEATURES_REQUEST
+            | MessageType::GET_CONFIG_REQUEST
+                if !request.body().is_empty() =>
+            {
+                Err(code::BAD_REQUEST_BAD_LEN)
             }
             MessageType::BARRIER_REQUEST => {
                 self.forward_barrier(&request);

@@ -84,15 +84,6 @@ impl Switch {
         if changes_the_switch(type_) && !self.may_write(request.tenant) {
             return Err(code::BAD_REQUEST_EPERM);
         }
-        let bare = [
-            MessageType::BARRIER_REQUEST,
-            MessageType::FEATURES_REQUEST,
-            MessageType::GET_CONFIG_REQUEST,
-            MessageType::GET_ASYNC_REQUEST,
-        ];
-        if bare.contains(&type_) && !request.body().is_empty() {
-            return Err(code::BAD_REQUEST_BAD_LEN);
-        }
         match type_ {
             MessageType::PACKET_OUT => self.packet_out_v13(&request),
             MessageType::FLOW_MOD => self.flow_mod_v13(&request),
@@ -106,6 +97,14 @@ impl Switch {
                     })
                 });
                 Ok(())
+            }
+            MessageType::BARRIER_REQUEST
+            | MessageType::FEATURES_REQUEST
+            | MessageType::GET_CONFIG_REQUEST
+            | MessageType::GET_ASYNC_REQUEST
+                if !request.body().is_empty() =>
+            {
+                Err(code::BAD_REQUEST_BAD_LEN)
             }
             MessageType::BARRIER_REQUEST => {
                 self.forward_barrier(&request);
