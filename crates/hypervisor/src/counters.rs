@@ -78,8 +78,8 @@ pub struct SwitchCounters {
     pub nobody: u64,
     /// Malformed or unexpected messages from the switch.
     pub unexpected: u64,
-    /// Barriers that the hypervisor sent for itself.
-    pub own_barriers: u64,
+    /// Messages to the switch that no tenant asked for: barriers, questions, changes, probes.
+    pub own_messages: u64,
     /// Requests that the switch never answered.
     pub unanswered: u64,
     /// Changes that the hypervisor made itself and the switch refused: entries that follow a policy or come back after a

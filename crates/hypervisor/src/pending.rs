@@ -204,7 +204,7 @@ mod tests {
     use crate::window::Window;
 
     fn entry(awaits: Awaits) -> Entry {
-        let sent = Window::new(Instant(0)).on_send(0, 1, Instant(0));
+        let sent = Window::new(Instant(0)).on_send(1, Instant(0));
         Entry { origin: None, awaits, operation: None, sent, released: false, answered: false }
     }
 

@@ -14,7 +14,7 @@ pub struct Item {
     pub awaits: Awaits,
     /// The table operation that it belongs to, if any.
     pub operation: Option<u32>,
-    /// Which messages it resembles; see [`crate::window`].
+    /// Which of the tenant's rates it is charged to.
     pub class: Class,
     /// Its cost in units of work.
     pub cost: u32,
@@ -24,7 +24,7 @@ pub struct Item {
     pub arrived: Instant,
 }
 
-/// Messages that cost a switch about the same.
+/// Messages that are limited by the same rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// BARRIER.
@@ -33,23 +33,10 @@ pub enum Class {
     PacketOut,
     /// FLOW_MOD, GROUP_MOD, METER_MOD, PORT_MOD.
     Modification,
-    /// Statistics of this type.
-    Statistics(u16),
+    /// A question for statistics.
+    Statistics,
     /// Anything else that is answered.
     Other,
-}
-
-impl Class {
-    /// The number under which the window learns about the class.
-    pub fn number(self) -> u8 {
-        match self {
-            Class::Barrier => 0,
-            Class::PacketOut => 1,
-            Class::Modification => 2,
-            Class::Other => 3,
-            Class::Statistics(type_) => 4 + (type_ % 12) as u8,
-        }
-    }
 }
 
 /// The queue: items, and their bytes back to back.

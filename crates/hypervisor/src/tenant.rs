@@ -180,7 +180,7 @@ impl Tenant {
             Class::Modification if item.origin.is_some() => {
                 self.buckets.flow_mod.take(flow_mod, now)
             }
-            Class::Statistics(_) => self.buckets.statistics.take(statistics, now),
+            Class::Statistics => self.buckets.statistics.take(statistics, now),
             _ => Ok(()),
         }
     }

@@ -114,6 +114,8 @@ pub struct SwitchMetrics {
     pub received: Messages,
     /// What was sent over the switch's connection, Weir's own messages included.
     pub sent: Messages,
+    /// Messages among those sent that no tenant asked for.
+    pub own_messages: Counter,
     /// PACKET_INs that belong to no tenant.
     pub packet_in_unclaimed: Counter,
     /// Malformed or unexpected messages of the switch.
@@ -136,6 +138,7 @@ impl SwitchMetrics {
             version,
             received: Messages::default(),
             sent: Messages::default(),
+            own_messages: Counter::default(),
             packet_in_unclaimed: Counter::default(),
             unexpected: Counter::default(),
             unanswered: Counter::default(),

@@ -149,6 +149,13 @@ impl Text {
         const UNANSWERED: &str = "weir_switch_unanswered_total";
         self.family(UNANSWERED, "counter", "Requests that the switch did not answer in time.");
         self.per_switch(UNANSWERED, switches, |switch| switch.unanswered.get());
+        const OWN_MESSAGES: &str = "weir_switch_own_messages_total";
+        self.family(
+            OWN_MESSAGES,
+            "counter",
+            "Messages to the switch that no tenant asked for, such as barriers of Weir's own.",
+        );
+        self.per_switch(OWN_MESSAGES, switches, |switch| switch.own_messages.get());
         const OWN_REFUSED: &str = "weir_switch_own_refused_total";
         self.family(
             OWN_REFUSED,

@@ -138,7 +138,7 @@ impl Switch {
                 origin: None,
                 awaits: Awaits::Collection(id),
                 operation: None,
-                class: Class::Statistics(type_),
+                class: Class::Statistics,
                 cost,
                 gate: 0,
                 arrived: request.now,

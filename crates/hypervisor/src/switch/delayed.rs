@@ -6,7 +6,6 @@
 use super::Switch;
 use crate::counters::count;
 use crate::pending::{Awaits, Entry};
-use crate::queue::Class;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -20,7 +19,6 @@ struct Item {
     /// The number of the last store operation that must be safe.
     gate: u64,
     operation: Option<u32>,
-    class: Class,
     message: Vec<u8>,
 }
 
@@ -33,8 +31,8 @@ impl Delayed {
 
 impl Switch {
     /// Sends a question or a change of the hypervisor's own, past all queues.
-    pub(crate) fn send_own(&mut self, awaits: Awaits, class: Class, message: &[u8], now: Instant) {
-        self.send_own_part(awaits, None, class, message, now);
+    pub(crate) fn send_own(&mut self, awaits: Awaits, message: &[u8], now: Instant) {
+        self.send_own_part(awaits, None, message, now);
     }
 
     /// The same as a part of an operation.
@@ -42,7 +40,6 @@ impl Switch {
         &mut self,
         awaits: Awaits,
         operation: Option<u32>,
-        class: Class,
         message: &[u8],
         now: Instant,
     ) {
@@ -50,19 +47,19 @@ impl Switch {
         let gate = if brings.is_some_and(|it| it.is_new()) { self.journal.gate() } else { 0 };
         let waits = !self.delayed.is_empty() || !self.journal.is_safe(gate);
         if waits && awaits == Awaits::Nothing {
-            self.delayed.0.push_back(Item { gate, operation, class, message: message.to_vec() });
+            self.delayed.0.push_back(Item { gate, operation, message: message.to_vec() });
         } else {
-            self.send_past_queues(awaits, operation, class, message, now);
+            self.send_past_queues(awaits, operation, message, now);
         }
     }
 
     /// Sends what has waited for the store and need not any more.
     pub(super) fn send_delayed(&mut self, now: Instant) {
         while self.delayed.0.front().is_some_and(|item| self.journal.is_safe(item.gate)) {
-            let Some(Item { operation, class, message, .. }) = self.delayed.0.pop_front() else {
+            let Some(Item { operation, message, .. }) = self.delayed.0.pop_front() else {
                 return;
             };
-            self.send_past_queues(Awaits::Nothing, operation, class, &message, now);
+            self.send_past_queues(Awaits::Nothing, operation, &message, now);
         }
     }
 
@@ -70,11 +67,10 @@ impl Switch {
         &mut self,
         awaits: Awaits,
         operation: Option<u32>,
-        class: Class,
         message: &[u8],
         now: Instant,
     ) {
-        let sent = self.window.on_send(class.number(), 1, now);
+        let sent = self.window.on_send(1, now);
         let entry =
             Entry { origin: None, awaits, operation, sent, released: false, answered: false };
         let xid = self.pending.add(entry).unwrap_or(0);
@@ -88,6 +84,7 @@ impl Switch {
         if let Some(type_) = frame::type_(message) {
             count(&mut self.counters.to_switch, type_);
         }
+        self.counters.own_messages += 1;
         self.last_sent = now;
         if awaits == Awaits::Nothing {
             self.unacknowledged += 1;

@@ -16,6 +16,7 @@ impl Switch {
     /// Takes a checked and translated message of a tenant: sent at once when nothing stands before it, else queued.
     pub(crate) fn submit(&mut self, tenant: TenantIndex, item: Item, message: &[u8]) {
         let now = item.arrived;
+        self.window.note_demand(tenant.0, now);
         let state = &mut self.tenants[tenant.0 as usize];
         if !matches!(item.awaits, Awaits::Nothing) && item.origin.is_some() {
             state.unanswered += 1;
@@ -74,7 +75,7 @@ impl Switch {
                 return;
             }
             if !self.window.is_open() {
-                self.window.note_full(now);
+                self.window.note_full();
                 // Only answers open the window again: make sure that there will be one.
                 if self.answers_due == 0 {
                     self.send_own_barrier(now);
@@ -104,6 +105,7 @@ impl Switch {
             self.transmit(TenantIndex(index), item, start, now);
             self.resume(TenantIndex(index));
         }
+        self.window.note_drained();
         self.ask_for_postponed(now);
     }
 
@@ -129,7 +131,7 @@ impl Switch {
 
     /// The message at `start` of the switch's outbox gets its xid and is accounted for.
     fn transmit(&mut self, tenant: TenantIndex, item: Item, start: usize, now: Instant) {
-        let sent = self.window.on_send(item.class.number(), item.cost, now);
+        let sent = self.window.on_send(item.cost, now);
         let entry = Entry {
             origin: item.origin,
             awaits: item.awaits,
@@ -181,7 +183,7 @@ impl Switch {
     /// Sends a barrier of the hypervisor's own, so that work that has no reply is acknowledged.
     pub(crate) fn send_own_barrier(&mut self, now: Instant) {
         let type_ = self.barrier_request();
-        let sent = self.window.on_send(Class::Barrier.number(), 0, now);
+        let sent = self.window.on_send(0, now);
         let entry = Entry {
             origin: None,
             awaits: Awaits::OwnBarrier,
@@ -193,7 +195,7 @@ impl Switch {
         let xid = self.pending.add(entry).unwrap_or(0);
         let written = frame::write(self.version, type_, xid, self.south.end(), |_| {});
         debug_assert!(written.is_ok());
-        self.counters.own_barriers += 1;
+        self.counters.own_messages += 1;
         self.unbarriered = false;
         count(&mut self.counters.to_switch, type_);
         self.unacknowledged = 0;
@@ -208,9 +210,7 @@ impl Switch {
     pub(crate) fn acknowledge(&mut self, xid: u32, now: Instant) -> Option<Entry> {
         let entry = *self.pending.get(xid)?;
         let cost = self.pending.release_up_to(xid);
-        if entry.awaits == Awaits::OwnBarrier {
-            self.window.question_answered();
-        }
+        let due = self.answers_due;
         let awaits_nothing = matches!(entry.awaits, Awaits::Nothing);
         // Also if something that was sent later has been answered before it.
         if self.pending.note_answered(xid) && !awaits_nothing {
@@ -220,7 +220,7 @@ impl Switch {
             if awaits_nothing {
                 self.window.release(cost);
             } else {
-                self.window.on_ack(entry.sent, cost, now);
+                self.window.on_ack(entry.sent, cost, due, now);
             }
         }
         Some(entry)

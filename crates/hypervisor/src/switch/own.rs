@@ -8,7 +8,6 @@ use super::{Cause, Held, Switch};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
-use crate::queue::Class;
 use crate::tally::{Count, Counted};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -119,7 +118,7 @@ impl Switch {
             // An entry that the version cannot say selects nothing here; `weir check` tells.
             self.counters.unexpected += 1;
         } else if change == OwnChange::Remove || self.tenants.is_empty() {
-            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+            self.send_own(Awaits::Nothing, &message, now);
         } else {
             // Whose operation it is matters to nobody.
             let cause = Cause::own(TenantIndex(0), now);

@@ -8,7 +8,6 @@ use crate::lldp::LldpKey;
 use crate::network::Network;
 use crate::pending::{Awaits, Pending, Purpose};
 use crate::policy::{self, Limits, Policy};
-use crate::queue::Class;
 use crate::scheduler::RoundRobin;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Tenant;
@@ -258,7 +257,7 @@ impl Switch {
         let open = questions.iter().filter(|(awaits, _)| *awaits != Awaits::Nothing).count();
         self.phase = Phase::Learning(open as u32);
         for (awaits, message) in questions {
-            self.send_own(awaits, Class::Other, &message, now);
+            self.send_own(awaits, &message, now);
         }
     }
 

@@ -398,8 +398,7 @@ impl Switch {
             operation.remaining += 1;
         }
         if cause.direct {
-            let (awaits, class) = (Awaits::Nothing, Class::Modification);
-            self.send_own_part(awaits, cause.operation, class, message, cause.now);
+            self.send_own_part(Awaits::Nothing, cause.operation, message, cause.now);
             return;
         }
         let item = Item {

@@ -7,7 +7,6 @@ use super::{Event, Port, Switch};
 use crate::cookie::Cookie;
 use crate::lldp;
 use crate::pending::Awaits;
-use crate::queue::Class;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -54,7 +53,7 @@ impl Switch {
             }
         };
         if written.is_ok() {
-            self.send_own(Awaits::Nothing, Class::PacketOut, &message, now);
+            self.send_own(Awaits::Nothing, &message, now);
         }
         written.is_ok()
     }
@@ -119,7 +118,7 @@ impl Switch {
         };
         let mut message = Vec::new();
         if entry.write_message(0, &mut message).is_ok() {
-            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+            self.send_own(Awaits::Nothing, &message, now);
             self.expects_probes = true;
         }
     }

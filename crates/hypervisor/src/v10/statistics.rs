@@ -6,7 +6,6 @@ use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::pending::{Awaits, Purpose};
-use crate::queue::Class;
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_part, write_parts};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -112,7 +111,7 @@ impl Switch {
                 }
                 if self.resubmits {
                     let message = super::egress::let_name_tables();
-                    self.send_own(Awaits::Nothing, Class::Other, &message, now);
+                    self.send_own(Awaits::Nothing, &message, now);
                 }
                 self.learned_one(now);
             }

@@ -3,7 +3,6 @@
 use super::numbers::{Held, Numbered, lowest_free, said, write_deletion};
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
-use crate::queue::Class;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch};
 use crate::time::Instant;
@@ -123,7 +122,7 @@ impl Switch {
             }
         }
         for message in messages {
-            self.send_own(Awaits::Nothing, Class::Modification, &message, now);
+            self.send_own(Awaits::Nothing, &message, now);
         }
     }
 

@@ -468,6 +468,10 @@ fn what_is_installed_again_stands_in_the_tenants_queue() {
     let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, &policy) };
     let mut world = World::new(setup);
     let (red, blue) = (world.connect("red"), world.connect("blue"));
+    // Both want the switch, so neither's work may fill the switch's socket.
+    world.say(blue, 9, "barrier");
+    world.advance(10_000_000);
+    assert_eq!(world.heard(blue), ["9 BARRIER_REPLY"]);
     world.say(red, 1, "flow add prio=9 actions=output:3 cookie=7 idle=2 flags=rem");
     world.advance(1_000_000_000);
     world.packet(1, &packet("10.1.7.1>10.9.0.1"));

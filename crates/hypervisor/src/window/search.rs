@@ -1,0 +1,311 @@
+//! The search for the knee: the least work in flight at which the switch does as much as it can.
+//!
+//! While messages wait all the time, rates are compared: the rate with the present limit, and with a lower or a higher
+//! one for a few rounds. A lower limit that costs hardly any throughput is kept, and so is a higher one that pays. Late
+//! answers do not enter. BBR (draft-ietf-ccwg-bbr) finds the bottleneck's rate so, and PCC Vivace (NSDI 2018) compares
+//! rates; here the comparison is for work in flight, because what is sought is a queue's length.
+//!
+//! A *round* ends when a message is answered that was sent after the round's beginning. Of some rounds the slowest is left
+//! out, so that a stall of the host spoils one round and not the comparison.
+//!
+//! Rates are compared only in the long run, but a switch that runs dry shows at once: all answers that were due come
+//! together. Whatever the reason is (a switch that works in batches, a host that runs each process for some
+//! milliseconds), more work has to be in flight, and the limit grows.
+//!
+//! ```text
+//!   Rest ──▶ Fewer: lower limit ──costs throughput──▶ Rest ──▶ More: higher limit ──does not pay──▶ Rest (longer)
+//!             └──costs nothing──▶ keep, go on          └── the switch runs dry ──▶ grow ──▶ Rest     │
+//!                                                                              keep, go on ◀──pays──┘
+//! ```
+
+use crate::time::{Duration, Instant};
+
+/// One unit being served, one waiting, one on its way: with less the switch idles between an answer and what follows.
+/// With four, a tenant's message would wait behind more than three services' worth of a neighbour's.
+pub(super) const LEAST: u32 = 3;
+const MOST: u32 = 2048;
+/// Small, and quickly found to be too small: a limit that is too high shows only when messages wait.
+const INITIAL: u32 = 16;
+/// Rounds that make a rate.
+const ROUNDS: usize = 6;
+/// Units in a round, at least: a round of three units is too short to be timed.
+const ROUND_UNITS: u32 = 8;
+/// Rounds in a row in which the switch ran dry before the limit grows. One such round may be the hypervisor's own stall.
+const DRY_ROUNDS: u32 = 3;
+/// A lower limit may cost this fraction of the rate, in percent.
+const MAY_COST: u64 = 8;
+/// A higher limit must bring this fraction of what it would bring if only the limit bound, in percent.
+const MUST_PAY: u64 = 40;
+/// Rounds between two comparisons, and the longest time between them.
+const SHORTEST_REST: u32 = 8;
+const LONGEST_REST: u32 = 256;
+const LONGEST_REST_TIME: Duration = Duration::from_millis(500);
+
+/// The search.
+#[derive(Debug)]
+pub(super) struct Search {
+    /// The knee as far as it is known, in units of work.
+    limit: u32,
+    /// What may be in flight in any case.
+    floor: u32,
+    phase: Phase,
+    /// By how much a lower limit is lower. Large steps first: at the beginning the limit may be far too high.
+    step: Step,
+    round: Round,
+    /// Messages wait because the window is closed.
+    waiting: bool,
+    /// Whether the round to come is still under the old limit.
+    is_settling: bool,
+    rates: Rates,
+    /// The rate under `limit`, with which others are compared.
+    base: u64,
+    dry_rounds: u32,
+    rest: Rest,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Under the limit itself.
+    Rest,
+    /// Under a lower limit.
+    Fewer(u32),
+    /// Under a higher limit.
+    More(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Quarter,
+    Half,
+    TwoThirds,
+}
+
+#[derive(Debug)]
+struct Round {
+    start: Instant,
+    served: u32,
+    /// Messages waited all the time.
+    is_full: bool,
+    ran_dry: bool,
+}
+
+/// The last rounds: units and nanoseconds of each.
+#[derive(Debug, Default)]
+struct Rates {
+    last: [(u32, u64); ROUNDS],
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Rest {
+    since: Instant,
+    rounds: u32,
+    /// How many rounds it takes.
+    long: u32,
+    /// Whether a higher limit is tried next, not a lower one.
+    then_more: bool,
+}
+
+impl Search {
+    pub(super) fn new(now: Instant) -> Self {
+        Search {
+            limit: INITIAL,
+            floor: LEAST,
+            phase: Phase::Rest,
+            step: Step::Quarter,
+            round: Round::new(now),
+            waiting: false,
+            is_settling: false,
+            rates: Rates::default(),
+            base: 0,
+            dry_rounds: 0,
+            rest: Rest { since: now, rounds: 0, long: 0, then_more: false },
+        }
+    }
+
+    /// The limit now, in units of work.
+    pub(super) fn limit(&self) -> u32 {
+        match self.phase {
+            Phase::Rest => self.limit.max(self.floor),
+            Phase::Fewer(limit) | Phase::More(limit) => limit.max(self.floor),
+        }
+    }
+
+    /// From now on so much may be in flight in any case.
+    pub(super) fn set_floor(&mut self, floor: u32, now: Instant) {
+        if self.floor != floor {
+            self.floor = floor;
+            self.turn_to(Phase::Rest, now);
+        }
+    }
+
+    /// A message waits because the window is closed.
+    pub(super) fn note_waiting(&mut self) {
+        self.waiting = true;
+    }
+
+    /// No message waits: the rate is the tenants' and says nothing of the switch.
+    pub(super) fn note_drained(&mut self) {
+        self.waiting = false;
+        self.round.is_full = false;
+    }
+
+    /// Learns from the answer to a message that was sent at `sent`. The answer shows that so many units of work are done,
+    /// and maybe that the switch has run dry.
+    pub(super) fn on_answer(&mut self, sent: Instant, served: u32, ran_dry: bool, now: Instant) {
+        self.round.served += served;
+        self.round.is_full &= self.waiting;
+        self.round.ran_dry |= ran_dry && self.waiting;
+        if sent < self.round.start || self.round.served < ROUND_UNITS || now == self.round.start {
+            return;
+        }
+        let round = core::mem::replace(&mut self.round, Round::new(now));
+        self.dry_rounds = if round.ran_dry { self.dry_rounds + 1 } else { 0 };
+        if self.dry_rounds >= DRY_ROUNDS {
+            self.ran_dry(now);
+        } else if !round.is_full {
+            self.rates.clear();
+            if self.phase != Phase::Rest {
+                self.turn_to(Phase::Rest, now);
+            }
+        } else if self.is_settling {
+            self.is_settling = false;
+        } else {
+            self.rates.add(round.served, now - round.start);
+            self.rest.rounds += 1;
+            self.compare(now);
+        }
+    }
+
+    /// The limit is too low.
+    fn ran_dry(&mut self, now: Instant) {
+        if let Phase::Fewer(_) = self.phase {
+            self.keep_from_fewer(now);
+        } else {
+            self.limit = more(self.limit()).min(MOST);
+            self.step = Step::TwoThirds;
+            self.turn_to(Phase::Rest, now);
+        }
+    }
+
+    /// Fewer would cost throughput.
+    fn keep_from_fewer(&mut self, now: Instant) {
+        // With the finest step the other direction is next.
+        self.rest.then_more = self.step == Step::TwoThirds;
+        self.step = self.step.finer();
+        self.turn_to(Phase::Rest, now);
+    }
+
+    /// Goes on to the next phase if enough is known.
+    fn compare(&mut self, now: Instant) {
+        let needed = if self.step == Step::Quarter { ROUNDS / 2 + 1 } else { ROUNDS };
+        let Some(rate) = self.rates.rate(needed) else { return };
+        match self.phase {
+            Phase::Rest => {
+                // Another rate means that the switch, or what it is asked, has changed.
+                if rate > self.base.saturating_mul(3) / 2 || rate < self.base * 2 / 3 {
+                    self.rest.long = self.rest.long.min(SHORTEST_REST);
+                }
+                if self.rest.is_over(now) {
+                    (self.base, self.limit) = (rate, self.limit());
+                    let fewer = self.fewer(self.limit);
+                    let phase = match self.rest.then_more || fewer == self.limit {
+                        true => Phase::More(more(self.limit)),
+                        false => Phase::Fewer(fewer),
+                    };
+                    self.turn_to(phase, now);
+                }
+            }
+            Phase::Fewer(trial) if rate >= self.base - self.base / 100 * MAY_COST => {
+                (self.limit, self.base) = (trial, rate);
+                self.rest.long = SHORTEST_REST;
+                match self.fewer(trial) {
+                    fewer if fewer < trial => self.turn_to(Phase::Fewer(fewer), now),
+                    _ => self.turn_to(Phase::Rest, now),
+                }
+            }
+            Phase::Fewer(_) => self.keep_from_fewer(now),
+            Phase::More(trial) => {
+                let gain = self.base * u64::from(trial - self.limit) / u64::from(self.limit);
+                if trial <= MOST && rate >= self.base + gain / 100 * MUST_PAY {
+                    (self.limit, self.base) = (trial, rate);
+                    self.rest.long = SHORTEST_REST;
+                    self.turn_to(Phase::More(more(trial)), now);
+                } else {
+                    self.rest.then_more = false;
+                    self.rest.long = (self.rest.long * 2).clamp(SHORTEST_REST, LONGEST_REST);
+                    self.turn_to(Phase::Rest, now);
+                }
+            }
+        }
+    }
+
+    /// The next lower limit.
+    fn fewer(&self, limit: u32) -> u32 {
+        self.step.of(limit).max(self.floor).min(limit)
+    }
+
+    fn turn_to(&mut self, phase: Phase, now: Instant) {
+        self.phase = phase;
+        self.is_settling = true;
+        self.dry_rounds = 0;
+        self.rates.clear();
+        (self.rest.since, self.rest.rounds) = (now, 0);
+    }
+}
+
+/// The next higher limit.
+fn more(limit: u32) -> u32 {
+    limit + (limit / 2).max(1)
+}
+
+impl Step {
+    fn of(self, limit: u32) -> u32 {
+        match self {
+            Step::Quarter => limit / 4,
+            Step::Half => limit / 2,
+            Step::TwoThirds => limit * 2 / 3,
+        }
+    }
+
+    fn finer(self) -> Self {
+        match self {
+            Step::Quarter => Step::Half,
+            Step::Half | Step::TwoThirds => Step::TwoThirds,
+        }
+    }
+}
+
+impl Round {
+    fn new(start: Instant) -> Self {
+        Round { start, served: 0, is_full: true, ran_dry: false }
+    }
+}
+
+impl Rates {
+    fn add(&mut self, units: u32, took: Duration) {
+        self.last[self.count % ROUNDS] = (units, took.0.max(1));
+        self.count += 1;
+    }
+
+    fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// The rate of the last rounds without the slowest one, in units per second, once there are so many.
+    fn rate(&self, needed: usize) -> Option<u64> {
+        let rounds = &self.last[..self.count.min(ROUNDS)];
+        let slowest =
+            rounds.iter().copied().max_by_key(|(units, took)| took / u64::from((*units).max(1)))?;
+        let units: u64 = rounds.iter().map(|(units, _)| u64::from(*units)).sum();
+        let took: u64 = rounds.iter().map(|(_, took)| took).sum();
+        (rounds.len() >= needed)
+            .then(|| (units - u64::from(slowest.0)) * 1_000_000_000 / (took - slowest.1).max(1))
+    }
+}
+
+impl Rest {
+    fn is_over(&self, now: Instant) -> bool {
+        self.rounds >= self.long || now - self.since >= LONGEST_REST_TIME
+    }
+}

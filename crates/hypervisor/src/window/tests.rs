@@ -1,0 +1,322 @@
+//! The window before switches of many kinds, in virtual time: how busy it keeps them, and how much stands there.
+
+use super::*;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+const MICRO: u64 = 1_000;
+const MILLI: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// When the switch has done a message that arrives at `arrival`, and when its answer leaves. The last message was done at
+/// `free`.
+type Model = Box<dyn FnMut(u64, u64) -> (u64, u64)>;
+
+/// What acknowledges work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answered {
+    /// An answer to each message.
+    Each,
+    /// A barrier of the hypervisor's own behind half a window of messages.
+    ByBarriers,
+}
+
+/// What came of the last second.
+#[derive(Debug)]
+struct Seen {
+    /// Messages that were done.
+    done: u64,
+    /// The mean of the work in flight.
+    in_flight: f64,
+}
+
+struct Loop {
+    window: Window,
+    model: Model,
+    answered: Answered,
+    now: u64,
+    /// Nanoseconds from here to the switch and back.
+    delay: u64,
+    tenants: u32,
+    /// The hypervisor runs only at multiples of this.
+    turn: u64,
+    free: u64,
+    last_arrival: u64,
+    /// Answers on their way: when they arrive, for what, and how much work they show to be done.
+    due: VecDeque<(u64, Sent, u32)>,
+    unacknowledged: u32,
+    uncovered: u32,
+}
+
+impl Loop {
+    fn new(
+        delay: u64,
+        answered: Answered,
+        model: impl FnMut(u64, u64) -> (u64, u64) + 'static,
+    ) -> Self {
+        let window = Window::new(Instant(0));
+        let model = Box::new(model);
+        let (due, now) = (VecDeque::new(), 1);
+        Loop {
+            window,
+            model,
+            answered,
+            now,
+            tenants: 2,
+            delay,
+            turn: 1,
+            free: 0,
+            last_arrival: 0,
+            due,
+            unacknowledged: 0,
+            uncovered: 0,
+        }
+    }
+
+    fn send(&mut self, cost: u32) {
+        let sent = self.window.on_send(cost, Instant(self.now));
+        let arrival = self.now + self.delay / 2;
+        let (done, leaves) = (self.model)(arrival, self.free);
+        self.free = done;
+        self.uncovered += cost;
+        if self.answered == Answered::Each || cost == 0 {
+            self.last_arrival = self.last_arrival.max(leaves + self.delay / 2);
+            let at = self.last_arrival.div_ceil(self.turn) * self.turn;
+            self.due.push_back((at, sent, core::mem::take(&mut self.uncovered)));
+            self.unacknowledged = 0;
+        } else {
+            self.unacknowledged += cost;
+        }
+    }
+
+    /// As the hypervisor does when messages always wait.
+    fn fill(&mut self) {
+        for tenant in 0..self.tenants {
+            self.window.note_demand(tenant, Instant(self.now));
+        }
+        while self.window.is_open() {
+            self.send(1);
+            if self.unacknowledged >= (self.window.limit() / 2).max(2) {
+                self.send(0);
+            }
+        }
+        self.window.note_full();
+        if self.due.is_empty() {
+            self.send(0);
+        }
+    }
+
+    fn run(&mut self, time: u64) -> Seen {
+        let end = self.now + time;
+        let from = end.saturating_sub(SECOND).max(self.now);
+        let (mut done, mut area) = (0, 0);
+        self.fill();
+        while let Some(&(at, ..)) = self.due.front() {
+            let before = self.now;
+            self.now = self.now.max(at);
+            if self.now > from {
+                area += u64::from(self.window.in_flight()) * (self.now - before.max(from));
+            }
+            if self.now >= end {
+                break;
+            }
+            // One turn: all answers that are there, and after each the next messages.
+            let mut due = self.due.len() as u32;
+            while let Some(&(at, sent, cost)) = self.due.front()
+                && at <= self.now
+            {
+                self.due.pop_front();
+                done += if self.now > from { u64::from(cost) } else { 0 };
+                self.window.on_ack(sent, cost, due, Instant(self.now));
+                self.fill();
+                due = self.due.len() as u32;
+            }
+        }
+        Seen { done, in_flight: area as f64 / (self.now - from) as f64 }
+    }
+}
+
+/// A number in `0..below` that looks random.
+fn noise(n: &mut u64, below: u64) -> u64 {
+    *n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*n >> 33) % below
+}
+
+fn singly(service: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
+    move |arrival, free| (arrival.max(free) + service, arrival.max(free) + service)
+}
+
+/// Up to `most` messages every `period`, all at once.
+fn in_batches(most: u64, period: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
+    let (mut batch, mut taken) = (0, 0);
+    move |arrival, _| {
+        let next = arrival.div_ceil(period);
+        if next > batch {
+            (batch, taken) = (next, 0);
+        } else if taken == most {
+            (batch, taken) = (batch + 1, 0);
+        }
+        taken += 1;
+        (batch * period, batch * period)
+    }
+}
+
+/// Done singly, and answered later than that by a varying time.
+fn late(service: u64, least: u64, most: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
+    let mut n = 1;
+    move |arrival, free| {
+        let done = arrival.max(free) + service;
+        (done, done + least + noise(&mut n, most - least))
+    }
+}
+
+/// Runs for `slice`, then others run for between `least` and `most`.
+fn on_a_shared_core(
+    service: u64,
+    slice: u64,
+    least: u64,
+    most: u64,
+) -> impl FnMut(u64, u64) -> (u64, u64) {
+    let (mut n, mut starts, mut stops) = (1, 0, slice);
+    move |arrival, free| {
+        let mut done = arrival.max(free).max(starts) + service;
+        while done > stops {
+            starts = stops + least + noise(&mut n, most - least);
+            stops = starts + slice;
+            done = done.max(starts + service);
+        }
+        (done, done)
+    }
+}
+
+const BOTH: [Answered; 2] = [Answered::Each, Answered::ByBarriers];
+
+/// Runs for three seconds. In the last one the switch is to be at least this busy, in percent of what it could do, with
+/// this much in flight.
+fn check(mut world: Loop, most: u64, busy: u64, in_flight: core::ops::RangeInclusive<f64>) {
+    let answered = world.answered;
+    let seen = world.run(3 * SECOND);
+    let told =
+        alloc::format!("{answered:?}: {seen:?}, at most {most}, limit {}", world.window.limit());
+    // A barrier of the hypervisor's own is work, too: every third message where the window is smallest.
+    let busy = if answered == Answered::Each { busy } else { busy * 2 / 3 };
+    assert!(seen.done * 100 >= most * busy, "{told}");
+    assert!(in_flight.contains(&seen.in_flight), "{told}");
+}
+
+#[test]
+fn a_slow_switch_keeps_a_short_queue_and_stays_busy() {
+    for answered in BOTH {
+        check(Loop::new(60 * MICRO, answered, singly(125 * MICRO)), 8_000, 97, 1.5..=4.0);
+    }
+}
+
+#[test]
+fn a_switch_that_works_in_batches_gets_whole_batches() {
+    for answered in BOTH {
+        let world = Loop::new(60 * MICRO, answered, in_batches(17, 2_125 * MICRO));
+        check(world, 8_000, 95, 12.0..=34.0);
+    }
+}
+
+#[test]
+fn stalls_of_the_host_do_not_close_the_window_nor_open_it() {
+    for answered in BOTH {
+        // Every hundredth answer is 5 ms late, and what follows with it.
+        let mut n = 0;
+        let world = Loop::new(60 * MICRO, answered, move |arrival, free| {
+            n += 1;
+            let done = arrival.max(free) + 125 * MICRO;
+            (done, done + if n % 100 == 0 { 5 * MILLI } else { 0 })
+        });
+        check(world, 8_000, 70, 1.5..=8.0);
+    }
+}
+
+#[test]
+fn answers_that_are_late_whatever_stands_there_do_not_close_the_window() {
+    for answered in BOTH {
+        let world = Loop::new(30 * MICRO, answered, late(2 * MICRO, 50 * MICRO, 150 * MICRO));
+        check(world, 500_000, 80, 40.0..=200.0);
+    }
+}
+
+#[test]
+fn a_switch_that_shares_its_core_is_kept_busy() {
+    for answered in BOTH {
+        // It has half of the time, a millisecond at a time; the hypervisor runs every half millisecond.
+        let model = on_a_shared_core(8 * MICRO, MILLI, MILLI / 2, 3 * MILLI / 2);
+        let world = Loop { turn: MILLI / 2, ..Loop::new(50 * MICRO, answered, model) };
+        check(world, 62_500, 85, 60.0..=400.0);
+    }
+}
+
+#[test]
+fn a_fast_switch_nearby_is_kept_busy() {
+    for answered in BOTH {
+        check(Loop::new(50 * MICRO, answered, singly(3 * MICRO)), 333_333, 90, 10.0..=60.0);
+    }
+}
+
+#[test]
+fn a_switch_far_away_is_kept_busy() {
+    for answered in BOTH {
+        check(Loop::new(10 * MILLI, answered, singly(10 * MICRO)), 100_000, 85, 800.0..=1_600.0);
+    }
+}
+
+#[test]
+fn a_change_of_speed_is_followed() {
+    for answered in BOTH {
+        let speed = alloc::rc::Rc::new(core::cell::Cell::new(125 * MICRO));
+        let set = speed.clone();
+        let mut world = Loop::new(500 * MICRO, answered, move |arrival, free| {
+            let done = arrival.max(free) + speed.get();
+            (done, done)
+        });
+        for (service, busy, in_flight) in
+            [(125, 97, 3.0..=12.0), (12, 85, 30.0..=90.0), (125, 97, 3.0..=12.0)]
+        {
+            set.set(service * MICRO);
+            let seen = world.run(2 * SECOND);
+            let most = SECOND / (service * MICRO);
+            let told = alloc::format!(
+                "{answered:?} at {service} us: {seen:?}, limit {}",
+                world.window.limit()
+            );
+            let busy = if answered == Answered::Each { busy } else { busy * 2 / 3 };
+            assert!(seen.done * 100 >= most * busy, "{told}");
+            assert!(in_flight.contains(&seen.in_flight), "{told}");
+        }
+    }
+}
+
+#[test]
+fn answers_before_the_work_is_done_do_not_close_the_window() {
+    // The answer tells nothing of the queue, so nothing can bound the queue.
+    let world = Loop::new(60 * MICRO, Answered::ByBarriers, |arrival, _| (arrival, arrival));
+    check(world, 100_000, 100, 3.0..=2048.0);
+}
+
+#[test]
+fn a_tenant_alone_has_a_large_window() {
+    let mut window = Window::new(Instant(0));
+    for now in 0..u64::from(ALONE) {
+        window.note_demand(3, Instant(now));
+        assert!(window.is_open());
+        window.on_send(1, Instant(now));
+    }
+    assert!(!window.is_open());
+    window.release(ALONE / 2);
+    assert!(window.is_open());
+    window.note_demand(4, Instant(1_000));
+    assert!(!window.is_open(), "shared now");
+    window.note_demand(4, Instant(1_000 + WANTS_FOR.0));
+    assert!(window.is_open(), "the other has been silent for long");
+}
+
+#[test]
+fn a_tenant_alone_keeps_a_switch_far_away_busy() {
+    let world = Loop { tenants: 1, ..Loop::new(10 * MILLI, Answered::Each, singly(10 * MICRO)) };
+    check(world, 100_000, 85, 800.0..=1_600.0);
+}
