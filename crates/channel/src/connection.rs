@@ -36,6 +36,8 @@ pub struct Connection {
     incoming: ReceiveBuffer,
     outgoing: SendBuffer,
     receive_limit: usize,
+    /// See [`Options::acknowledge_reads`].
+    acknowledge_reads: bool,
     /// Dialled, and not known to be connected yet.
     connecting: bool,
     /// The first bytes have been checked for a TLS hello on a plain endpoint.
@@ -146,6 +148,7 @@ impl Connection {
             incoming: ReceiveBuffer::default(),
             outgoing: SendBuffer::new(options.send_buffer),
             receive_limit: options.receive_buffer.max(LARGEST_FRAME),
+            acknowledge_reads: options.acknowledge_reads,
             connecting: false,
             short_read_drains: false,
             closed: None,
@@ -349,6 +352,9 @@ impl Connection {
                 self.counters.reads += 1;
                 self.counters.received_bytes += n as u64;
                 self.check_greeting()?;
+                if self.acknowledge_reads {
+                    self.socket.acknowledge();
+                }
                 Ok(Some(n))
             }
             Ok(other) => Ok(other),

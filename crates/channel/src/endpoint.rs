@@ -18,6 +18,9 @@ pub struct Options {
     /// `true` (default): TCP_NODELAY, each write leaves at once (ND). `false`: Nagle's algorithm
     /// (AGG).
     pub nodelay: bool,
+    /// `true`: the kernel acknowledges what has been read at once (TCP_QUICKACK). A peer that uses Nagle's algorithm keeps
+    /// its next small segment back until then. `false` (default): the kernel may wait for something to send with it.
+    pub acknowledge_reads: bool,
     /// The most bytes that wait in the send buffer before frames are refused. Default 256 KiB.
     pub send_buffer: usize,
     /// The most bytes that are read and not taken. At least 64 KiB, the largest frame; default
@@ -34,6 +37,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             nodelay: true,
+            acknowledge_reads: false,
             send_buffer: 256 << 10,
             receive_buffer: 256 << 10,
             socket_send_buffer: None,

@@ -36,6 +36,14 @@ impl Socket {
         }
     }
 
+    /// Has the kernel acknowledge what has been read. It holds until the kernel finds the connection interactive again.
+    pub(crate) fn acknowledge(&self) {
+        if let Socket::Tcp(stream) = self {
+            // Without it the peer only waits longer.
+            let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
+        }
+    }
+
     /// Closes our direction.
     pub(crate) fn finish(&mut self) {
         match self {

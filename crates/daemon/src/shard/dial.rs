@@ -201,7 +201,8 @@ impl Shard {
         // Different for each link, so that those who lost the same controller do not come back in step.
         let seed = session.core.dpid() << 16 ^ u64::from(tenant.0) << 40 ^ u64::from(number);
         let backoff = Backoff::new(min, max, seed);
-        let options = Options::default();
+        // Controllers often leave Nagle's algorithm on.
+        let options = Options { acknowledge_reads: true, ..Options::default() };
         let tls = self.snapshot.tls.clone();
         let dialer = match address {
             None => Way::Joined(key, backoff),
