@@ -25,7 +25,7 @@ use crate::time::{Duration, Instant};
 pub(super) const LEAST: u32 = 3;
 const MOST: u32 = 2048;
 /// Small, and quickly found to be too small: a limit that is too high shows only when messages wait.
-const INITIAL: u32 = 16;
+const INITIAL: u32 = 32;
 /// Rounds that make a rate.
 const ROUNDS: usize = 6;
 /// Units in a round, at least: a round of three units is too short to be timed.
@@ -51,6 +51,7 @@ pub(super) struct Search {
     phase: Phase,
     /// By how much a lower limit is lower. Large steps first: at the beginning the limit may be far too high.
     step: Step,
+    growth: Growth,
     round: Round,
     /// Messages wait because the window is closed.
     waiting: bool,
@@ -71,6 +72,15 @@ enum Phase {
     Fewer(u32),
     /// Under a higher limit.
     More(u32),
+}
+
+/// How a higher limit is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growth {
+    /// Nothing is known yet, or the switch has run dry: the limit doubles.
+    Fast,
+    /// The limit grows by half.
+    Slow,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,13 +123,14 @@ impl Search {
             floor: LEAST,
             phase: Phase::Rest,
             step: Step::Quarter,
+            growth: Growth::Fast,
             round: Round::new(now),
             waiting: false,
             is_settling: false,
             rates: Rates::default(),
             base: 0,
             dry_rounds: 0,
-            rest: Rest { since: now, rounds: 0, long: 0, then_more: false },
+            rest: Rest { since: now, rounds: 0, long: 0, then_more: true },
         }
     }
 
@@ -164,10 +175,13 @@ impl Search {
         if self.dry_rounds >= DRY_ROUNDS {
             self.ran_dry(now);
         } else if !round.is_full {
-            self.rates.clear();
-            if self.phase != Phase::Rest {
-                self.turn_to(Phase::Rest, now);
+            // Under a higher limit all that waited has left. It pays if that was quicker.
+            if let Phase::More(trial) = self.phase {
+                self.rates.add(round.served, now - round.start);
+                let rate = self.rates.rate(1).unwrap_or_default();
+                self.judge_more(trial, rate);
             }
+            self.turn_to(Phase::Rest, now);
         } else if self.is_settling {
             self.is_settling = false;
         } else {
@@ -182,8 +196,9 @@ impl Search {
         if let Phase::Fewer(_) = self.phase {
             self.keep_from_fewer(now);
         } else {
-            self.limit = more(self.limit()).min(MOST);
-            self.step = Step::TwoThirds;
+            self.growth = Growth::Fast;
+            self.limit = self.more(self.limit());
+            self.step = Step::Half;
             self.turn_to(Phase::Rest, now);
         }
     }
@@ -210,7 +225,7 @@ impl Search {
                     (self.base, self.limit) = (rate, self.limit());
                     let fewer = self.fewer(self.limit);
                     let phase = match self.rest.then_more || fewer == self.limit {
-                        true => Phase::More(more(self.limit)),
+                        true => Phase::More(self.more(self.limit)),
                         false => Phase::Fewer(fewer),
                     };
                     self.turn_to(phase, now);
@@ -226,18 +241,37 @@ impl Search {
             }
             Phase::Fewer(_) => self.keep_from_fewer(now),
             Phase::More(trial) => {
-                let gain = self.base * u64::from(trial - self.limit) / u64::from(self.limit);
-                if trial <= MOST && rate >= self.base + gain / 100 * MUST_PAY {
-                    (self.limit, self.base) = (trial, rate);
-                    self.rest.long = SHORTEST_REST;
-                    self.turn_to(Phase::More(more(trial)), now);
-                } else {
-                    self.rest.then_more = false;
-                    self.rest.long = (self.rest.long * 2).clamp(SHORTEST_REST, LONGEST_REST);
-                    self.turn_to(Phase::Rest, now);
-                }
+                let next = match self.judge_more(trial, rate) {
+                    true => Phase::More(self.more(trial)),
+                    false => Phase::Rest,
+                };
+                self.turn_to(next, now);
             }
         }
+    }
+
+    /// Keeps a higher limit if it pays; says whether it does.
+    fn judge_more(&mut self, trial: u32, rate: u64) -> bool {
+        let gain = self.base * u64::from(trial - self.limit) / u64::from(self.limit);
+        let pays = trial > self.limit && rate >= self.base + gain / 100 * MUST_PAY;
+        if pays {
+            (self.limit, self.base) = (trial, rate);
+            self.rest.long = SHORTEST_REST;
+        } else {
+            self.growth = Growth::Slow;
+            self.rest.then_more = false;
+            self.rest.long = (self.rest.long * 2).clamp(SHORTEST_REST, LONGEST_REST);
+        }
+        pays
+    }
+
+    /// The next higher limit.
+    fn more(&self, limit: u32) -> u32 {
+        let more = match self.growth {
+            Growth::Fast => limit * 2,
+            Growth::Slow => limit + (limit / 2).max(1),
+        };
+        more.min(MOST)
     }
 
     /// The next lower limit.
@@ -252,11 +286,6 @@ impl Search {
         self.rates.clear();
         (self.rest.since, self.rest.rounds) = (now, 0);
     }
-}
-
-/// The next higher limit.
-fn more(limit: u32) -> u32 {
-    limit + (limit / 2).max(1)
 }
 
 impl Step {
@@ -292,15 +321,17 @@ impl Rates {
         self.count = 0;
     }
 
-    /// The rate of the last rounds without the slowest one, in units per second, once there are so many.
+    /// The rate of the last rounds in units per second, once there are so many. The slowest of several does not count.
     fn rate(&self, needed: usize) -> Option<u64> {
         let rounds = &self.last[..self.count.min(ROUNDS)];
-        let slowest =
-            rounds.iter().copied().max_by_key(|(units, took)| took / u64::from((*units).max(1)))?;
-        let units: u64 = rounds.iter().map(|(units, _)| u64::from(*units)).sum();
-        let took: u64 = rounds.iter().map(|(_, took)| took).sum();
-        (rounds.len() >= needed)
-            .then(|| (units - u64::from(slowest.0)) * 1_000_000_000 / (took - slowest.1).max(1))
+        let sum =
+            rounds.iter().fold((0, 0), |sum, round| (sum.0 + u64::from(round.0), sum.1 + round.1));
+        let pace = |(units, took): &&(u32, u64)| took / u64::from((*units).max(1));
+        let (units, took) = match rounds.iter().max_by_key(pace) {
+            Some(slowest) if rounds.len() > 2 => (sum.0 - u64::from(slowest.0), sum.1 - slowest.1),
+            _ => sum,
+        };
+        (rounds.len() >= needed).then(|| units * 1_000_000_000 / took.max(1))
     }
 }
 
