@@ -12,6 +12,7 @@ mod report;
 mod reproduce;
 mod sampling;
 mod serve;
+mod switches;
 
 use crate::exit::Exit;
 use clap::Subcommand;

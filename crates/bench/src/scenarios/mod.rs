@@ -61,6 +61,13 @@ impl Scenario {
         Self::Generator,
     ];
 
+    /// Whether it can be measured on a real switch. The others need a switch of a known speed or size, or one that asks
+    /// by itself.
+    #[must_use]
+    pub const fn runs_on_real_switches(self) -> bool {
+        matches!(self, Self::Relay | Self::Tenants | Self::IsolationFlood | Self::Networks)
+    }
+
     /// As it is called on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {

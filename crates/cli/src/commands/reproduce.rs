@@ -6,7 +6,6 @@ mod elbouanani2019;
 mod oflops2012;
 mod riggio2013;
 mod riggio2013_edge;
-mod switches;
 
 use crate::exit::Exit;
 

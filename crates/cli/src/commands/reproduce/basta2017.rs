@@ -1,8 +1,8 @@
 //! `weir reproduce basta2017`: hypervisors' control latency against rate, tenants and message.
 
-use super::switches::OpenVSwitches;
 use crate::commands::bench::values::{self, OpenFlow};
 use crate::commands::bench::{Output, Times, Work, own_serve, talk};
+use crate::commands::switches::OpenVSwitches;
 use crate::exit::Exit;
 use bench::papers::basta2017::{Figure, Plan};
 use bench::{Options, RealSwitches, Setup, System, Tenancy, Topology};
