@@ -12,6 +12,7 @@ pub mod compare;
 pub mod environment;
 pub mod figure;
 pub mod histogram;
+pub mod pace;
 pub mod page;
 pub mod results;
 pub mod stats;
