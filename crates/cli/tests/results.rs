@@ -146,6 +146,7 @@ fn a_place_for_results_is_looked_at_first() {
         &["sampling", "calibrate"],
         &["sampling", "simulate"],
         &["fabric", "simulate"],
+        &["report", "compare", "a", "b"],
         &["demo"],
     ] {
         let output = weir(&folder, arguments).output().expect("start weir");

@@ -19,7 +19,7 @@ pub mod stats;
 mod sweep;
 pub mod table;
 
-pub use compare::{Comparison, Verdict, compare};
+pub use compare::{Compared, Comparison, Verdict, compare};
 pub use environment::Environment;
 pub use figure::Figure;
 pub use histogram::{Histogram, LatencySummary, Precision};
