@@ -77,12 +77,48 @@ pub struct Row {
     pub bytes: Estimate,
 }
 
+/// How many sequence numbers behind the highest a datagram may come and still count as late, not as a restart's.
+const WINDOW: u32 = 128;
+
 /// Datagrams of one sub-agent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Stream {
     count: Count,
+    /// The highest sequence number so far.
     last: u32,
+    /// Which have come: bit i is that of `last - i`.
+    seen: u128,
+    /// What follows a number that was far from the others: after a restart it comes next.
+    after_restart: Option<u32>,
     missing: u64,
+}
+
+impl Stream {
+    /// Nothing before its first datagram is missing.
+    fn beginning_at(sequence: u32) -> Stream {
+        let count = Count::default();
+        Stream { count, last: sequence, seen: u128::MAX, after_restart: None, missing: 0 }
+    }
+
+    /// Datagrams may overtake each other on the way: what was skipped is missing until it comes.
+    fn arrive(&mut self, sequence: u32) {
+        let (ahead, behind) = (sequence.wrapping_sub(self.last), self.last.wrapping_sub(sequence));
+        if behind < WINDOW {
+            let bit = 1 << behind;
+            self.missing -= u64::from(self.seen & bit == 0);
+            self.seen |= bit;
+        } else if ahead < 1 << 16 {
+            self.missing += u64::from(ahead - 1);
+            self.seen = self.seen.checked_shl(ahead).unwrap_or(0) | 1;
+            self.last = sequence;
+        } else if self.after_restart == Some(sequence) {
+            // A restart tells nothing of what is missing.
+            (self.last, self.seen) = (sequence, u128::MAX);
+        } else {
+            // One alone is very late, and the others go on behind it.
+            self.after_restart = Some(sequence.wrapping_add(1));
+        }
+    }
 }
 
 /// Adds up samples.
@@ -135,13 +171,9 @@ impl Collector {
         let datagram = Datagram::parse(bytes)?;
         let key = (datagram.agent, datagram.sub_agent);
         if self.by_agent.contains_key(&key) || self.by_agent.len() < self.limits.agents {
-            let stream = self.by_agent.entry(key).or_default();
-            let gap = datagram.sequence.wrapping_sub(stream.last);
-            // A first datagram, a restart or one out of order tells nothing of what is missing.
-            if stream.last != 0 && (1..1 << 16).contains(&gap) {
-                stream.missing += u64::from(gap - 1);
-            }
-            stream.last = datagram.sequence;
+            let sequence = datagram.sequence;
+            let stream = self.by_agent.entry(key).or_insert_with(|| Stream::beginning_at(sequence));
+            stream.arrive(sequence);
         }
         for sample in datagram.flow_samples() {
             let sample = sample?;
@@ -151,7 +183,7 @@ impl Collector {
                 None => &mut self.other_agents,
             }
             .add(sample.length, sample.rate);
-            let flow = FlowKey::of(sample.header);
+            let flow = sample.flow;
             let tenant =
                 flow.and_then(|flow| self.tenants.iter().position(|one| one.has(flow.source)));
             tenant
@@ -222,7 +254,7 @@ impl Collector {
         (self.datagrams, self.rejected)
     }
 
-    /// Datagrams that did not come, by the gaps in their sequence numbers.
+    /// Datagrams that did not come, by the gaps in their sequence numbers; one that comes late counts until then.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.by_agent.values().map(|stream| stream.missing).sum()
@@ -299,5 +331,99 @@ mod tests {
 
         assert!(collector.add(b"nonsense").is_err());
         assert_eq!(collector.datagrams(), (4, 1));
+    }
+
+    /// Headers of IP without Ethernet, and records of lengths and addresses without a header.
+    #[test]
+    fn what_has_no_ethernet_header_counts_too() {
+        let head = "00000005000000010a0000090000000000000001000003e800000001";
+        let sample = |length: &str, records: &str| {
+            let counts = "00000001 00000003 00000064 00000064 00000000 00000003 00000000";
+            format!("{head}00000001{length}{counts}{records}")
+        };
+        let ipv4 = "4500001c00000000401100000a0100010a0100021388003500080000";
+        let ipv6 = "60000000000811402001 0db8000000000000000000000001 20010db8000000000000000000000002 1388003500080000";
+        let ethernet = "0000000200000018000000c8 0000000000000000 0000000000000000 00000800";
+        let of_ipv4 = "0000000300000020000000b6 00000011 0a010001 0a010002 00001388 00000035 0000000000000000";
+        let of_ipv6 = "0000000400000038000000b6 00000011 20010db8000000000000000000000001 \
+            20010db8000000000000000000000002 00001388 00000035 0000000000000000";
+        let raw = |words: &str, header: &str| format!("{words}{header}");
+        let (v4, v6) =
+            ("udp 10.1.0.1:5000 > 10.1.0.2:53", "udp [2001:db8::1]:5000 > [2001:db8::2]:53");
+        for (length, records, bytes, flow) in [
+            (
+                "00000054",
+                raw("00000001000000010000002c0000000b000000c8000000000000001c", ipv4),
+                20_000.0,
+                v4,
+            ),
+            (
+                "00000068",
+                raw("0000000100000001000000400000000c000000c80000000000000030", ipv6),
+                20_000.0,
+                v6,
+            ),
+            // Of a header of another protocol, here MPLS, at least the length.
+            (
+                "0000003c",
+                raw("0000000100000001000000140000000d000000c80000000000000004", "00001140"),
+                20_000.0,
+                "others",
+            ),
+            ("00000068", format!("00000002{ethernet}{of_ipv4}"), 20_000.0, v4),
+            ("00000080", format!("00000002{ethernet}{of_ipv6}"), 20_000.0, v6),
+            // Without Ethernet's, the length of IP is what is known.
+            ("00000048", format!("00000001{of_ipv4}"), 18_200.0, v4),
+            // A header says more than a record, in whatever order they stand.
+            (
+                "00000094",
+                format!("00000002{of_ipv6}000000010000002c0000000b000000c8000000000000001c{ipv4}"),
+                20_000.0,
+                v4,
+            ),
+        ] {
+            let text = sample(length, &records).replace(char::is_whitespace, "");
+            let bytes_of = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+            let datagram: Vec<u8> = (0..text.len()).step_by(2).map(bytes_of).collect();
+            let red = Tenant { name: "red".into(), network: [10, 1, 0, 0].into(), prefix: 16 };
+            let mut collector = Collector::new(vec![red], Limits::default());
+            collector.add(&datagram).unwrap();
+            let total = collector.total();
+            assert_eq!((total.packets.total, total.bytes.total), (100.0, bytes), "{text}");
+            assert_eq!(collector.flows(9)[0].name, flow, "{text}");
+            assert_eq!(collector.tenants()[0].samples, u64::from(flow == v4), "{text}");
+            // Cut anywhere it is an error or less, never a panic.
+            (0..datagram.len()).for_each(|end| drop(collector.add(&datagram[..end])));
+        }
+    }
+
+    #[test]
+    fn datagrams_that_overtake_each_other_are_not_missing() {
+        let late: Vec<u32> = [1].into_iter().chain(3..=WINDOW + 1).chain([2]).collect();
+        let too_late: Vec<u32> =
+            [1].into_iter().chain(3..=WINDOW + 2).chain([2, WINDOW + 3]).collect();
+        for (sequence, expected) in [
+            (&[1, 2, 4, 3, 5, 6, 8, 7][..], 0),
+            (&[1, 2, 4, 5], 1),
+            (&[1, 5, 3], 2),
+            // What comes twice does not stand for another.
+            (&[1, 4, 4, 3, 3], 1),
+            (&[7, 6, 8], 0),
+            (&[u32::MAX - 1, 0, u32::MAX, 2, 1], 0),
+            (&[0, 2], 1),
+            (&[9000, 1, 2, 4], 1),
+            (&[1, 1 << 20, (1 << 20) + 1, (1 << 20) + 3], 1),
+            (&[1, 1000], 998),
+            (&late, 0),
+            (&too_late, 1),
+        ] {
+            let mut collector = Collector::new(Vec::new(), Limits::default());
+            for number in sequence {
+                let head = [5, 1, 0x0a00_0001, 0, *number, 0, 0];
+                let datagram: Vec<u8> = head.iter().flat_map(|word| word.to_be_bytes()).collect();
+                collector.add(&datagram).unwrap();
+            }
+            assert_eq!(collector.missing(), expected, "{sequence:?}");
+        }
     }
 }

@@ -36,10 +36,31 @@ impl FlowKey {
         }
         let packet = frame.get(at + 2..)?;
         match kind {
-            0x0800 => of_ipv4(packet),
-            0x86dd => of_ipv6(packet),
+            0x0800 => FlowKey::of_ipv4(packet),
+            0x86dd => FlowKey::of_ipv6(packet),
             _ => None,
         }
+    }
+
+    /// Reads an IPv4 packet's first bytes.
+    #[must_use]
+    pub fn of_ipv4(packet: &[u8]) -> Option<FlowKey> {
+        let length = usize::from(packet.first()? & 0x0f) * 4;
+        let protocol = *packet.get(9)?;
+        let address = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<4>()?));
+        let is_first = half(packet, 6)? & 0x1fff == 0;
+        let (source, destination) = (address(12)?, address(16)?);
+        let rest = packet.get(length..).filter(|_| is_first);
+        Some(with_ports(source, destination, protocol, rest))
+    }
+
+    /// Reads an IPv6 packet's first bytes.
+    #[must_use]
+    pub fn of_ipv6(packet: &[u8]) -> Option<FlowKey> {
+        let address = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<16>()?));
+        let (source, destination) = (address(8)?, address(24)?);
+        // Extension headers name the flow as well as is needed: by the first of them.
+        Some(with_ports(source, destination, *packet.get(6)?, packet.get(40..)))
     }
 }
 
@@ -54,23 +75,6 @@ impl fmt::Display for FlowKey {
         write!(f, "{name} {}", std::net::SocketAddr::new(self.source, self.source_port))?;
         write!(f, " > {}", std::net::SocketAddr::new(self.destination, self.destination_port))
     }
-}
-
-fn of_ipv4(packet: &[u8]) -> Option<FlowKey> {
-    let length = usize::from(packet.first()? & 0x0f) * 4;
-    let protocol = *packet.get(9)?;
-    let address = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<4>()?));
-    let is_first = half(packet, 6)? & 0x1fff == 0;
-    let (source, destination) = (address(12)?, address(16)?);
-    let rest = packet.get(length..).filter(|_| is_first);
-    Some(with_ports(source, destination, protocol, rest))
-}
-
-fn of_ipv6(packet: &[u8]) -> Option<FlowKey> {
-    let address = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<16>()?));
-    let (source, destination) = (address(8)?, address(24)?);
-    // Extension headers name the flow as well as is needed: by the first of them.
-    Some(with_ports(source, destination, *packet.get(6)?, packet.get(40..)))
 }
 
 fn with_ports(source: IpAddr, destination: IpAddr, protocol: u8, rest: Option<&[u8]>) -> FlowKey {

@@ -102,10 +102,12 @@ impl Sampler {
         patience: Duration,
         mut take: impl FnMut(&[u8], usize),
     ) -> Result<usize> {
+        let most = kept(&self.options) as usize;
         let Some(block) = self.capture.next_block(patience)? else { return Ok(0) };
         let mut count = 0;
         for frame in block.frames() {
-            take(frame.data, frame.length);
+            // With its VLAN tag a frame may have more than was asked for.
+            take(frame.data.get(..most).unwrap_or(frame.data), frame.length);
             count += 1;
         }
         Ok(count)
@@ -130,8 +132,13 @@ fn filter(options: &SamplerOptions) -> Result<Filter> {
     }
     Ok(Filter::random(&RandomSample {
         below: (options.rate * NUMBERS as f64).round() as u64,
-        keep: options.header.max(14),
+        keep: kept(options),
         except_port: options.except_port,
         source: None,
     }))
+}
+
+/// At least the Ethernet header.
+fn kept(options: &SamplerOptions) -> u32 {
+    options.header.max(14)
 }

@@ -17,7 +17,7 @@ use crate::ovsdb::{Database, OvsSampling};
 use crate::sampler::{Sampler, SamplerOptions, Taken};
 use crate::sflow::Origin;
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,7 +56,7 @@ pub struct OwnSampling {
     /// Where samples go.
     pub collector: SocketAddr,
     /// Who they say that they are from; the address from which they are sent when `None`.
-    pub agent: Option<Ipv4Addr>,
+    pub agent: Option<IpAddr>,
     /// Tells apart several origins behind one agent.
     pub sub_agent: u32,
 }
@@ -124,20 +124,17 @@ impl OwnSampler {
     }
 }
 
-/// The address of this machine from which datagrams get there. Agents have IPv4 addresses here; over IPv6 somebody has to
-/// say which.
-fn address_towards(collector: SocketAddr) -> Result<Ipv4Addr> {
-    if collector.is_ipv6() {
-        return Ok(Ipv4Addr::UNSPECIFIED);
-    }
-    let local = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| {
+/// The address of this machine from which datagrams get there.
+fn address_towards(collector: SocketAddr) -> Result<IpAddr> {
+    let here: IpAddr = match collector {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let local = UdpSocket::bind((here, 0)).and_then(|socket| {
         socket.connect(collector)?;
         socket.local_addr()
     });
-    match local.map_err(|error| Error::io(format!("reach {collector}"), error))?.ip() {
-        IpAddr::V4(address) => Ok(address),
-        IpAddr::V6(_) => Ok(Ipv4Addr::UNSPECIFIED),
-    }
+    Ok(local.map_err(|error| Error::io(format!("reach {collector}"), error))?.ip())
 }
 
 impl BridgeSampling {
@@ -345,4 +342,18 @@ fn look_after(sampling: &BridgeSampling, shared: &Shared) {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_known_by_the_address_from_which_it_sends() {
+        for address in ["127.0.0.1", "::1"] {
+            let address: IpAddr = address.parse().unwrap();
+            // A collector that nobody listens at will do.
+            assert_eq!(address_towards(SocketAddr::new(address, 6343)).unwrap(), address);
+        }
+    }
 }

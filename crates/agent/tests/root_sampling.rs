@@ -149,6 +149,43 @@ fn root_the_sampler_takes_its_share() {
     }
 }
 
+/// sFlow says a frame as it was on the wire, though the kernel takes its VLAN tag out.
+#[test]
+fn root_a_sample_has_its_vlan_tag() {
+    if lab::testing::skip("root_a_sample_has_its_vlan_tag", HOSTS) {
+        return;
+    }
+    let network = Network::pair("tag");
+    let options = SamplerOptions { header: 60, ..SamplerOptions::default() };
+    let mut sampler = network.at("h2", || Sampler::open("eth0", &options)).unwrap();
+    let mut frame = vec![2; 12];
+    frame.extend([0x81, 0, 0x60, 42, 8, 0, 0x45, 0, 0, 72, 0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend([10, 1, 0, 1, 10, 1, 0, 2, 0x13, 0x88, 0, 53]);
+    frame.resize(90, 7);
+    let open = || Transmitter::open("eth0", &TransmitOptions::default());
+    network.at("h1", open).unwrap().send_one(&frame).unwrap();
+    let origin = agent::sflow::Origin { agent: [10, 0, 0, 2].into(), sub_agent: 0, interface: 1 };
+    let mut builder = agent::sflow::DatagramBuilder::new(origin, 1.0);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let is_ours = |header: &[u8]| header.starts_with(&[2; 12]);
+    let mut has_come = false;
+    while !has_come && Instant::now() < deadline {
+        let take = |header: &[u8], length| {
+            if is_ours(header) {
+                has_come = true;
+                builder.add(header, length);
+            }
+        };
+        sampler.read(Duration::from_millis(300), take).unwrap();
+    }
+    let bytes = builder.finish(1).expect("a sample");
+    let sample = agent::sflow::Datagram::parse(bytes).unwrap().flow_samples().next();
+    let sample = sample.unwrap().unwrap();
+    // With the frame check sequence, which sFlow counts.
+    assert_eq!((sample.length, sample.header), (94, &frame[..60]));
+    assert_eq!(sample.flow.unwrap().to_string(), "udp 10.1.0.1:5000 > 10.1.0.2:53");
+}
+
 #[test]
 fn root_each_frame_goes_to_one_place() {
     if lab::testing::skip("root_each_frame_goes_to_one_place", HOSTS) {

@@ -6,6 +6,8 @@
 use crate::Error;
 use crate::control::Control;
 use crate::cpus::Cpus;
+pub use crate::criterion::Criterion;
+use crate::criterion::{self, Judge, Ruling};
 use crate::load::{Kind, Load, Plan, Stream};
 use crate::measure::{Collector, Measurement, ceiling};
 use crate::outcome::Outcome;
@@ -13,9 +15,11 @@ use crate::plan::{Setup, Topology};
 use crate::probing::PROBE_EVERY_NS;
 use crate::real::RealSwitches;
 use crate::session::Session;
+use crate::stop::Stop;
 use crate::system::{System, Target};
+use report::pace::Pace;
 use report::table::number;
-use report::{Environment, Finding, Histogram, Point, Results, Scalar, Table};
+use report::{Environment, Histogram, Results, Scalar, Table};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +47,8 @@ pub struct Options {
     pub switches: Option<Arc<dyn RealSwitches>>,
     /// Where runs are changed while they go on.
     pub control: Option<Arc<Control>>,
+    /// By which somebody asks for the end; what was measured until then is the result.
+    pub stop: Stop,
 }
 
 impl Options {
@@ -60,6 +66,7 @@ impl Options {
             work_dir,
             switches: None,
             control: None,
+            stop: Stop::default(),
         }
     }
 
@@ -68,39 +75,6 @@ impl Options {
     pub fn quick(mut self) -> Self {
         (self.runs, self.duration_ms, self.cut_ms) = (3, 3_000, 500);
         self
-    }
-}
-
-/// A figure that is asked for, and what came out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Criterion {
-    /// What is asked for.
-    pub name: String,
-    /// What was measured.
-    pub measured: f64,
-    /// The limit.
-    pub limit: f64,
-    /// Whether the limit is the least that will do, rather than the most.
-    pub at_least: bool,
-}
-
-impl Criterion {
-    /// `measured` must not be above `limit`; `None` is not met.
-    pub fn at_most(name: impl Into<String>, measured: Option<f64>, limit: f64) -> Self {
-        // What could not be measured is not met.
-        let measured = measured.unwrap_or(f64::NAN);
-        Self { name: name.into(), measured, limit, at_least: false }
-    }
-
-    /// `measured` must not be below `limit`; `None` is not met.
-    pub fn at_least(name: impl Into<String>, measured: Option<f64>, limit: f64) -> Self {
-        Self { at_least: true, ..Self::at_most(name, measured, limit) }
-    }
-
-    /// Whether it is met.
-    #[must_use]
-    pub fn is_met(&self) -> bool {
-        if self.at_least { self.measured >= self.limit } else { self.measured <= self.limit }
     }
 }
 
@@ -118,10 +92,10 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether every criterion is met and nothing was wrong: else it is a finding.
+    /// Met where every criterion is and nothing was wrong: else it is a finding, or undecided.
     #[must_use]
-    pub fn is_clean(&self) -> bool {
-        self.criteria.iter().all(Criterion::is_met) && self.results.findings.is_empty()
+    pub fn ruling(&self) -> Ruling {
+        criterion::overall(&self.results, &self.criteria)
     }
 
     /// The measured points, for stdout.
@@ -167,17 +141,7 @@ impl Verdict {
     /// The criteria, for stdout.
     #[must_use]
     pub fn criteria_table(&self) -> Table {
-        let mut table = Table::new(["criterion", "measured", "limit", ""]);
-        for criterion in &self.criteria {
-            let sign = if criterion.at_least { "≥" } else { "≤" };
-            table.row([
-                criterion.name.clone(),
-                number(criterion.measured),
-                format!("{sign} {}", number(criterion.limit)),
-                if criterion.is_met() { "met".to_owned() } else { "NOT MET".to_owned() },
-            ]);
-        }
-        table
+        criterion::table(&self.criteria)
     }
 
     /// Writes the results directory.
@@ -221,9 +185,6 @@ impl Case {
     }
 }
 
-/// From points (in the cases' order) to criteria.
-pub type Judge = Box<dyn Fn(&[Point]) -> Vec<Criterion>>;
-
 /// Cases to be measured together, and what is asked of them.
 pub struct Comparison {
     /// The command, for the result.
@@ -256,10 +217,10 @@ impl Comparison {
         Ok(Self { tool: "bench".to_owned(), cases, criteria: Box::new(|_| Vec::new()), kind })
     }
 
-    /// Measures all cases. `talk` is told what is being done.
+    /// Measures all cases, or those until somebody asks for the end. `talk` is told what is being done.
     ///
     /// # Errors
-    /// As [`Session::open`], [`Session::run`] and [`System::start`].
+    /// As [`Session::open`], [`Session::run`] and [`System::start`]; [`Error::Interrupted`] where nothing was measured.
     pub fn run(&self, options: &Options, talk: &mut dyn FnMut(&str)) -> Result<Verdict, Error> {
         let environment = Environment::capture(&[
             ("haproxy", "haproxy", &["-v"]),
@@ -277,13 +238,20 @@ impl Comparison {
             let us = PROBE_EVERY_NS as f64 / 1e3;
             results.settings.insert("first_packet_probe_every_us".to_owned(), us.into());
         }
+        let pace = Pace::new(options.runs.max(1) * self.cases.len(), self.run_time());
+        let (cases, runs) = (self.cases.len(), options.runs.max(1));
+        talk(&format!("{cases} cases, {runs} times each: {}", pace.whole()));
         talk("measuring the generator's own ceiling");
         let most = ceiling(&options.setup, self.kind, 1000)?;
         results.settings.insert("generator_ceiling_per_s".to_owned(), most.into());
         talk(&format!("the generator itself can do {}/s of {}", number(most), self.kind.name()));
-        let measured = interleave(&self.cases, options, talk)?;
+        let (measured, made) = interleave(&self.cases, options, pace, talk)?;
         if let Some(control) = &options.control {
             results.settings.insert("changes".to_owned(), control.log().join("; ").into());
+        }
+        let wanted = options.runs.max(1) * self.cases.len();
+        if options.stop.is_asked() && made < wanted {
+            results.mark_partial(&format!("interrupted: {made} of {wanted} runs were made"));
         }
         let mut histograms = Vec::new();
         for measurement in measured {
@@ -291,21 +259,17 @@ impl Comparison {
             results.findings.extend(measurement.findings);
             results.points.push(measurement.point);
         }
-        let criteria = (self.criteria)(&results.points);
-        for criterion in criteria.iter().filter(|criterion| !criterion.is_met()) {
-            results.findings.push(Finding {
-                code: "criterion-not-met".to_owned(),
-                text: format!(
-                    "{}: measured {}, limit {}",
-                    criterion.name,
-                    number(criterion.measured),
-                    number(criterion.limit)
-                ),
-            });
-        }
+        let criteria = criterion::judge(&results, &self.criteria);
+        results.findings.extend(criterion::findings(&criteria));
         let longest = self.cases.iter().map(|case| case.load.window_s()).fold(0.0, f64::max);
         let window = Duration::from_secs_f64(longest);
         Ok(Verdict { results, histograms, criteria, window })
+    }
+
+    /// What one run takes, with what is before and after it.
+    fn run_time(&self) -> Duration {
+        let sends = self.cases.iter().map(|case| case.load.duration_ms).max().unwrap_or(0);
+        Duration::from_millis(sends) + AROUND_A_RUN
     }
 }
 
@@ -324,43 +288,49 @@ fn settings(results: &mut Results, options: &Options) {
     results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
 }
 
+/// What starts before a run, and ends after it.
+const AROUND_A_RUN: Duration = Duration::from_millis(1_500);
+
 /// Measures every case once, then every case again, and so on: what the machine does meanwhile
-/// meets all of them alike. Every measurement has a fresh system.
+/// meets all of them alike. Every measurement has a fresh system. Also says how many runs were made.
 fn interleave(
     cases: &[Case],
     options: &Options,
+    mut pace: Pace,
     talk: &mut dyn FnMut(&str),
-) -> Result<Vec<Measurement>, Error> {
+) -> Result<(Vec<Measurement>, usize), Error> {
     let mut collectors: Vec<Collector> =
         cases.iter().map(|case| Collector::new(case.system.name(), &case.parameters)).collect();
     let mut failed: Vec<Option<Error>> = cases.iter().map(|_| None).collect();
-    for run in 0..options.runs.max(1) {
+    let mut made = 0;
+    'runs: for run in 0..options.runs.max(1) {
         for ((case, collector), failed) in cases.iter().zip(&mut collectors).zip(&mut failed) {
+            let step = pace.step();
             if failed.is_some() {
                 continue;
             }
             let label: Vec<String> =
                 case.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            talk(&format!(
-                "run {} of {}: {} {}",
-                run + 1,
-                options.runs,
-                case.system.name(),
-                label.join(" ")
-            ));
+            let (system, label) = (case.system.name(), label.join(" "));
+            talk(&format!("run {} of {}: {system} {label} ({step})", run + 1, options.runs));
             let mut kept = measure_once(case, options, run, collector);
             while let Ok(Kept::No) = kept {
                 talk("the generator fell behind its schedule: once more");
                 kept = measure_once(case, options, run, collector);
             }
             match kept {
-                Ok(_) => {}
+                Ok(_) => made += 1,
+                // Who asks for the end may have ended the system as well.
+                Err(_) if options.stop.is_asked() => break 'runs,
                 // What a system does wrong is a part of the result, and no reason to lose the others'.
                 Err(error @ (Error::Handshake { .. } | Error::System(_))) => {
                     collector.fail(&error);
                     *failed = Some(error);
                 }
                 Err(error) => return Err(error),
+            }
+            if options.stop.is_asked() {
+                break 'runs;
             }
         }
     }
@@ -369,7 +339,11 @@ fn interleave(
     {
         return Err(first);
     }
-    Ok(collectors.into_iter().map(Collector::finish).collect())
+    collectors.retain(|collector| !collector.is_empty());
+    if collectors.is_empty() {
+        return Err(Error::Interrupted);
+    }
+    Ok((collectors.into_iter().map(Collector::finish).collect(), made))
 }
 
 fn measure_once(
@@ -388,7 +362,7 @@ fn measure_once(
     let mut target = case.system.start(&setup, &controllers, &dir, switches)?;
     let size = case.system.size(&setup);
     let setup = Setup { topology: target.topology.clone(), ..setup };
-    let mut session = Session::open(setup, &controllers)?;
+    let mut session = Session::open_until(setup, &controllers, options.stop.clone())?;
     if let (Some(switches), Topology::Interfaces { .. }) = (switches, &target.topology) {
         switches.forget(size).map_err(Error::System)?;
     }

@@ -11,8 +11,10 @@ use crate::load::{Kind, MAX_STREAMS};
 use crate::measure::ceiling;
 use crate::plan::{Identity, Setup, SwitchModel, TlsSides, Topology, Version};
 use crate::rfc8456::{Context, FRAME_BYTES, Helpers, Need, Test};
+use crate::stop::Stop;
 use crate::{Error, Verdict};
 use emulate::Layout;
+use report::pace::Pace;
 use report::{Environment, Finding, Results, Scalar};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -72,6 +74,8 @@ pub struct ControllerPlan {
     pub most_flows: usize,
     /// What random choices are drawn from.
     pub seed: u64,
+    /// By which somebody asks for the end; what was measured until then is the result.
+    pub stop: Stop,
 }
 
 impl ControllerPlan {
@@ -106,6 +110,7 @@ impl ControllerPlan {
             most_switches: 100,
             most_flows: 10_000,
             seed: 1,
+            stop: Stop::default(),
         }
     }
 
@@ -167,11 +172,17 @@ impl ControllerPlan {
         let most = ceiling(&plain, Kind::PacketIn, 500)?;
         results.settings.insert("generator_ceiling_per_s".to_owned(), most.into());
         let mut histograms = Vec::new();
+        let mut pace = Pace::new(tests.len(), self.test_time());
+        let (count, trials) = (tests.len(), self.trials);
+        talk(&format!("{count} tests of {trials} trials: {}, more or less", pace.whole()));
         let mut context = Context::new(self, helpers, talk);
+        let mut made = 0;
         for &test in tests {
-            context.say(&format!("{} of {}", test.name, self.name));
+            context.say(&format!("{} of {} ({})", test.name, self.name, pace.step()));
             let measured = match test.measure(&mut context) {
                 Ok(measured) => measured,
+                // Who asks for the end may have ended what the test needs as well.
+                Err(_) if self.stop.is_asked() => break,
                 Err(error) if results.points.is_empty() => return Err(error),
                 Err(error) => {
                     let text = format!("{} {}: {error}", self.name, test.name);
@@ -184,9 +195,28 @@ impl ControllerPlan {
                 results.findings.extend(measurement.findings);
                 results.points.push(measurement.point);
             }
+            if self.stop.is_asked() {
+                break;
+            }
+            made += 1;
+        }
+        if self.stop.is_asked() {
+            if results.points.is_empty() {
+                return Err(Error::Interrupted);
+            }
+            let text = format!(
+                "interrupted: {made} of {count} tests were made; one more may have fewer trials"
+            );
+            results.mark_partial(&text);
         }
         let window = Duration::from_millis(self.trial_ms);
         Ok(Verdict { results, histograms, criteria: Vec::new(), window })
+    }
+
+    /// What a test takes, more or less: some send for a time, others wait for something.
+    fn test_time(&self) -> Duration {
+        let trials = u32::try_from(self.trials).unwrap_or(u32::MAX);
+        Duration::from_millis(self.trial_ms + self.settle_ms + 500).saturating_mul(trials)
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -35,6 +35,8 @@ pub enum Error {
     Tls(String),
     /// The system under test did not start, or ended.
     System(String),
+    /// Somebody asked for the end before anything was measured.
+    Interrupted,
     /// A thread of the generator ended early: a defect of this program.
     Internal(&'static str),
     /// The results directory could not be written or read.
@@ -65,6 +67,7 @@ impl fmt::Display for Error {
             }
             Self::Tls(text) => write!(f, "TLS: {text}"),
             Self::System(text) => write!(f, "system under test: {text}"),
+            Self::Interrupted => f.write_str("interrupted"),
             Self::Internal(text) => write!(f, "internal: {text}"),
             Self::Report(error) => write!(f, "{error}"),
         }

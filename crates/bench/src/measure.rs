@@ -1,6 +1,7 @@
 //! From the outcomes of several runs to one point of a result: samples per run, merged
 //! distributions, findings.
 
+use crate::criterion::GENERATOR_BEHIND_CODE;
 use crate::outcome::Outcome;
 use crate::plan::Setup;
 use crate::session::{Controllers, Session};
@@ -13,6 +14,9 @@ use std::collections::BTreeMap;
 /// When the 99th percentile of (actual − intended send time) is above this, the generator was not
 /// keeping its schedule: 100 µs.
 pub const LAG_LIMIT_NS: u64 = 100_000;
+
+/// The metric that counts the runs in which the generator was behind.
+pub(crate) const GENERATOR_BEHIND: &str = "generator_behind";
 
 /// All that is known of one system under one combination of parameters.
 #[derive(Debug)]
@@ -66,6 +70,12 @@ impl Collector {
     /// Adds a sample that the caller took itself.
     pub fn sample(&mut self, name: &'static str, unit: &'static str, better: Better, value: f64) {
         self.samples.entry(name).or_insert_with(|| (unit, better, Vec::new())).2.push(value);
+    }
+
+    /// Whether anything is known: a run, or why there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.runs == 0 && self.failure.is_none()
     }
 
     /// Says that a run could not be made, and why.
@@ -211,6 +221,7 @@ impl Collector {
     #[must_use]
     pub fn finish(mut self) -> Measurement {
         self.sample("set_aside", "", Better::Neither, self.aside as f64);
+        self.sample(GENERATOR_BEHIND, "", Better::Neither, self.behind.0 as f64);
         let label = format!("{} {}", self.point.system, self.point.label());
         let findings = self.findings(label.trim_end());
         let mut histograms = vec![
@@ -249,7 +260,7 @@ impl Collector {
         }
         if let (1.., worst) = self.behind {
             findings.push(Finding {
-                code: "generator-behind".to_owned(),
+                code: GENERATOR_BEHIND_CODE.to_owned(),
                 text: format!(
                     "{label}: the generator fell behind its schedule in {} of {} runs (99th percentile \
                      of its lag up to {:.0} µs): these figures contain its own delay",

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::Verdict;
 use crate::arrivals::Arrivals;
+use crate::criterion::GENERATOR_BEHIND_CODE;
 use crate::load::{Kind, Load, Stream};
 use crate::measure::LAG_LIMIT_NS;
 use crate::session::Session;
@@ -68,6 +69,8 @@ pub struct Found {
     pub at_upper_bound: bool,
     /// Every trial, in order.
     pub trials: Vec<Trial>,
+    /// Whether it was ended before its time.
+    pub is_partial: bool,
 }
 
 impl Found {
@@ -105,11 +108,14 @@ impl Found {
         results.points.extend(self.trials.iter().map(|trial| trial.point(system)));
         if self.limited_by_generator() {
             results.findings.push(Finding {
-                code: "generator-behind".to_owned(),
+                code: GENERATOR_BEHIND_CODE.to_owned(),
                 text: "the generator was the limit, not the system under test".to_owned(),
             });
         }
-        if self.rate.is_none() {
+        if self.is_partial {
+            let text = "interrupted: the rate found is the highest that had passed by then";
+            results.mark_partial(text);
+        } else if self.rate.is_none() {
             let text = format!("not even {}/s passed", number(search.low));
             results.findings.push(Finding { code: "no-rate".to_owned(), text });
         }
@@ -168,20 +174,38 @@ impl Trial {
 }
 
 impl Search {
-    /// Tries rates over an open session until the highest that passes is known.
+    /// Tries rates over an open session until the highest that passes is known, or the session is asked to stop.
     ///
     /// # Errors
     /// [`Error::Setting`] for bounds that make no sense, otherwise as [`Session::run`].
     pub fn run(&self, session: &mut Session) -> Result<Found, Error> {
         self.check()?;
-        let mut trials = Vec::new();
-        let (rate, at_upper_bound) = bisect(self.low, self.high, self.resolution, |asked| {
+        let mut trials: Vec<Trial> = Vec::new();
+        let found = bisect(self.low, self.high, self.resolution, |asked| {
             let trial = self.attempt(session, asked)?;
             let passed = trial.passed;
             trials.push(trial);
             Ok::<_, Error>(passed)
-        })?;
-        Ok(Found { rate, at_upper_bound, trials })
+        });
+        match found {
+            Ok((rate, at_upper_bound)) => {
+                Ok(Found { rate, at_upper_bound, trials, is_partial: false })
+            }
+            Err(_) if session.is_asked_to_stop() && !trials.is_empty() => {
+                let passed = trials.iter().filter(|trial| trial.passed).map(|trial| trial.asked);
+                let rate = passed.reduce(f64::max);
+                Ok(Found { rate, at_upper_bound: false, trials, is_partial: true })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How many rates are tried at the most.
+    #[must_use]
+    pub fn most_trials(&self) -> u32 {
+        let halvings = ((self.high / self.low).ln() / self.resolution.ln_1p()).log2().ceil();
+        // Negative, or no number, where the bounds make no sense.
+        2 + halvings.max(0.0) as u32
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -280,6 +304,16 @@ mod tests {
             let rate = rate.unwrap();
             assert!(rate <= limit && limit / rate <= 1.0201, "{rate} for {limit}");
             assert!(!bound && count < 14, "{count} trials");
+            let search = Search {
+                kind: Kind::Echo,
+                tenants: 1,
+                low: 1000.0,
+                high: 1_000_000.0,
+                resolution: 0.02,
+                trial_ms: 1,
+                goal: Goal::Highest,
+            };
+            assert!(count <= search.most_trials() as usize && search.most_trials() < 14);
         }
     }
 

@@ -19,6 +19,7 @@ use crate::plan::{DataPort, Setup, Topology};
 use crate::probing::Forwarded;
 use crate::run::{Part, Sides};
 use crate::segments::{self, Segments};
+use crate::stop::Stop;
 use crate::worker::{Command, Progress, Wiring, Worker};
 use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpListener};
@@ -85,6 +86,7 @@ pub struct Session {
     /// The controllers' ports, by which their sockets are known in the kernel's tables.
     controller_ports: Vec<u16>,
     switch_ports: Vec<u16>,
+    stop: Stop,
 }
 
 /// The session's ends of a worker's channels.
@@ -103,6 +105,14 @@ impl Session {
     /// [`Error::Setting`] for a bad setup, [`Error::Io`] when a thread or socket cannot be made,
     /// [`Error::Handshake`] when the system under test does not bring all together in time.
     pub fn open(setup: Setup, controllers: &Controllers) -> Result<Self, Error> {
+        Session::open_until(setup, controllers, Stop::default())
+    }
+
+    /// The same, and whatever it waits for ends when somebody asks for that.
+    ///
+    /// # Errors
+    /// As [`Session::open`], and [`Error::Interrupted`].
+    pub fn open_until(setup: Setup, controllers: &Controllers, stop: Stop) -> Result<Self, Error> {
         setup.check_tls_sides(&setup.topology)?;
         setup.check()?;
         let dials = match &setup.topology {
@@ -119,6 +129,7 @@ impl Session {
             controller_ports: controllers.addresses.iter().map(SocketAddr::port).collect(),
             switch_ports: dials.iter().map(SocketAddr::port).collect(),
             setup: Arc::new(setup),
+            stop,
         };
         let both = Sides { switches: true, controllers: true, sends: true };
         if let Topology::Interfaces { ports, .. } = &session.setup.topology {
@@ -222,6 +233,7 @@ impl Session {
     fn wait_ready(&mut self) -> Result<(), Error> {
         let deadline = self.clock.now() + self.setup.handshake_ms * 1_000_000;
         while self.ready() < self.wanted() {
+            self.stop.check()?;
             if self.clock.now() > deadline {
                 let (ready, wanted) = (self.ready(), self.wanted());
                 // A run of no length brings the faults to light.
@@ -235,10 +247,16 @@ impl Session {
         Ok(())
     }
 
+    /// Whether somebody asked it to stop.
+    #[must_use]
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.stop.is_asked()
+    }
+
     /// Runs one load. `pids` are processes whose use of CPU and memory is observed in the window.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a bad load, [`Error::Internal`] when a thread of the generator died.
+    /// [`Error::Setting`] for a bad load, [`Error::Internal`] when a thread of the generator died, [`Error::Interrupted`].
     pub fn run(&mut self, load: &Load, pids: &[u32]) -> Result<Outcome, Error> {
         self.run_under(load, pids, None)
     }
@@ -297,6 +315,7 @@ impl Session {
         let segments_after = segments::count(&self.controller_ports, &self.switch_ports);
         self.pass(start + load.duration_ms * 1_000_000, start, &mut load, control)?;
         self.drain(&load);
+        self.stop.check()?;
         let parts = self.collect()?;
         let mut outcome = merge(&load, parts, self.setup.switches());
         outcome.usage = usage;
@@ -310,7 +329,7 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Sleeps until then, but for doing what is asked.
+    /// Sleeps until then, or until somebody asks for the end, but for doing what is asked.
     fn pass(
         &self,
         until: u64,
@@ -318,11 +337,12 @@ impl Session {
         load: &mut Arc<Load>,
         control: Option<&Control>,
     ) -> Result<(), Error> {
-        let Some(control) = control else {
-            self.clock.sleep_until(until);
-            return Ok(());
-        };
         while self.clock.now() < until {
+            self.stop.check()?;
+            let Some(control) = control else {
+                self.clock.sleep_until(until.min(self.clock.now() + LOOK_FOR_END_NS));
+                continue;
+            };
             while let Some(order) = control.next() {
                 let elapsed_ms = self.clock.now().saturating_sub(start) / 1_000_000;
                 match changed(load, &self.setup, &order.change, elapsed_ms) {
@@ -350,7 +370,7 @@ impl Session {
         let sum = |counter: fn(&Progress) -> u64| -> u64 {
             self.workers.iter().map(|worker| counter(&worker.progress)).sum()
         };
-        while self.clock.now() < deadline {
+        while self.clock.now() < deadline && !self.stop.is_asked() {
             // In this order: what is sent after the second look was not finished at the first.
             let unfinished = sum(|progress| progress.unfinished.load(Ordering::Relaxed) as u64);
             let sent = sum(|progress| progress.sent.load(Ordering::Relaxed));
@@ -373,6 +393,8 @@ impl Session {
     }
 }
 
+/// How often a session looks whether somebody asks for the end.
+const LOOK_FOR_END_NS: u64 = 200_000_000;
 /// How often a session looks whether somebody asks for a change.
 const LOOK_NS: u64 = 5_000_000;
 /// How much later than it was asked for a change comes, so that all threads know of it in time.

@@ -35,8 +35,14 @@ fn direct_and_through_a_relay() {
 
     let cases = systems.len() * 4;
     assert_eq!(verdict.results.points.len(), cases);
-    assert_eq!(said.len(), 2 + 2 * cases);
-    assert!(said[1].starts_with("the generator itself can do"), "{}", said[1]);
+    assert_eq!(said.len(), 3 + 2 * cases);
+    assert_eq!(
+        said[0],
+        format!("{cases} cases, 2 times each: about {} s", (3.4 * cases as f64).round())
+    );
+    assert!(said[2].starts_with("the generator itself can do"), "{}", said[2]);
+    let last = said.last().unwrap();
+    assert!(last.contains(&format!("({0} of {0}, about ", 2 * cases)), "{last}");
     for point in &verdict.results.points {
         let metric = |name: &str| point.metrics.get(name).map(|metric| metric.samples.clone());
         assert_eq!(metric("unanswered_percent"), Some(vec![0.0, 0.0]), "{point:?}");
@@ -50,7 +56,7 @@ fn direct_and_through_a_relay() {
     assert_eq!(read.points.len(), cases);
     assert!(read.settings.contains_key("generator_ceiling_per_s"));
     let pairs = [("a".to_owned(), read), ("b".to_owned(), verdict.results)];
-    assert!(!report::compare(&pairs).is_empty());
+    assert!(!report::compare(&pairs).lines.is_empty());
     std::fs::remove_dir_all(dir).unwrap();
 }
 

@@ -18,7 +18,9 @@ pub enum Exit {
     Usage = 2,
     /// It did not work.
     Failure = 3,
-    /// SIGINT or SIGTERM ended it before its work was done.
+    /// It worked, and what was measured says neither that all is well nor that it is not.
+    Undecided = 4,
+    /// SIGINT or SIGTERM ended it before its work was done; what was measured until then is written.
     Interrupted = 130,
 }
 
@@ -44,13 +46,25 @@ impl Exit {
         Exit::Usage
     }
 
+    /// What results without criteria come to.
+    pub fn of_results(results: &report::Results) -> Exit {
+        if results.is_partial() {
+            Exit::Interrupted
+        } else if results.findings.is_empty() {
+            Exit::Success
+        } else {
+            Exit::Finding
+        }
+    }
+
     /// What an error means; says it on stderr where somebody has to know.
     pub fn of(error: &anyhow::Error) -> Exit {
         if error.chain().any(is_broken_pipe) {
             // Whoever read our output has seen enough: `weir lab list | head -1`.
             return Exit::Success;
         }
-        if error.is::<Interrupted>() {
+        let is_ended = matches!(error.downcast_ref(), Some(bench::Error::Interrupted));
+        if is_ended || error.is::<Interrupted>() {
             complain(error);
             return Exit::Interrupted;
         }

@@ -10,6 +10,7 @@
 
 mod commands;
 mod exit;
+mod out;
 mod signals;
 
 use clap::Parser;
@@ -23,13 +24,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Share an OpenFlow network among tenants, and prove that they do not feel each other
 #[derive(Parser)]
-#[command(name = "weir", version, arg_required_else_help = true)]
+#[command(name = "weir", version = env!("WEIR_VERSION"), arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
+    report::environment::program_starts(option_env!("WEIR_COMMIT"));
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

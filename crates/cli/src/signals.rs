@@ -1,10 +1,11 @@
 //! SIGINT and SIGTERM, in the three ways that commands end by them: `serve` in order, and at once on the second; what
-//! can stop between its steps ([`Interrupt`]); what cannot ([`end_with_children`]).
+//! can stop between its steps ([`Interrupt`]); what has children that it waits for ([`stop_with_children`]).
 
 use crate::exit::Exit;
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -71,21 +72,32 @@ pub fn let_end() {
     }
 }
 
-/// From here on SIGINT and SIGTERM end this process's children, run `clean_up`, and end the process: for work that
-/// nothing can be asked to stop.
-pub fn end_with_children(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+/// From here on the first SIGINT or SIGTERM ends this process's children and calls `stop`: whoever measures hands over what it
+/// has. The next one ends the children again, runs `clean_up`, and ends the process: for work that does not stop soon.
+pub fn stop_with_children(
+    stop: impl Fn() + Send + 'static,
+    clean_up: impl FnOnce() + Send + 'static,
+) -> anyhow::Result<()> {
     let mut signals =
         signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
     let wait = move || {
-        if signals.forever().next().is_none() {
+        let mut signals = signals.forever();
+        if signals.next().is_none() {
+            return;
+        }
+        // Before anything fails because of it.
+        stop();
+        end_children();
+        // If stderr is gone there is nobody to tell.
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nending; what was measured is the result (once more: end at once)"
+        );
+        if signals.next().is_none() {
             return;
         }
         ENDING.store(true, Ordering::SeqCst);
-        for child in children() {
-            // It may just have ended by itself, and few have a process group of their own.
-            let _ = nix::sys::signal::killpg(child, nix::sys::signal::Signal::SIGTERM);
-            let _ = nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGTERM);
-        }
+        end_children();
         clean_up();
         std::process::exit(Exit::of(&Interrupted.into()) as i32);
     };
@@ -94,6 +106,14 @@ pub fn end_with_children(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Re
         .spawn(wait)
         .context("cannot start a thread")?;
     Ok(())
+}
+
+fn end_children() {
+    for child in children() {
+        // It may just have ended by itself, and few have a process group of their own.
+        let _ = nix::sys::signal::killpg(child, nix::sys::signal::Signal::SIGTERM);
+        let _ = nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGTERM);
+    }
 }
 
 /// The processes whose parent this one is.

@@ -40,7 +40,7 @@ fn weir_is_measured_over_tls_on_either_side_and_both() {
             .expect("start weir bench");
         let stderr = String::from_utf8_lossy(&output.stderr);
         // A busy machine is a finding.
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{stderr}");
+        assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{stderr}");
         let results = Results::read(&out).expect("result.json");
         assert_eq!(results.points.len(), 3);
         for point in &results.points {

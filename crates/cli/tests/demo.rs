@@ -29,9 +29,15 @@ struct Demo {
 
 impl Demo {
     fn start(name: &str, arguments: &[&str]) -> Demo {
+        Demo::of(Path::new(env!("CARGO_BIN_EXE_weir")), name, arguments)
+    }
+
+    /// By that copy of the program.
+    fn of(program: &Path, name: &str, arguments: &[&str]) -> Demo {
         let mark = format!("{name}-{}", std::process::id());
         let out = std::env::temp_dir().join(format!("weir-demo-{mark}"));
-        let child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        let child = Command::new(program)
+            .current_dir(program.parent().expect("a folder"))
             .args(["demo", "--quick", "--out"])
             .arg(&out)
             .args(arguments)
@@ -110,9 +116,12 @@ fn processes_with(variable: &str) -> Vec<String> {
         .collect()
 }
 
-/// To its end: all expectations hold and the results are there.
-fn check_to_the_end(name: &str, arguments: &[&str]) {
-    let mut demo = Demo::start(name, arguments);
+/// To its end: all expectations hold and the results are there. What it said.
+fn check_to_the_end(name: &str, arguments: &[&str]) -> String {
+    check_demo(Demo::start(name, arguments))
+}
+
+fn check_demo(mut demo: Demo) -> String {
     let (mut said, mut complained) = (String::new(), String::new());
     let stdout = demo.child.stdout.as_mut().expect("stdout is ours");
     stdout.read_to_string(&mut said).expect("text");
@@ -128,6 +137,24 @@ fn check_to_the_end(name: &str, arguments: &[&str]) {
     }
     assert_eq!(fs::read_to_string(demo.out.join("demo.txt")).expect("a transcript"), said);
     demo.assert_left_nothing(true);
+    said
+}
+
+/// A copy of the program that lies where no os-ken is near falls back to other controllers.
+#[test]
+fn all_expectations_hold_without_os_ken() {
+    let folder = std::env::temp_dir().join(format!("weir-alone-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let program = folder.join("weir");
+    fs::copy(env!("CARGO_BIN_EXE_weir"), &program).expect("a copy");
+    for version in ["1.0", "1.3"] {
+        let name = format!("without-os-ken-{version}");
+        let said = check_demo(Demo::of(&program, &name, &["--emulated", "--protocols", version]));
+        // Unless the system's own Python has it.
+        let has_os_ken = said.contains("its controller: os-ken");
+        assert_eq!(said.contains("red's have to go first"), version == "1.0" && !has_os_ken);
+    }
+    fs::remove_dir_all(&folder).expect("it goes");
 }
 
 #[test]

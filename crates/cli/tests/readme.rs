@@ -42,6 +42,43 @@ fn commands_work() {
     }
 }
 
+/// A Rust that is too old is named at once, not by a compiler's errors later.
+#[test]
+fn setup_says_which_rust_it_needs() {
+    let folder = env::temp_dir().join(format!("weir-old-rust-{}", process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let manifest = read("Cargo.toml");
+    let needed = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    let needed = needed.expect("a version").trim_matches('"');
+    let setup = |version: &str| {
+        for program in ["cargo", "rustc"] {
+            let path = folder.join(program);
+            let script = format!("#!/bin/sh\necho {program} {version} '(0123abc 2026-01-01)'\n");
+            fs::write(&path, script).expect("a program");
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(&path, mode).expect("it can be run");
+        }
+        // Sourced without its last line, so that nothing is installed.
+        let script = "source <(sed '$d' scripts/setup); require_cargo";
+        let output = Command::new("bash")
+            .args(["-c", script, "scripts/setup"])
+            .current_dir(repository())
+            .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
+            .output()
+            .expect("start bash");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (version, expected) in
+        [("1.63.0", 1), ("1.9.0", 1), (needed, 0), (&format!("{needed}.1"), 0), ("2.0.0", 0)]
+    {
+        let (code, said) = setup(version);
+        assert_eq!(code, Some(expected), "{version}: {said}");
+        assert!(expected == 0 || (said.contains(version) && said.contains(needed)), "{said}");
+    }
+    fs::remove_dir_all(&folder).expect("it goes");
+    assert!(read("README.md").contains(&format!("Rust {needed} or later")));
+}
+
 #[test]
 fn links_of_every_page_lead_somewhere() {
     let mut pages: Vec<PathBuf> =

@@ -46,7 +46,7 @@ fn run(out: &Path, arguments: &[&str]) -> (String, Results) {
     let Output { status, stdout, stderr } =
         command(out, arguments).output().expect("start weir reproduce");
     let [stdout, stderr] = [stdout, stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-    assert!(matches!(status.code(), Some(0 | 1)), "{status}\n{stdout}\n{stderr}");
+    assert!(matches!(status.code(), Some(0 | 1 | 4)), "{status}\n{stdout}\n{stderr}");
     (stdout, Results::read(out).expect("result.json"))
 }
 
@@ -196,7 +196,7 @@ fn ovs_the_switch_is_real_where_it_can_be() {
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         text += &line;
     }
-    assert!(matches!(child.wait().expect("its end").code(), Some(0 | 1)), "{text}");
+    assert!(matches!(child.wait().expect("its end").code(), Some(0 | 1 | 4)), "{text}");
     let results = Results::read(&folder.0).expect("result.json");
     let switch = results.settings.get("switches").map(ToString::to_string).unwrap_or_default();
     assert!(switch.contains("Open vSwitch"), "{switch}");
@@ -219,9 +219,9 @@ fn ovs_the_switch_is_real_where_it_can_be() {
 }
 
 #[test]
-fn ovs_an_interrupted_one_leaves_nothing() {
+fn ovs_an_interrupted_one_leaves_only_what_it_measured() {
     let needed = lab::Requirements { switches: true, rates: false };
-    if lab::testing::skip("ovs_an_interrupted_one_leaves_nothing", needed) {
+    if lab::testing::skip("ovs_an_interrupted_one_leaves_only_what_it_measured", needed) {
         return;
     }
     let folder = Folder::new("interrupted");
@@ -238,5 +238,7 @@ fn ovs_an_interrupted_one_leaves_nothing() {
     let status = child.wait().expect("its end");
     assert_eq!(status.code(), Some(130));
     assert!(!labs().iter().any(|name| name.starts_with(&ours)), "a lab is left");
-    assert!(!work.exists() && !out.exists(), "files are left");
+    assert!(!work.exists(), "files are left");
+    let results = Results::read(&out).expect("what was measured until then");
+    assert!(results.is_partial() && of(&results, "direct").count() > 0);
 }

@@ -272,10 +272,12 @@ fn the_collector_adds_up() {
     assert_eq!((&told["rejected"], &told["missing"]), (&1.into(), &0.into()));
 }
 
-/// From an interface through sFlow to an estimate that has the truth within its bounds.
+/// From an interface through sFlow to an estimate that has the truth within its bounds; over IPv6, an agent says its
+/// address as well.
 #[test]
 fn root_what_is_sampled_is_estimated() {
-    check_estimate("root_what_is_sampled_is_estimated", |_| (), "eth0", &["--one-in", "2.5"]);
+    let test = "root_what_is_sampled_is_estimated";
+    check_estimate(test, |_| (), "eth0", &["--one-in", "2.5"], "::1");
 }
 
 /// A plan as tc's filters, which clone to where the sampler is: the estimate is the same.
@@ -304,7 +306,8 @@ fn root_a_plan_as_filters_is_estimated() {
             assert!(output.status.success(), "{output:?}");
         }
     };
-    check_estimate("root_a_plan_as_filters_is_estimated", prepare, "at0", &["--stands-for", "2.5"]);
+    let rate = ["--stands-for", "2.5", "--agent", "2001:db8::7"];
+    check_estimate("root_a_plan_as_filters_is_estimated", prepare, "at0", &rate, "2001:db8::7");
     assert!(script(&["--clear", "--interface", "eth0"]).contains("qdisc del dev eth0 clsact"));
 
     for (arguments, words) in [
@@ -321,8 +324,14 @@ fn root_a_plan_as_filters_is_estimated() {
     }
 }
 
-/// Pings h2 20,000 times, samples there, and looks whether the collector's bounds have the number.
-fn check_estimate(test: &str, prepare: impl Fn(&lab::Lab), interface: &str, rate: &[&str]) {
+/// Pings h2 20,000 times, samples there, and looks whether the collector's bounds have the number, for that agent.
+fn check_estimate(
+    test: &str,
+    prepare: impl Fn(&lab::Lab),
+    interface: &str,
+    rate: &[&str],
+    agent: &str,
+) {
     let needs = lab::Requirements { switches: false, rates: false };
     if lab::testing::skip(test, needs) {
         return;
@@ -348,7 +357,7 @@ fn check_estimate(test: &str, prepare: impl Fn(&lab::Lab), interface: &str, rate
     let up = lab::Lab::up(&topology.build().expect("a topology"), &options).expect("a lab");
     let network = lab::LabGuard::new(up);
     prepare(&network);
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let free = std::net::UdpSocket::bind("[::1]:0").and_then(|socket| socket.local_addr());
     let collector = free.expect("a free port").to_string();
     let namespace = network.namespace("h2").expect("its namespace");
 
@@ -382,7 +391,7 @@ fn check_estimate(test: &str, prepare: impl Fn(&lab::Lab), interface: &str, rate
     let sample = told(sample);
     assert_eq!((&sample["dropped"], &sample["lost_datagrams"]), (&0.into(), &0.into()), "{sample}");
     let collect = told(collect);
-    assert_eq!(collect["agents"][0]["name"], "127.0.0.1/3", "{collect}");
+    assert_eq!(collect["agents"][0]["name"], format!("{agent}/3"), "{collect}");
     assert_eq!(collect["total"][0]["samples"], sample["samples"]);
     let [total, half] =
         ["packets", "packets_ci95"].map(|key| collect["total"][0][key].as_f64().expect("a number"));

@@ -4,10 +4,12 @@
 //! ([`Report`]) and a text rendering of it; exit codes are the command's business. Start reading at [`check`].
 
 mod networks;
+mod trunks;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 
+use channel::Address;
 use flowspace::{Classifier, Match, covered_by};
 use hypervisor::policy::{Permission, Switches};
 use serde::Serialize;
@@ -44,6 +46,8 @@ pub enum Topic {
     SharedController,
     /// A tenant may use what Weir does not look into.
     Experimenters,
+    /// A slice of ports on several switches, none of which is a link's.
+    Trunk,
     /// A network's link, and where it would go.
     Network,
     /// The REST interface can be reached from other machines.
@@ -89,6 +93,9 @@ pub struct Report {
 /// Overlaps that are listed one by one. A configuration can have as many as the square of its entries.
 pub const MAX_OVERLAPS: usize = 200;
 
+/// Notes of one topic that the text has; the data has all.
+const MAX_NOTES: usize = 20;
+
 /// Pieces of an entry that are followed when asking whether others cover it; past that it counts as reachable.
 const PIECES: usize = 256;
 
@@ -101,7 +108,15 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Remark { severity, line, column, tenant, message, .. } in &self.remarks {
+        let mut notes: BTreeMap<Topic, usize> = BTreeMap::new();
+        for Remark { severity, topic, line, column, tenant, message } in &self.remarks {
+            if *severity == Severity::Note {
+                let count = notes.entry(*topic).or_default();
+                *count += 1;
+                if *count > MAX_NOTES {
+                    continue;
+                }
+            }
             write!(f, "{}", self.file)?;
             if *line > 0 {
                 write!(f, ":{line}:{column}")?;
@@ -111,6 +126,10 @@ impl fmt::Display for Report {
                 write!(f, "{tenant}: ")?;
             }
             writeln!(f, "{message}")?;
+        }
+        let left_off: usize = notes.values().map(|count| count.saturating_sub(MAX_NOTES)).sum();
+        if left_off > 0 {
+            writeln!(f, "{}: and {left_off} more notes of these kinds; --json has all", self.file)?;
         }
         if self.overlaps_left_off > 0 {
             writeln!(f, "{}: and {} more overlaps", self.file, self.overlaps_left_off)?;
@@ -140,6 +159,7 @@ pub fn check(config: &Config) -> Report {
     checker.overlaps();
     checker.unreachable();
     checker.openflow10();
+    checker.trunks();
     checker.networks();
     let Checker { mut remarks, overlaps_left_off, .. } = checker;
     remarks.sort_by_key(|remark| (remark.line, remark.column, remark.topic));
@@ -265,7 +285,11 @@ impl<'a> Checker<'a> {
     }
 
     fn tenants(&mut self) {
-        let mut controllers: HashMap<_, &Tenant> = HashMap::new();
+        let mut controllers: BTreeMap<Address, Vec<&Tenant>> = BTreeMap::new();
+        if self.config.tenants.is_empty() {
+            let message = "there is no tenant: nobody will see a switch".to_owned();
+            self.say(Severity::Finding, Topic::Incomplete, Position::default(), "", message);
+        }
         for tenant in &self.config.tenants {
             if tenant.flowspace.is_empty() && tenant.network.is_none() {
                 let message =
@@ -285,33 +309,24 @@ impl<'a> Checker<'a> {
                 self.say(Severity::Note, Topic::Experimenters, tenant.at, &tenant.name, message);
             }
             for address in &tenant.controllers {
-                match controllers.get(address) {
-                    Some(other) if other.name != tenant.name => {
-                        let message =
-                            format!("shares its controller {address} with \"{}\"", other.name);
-                        self.say(
-                            Severity::Note,
-                            Topic::SharedController,
-                            tenant.at,
-                            &tenant.name,
-                            message,
-                        );
-                    }
-                    Some(_) => {
-                        let message = format!("names its controller {address} twice");
-                        self.say(
-                            Severity::Finding,
-                            Topic::SharedController,
-                            tenant.at,
-                            &tenant.name,
-                            message,
-                        );
-                    }
-                    None => {
-                        controllers.insert(*address, tenant);
-                    }
+                let named = controllers.entry(*address).or_default();
+                if named.last().is_some_and(|last| last.name == tenant.name) {
+                    let message = format!("names its controller {address} twice");
+                    let topic = Topic::SharedController;
+                    self.say(Severity::Finding, topic, tenant.at, &tenant.name, message);
+                } else {
+                    named.push(tenant);
                 }
             }
+        }
+        // One remark for all who share it: of the second one on each would say the same.
+        for (address, tenants) in controllers {
+            let [first, tenant, more @ ..] = tenants.as_slice() else { continue };
+            let others = [*first].into_iter().chain(more.iter().copied());
+            let others: Vec<&str> = others.map(|other| other.name.as_str()).collect();
+            let message = format!("shares its controller {address} with {}", quoted(&others));
+            let topic = Topic::SharedController;
+            self.say(Severity::Note, topic, tenant.at, &tenant.name, message);
         }
         for read in self.reads.clone() {
             self.read_only(&read);

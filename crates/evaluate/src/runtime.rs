@@ -49,8 +49,8 @@ impl<'a> RunOptions<'a> {
 /// Runs one module.
 ///
 /// # Errors
-/// Only [`Error::Interrupted`], after the tables were put back; everything else that goes wrong is in
-/// [`Outcome::partial`], with what was measured until then.
+/// Only [`Error::Interrupted`], after the tables were put back, where nothing was measured yet; everything else that goes
+/// wrong is in [`Outcome::partial`], with what was measured until then, and so is the wish to stop.
 pub fn run(
     testbed: &mut dyn Testbed,
     module: &mut dyn Module,
@@ -88,7 +88,7 @@ pub fn run(
     }
     let cleaned = clean_up(testbed, before.as_ref(), options, &mut run.record);
     let partial = match (ended, cleaned) {
-        (Err(Error::Interrupted), _) => return Err(Error::Interrupted),
+        (Err(Error::Interrupted), _) if run.record.is_empty() => return Err(Error::Interrupted),
         (Err(error), _) => Some(error.to_string()),
         (Ok(Some(why)), _) => Some(why),
         (Ok(None), Err(error)) => Some(format!("while the tables were put back: {error}")),

@@ -271,6 +271,19 @@ impl Transaction {
     }
 }
 
+/// Whether every port that is to forward does, by what `ovs-appctl rstp/show` says of all switches. A port that is not
+/// seen to be up yet is `Disabled`; none stays so.
+pub(crate) fn has_settled(told: &str) -> bool {
+    told.lines().all(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        match words.next() {
+            Some("Root" | "Designated") => words.next() == Some("Forwarding"),
+            Some("Disabled") => false,
+            _ => true,
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,5 +456,26 @@ mod tests {
             lines(&controllers(&one_switch(""), &[], &here())),
             ["set Bridge s1 controller=[]"]
         );
+    }
+
+    #[test]
+    fn a_spanning_tree_has_settled_when_all_forward_that_are_to() {
+        let told = |first: &str, second: &str| {
+            format!(
+                "---- s4 ----\nRoot ID:\n  stp-priority    32768\n  stp-system-id   12:df:da:83:4e:40\n  root-port       s4-eth1\n\n\
+                 Interface  Role       State      Cost     Pri.Nbr \n  ---------- ---------- ---------- -------- -------\n  \
+                 s4-eth1    {first} 2000     128.1\n  s4-eth2    {second} 2000     128.2\n"
+            )
+        };
+        for (first, second, expected) in [
+            ("Root       Forwarding", "Alternate  Discarding", true),
+            ("Root       Forwarding", "Designated Forwarding", true),
+            ("Root       Forwarding", "Disabled   Discarding", false),
+            ("Designated Discarding", "Designated Forwarding", false),
+            ("Root       Learning  ", "Alternate  Discarding", false),
+        ] {
+            assert_eq!(has_settled(&told(first, second)), expected, "{first} {second}");
+        }
+        assert!(has_settled(""));
     }
 }

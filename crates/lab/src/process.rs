@@ -93,14 +93,15 @@ pub(crate) fn is_marked(pid: i32, folder: &Path) -> bool {
     })
 }
 
-/// Asks the processes to end, and makes those end that have not within `patience`.
+/// Asks the processes to end, and makes those end that have not within `patience`. What was made to end cannot go on; it
+/// may take the kernel a while to clear away, on a busy machine and after a switch with many ports.
 pub(crate) fn end(processes: &[ProcessIdentity], patience: Duration) -> Result<()> {
     processes.iter().try_for_each(|process| process.signal(Signal::SIGTERM))?;
     if wait_for_end(processes, patience) {
         return Ok(());
     }
     processes.iter().try_for_each(|process| process.signal(Signal::SIGKILL))?;
-    if wait_for_end(processes, patience) {
+    if wait_for_end(processes, CLEARING) {
         return Ok(());
     }
     let left: Vec<_> = processes
@@ -110,19 +111,30 @@ pub(crate) fn end(processes: &[ProcessIdentity], patience: Duration) -> Result<(
         .collect();
     Err(Error::Timeout {
         what: format!("the end of processes {}", left.join(", ")),
-        after: patience,
+        after: CLEARING,
     })
 }
 
+/// How long the kernel may take to clear away what was made to end.
+const CLEARING: Duration = Duration::from_secs(60);
+
+/// Whether they are gone within `patience`, which begins anew as long as one after the other goes.
 fn wait_for_end(processes: &[ProcessIdentity], patience: Duration) -> bool {
-    let deadline = Instant::now() + patience;
-    while processes.iter().any(|process| process.is_alive()) {
+    let mut deadline = Instant::now() + patience;
+    let mut left = processes.len();
+    loop {
+        let alive = processes.iter().filter(|process| process.is_alive()).count();
+        if alive == 0 {
+            return true;
+        }
+        if alive < left {
+            (left, deadline) = (alive, Instant::now() + patience);
+        }
         if Instant::now() >= deadline {
             return false;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    true
 }
 
 #[cfg(test)]

@@ -266,6 +266,26 @@ fn root_down_when_parts_are_gone_already() {
     place.check_nothing_left(link.as_deref());
 }
 
+/// A removal goes on as long as it gets on, however long a process or the machine takes.
+#[test]
+fn root_down_takes_the_time_that_it_needs() {
+    if lab::testing::skip("root_down_takes_the_time_that_it_needs", Requirements::ALL) {
+        return;
+    }
+    let place = Place::new("slow");
+    let lab = place.up("single,2", &place.options());
+    let link = link(&lab);
+    // It ignores the request to end, so one look at the lab takes longer than the lab waits for a process.
+    let mut stubborn = lab.command("h1", "sh").unwrap();
+    let stubborn = stubborn.args(["-c", "trap '' TERM; echo; while :; do sleep 1; done"]);
+    let mut stubborn = stubborn.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let said = stubborn.stdout.as_mut().unwrap();
+    said.read_exact(&mut [0]).unwrap();
+    lab.down().unwrap();
+    assert!(!stubborn.wait().unwrap().success());
+    place.check_nothing_left(link.as_deref());
+}
+
 #[test]
 fn root_what_is_not_ours_stays() {
     if lab::testing::skip("root_what_is_not_ours_stays", Requirements::ALL) {
@@ -404,8 +424,12 @@ fn root_loops_do_not_storm() {
     let place = Place::new("loop");
     let lab = place.up("leafspine,2,2,1", &place.options());
     let start = Instant::now();
-    let patient = PingOptions { timeout: Duration::from_secs(1), attempts: 30 };
-    assert!(lab.ping_all(&patient).unwrap().is_complete());
+    while !lab.is_forwarding().unwrap() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no spanning tree");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Then the first pings arrive.
+    assert!(lab.ping_all(&PingOptions::default()).unwrap().is_complete());
     println!("spanning tree: hosts reach each other after {:.1?}", start.elapsed());
     let seen = |lab: &Lab| -> u64 {
         text(&lab.exec("h1", &["cat", "/sys/class/net/eth0/statistics/rx_packets"]).unwrap())

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use crate::checksum::{fold, sum};
 use crate::probe::{
-    ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Headers, IPV4, PAYLOAD, PROTOCOL_UDP, TIME_BITS, UDP,
-    VLAN, VlanTag, pseudo_header,
+    ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN, Headers, IPV4, PAYLOAD,
+    PROTOCOL_UDP, TIME_BITS, UDP, VLAN, VlanTag, pseudo_header,
 };
 use crate::receive::Frame;
 use crate::timestamp::Timestamp;
@@ -30,19 +30,14 @@ pub struct Observation {
 impl Observation {
     /// The probe in a captured frame; `None` for anything that is not a whole probe with that tag.
     pub fn of(frame: &Frame<'_>, tag: u64) -> Option<Observation> {
-        let mut observation = Observation::parse(frame.data, tag, frame.timestamp)?;
-        // The kernel takes the outermost tag out of the frame.
-        if frame.vlan.is_some() {
-            observation.headers.vlan = frame.vlan;
-        }
-        Some(observation)
+        Observation::parse(frame.data, tag, frame.timestamp)
     }
 
     /// The probe in the bytes of a frame that arrived at that time.
     pub fn parse(frame: &[u8], tag: u64, arrived: Timestamp) -> Option<Observation> {
         let mut vlan = None;
         let mut at = ETHERNET - 2;
-        while word(frame, at)? == ETHERTYPE_VLAN {
+        while matches!(word(frame, at)?, ETHERTYPE_VLAN | ETHERTYPE_SERVICE_VLAN) {
             vlan = vlan.or(Some(VlanTag::from_control(word(frame, at + 2)?)));
             at += VLAN;
         }
@@ -189,6 +184,8 @@ mod tests {
         frame.splice(12..12, [0x81, 0x00, 0x60, 0x09]); // an outer tag
         let outer = Observation::parse(&frame, TAG, Timestamp(2)).unwrap();
         assert_eq!(outer.headers.vlan, Some(VlanTag { id: 9, priority: 3 }));
+        frame[12..14].copy_from_slice(&[0x88, 0xa8]); // the same, as a service tag
+        assert_eq!(Observation::parse(&frame, TAG, Timestamp(2)), Some(outer));
         assert_eq!(Observation::parse(&frame, TAG + 1, Timestamp(2)), None);
     }
 

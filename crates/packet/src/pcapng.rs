@@ -6,7 +6,6 @@
 use std::io::{self, Write};
 
 use crate::error::{Error, Result};
-use crate::probe::{ETHERTYPE_VLAN, VLAN};
 use crate::receive::Frame;
 use crate::timestamp::Timestamp;
 
@@ -62,22 +61,9 @@ impl<W: Write> PcapngWriter<W> {
         Ok(id)
     }
 
-    /// Writes a captured frame, its VLAN tag back in its place.
+    /// Writes a captured frame.
     pub fn write(&mut self, interface: InterfaceId, frame: &Frame<'_>) -> Result<()> {
-        match (frame.vlan, frame.data.split_at_checked(12)) {
-            (Some(tag), Some((addresses, rest))) => {
-                let mut field = [0; VLAN];
-                field[..2].copy_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
-                field[2..].copy_from_slice(&tag.control().to_be_bytes());
-                self.write_parts(
-                    interface,
-                    frame.timestamp,
-                    &[addresses, &field, rest],
-                    frame.length + VLAN,
-                )
-            }
-            _ => self.write_parts(interface, frame.timestamp, &[frame.data], frame.length),
-        }
+        self.write_part(interface, frame.timestamp, frame.data, frame.length)
     }
 
     /// Writes the bytes of a whole frame.
@@ -87,7 +73,7 @@ impl<W: Write> PcapngWriter<W> {
         timestamp: Timestamp,
         frame: &[u8],
     ) -> Result<()> {
-        self.write_parts(interface, timestamp, &[frame], frame.len())
+        self.write_part(interface, timestamp, frame, frame.len())
     }
 
     /// Flushes and gives the writer back.
@@ -96,24 +82,21 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.output)
     }
 
-    fn write_parts(
+    fn write_part(
         &mut self,
         interface: InterfaceId,
         time: Timestamp,
-        parts: &[&[u8]],
+        bytes: &[u8],
         original: usize,
     ) -> Result<()> {
-        let captured = length(parts.iter().map(|part| part.len()).sum())?;
+        let captured = length(bytes.len())?;
         let mut head = [0; 20];
         let words =
             [interface.0, (time.0 >> 32) as u32, time.0 as u32, captured, length(original)?];
         for (to, word) in head.as_chunks_mut::<4>().0.iter_mut().zip(words) {
             *to = word.to_ne_bytes();
         }
-        let mut all: Vec<&[u8]> = Vec::with_capacity(parts.len() + 1);
-        all.push(&head);
-        all.extend(parts);
-        self.write_block(ENHANCED_PACKET, &all)
+        self.write_block(ENHANCED_PACKET, &[&head, bytes])
     }
 
     /// A block: type, total length, body padded to 32 bits, total length again.

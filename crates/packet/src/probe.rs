@@ -28,7 +28,19 @@ pub(crate) const PAYLOAD: usize = 18;
 
 pub(crate) const ETHERTYPE_IPV4: u16 = 0x0800;
 pub(crate) const ETHERTYPE_VLAN: u16 = 0x8100;
+/// An outer tag (802.1ad).
+pub(crate) const ETHERTYPE_SERVICE_VLAN: u16 = 0x88a8;
 pub(crate) const PROTOCOL_UDP: u8 = 17;
+
+/// Destination and source address, behind which a VLAN tag stands.
+pub(crate) const ADDRESSES: usize = 12;
+
+/// A VLAN tag as it stands in a frame, of what the kernel says when it has taken it out: `protocol` where it says that.
+pub(crate) fn tag_in_place(protocol: Option<u16>, control: u16) -> [u8; VLAN] {
+    let [a, b] = protocol.unwrap_or(ETHERTYPE_VLAN).to_be_bytes();
+    let [c, d] = control.to_be_bytes();
+    [a, b, c, d]
+}
 
 /// Bits of the time that a probe carries.
 pub(crate) const TIME_BITS: u32 = 48;

@@ -22,7 +22,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::interface::Interface;
-use crate::probe::VlanTag;
+use crate::probe::{ADDRESSES, VLAN, tag_in_place};
 use crate::system::{self, Mapping};
 use crate::timestamp::Timestamp;
 
@@ -90,13 +90,11 @@ pub struct Statistics {
 /// A captured frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Its bytes, from the Ethernet header, without the outermost VLAN tag.
+    /// Its bytes, from the Ethernet header, VLAN tags included: the outermost is four bytes more than a filter keeps.
     pub data: &'a [u8],
-    /// The outermost VLAN tag, which the kernel takes out of the frame.
-    pub vlan: Option<VlanTag>,
     /// When it arrived, by the kernel.
     pub timestamp: Timestamp,
-    /// Its length on the wire, without the VLAN tag.
+    /// Its length on the wire.
     pub length: usize,
 }
 
@@ -130,6 +128,8 @@ impl Capture {
         if let Some(filter) = &options.filter {
             system::set_filter(&socket, filter).map_err(action("attach a socket filter"))?;
         }
+        // Room before each frame for the VLAN tag that the kernel takes out of it.
+        set(libc::PACKET_RESERVE, VLAN as i32).map_err(action("keep room for VLAN tags"))?;
         let request = request(options);
         system::set_receive_ring(&socket, &request).map_err(action("make a receive ring"))?;
         let ring = Mapping::new(&socket, length).map_err(action("map the receive ring"))?;
@@ -287,23 +287,56 @@ impl<'a> Iterator for Frames<'a> {
         }
         // SAFETY: the header lies within the block (just checked), is 16-aligned by the kernel's
         // layout (read unaligned all the same), and is ours while the Block lives.
-        let header: libc::tpacket3_hdr = unsafe { start.add(self.at).cast().read_unaligned() };
-        let (from, length) = (self.at + usize::from(header.tp_mac), header.tp_snaplen as usize);
-        if from.checked_add(length)? > size {
+        let mut header: libc::tpacket3_hdr = unsafe { start.add(self.at).cast().read_unaligned() };
+        let end =
+            self.at.checked_add(header.tp_mac.into())?.checked_add(header.tp_snaplen as usize);
+        if end? > size {
             return None;
         }
+        if header.tp_status & libc::TP_STATUS_VLAN_VALID != 0 {
+            self.put_tag_back(&mut header);
+        }
+        let (from, length) = (self.at + usize::from(header.tp_mac), header.tp_snaplen as usize);
         // SAFETY: those bytes lie within the block (just checked), are initialised by the kernel,
         // and nobody writes them while the Block, which this borrows, lives.
         let data = unsafe { std::slice::from_raw_parts(start.add(from).as_ptr(), length) };
         self.at += header.tp_next_offset as usize;
-        let vlan = header.tp_status & libc::TP_STATUS_VLAN_VALID != 0;
         Some(Frame {
             data,
-            vlan: vlan.then(|| VlanTag::from_control(header.hv1.tp_vlan_tci as u16)),
             timestamp: Timestamp(
                 u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
             ),
             length: header.tp_len as usize,
         })
+    }
+}
+
+impl Frames<'_> {
+    /// The kernel takes the outermost VLAN tag out of every frame that comes in, and says it beside. Puts it back in its
+    /// place, once: `header` is that of the frame at `self.at`, which lies within the block.
+    fn put_tag_back(&self, header: &mut libc::tpacket3_hdr) {
+        let has_room = usize::from(header.tp_mac) >= size_of::<libc::tpacket3_hdr>() + VLAN;
+        if !has_room || (header.tp_snaplen as usize) < ADDRESSES {
+            return;
+        }
+        let says_protocol = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+        let protocol = says_protocol.then_some(header.hv1.tp_vlan_tpid);
+        let tag = tag_in_place(protocol, header.hv1.tp_vlan_tci as u16);
+        header.tp_status &= !libc::TP_STATUS_VLAN_VALID;
+        header.tp_mac -= VLAN as u16;
+        header.tp_snaplen += VLAN as u32;
+        header.tp_len += VLAN as u32;
+        let place = self.block.capture.block().cast::<u8>();
+        // SAFETY: the caller has checked that the frame lies within the block, and its head was just seen to have room
+        // for the tag behind its header. The block is ours while the Block lives, and is used by this thread only (neither
+        // Block nor Capture is Sync). No reference to these bytes exists yet: the status that is cleared here was still
+        // set, so the frame has not been given out.
+        unsafe {
+            let header_place = place.add(self.at);
+            let new = header_place.add(header.tp_mac.into());
+            new.copy_from(new.add(VLAN), ADDRESSES);
+            new.add(ADDRESSES).copy_from_nonoverlapping(NonNull::from(&tag).cast(), VLAN);
+            header_place.cast().write_unaligned(*header);
+        }
     }
 }

@@ -239,6 +239,61 @@ fn root_a_tap_receives_whole_frames_and_counts_what_it_has_no_room_for() {
     assert_eq!(length, Some(14));
 }
 
+/// The kernel takes a frame's outermost tag out; whoever reads frames sees them as they are on the wire.
+#[test]
+fn root_vlan_tags_are_in_their_place() {
+    if lab::testing::skip("root_vlan_tags_are_in_their_place", NEEDS) {
+        return;
+    }
+    let pair = Pair::new("tags");
+    let mut ring = pair.capture(&CaptureOptions::default());
+    let everything = RandomSample { below: 1 << 32, keep: 64, except_port: None, source: None };
+    let filter = Filter::random(&everything);
+    let mut cut =
+        pair.capture(&CaptureOptions { filter: Some(filter.clone()), ..CaptureOptions::default() });
+    let mut tap = pair.at("h2", || Tap::open("eth0", &filter, 4 << 20)).unwrap();
+    let plain = ProbeTemplate::new(&headers(None), TAG, 90)
+        .unwrap()
+        .stamp(1, packet::Timestamp(1))
+        .to_vec();
+    let tagged = |tags: &[u8]| [&plain[..12], tags, &plain[12..]].concat();
+    let sent = [
+        plain.clone(),
+        tagged(&[0x81, 0, 0xb0, 42]), // with the drop eligible bit
+        tagged(&[0x88, 0xa8, 0x60, 7, 0x81, 0, 0, 9]),
+        tagged(&[0x81, 0, 0, 0]),
+    ];
+    let mut transmitter = pair.transmitter();
+    sent.iter().for_each(|frame| transmitter.send_one(frame).unwrap());
+    let read = |capture: &mut Capture| {
+        let mut seen: Vec<(Vec<u8>, usize)> = Vec::new();
+        while seen.len() < sent.len() {
+            let block = capture.next_block(Duration::from_secs(5)).unwrap().unwrap();
+            // They are the same when they are read again.
+            let mut twice = [(); 2].map(|()| {
+                block.frames().map(|frame| (frame.data.to_vec(), frame.length)).collect::<Vec<_>>()
+            });
+            assert_eq!(twice[0], twice[1]);
+            seen.append(&mut twice[0]);
+        }
+        seen
+    };
+    let whole: Vec<_> = sent.iter().map(|frame| (frame.clone(), frame.len())).collect();
+    assert_eq!(read(&mut ring), whole);
+    let limit = |index: usize| if index == 0 { 64 } else { 68 };
+    let first = |(index, frame): (usize, &Vec<u8>)| frame[..limit(index)].to_vec();
+    let beginnings: Vec<Vec<u8>> = sent.iter().enumerate().map(first).collect();
+    let cut = read(&mut cut);
+    assert!(cut.iter().zip(&sent).all(|(seen, sent)| seen.1 == sent.len()));
+    assert_eq!(cut.into_iter().map(|seen| seen.0).collect::<Vec<_>>(), beginnings);
+    // A buffer that is too short cuts a frame, wherever that is.
+    for (expected, room) in beginnings.iter().zip([2048, 2048, 66, 13]) {
+        let mut buffer = vec![0; room];
+        let frame = tap.receive(&mut buffer).unwrap().unwrap();
+        assert_eq!(frame, &expected[..expected.len().min(room)]);
+    }
+}
+
 #[test]
 fn root_interfaces_that_cannot_be_used() {
     if lab::testing::skip("root_interfaces_that_cannot_be_used", NEEDS) {

@@ -1,13 +1,17 @@
 //! `weir report compare A B …`: the same metric of the same point in several results, with a
-//! verdict that respects the confidence intervals.
+//! verdict that respects the confidence intervals; and what only one of them has.
 
+use crate::figure::{Figure, Scale, Spread, draw_spreads};
 use crate::results::{Better, Metric, Point, Results};
 use crate::stats::difference95;
 use crate::table::{Table, number};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What can be said about a metric of `B` against the same of `A`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Better, and the 95 % confidence interval of the difference excludes zero.
     Better,
@@ -33,8 +37,30 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// What comparing results found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Compared {
+    /// What both sides have.
+    pub lines: Vec<Comparison>,
+    /// What one side has alone.
+    pub unmatched: Vec<Unmatched>,
+}
+
+/// A point, or a metric of a point, that one side of a comparison lacks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unmatched {
+    /// The point: system and parameters.
+    pub point: String,
+    /// The metric's name; `None` where the whole point is missing.
+    pub metric: Option<String>,
+    /// The results that have it.
+    pub only_in: String,
+    /// Those that lack it.
+    pub not_in: String,
+}
+
 /// One line of a comparison.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The point: system and parameters.
     pub point: String,
@@ -55,34 +81,161 @@ pub struct Comparison {
 }
 
 /// Compares every point and metric of the first results with the same in each of the others.
-/// A point or metric that only one side has is left out.
 #[must_use]
-pub fn compare(results: &[(String, Results)]) -> Vec<Comparison> {
-    let Some(((_, first), others)) = results.split_first() else { return Vec::new() };
-    let mut lines = Vec::new();
-    for point in &first.points {
-        for (name, other) in others {
-            let Some(same) = other.points.iter().find(|candidate| is_same(point, candidate)) else {
-                continue;
-            };
-            for (metric, a) in &point.metrics {
-                let Some(b) = same.metrics.get(metric) else { continue };
-                let (Some(mean_a), Some(mean_b)) = (a.mean, b.mean) else { continue };
-                let difference = difference95(&a.samples, &b.samples);
-                lines.push(Comparison {
-                    point: format!("{} {}", point.system, point.label()).trim_end().to_owned(),
-                    metric: metric.clone(),
-                    unit: a.unit.clone(),
-                    against: name.clone(),
-                    a: mean_a,
-                    b: mean_b,
-                    difference,
-                    verdict: verdict(a, difference),
-                });
+pub fn compare(results: &[(String, Results)]) -> Compared {
+    let mut compared = Compared::default();
+    let Some((first, others)) = results.split_first() else { return compared };
+    for point in &first.1.points {
+        for other in others {
+            match find(&other.1, point) {
+                Some(same) => compared.points((&first.0, point), (&other.0, same)),
+                None => compared.only(point, None, &first.0, &other.0),
             }
         }
     }
-    lines
+    for other in others {
+        for point in other.1.points.iter().filter(|point| find(&first.1, point).is_none()) {
+            compared.only(point, None, &other.0, &first.0);
+        }
+    }
+    compared
+}
+
+impl Compared {
+    fn points(&mut self, (first, a): (&str, &Point), (other, b): (&str, &Point)) {
+        let has = |point: &Point, metric: &str| point.mean(metric).is_some();
+        for (metric, b_metric) in &b.metrics {
+            let Some(mean_b) = b_metric.mean else { continue };
+            let Some((a_metric, mean_a)) =
+                a.metrics.get(metric).and_then(|it| Some((it, it.mean?)))
+            else {
+                self.only(b, Some(metric), other, first);
+                continue;
+            };
+            let difference = difference95(&a_metric.samples, &b_metric.samples);
+            self.lines.push(Comparison {
+                point: named(a),
+                metric: metric.clone(),
+                unit: a_metric.unit.clone(),
+                against: other.to_owned(),
+                a: mean_a,
+                b: mean_b,
+                difference,
+                verdict: verdict(a_metric, difference),
+            });
+        }
+        for metric in a.metrics.keys().filter(|metric| has(a, metric) && !has(b, metric)) {
+            self.only(a, Some(metric), first, other);
+        }
+    }
+
+    fn only(&mut self, point: &Point, metric: Option<&str>, only_in: &str, not_in: &str) {
+        let (point, metric) = (named(point), metric.map(str::to_owned));
+        let (only_in, not_in) = (only_in.to_owned(), not_in.to_owned());
+        self.unmatched.push(Unmatched { point, metric, only_in, not_in });
+    }
+
+    /// What one side has alone, in sentences: one for each two results, with the first few by name.
+    #[must_use]
+    pub fn told_unmatched(&self) -> Vec<String> {
+        const SHOWN: usize = 10;
+        let mut by_sides: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+        for Unmatched { point, metric, only_in, not_in } in &self.unmatched {
+            let what = match metric {
+                Some(metric) => format!("{metric} of {point}"),
+                None => point.clone(),
+            };
+            by_sides.entry((only_in, not_in)).or_default().push(what);
+        }
+        let sentence = |((only_in, not_in), all): ((&str, &str), Vec<String>)| {
+            let shown = all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+            let more = match all.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                more => format!("; and {more} more (--json has all)"),
+            };
+            format!("in {only_in}, and not in {not_in}: {shown}{more}")
+        };
+        by_sides.into_iter().map(sentence).collect()
+    }
+
+    /// For each metric that differs somewhere: how often as much as in the first results it is in the others, point by point.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        let differs =
+            |line: &&Comparison| !matches!(line.verdict, Verdict::Same | Verdict::TooFewRuns);
+        let mut metrics: Vec<&str> =
+            self.lines.iter().filter(differs).map(|line| line.metric.as_str()).collect();
+        metrics.sort_unstable();
+        metrics.dedup();
+        metrics.into_iter().map(|metric| self.figure(metric)).collect()
+    }
+
+    fn figure(&self, metric: &str) -> Figure {
+        let mut groups: Vec<(String, Vec<Spread>)> = Vec::new();
+        let its = |line: &&Comparison| line.metric == metric && line.a != 0.0;
+        for line in self.lines.iter().filter(its) {
+            let (middle, half) = (line.b / line.a, line.difference.map_or(0.0, |it| it.1));
+            let half = half / line.a.abs();
+            let spread = Spread { low: middle - half, middle, high: middle + half };
+            match groups.iter_mut().find(|(name, _)| *name == line.point) {
+                Some((_, spreads)) => spreads.push(spread),
+                None => groups.push((line.point.clone(), vec![spread])),
+            }
+        }
+        let title = format!("{metric}: the others over the first");
+        Figure {
+            name: metric.to_owned(),
+            drawing: draw_spreads(&title, "ratio of means", Scale::Linear, &groups),
+            caption: "Bars: 95 % confidence of the difference. At 1 nothing changed.".to_owned(),
+        }
+    }
+}
+
+fn find<'a>(results: &'a Results, point: &Point) -> Option<&'a Point> {
+    let is_same =
+        |other: &&Point| other.system == point.system && other.parameters == point.parameters;
+    results.points.iter().find(is_same)
+}
+
+fn named(point: &Point) -> String {
+    format!("{} {}", point.system, point.label()).trim_end().to_owned()
+}
+
+/// The lines as CSV: plain numbers, one in each field.
+#[must_use]
+pub fn csv(lines: &[Comparison]) -> String {
+    let mut table = Table::new([
+        "point",
+        "metric",
+        "unit",
+        "against",
+        "first",
+        "other",
+        "ratio",
+        "difference",
+        "ci95",
+        "verdict",
+    ]);
+    for line in lines {
+        let (difference, half) = match line.difference {
+            Some((mean, half)) => (mean.to_string(), half.to_string()),
+            None => (String::new(), String::new()),
+        };
+        let ratio = line.b / line.a;
+        table.row([
+            line.point.clone(),
+            line.metric.clone(),
+            line.unit.clone(),
+            line.against.clone(),
+            line.a.to_string(),
+            line.b.to_string(),
+            if ratio.is_finite() { ratio.to_string() } else { String::new() },
+            difference,
+            half,
+            line.verdict.to_string(),
+        ]);
+    }
+    table.to_csv()
 }
 
 /// The lines as a table, for stdout.
@@ -115,10 +268,6 @@ pub fn table(lines: &[Comparison]) -> Table {
         ]);
     }
     table
-}
-
-fn is_same(a: &Point, b: &Point) -> bool {
-    a.system == b.system && a.parameters == b.parameters
 }
 
 fn verdict(metric: &Metric, difference: Option<(f64, f64)>) -> Verdict {
@@ -159,17 +308,62 @@ mod tests {
             (&low, &low, Better::Lower, Verdict::Same),
             (&low[..1], &high, Better::Lower, Verdict::TooFewRuns),
         ] {
-            let lines = compare(&[("a".into(), with(a, better)), ("b".into(), with(b, better))]);
+            let all = [("a".into(), with(a, better)), ("b".into(), with(b, better))];
+            let lines = compare(&all).lines;
             assert_eq!(lines.len(), 1);
             assert_eq!(lines[0].verdict, want, "{a:?} {b:?}");
         }
     }
 
     #[test]
-    fn other_points_are_not_compared() {
-        let mut other = with(&[1.0, 2.0], Better::Lower);
+    fn what_one_side_has_alone_is_told() {
+        let low = [1.0, 2.0];
+        let mut other = with(&low, Better::Lower);
         other.points[0].parameters.insert("tenants".into(), 20.0.into());
-        let all = [("a".into(), with(&[1.0, 2.0], Better::Lower)), ("b".into(), other)];
-        assert_eq!(compare(&all), []);
+        let mut both = with(&low, Better::Lower);
+        both.points[0].metrics.insert("n".into(), Metric::new("", Better::Lower, vec![1.0]));
+        both.points[0].metrics.insert("nothing".into(), Metric::new("", Better::Lower, vec![]));
+        both.points.extend(other.points.clone());
+        let all = [("a/".into(), with(&low, Better::Lower)), ("b/".into(), other)];
+        let compared = compare(&all);
+        assert_eq!(compared.lines, []);
+        assert_eq!(
+            compared.told_unmatched(),
+            [
+                "in a/, and not in b/: weir rate=40,000",
+                "in b/, and not in a/: weir rate=40,000 tenants=20"
+            ]
+        );
+        let compared = compare(&[("a/".into(), both.clone()), all[0].clone()]);
+        assert_eq!((compared.lines.len(), compared.unmatched.len()), (1, 2));
+        let told = compared.told_unmatched();
+        assert_eq!(
+            told,
+            ["in a/, and not in a/: n of weir rate=40,000; weir rate=40,000 tenants=20"]
+        );
+        assert_eq!(compare(&[all[0].clone(), ("b/".into(), both)]).unmatched.len(), 2);
+        assert_eq!(compare(&[]), Compared::default());
+    }
+
+    #[test]
+    fn data_are_plain_numbers_and_what_differs_is_drawn() {
+        let sides = |a: &[f64], b: &[f64]| {
+            compare(&[("a".into(), with(a, Better::Lower)), ("b".into(), with(b, Better::Lower))])
+        };
+        let compared = sides(&[1.0e7, 1.1e7], &[2.5e7, 2.6e7]);
+        let text = csv(&compared.lines);
+        let line = text.lines().nth(1).unwrap();
+        assert!(line.starts_with("\"weir rate=40,000\",m,µs,b,10500000,25500000,2.42"), "{line}");
+        assert!(line.contains(",15000000,") && line.ends_with(",worse"), "{line}");
+        assert!(!line.contains('±'), "{line}");
+        let json = serde_json::to_value(&compared).unwrap();
+        assert_eq!(
+            (&json["lines"][0]["verdict"], &json["lines"][0]["a"]),
+            (&"worse".into(), &1.05e7.into())
+        );
+        assert_eq!(compared.figures().len(), 1);
+        assert!(compared.figures()[0].drawing.svg().contains("the others over the first"));
+        assert_eq!(sides(&[1.0, 2.0], &[1.0, 2.0]).figures().len(), 0);
+        assert!(csv(&sides(&[0.0], &[1.0]).lines).ends_with(",0,1,,,,too few runs\r\n"));
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The machine and the versions. What could not be found out is left out, never guessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +14,7 @@ pub struct Environment {
     pub command: Vec<String>,
     /// Weir's version.
     pub weir: String,
-    /// The git commit that this was built from, or that the working folder is at.
+    /// The git commit that the program was built from, as [`program_starts`] was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The kernel's release.
@@ -42,12 +43,10 @@ impl Environment {
         Self {
             command: std::env::args().collect(),
             weir: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("WEIR_COMMIT")
-                .map(str::to_owned)
-                .or_else(|| first_line("git", &["rev-parse", "HEAD"])),
+            commit: PROGRAM.get().and_then(|program| program.commit).map(str::to_owned),
             kernel: read_trimmed("/proc/sys/kernel/osrelease"),
             cpu: field("/proc/cpuinfo", "model name"),
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            cpus: PROGRAM.get().map_or_else(usable_cpus, |program| program.cpus),
             memory_bytes: field("/proc/meminfo", "MemTotal").and_then(|text| kilobytes(&text)),
             versions: versions.collect(),
         }
@@ -63,6 +62,31 @@ impl Environment {
             self.kernel.as_deref().unwrap_or("unknown")
         )
     }
+}
+
+/// What holds for all measurements of a program.
+struct Program {
+    commit: Option<&'static str>,
+    cpus: usize,
+    started: String,
+}
+
+static PROGRAM: OnceLock<Program> = OnceLock::new();
+
+/// A program that measures says this when it starts: every result of it has this as its start then, the CPUs that the process
+/// may use now (some measurements keep themselves to one later), and the commit that the program was built from. Were the
+/// commit built into this crate, each commit would have all that use it built again.
+pub fn program_starts(commit: Option<&'static str>) {
+    PROGRAM.get_or_init(|| Program { commit, cpus: usable_cpus(), started: timestamp() });
+}
+
+/// When the program started, where it has said so; else now.
+pub(crate) fn started() -> String {
+    PROGRAM.get().map_or_else(timestamp, |program| program.started.clone())
+}
+
+fn usable_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn first_line(command: &str, arguments: &[&str]) -> Option<String> {

@@ -12,13 +12,14 @@ pub mod compare;
 pub mod environment;
 pub mod figure;
 pub mod histogram;
+pub mod pace;
 pub mod page;
 pub mod results;
 pub mod stats;
 mod sweep;
 pub mod table;
 
-pub use compare::{Comparison, Verdict, compare};
+pub use compare::{Compared, Comparison, Verdict, compare};
 pub use environment::Environment;
 pub use figure::Figure;
 pub use histogram::{Histogram, LatencySummary, Precision};

@@ -1,7 +1,7 @@
 //! A results directory: `result.json` (schema in `schema/result.schema.json`), `histograms.hlog`,
 //! `metrics.csv`, `tenants.csv` and `report.html`; figures of its own stand in `figures/`.
 
-use crate::environment::{Environment, timestamp};
+use crate::environment::{Environment, started};
 use crate::figure::Figure;
 use crate::histogram::{Histogram, LatencySummary, write_log};
 use crate::table::Table;
@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// The version of the schema that this code writes and reads.
 pub const SCHEMA: u32 = 1;
+
+/// A setting, and a finding's code.
+const PARTIAL: &str = "partial";
 
 /// Everything that one measuring command found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,19 +219,31 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Results {
-    /// Empty results of `tool`, started now, on this machine.
+    /// Empty results of `tool`, which started when the program did, on this machine.
     #[must_use]
     pub fn new(tool: &str, seed: u64, environment: Environment) -> Self {
         Self {
             schema: SCHEMA,
             tool: tool.to_owned(),
-            started: timestamp(),
+            started: started(),
             environment,
             seed,
             settings: BTreeMap::new(),
             points: Vec::new(),
             findings: Vec::new(),
         }
+    }
+
+    /// Says that the measurement was ended before its time, and what of it was measured.
+    pub fn mark_partial(&mut self, text: &str) {
+        self.settings.insert(PARTIAL.to_owned(), true.into());
+        self.findings.insert(0, Finding { code: PARTIAL.to_owned(), text: text.to_owned() });
+    }
+
+    /// Whether the measurement was ended before its time.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.settings.get(PARTIAL) == Some(&Scalar::Flag(true))
     }
 
     /// Writes the whole directory, making it where it is missing.

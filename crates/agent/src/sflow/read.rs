@@ -1,7 +1,11 @@
 //! Reads datagrams in place: nothing is copied, every length is checked.
 
-use super::{ETHERNET, EXPANDED_FLOW, FLOW, IPV4, IPV6, RAW_HEADER, VERSION};
+use super::{
+    ETHERNET, EXPANDED_FLOW, FLOW, HEADER_IPV4, HEADER_IPV6, IPV4, IPV6, RAW_HEADER,
+    SAMPLED_ETHERNET, SAMPLED_IPV4, SAMPLED_IPV6, VERSION,
+};
 use crate::error::{Error, Result};
+use crate::flow::FlowKey;
 use std::net::IpAddr;
 
 /// A datagram whose head is understood.
@@ -28,9 +32,11 @@ pub struct FlowSample<'a> {
     pub pool: u32,
     /// How many samples were lost.
     pub drops: u32,
-    /// The first bytes of the frame; empty where the sample has none of Ethernet.
+    /// The first bytes of the packet; empty where the sample has none.
     pub header: &'a [u8],
-    /// The frame's length on the wire, with check sequence.
+    /// The flow, where the sample says which: by its header, else by its record of IP addresses.
+    pub flow: Option<FlowKey>,
+    /// The packet's length on the wire, with check sequence; of an agent that says only the length of IP, that.
     pub length: u32,
 }
 
@@ -102,21 +108,58 @@ fn flow_sample<'a>(kind: u32, mut words: Words<'a>) -> Option<FlowSample<'a>> {
     words.skip(if is_expanded { 2 } else { 1 })?;
     let (rate, pool, drops) = (words.word()?, words.word()?, words.word()?);
     words.skip(if is_expanded { 4 } else { 2 })?;
-    let mut sample = FlowSample { sequence, rate, pool, drops, header: &[], length: 0 };
+    let mut header: &[u8] = &[];
+    // By how well they tell: a header, a record of Ethernet, a record of IP.
+    let (mut lengths, mut flows) = ([None; 3], [None; 2]);
     for _ in 0..words.word()? {
         let (kind, length) = (words.word()?, words.word()?);
         let mut record = Words(words.bytes(usize::try_from(length).ok()?)?);
-        if kind == RAW_HEADER {
-            let (protocol, length) = (record.word()?, record.word()?);
-            record.skip(1)?;
-            let size = usize::try_from(record.word()?).ok()?;
-            let header = record.0.get(..size)?;
-            if protocol == ETHERNET {
-                (sample.header, sample.length) = (header, length);
+        match kind {
+            RAW_HEADER => {
+                let (protocol, length) = (record.word()?, record.word()?);
+                record.skip(1)?;
+                let size = usize::try_from(record.word()?).ok()?;
+                header = record.0.get(..size)?;
+                // The length counts whatever the protocol is.
+                lengths[0] = Some(length);
+                flows[0] = match protocol {
+                    ETHERNET => FlowKey::of(header),
+                    HEADER_IPV4 => FlowKey::of_ipv4(header),
+                    HEADER_IPV6 => FlowKey::of_ipv6(header),
+                    _ => None,
+                };
             }
+            SAMPLED_ETHERNET => lengths[1] = Some(record.word()?),
+            SAMPLED_IPV4 | SAMPLED_IPV6 => {
+                lengths[2] = Some(record.word()?);
+                flows[1] = Some(sampled_ip(kind, record)?);
+            }
+            _ => {}
         }
     }
-    Some(sample)
+    let length = lengths.into_iter().flatten().next().unwrap_or(0);
+    let flow = flows.into_iter().flatten().next();
+    Some(FlowSample { sequence, rate, pool, drops, header, flow, length })
+}
+
+/// The rest of `sampled_ipv4` or `sampled_ipv6` behind the length.
+fn sampled_ip(kind: u32, mut record: Words<'_>) -> Option<FlowKey> {
+    let protocol = record.word()?;
+    let mut address = || -> Option<IpAddr> {
+        if kind == SAMPLED_IPV4 {
+            return Some(record.word()?.to_be_bytes().into());
+        }
+        Some(<[u8; 16]>::try_from(record.bytes(16)?).ok()?.into())
+    };
+    let (source, destination) = (address()?, address()?);
+    let (source_port, destination_port) = (record.word()?, record.word()?);
+    Some(FlowKey {
+        source,
+        destination,
+        protocol: protocol as u8,
+        source_port: source_port as u16,
+        destination_port: destination_port as u16,
+    })
 }
 
 /// What is left to read.
@@ -150,17 +193,22 @@ mod tests {
     use flowparser_sflow::{FlowRecord, SflowParser, SflowSample};
     use proptest::prelude::*;
 
-    const ORIGIN: Origin =
-        Origin { agent: std::net::Ipv4Addr::new(10, 0, 0, 9), sub_agent: 3, interface: 7 };
+    const ORIGIN: Origin = Origin {
+        agent: IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 9)),
+        sub_agent: 3,
+        interface: 7,
+    };
 
     proptest! {
         /// What is written is read back the same, here and by a parser of others.
         #[test]
         fn written_and_read(
+            over_ipv6: bool,
             headers in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..200), 60..1515_usize), 1..40),
             one_in in 1.0..1000.0_f64,
         ) {
-            let mut builder = DatagramBuilder::new(ORIGIN, one_in);
+            let agent = if over_ipv6 { "2001:db8::9".parse().unwrap() } else { ORIGIN.agent };
+            let mut builder = DatagramBuilder::new(Origin { agent, ..ORIGIN }, one_in);
             let mut datagrams = Vec::new();
             for (header, length) in &headers {
                 if builder.is_full_for(header.len()) {
@@ -174,7 +222,7 @@ mod tests {
             for (index, bytes) in datagrams.iter().enumerate() {
                 prop_assert!(bytes.len() <= 1400);
                 let datagram = Datagram::parse(bytes).unwrap();
-                prop_assert_eq!(datagram.agent, IpAddr::from(ORIGIN.agent));
+                prop_assert_eq!(datagram.agent, agent);
                 prop_assert_eq!((datagram.sub_agent, datagram.sequence), (3, index as u32 + 1));
                 for sample in datagram.flow_samples() {
                     let sample = sample.unwrap();

@@ -1,13 +1,13 @@
 //! Puts sampled headers into datagrams.
 
-use super::{ETHERNET, FLOW, IPV4, RAW_HEADER, VERSION};
-use std::net::Ipv4Addr;
+use super::{ETHERNET, FLOW, IPV4, IPV6, RAW_HEADER, VERSION};
+use std::net::IpAddr;
 
 /// Whose samples they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The agent's address: the server that samples.
-    pub agent: Ipv4Addr,
+    pub agent: IpAddr,
     /// Tells apart several origins behind one agent: the server whose traffic it is, where samples were mirrored.
     pub sub_agent: u32,
     /// The interface's index, 1 to 2²⁴ − 1.
@@ -16,10 +16,9 @@ pub struct Origin {
 
 /// The frame check sequence, which captured frames lack and sFlow's lengths count (section 5.3 of the specification).
 const CHECK_SEQUENCE: u32 = 4;
-/// A datagram's header: version, address type and address, sub-agent, sequence, uptime, number of samples.
-const HEADER: usize = 28;
-/// Where the number of samples stands.
-const COUNT: usize = 24;
+/// A datagram's header without the agent's address: version, address type, sub-agent, sequence, uptime, number of
+/// samples.
+const HEADER: usize = 24;
 /// A flow sample up to the header's bytes: type and length, eight words, record type and length, four words.
 const SAMPLE: usize = 64;
 /// What fits a frame of 1,500 bytes together with IPv6 and UDP headers.
@@ -82,7 +81,7 @@ impl DatagramBuilder {
     pub fn add_at(&mut self, header: &[u8], length: usize, one_in: f64) {
         if self.samples == 0 {
             self.bytes.clear();
-            self.bytes.resize(HEADER, 0);
+            self.bytes.resize(HEADER + address_length(self.origin.agent), 0);
         }
         let header = header.get(..header.len().min(LARGEST_HEADER)).unwrap_or(header);
         self.sequence = self.sequence.wrapping_add(1);
@@ -128,18 +127,23 @@ impl DatagramBuilder {
             return None;
         }
         self.datagrams = self.datagrams.wrapping_add(1);
-        let head = [
-            VERSION,
-            IPV4,
-            u32::from(self.origin.agent),
-            self.origin.sub_agent,
-            self.datagrams,
-            uptime,
-            std::mem::take(&mut self.samples),
-        ];
-        debug_assert_eq!(head.len() * 4, COUNT + 4);
-        for (place, word) in self.bytes.chunks_exact_mut(4).zip(head) {
-            place.copy_from_slice(&word.to_be_bytes());
+        let words =
+            [self.origin.sub_agent, self.datagrams, uptime, std::mem::take(&mut self.samples)];
+        let mut head = Vec::with_capacity(HEADER + address_length(self.origin.agent));
+        head.extend(VERSION.to_be_bytes());
+        match self.origin.agent {
+            IpAddr::V4(address) => {
+                head.extend(IPV4.to_be_bytes());
+                head.extend(address.octets());
+            }
+            IpAddr::V6(address) => {
+                head.extend(IPV6.to_be_bytes());
+                head.extend(address.octets());
+            }
+        }
+        words.iter().for_each(|word| head.extend(word.to_be_bytes()));
+        for (place, byte) in self.bytes.iter_mut().zip(head) {
+            *place = byte;
         }
         Some(&self.bytes)
     }
@@ -151,6 +155,10 @@ impl DatagramBuilder {
         self.short = (due - rate).clamp(-0.5, 0.5);
         rate as u32
     }
+}
+
+fn address_length(address: IpAddr) -> usize {
+    if address.is_ipv4() { 4 } else { 16 }
 }
 
 fn usable(one_in: f64) -> f64 {

@@ -35,7 +35,7 @@ pub struct ReceiverOptions {
     /// The network namespace of the interface; the process's own when `None`.
     pub namespace: Option<String>,
     /// The server at which it is.
-    pub agent: Ipv4Addr,
+    pub agent: IpAddr,
     /// By tenant: its network.
     pub tenants: Vec<(Ipv4Addr, u8)>,
     /// Where samples go.

@@ -20,9 +20,11 @@ mod tenant;
 mod trial;
 
 use crate::comparison::{Criterion, Verdict};
+use crate::criterion;
 use crate::error::{Error, setting};
 use crate::plan::Version;
-use report::table::number;
+use crate::stop::Stop;
+use report::pace::Pace;
 use report::{Better, Environment, Finding, Metric, Point, Results};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -54,6 +56,8 @@ pub struct Provisioning {
     pub seed: u64,
     /// Where configurations and logs go. Removed by the caller, who made it.
     pub work_dir: PathBuf,
+    /// By which somebody asks for the end; what was measured until then is the result.
+    pub stop: Stop,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +78,9 @@ const CASES: [Case; 4] = [
     Case { phase: Phase::Reroute, backups: false },
     Case { phase: Phase::Reroute, backups: true },
 ];
+
+/// What a run takes, more or less: most of it is to start the switches and to wait until nothing changes any more.
+const A_RUN: Duration = Duration::from_secs(8);
 
 /// The figure that counts.
 const TOTAL: &str = "total ms";
@@ -136,14 +143,29 @@ impl Provisioning {
         ];
         results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
         let mut runs: Vec<Vec<Found>> = CASES.iter().map(|_| Vec::new()).collect();
-        for run in 0..self.runs {
+        let wanted = self.runs * CASES.len();
+        let mut pace = Pace::new(wanted, A_RUN);
+        talk(&format!("{} cases, {} times each: {}", CASES.len(), self.runs, pace.whole()));
+        let mut made = 0;
+        'runs: for run in 0..self.runs {
             for (case, found) in CASES.iter().zip(&mut runs) {
-                let label = case.point(self).label();
-                talk(&format!("run {} of {}: {label}", run + 1, self.runs));
+                let (label, step) = (case.point(self).label(), pace.step());
+                talk(&format!("run {} of {}: {label} ({step})", run + 1, self.runs));
                 let seed = self.seed.wrapping_add(run as u64);
                 let dir = self.work_dir.join(format!("run-{run}"));
-                found.push(trial::run(self, *case, seed, &dir)?);
+                match trial::run(self, *case, seed, &dir) {
+                    // Who asks for the end may have ended the system as well.
+                    _ if self.stop.is_asked() => break 'runs,
+                    outcome => found.push(outcome?),
+                }
+                made += 1;
             }
+        }
+        if self.stop.is_asked() {
+            if made == 0 {
+                return Err(Error::Interrupted);
+            }
+            results.mark_partial(&format!("interrupted: {made} of {wanted} runs were made"));
         }
         let criteria = self.judge(&mut results, &runs);
         Ok(Verdict { results, histograms: Vec::new(), criteria, window: Duration::ZERO })
@@ -154,23 +176,23 @@ impl Provisioning {
         let mut criteria = Vec::new();
         let finding = |code: &str, text: String| Finding { code: code.to_owned(), text };
         for (case, found) in CASES.iter().zip(runs) {
+            if found.is_empty() {
+                continue;
+            }
             let point = case.point(self);
             let label = point.label();
             let totals: Option<Vec<f64>> = found.iter().map(|it| it.figure(TOTAL)).collect();
             let slowest = totals.and_then(|all| all.into_iter().reduce(f64::max));
             let name = format!("{label}: the slowest run, ms");
-            criteria.push(Criterion::at_most(name, slowest, case.limit(self)));
+            let criterion = Criterion::at_most(name, slowest, case.limit(self));
+            criteria.push(Criterion { is_valid: !results.is_partial(), ..criterion });
             for (run, found) in (1..).zip(found) {
                 let say = |text| finding("not-as-wanted", format!("{label}: run {run}: {text}"));
                 results.findings.extend(found.wrong.iter().map(say));
             }
             results.points.push(gather(point, found));
         }
-        for criterion in criteria.iter().filter(|criterion| !criterion.is_met()) {
-            let (measured, limit) = (number(criterion.measured), number(criterion.limit));
-            let text = format!("{}: measured {measured}, limit {limit}", criterion.name);
-            results.findings.push(finding("criterion-not-met", text));
-        }
+        results.findings.extend(criterion::findings(&criteria));
         criteria
     }
 }
@@ -226,6 +248,7 @@ mod tests {
             reroute_limit_ms: 1000.0,
             seed: 1,
             work_dir: PathBuf::new(),
+            stop: Stop::default(),
         }
     }
 

@@ -37,7 +37,9 @@ pub(super) fn change(context: &mut Context<'_>, case: &Case) -> Result<Measureme
     // The one that carries no station the trial needs: never the first.
     let device = SwitchIndex(layout.switches() - 1);
     for trial in 0..context.plan.trials {
-        context.say_trial(case, trial);
+        if !context.begin_trial(case, trial)? {
+            break;
+        }
         let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
         let _trouble = case.trouble.begin(context.plan, &fabric)?;
         match discover(&fabric, context.limit())? {

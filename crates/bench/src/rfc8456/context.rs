@@ -3,6 +3,7 @@
 use super::helpers::Helpers;
 use super::traffic::Probe;
 use crate::controller::ControllerPlan;
+use crate::error::Error;
 use crate::measure::Measurement;
 use report::{Better, Finding, Metric, Point, Scalar};
 use std::collections::BTreeMap;
@@ -31,10 +32,17 @@ impl<'a> Context<'a> {
         (self.talk)(text);
     }
 
-    /// Says which trial it is.
-    pub(crate) fn say_trial(&mut self, case: &Case, trial: usize) {
+    /// Says which trial begins; false where somebody asked for the end, and what the trials before found is the result.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when there was none before.
+    pub(crate) fn begin_trial(&mut self, case: &Case, trial: usize) -> Result<bool, Error> {
+        if self.plan.stop.is_asked() {
+            return if trial == 0 { Err(Error::Interrupted) } else { Ok(false) };
+        }
         let text = format!("{}: trial {} of {}", case.label(), trial + 1, self.plan.trials);
         self.say(&text);
+        Ok(true)
     }
 
     /// A number that no station has had.

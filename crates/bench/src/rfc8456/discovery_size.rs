@@ -30,7 +30,9 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     let mut sheet = Sheet::new(context, &case);
     let most = usize::from(context.plan.most_switches);
     for trial in 0..context.plan.trials {
-        context.say_trial(&case, trial);
+        if !context.begin_trial(&case, trial)? {
+            break;
+        }
         let mut links = 0;
         let mut silent = false;
         let size = highest(most, |wanted| {

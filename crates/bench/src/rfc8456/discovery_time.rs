@@ -38,7 +38,9 @@ fn measure_one(context: &mut Context<'_>, layout: Layout) -> Result<Measurement,
         .with("switches", layout.switches());
     let mut sheet = Sheet::new(context, &case);
     for trial in 0..context.plan.trials {
-        context.say_trial(&case, trial);
+        if !context.begin_trial(&case, trial)? {
+            break;
+        }
         let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
         match discover(&fabric, context.limit())? {
             Discovery::Silent => {

@@ -44,7 +44,9 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     let mut controllers = vec![context.plan.address];
     controllers.extend(&context.plan.backups);
     for trial in 0..context.plan.trials {
-        context.say_trial(&case, trial);
+        if !context.begin_trial(&case, trial)? {
+            break;
+        }
         let fabric = Fabric::raise(context.plan, context.plan.layout(), &controllers)?;
         context.rest();
         let failed = fail_over(context, &fabric, &mut sheet);

@@ -51,7 +51,8 @@ pub(super) const RATE: Test = Test {
 /// An open session whose hosts the controller has learned.
 fn session(context: &Context<'_>) -> Result<Session, Error> {
     let setup = context.plan.setup(context.plan.switches);
-    let mut session = Session::open(setup, &Controllers::none())?;
+    let stop = context.plan.stop.clone();
+    let mut session = Session::open_until(setup, &Controllers::none(), stop)?;
     // What the controller does on connecting is not what is measured, nor is learning hosts.
     let warm_up = Load { drain_ms: 500, ..closed(context, 1, 500) };
     session.run(&warm_up, &[])?;
@@ -70,8 +71,14 @@ fn repeat(context: &mut Context<'_>, case: &Case, load: &Load) -> Result<Measure
     let mut session = session(context)?;
     let mut collector = Collector::new(&context.plan.name, &case.parameters);
     for trial in 0..context.plan.trials {
-        context.say_trial(case, trial);
-        let outcome = session.run(load, &pids)?;
+        if !context.begin_trial(case, trial)? {
+            break;
+        }
+        let outcome = match session.run(load, &pids) {
+            // The trials before this one count.
+            Err(Error::Interrupted) if trial > 0 => break,
+            outcome => outcome?,
+        };
         collector.add(&outcome);
         collector.sample("failed_percent", "%", Better::Lower, failed_percent(&outcome));
     }
@@ -107,7 +114,9 @@ fn rate(context: &mut Context<'_>) -> Result<Measurement, Error> {
     let mut remarks = BTreeSet::new();
     let mut session = session(context)?;
     for trial in 0..context.plan.trials {
-        context.say_trial(&case, trial);
+        if !context.begin_trial(&case, trial)? {
+            break;
+        }
         for (goal, name) in
             [(Goal::Highest, "highest_rate_per_s"), (Goal::LossFree, "loss_free_rate_per_s")]
         {
@@ -121,6 +130,9 @@ fn rate(context: &mut Context<'_>) -> Result<Measurement, Error> {
                 goal,
             };
             let found = search.run(&mut session)?;
+            if found.is_partial {
+                continue;
+            }
             if let Some(rate) = found.rate {
                 collector.sample(name, "1/s", Better::Higher, rate);
             }

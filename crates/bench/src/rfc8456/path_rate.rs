@@ -75,7 +75,9 @@ pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measure
     let places: Vec<(End, u32)> = known.iter().map(|station| (End::Far, *station)).collect();
     announce(&fabric, context, &places)?;
     for trial in 0..context.plan.trials {
-        context.say_trial(case, trial);
+        if !context.begin_trial(case, trial)? {
+            break;
+        }
         let bytes = context.plan.frame_bytes;
         let mut destinations = known.iter().cycle().copied();
         let pace = run(context, &fabric, trial, |context, fabric, tags| {
@@ -98,7 +100,9 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
     context.rest();
     fabric.set_muted(true)?;
     for trial in 0..context.plan.trials {
-        context.say_trial(case, trial);
+        if !context.begin_trial(case, trial)? {
+            break;
+        }
         let bytes = context.plan.frame_bytes;
         let pace = run(context, &fabric, trial, |context, fabric, tags| {
             let probes: Vec<(u64, Probe)> =

@@ -50,7 +50,9 @@ pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measure
     let _trouble = case.trouble.begin(context.plan, &fabric)?;
     context.rest();
     for trial in 0..context.plan.trials {
-        context.say_trial(case, trial);
+        if !context.begin_trial(case, trial)? {
+            break;
+        }
         let probe = context.probe();
         announce(&fabric, context, &[(End::Far, probe.far)])?;
         fabric.forget();
@@ -86,7 +88,9 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
     context.rest();
     fabric.set_muted(true)?;
     for trial in 0..context.plan.trials {
-        context.say_trial(case, trial);
+        if !context.begin_trial(case, trial)? {
+            break;
+        }
         let probe = context.probe();
         let orders = orders(&fabric, probe)?;
         fabric.forget();

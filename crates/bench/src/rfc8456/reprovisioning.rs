@@ -75,7 +75,9 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     let case = Case::plain(TEST.name).with("topology", layout.to_string());
     let mut sheet = Sheet::new(context, &case);
     for trial in 0..context.plan.trials {
-        context.say_trial(&case, trial);
+        if !context.begin_trial(&case, trial)? {
+            break;
+        }
         let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
         // The controller has to know the topology before it can find another way.
         super::discovery_time::discover(&fabric, context.limit())?;

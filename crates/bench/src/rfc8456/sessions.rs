@@ -26,7 +26,9 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     let mut sheet = Sheet::new(context, &case);
     let most = context.plan.most_sessions;
     for trial in 0..context.plan.trials {
-        context.say_trial(&case, trial);
+        if !context.begin_trial(&case, trial)? {
+            break;
+        }
         let held = highest(most, |wanted| {
             context.say(&format!("{wanted} sessions"));
             let held = holds(context, wanted)?;
@@ -45,7 +47,8 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
 }
 
 fn holds(context: &Context<'_>, wanted: usize) -> Result<bool, Error> {
-    match Session::open(context.plan.setup(wanted), &Controllers::none()) {
+    let (setup, stop) = (context.plan.setup(wanted), context.plan.stop.clone());
+    match Session::open_until(setup, &Controllers::none(), stop) {
         Ok(mut session) => {
             // Taken is not held: every one of them has to be asked for its answer once more.
             let load = Load::constant(Kind::Response, wanted, wanted as f64, 1000);

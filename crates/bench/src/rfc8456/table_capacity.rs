@@ -91,7 +91,9 @@ fn repeat(context: &mut Context<'_>, way: &mut Way) -> Result<Measurement, Error
     let mut sheet = Sheet::new(context, &case);
     let most = context.plan.most_flows;
     for trial in 0..context.plan.trials {
-        context.say_trial(&case, trial);
+        if !context.begin_trial(&case, trial)? {
+            break;
+        }
         let fabric = Fabric::raise(context.plan, context.plan.layout(), &[context.plan.address])?;
         context.rest();
         fabric.set_muted(matches!(way, Way::Proactive))?;

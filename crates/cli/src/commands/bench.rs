@@ -15,7 +15,7 @@ pub mod values;
 use crate::exit::Exit;
 use crate::signals;
 use anyhow::Context;
-use bench::{Identity, Options, Setup, System, TlsSides, Topology, Verdict};
+use bench::{Identity, Options, Ruling, Setup, Stop, System, TlsSides, Topology, Verdict};
 use report::Finding;
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -27,7 +27,8 @@ use values::OpenFlow;
 ///
 /// Emulated switches on one side and emulated controllers on the other send tagged messages on a fixed schedule around
 /// the system under test; each message is accounted for. Latency counts from when a message was meant to leave. stdout is
-/// the result, stderr the talk. Exit status 0: all criteria met and nothing wrong; 1: findings.
+/// the result, stderr the talk. Exit status 0: all criteria met and nothing wrong; 1: findings; 4: undecided, since the
+/// generator was late; 130: ended by Ctrl-C, with what was measured until then.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -171,7 +172,7 @@ impl Times {
 #[derive(clap::Args)]
 pub struct Output {
     /// Write result.json, raw histograms, CSV and report.html here
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
     out: Option<PathBuf>,
     /// Print result.json instead of tables
     #[arg(long)]
@@ -206,7 +207,12 @@ impl Output {
             write(out)?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
-        Ok(if verdict.is_clean() { Exit::Success } else { Exit::Finding })
+        Ok(match verdict.ruling() {
+            _ if verdict.results.is_partial() => Exit::Interrupted,
+            Ruling::Met => Exit::Success,
+            Ruling::NotMet => Exit::Finding,
+            Ruling::Undecided => Exit::Undecided,
+        })
     }
 }
 
@@ -232,32 +238,45 @@ fn findings(all: &[Finding]) -> String {
 }
 
 /// A folder for the systems' configurations and logs; it goes with the command, however that ends.
-pub struct Work(PathBuf);
+pub struct Work {
+    path: PathBuf,
+    stop: Stop,
+}
 
 impl Work {
     fn new() -> anyhow::Result<Work> {
         Work::beside(|| {})
     }
 
-    /// When a signal ends the command, `clean_up` is called first.
+    /// When a second signal ends the command at once, `clean_up` is called first.
     pub fn beside(clean_up: impl FnOnce() + Send + 'static) -> anyhow::Result<Work> {
         let path = std::env::temp_dir().join(format!("weir-bench-{}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         let again = path.clone();
-        signals::end_with_children(move || {
-            clean_up();
-            remove(&again);
-        })?;
-        Ok(Work(path))
+        let stop = Stop::default();
+        let asked = stop.clone();
+        signals::stop_with_children(
+            move || asked.ask(),
+            move || {
+                clean_up();
+                remove(&again);
+            },
+        )?;
+        Ok(Work { path, stop })
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// What a signal asks for.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
     }
 
     /// A comparison's options.
     fn options(&self, effort: &Effort, ends: &Ends, subject: System) -> Options {
-        let mut options = Options::new(subject, self.0.clone());
+        let mut options = Options { stop: self.stop(), ..Options::new(subject, self.path.clone()) };
         if effort.quick {
             options = options.quick();
         }
@@ -269,7 +288,7 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        remove(&self.0);
+        remove(&self.path);
     }
 }
 

@@ -41,7 +41,7 @@ Example:
 See docs/demo.md.")]
 pub struct Demo {
     /// Where the results go: the page report.html, its data, and this output
-    #[arg(long, value_name = "DIR", default_value = "weir-demo")]
+    #[arg(long, value_name = "DIR", default_value = "weir-demo", value_parser = crate::out::folder)]
     out: PathBuf,
     /// Keep the configuration files and logs as well, in DIR/work
     #[arg(long)]

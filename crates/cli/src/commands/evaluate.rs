@@ -14,9 +14,11 @@ use crate::signals::{Interrupt, Interrupted};
 use evaluate::modules::Timestamp;
 use evaluate::{Common, Evaluation, Experiment, RunOptions};
 use modules::Build;
+use report::pace::told;
 use report::{Environment, Extras};
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 pub use target::Target;
 
 /// Measure what a switch really does, from outside
@@ -182,7 +184,7 @@ fn rate(text: &str) -> Result<f64, String> {
 #[derive(clap::Args)]
 pub struct Output {
     /// Write result.json, raw histograms, CSV and report.html here
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
     out: Option<PathBuf>,
     /// Print result.json instead of tables
     #[arg(long)]
@@ -210,7 +212,7 @@ impl Output {
             }
         }
         self.write(evaluation, extras)?;
-        Ok(if evaluation.is_clean() { Exit::Success } else { Exit::Finding })
+        Ok(Exit::of_results(&evaluation.results))
     }
 
     /// Writes the results directory, if one was asked for.
@@ -247,16 +249,40 @@ pub fn measure(
     }
     let mut testbed = bed.connect()?;
     evaluation.describe(testbed.as_ref());
-    for experiment in experiments {
-        talk(experiment.name());
-        bed.prepare(experiment.name())?;
+    let count = experiments.len();
+    let start = Instant::now();
+    for (index, experiment) in experiments.iter().enumerate() {
+        let name = experiment.name();
+        talk(&format!("{name} ({} of {count}{})", index + 1, left(index, count, start.elapsed())));
+        bed.prepare(name)?;
         let mut module = experiment.module();
-        let outcome = step(evaluate::run(testbed.as_mut(), module.as_mut(), &options))?;
-        let system = testbed.bench().name.clone();
-        evaluation.add(&system, experiment.name(), &outcome);
+        let outcome = match evaluate::run(testbed.as_mut(), module.as_mut(), &options) {
+            // Of this one there is nothing, but of others.
+            Err(evaluate::Error::Interrupted) if index > 0 => None,
+            outcome => Some(step(outcome)?),
+        };
+        let is_whole = outcome.as_ref().is_some_and(|outcome| outcome.partial.is_none());
+        if let Some(outcome) = outcome {
+            let system = testbed.bench().name.clone();
+            evaluation.add(&system, name, &outcome);
+        }
+        if interrupt.is_asked() && (index + 1 < count || !is_whole) {
+            let text = format!("interrupted in experiment {} of {count}, {name}", index + 1);
+            evaluation.results.mark_partial(&text);
+            break;
+        }
     }
     testbed.finish()?;
     Ok(evaluation)
+}
+
+/// How long the rest takes, if it is like what is done; how long an experiment takes is the switch's own.
+fn left(done: usize, count: usize, elapsed: Duration) -> String {
+    if done == 0 {
+        return ", at most 10 min each".to_owned();
+    }
+    let left = elapsed.as_secs_f64() / done as f64 * (count - done) as f64;
+    format!(", {} left", told(Duration::from_secs_f64(left)))
 }
 
 /// The machine and the command, without what lets us into the switch's SNMP agent.

@@ -8,8 +8,11 @@ mod ping_all;
 mod up;
 
 use crate::exit::Exit;
+use crate::signals::Interrupted;
 use lab::{Error, Lab, StateDirectory};
+use std::io::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Make networks of real switches and hosts on this machine, use them, remove them
 ///
@@ -70,7 +73,7 @@ impl State {
 #[derive(clap::Args)]
 struct Which {
     /// The lab's name [default: the only one]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, alias = "name", value_name = "NAME")]
     lab: Option<String>,
     #[command(flatten)]
     state: State,
@@ -86,6 +89,29 @@ impl Which {
         Ok(Lab::open(&name, &state)?)
     }
 }
+
+/// Waits until the switches of a lab with loops forward, as long as `check` lets it. False if that takes too long.
+fn wait_until_forwarding(
+    lab: &Lab,
+    check: impl Fn() -> Result<(), Interrupted>,
+) -> anyhow::Result<bool> {
+    let end = Instant::now() + SPANNING_TREE;
+    if lab.is_forwarding()? {
+        return Ok(true);
+    }
+    writeln!(std::io::stderr(), "waiting until the switches agree on a spanning tree")?;
+    while !lab.is_forwarding()? {
+        check()?;
+        if Instant::now() >= end {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(true)
+}
+
+/// The longest that a spanning tree is waited for: twice what the protocol waits where a neighbour does not answer.
+const SPANNING_TREE: Duration = Duration::from_secs(60);
 
 fn only(state: &StateDirectory) -> lab::Result<String> {
     let mut names: Vec<String> = Lab::list(state)?.into_iter().map(|lab| lab.name).collect();

@@ -1,9 +1,11 @@
 //! `weir report`: what results directories say.
 
 use crate::exit::Exit;
-use report::{Results, compare};
+use anyhow::Context;
+use report::{Compared, Results, Verdict, compare};
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Compare results of measurements
 #[derive(clap::Args)]
@@ -21,7 +23,8 @@ enum Command {
 /// Compare the same points and metrics of several results
 ///
 /// The first is compared with each of the others. A verdict is given where the 95 % confidence interval of the
-/// difference excludes zero. Exit status 1 if something became worse.
+/// difference excludes zero; what shows no difference is counted, unless --all or --metric asks for it. What only one of the
+/// results has is named. Exit status 1 if something became worse.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -35,9 +38,18 @@ struct Compare {
     /// Only metrics of this name, such as p50_us; several times for several
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
-    /// Print CSV
+    /// Show also what shows no difference
+    #[arg(long)]
+    all: bool,
+    /// Print CSV: all that was compared, in plain numbers
     #[arg(long)]
     csv: bool,
+    /// Print JSON: all that was compared, and what only one of the results has
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Write compare.json, compare.csv and, for each metric that differs, figures/METRIC.svg and .png here
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
+    out: Option<PathBuf>,
 }
 
 impl Report {
@@ -52,9 +64,22 @@ impl Compare {
     fn run(self) -> anyhow::Result<Exit> {
         let read = |path: &PathBuf| Ok((path.display().to_string(), Results::read(path)?));
         let results = self.results.iter().map(read).collect::<Result<Vec<_>, report::Error>>()?;
-        let mut lines = compare(&results);
-        lines.retain(|line| self.metrics.is_empty() || self.metrics.contains(&line.metric));
-        if lines.is_empty() {
+        let mut compared = compare(&results);
+        let is_wanted = |metric: &String| self.metrics.is_empty() || self.metrics.contains(metric);
+        compared.lines.retain(|line| is_wanted(&line.metric));
+        compared.unmatched.retain(|one| one.metric.as_ref().is_none_or(is_wanted));
+        if let Some(out) = &self.out {
+            write(&compared, out)?;
+        }
+        let mut stdout = std::io::stdout().lock();
+        if self.json {
+            writeln!(stdout, "{}", serde_json::to_string_pretty(&compared)?)?;
+        } else if self.csv {
+            write!(stdout, "{}", compare::csv(&compared.lines))?;
+        } else {
+            write!(stdout, "{}", self.text(&compared))?;
+        }
+        if compared.lines.is_empty() {
             let names = if self.metrics.is_empty() { "" } else { " of these names" };
             writeln!(
                 std::io::stderr(),
@@ -62,10 +87,47 @@ impl Compare {
             )?;
             return Ok(Exit::Finding);
         }
-        let table = compare::table(&lines);
-        let mut stdout = std::io::stdout().lock();
-        if self.csv { write!(stdout, "{}", table.to_csv()) } else { write!(stdout, "{table}") }?;
-        let is_worse = |line: &report::Comparison| line.verdict == report::Verdict::Worse;
-        Ok(if lines.iter().any(is_worse) { Exit::Finding } else { Exit::Success })
+        let is_worse = |line: &report::Comparison| line.verdict == Verdict::Worse;
+        Ok(if compared.lines.iter().any(is_worse) { Exit::Finding } else { Exit::Success })
     }
+
+    fn text(&self, compared: &Compared) -> String {
+        let shows_all = self.all || !self.metrics.is_empty();
+        let is_shown = |line: &&report::Comparison| shows_all || line.verdict != Verdict::Same;
+        let shown: Vec<_> = compared.lines.iter().filter(is_shown).cloned().collect();
+        let mut text = String::new();
+        if !shown.is_empty() {
+            text += &compare::table(&shown).to_string();
+        }
+        let (left_off, count) = (compared.lines.len() - shown.len(), compared.lines.len());
+        if left_off > 0 {
+            text +=
+                &format!("{left_off} of {count} metrics show no difference (--all lists them)\n");
+        }
+        for told in compared.told_unmatched() {
+            text += &format!("{told}\n");
+        }
+        text
+    }
+}
+
+fn write(compared: &Compared, out: &Path) -> anyhow::Result<()> {
+    let put = |name: &str, bytes: &[u8]| {
+        let path = out.join(name);
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    };
+    let figures = out.join("figures");
+    fs::create_dir_all(&figures).with_context(|| format!("cannot make {}", figures.display()))?;
+    put("compare.json", serde_json::to_string_pretty(compared)?.as_bytes())?;
+    put("compare.csv", compare::csv(&compared.lines).as_bytes())?;
+    for report::Figure { name, drawing, .. } in compared.figures() {
+        // A metric's name may be whatever whoever measured it called it.
+        let name = name.replace('/', "_");
+        put(&format!("figures/{name}.svg"), drawing.svg().as_bytes())?;
+        #[cfg(feature = "png")]
+        if let Some(png) = drawing.png() {
+            put(&format!("figures/{name}.png"), &png)?;
+        }
+    }
+    Ok(())
 }

@@ -77,7 +77,7 @@ impl Sampling {
 #[derive(clap::Args)]
 struct Output {
     /// Write the result's files here
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
     out: Option<PathBuf>,
     /// Print JSON instead of tables
     #[arg(long)]

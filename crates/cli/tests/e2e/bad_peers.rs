@@ -101,6 +101,38 @@ fn a_bad_message_gets_its_error_and_the_connection_stays() {
     scene.red_is_well();
 }
 
+/// A controller that does not speak the switch's version is named, with what it lacks; the other tenant is served.
+#[test]
+fn a_controller_of_another_version_is_named() {
+    let red = Controller::listen();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let blue = format!("tcp:{}", listener.local_addr().expect("its address"));
+    let weir =
+        Weir::serve(&(by_port("red", &red.name(), [1, 2]) + &by_port("blue", &blue, [3, 4])));
+    let _switch = Switch::connect(weir.openflow, 1, PORTS);
+    let says = |hello: &[u8], more: &[u8]| {
+        let (mut stream, _) = listener.accept().expect("Weir");
+        let hello = Message { version: 4, ..Message::new(HELLO, 1, hello) };
+        stream.write_all(&[&hello.bytes(), more].concat()).expect("sent");
+        stream
+    };
+    // By the bitmap of its HELLO it speaks 1.3 alone. It is dialled again and says the same, which is told once.
+    for _ in 0..2 {
+        let _ = says(&[0, 1, 0, 8, 0, 0, 0, 0x10], &[]).read_to_end(&mut Vec::new());
+    }
+    let words = ["WARN", "no handshake", "must speak the switch's OpenFlow version", &blue];
+    let line = weir.expect_log(0, &words);
+    assert!(line.contains("we speak 1.0") && line.contains("the peer 1.3"), "{line}");
+    assert_eq!(weir.logged(&words), 1);
+    // Without a bitmap 1.0 is agreed on, which it then refuses by an ERROR.
+    let refusal = Message::new(ERROR, 1, &[0; 4]);
+    drop(says(&[], &refusal.bytes()));
+    let words =
+        ["WARN", "controller disconnected; it must speak the switch's OpenFlow version", &blue];
+    weir.expect_log(0, &words);
+    assert!(red.switch(0).answers_echo(1));
+}
+
 #[test]
 fn garbage_ends_only_the_connection_that_it_came_on() {
     let scene = Scene::new();

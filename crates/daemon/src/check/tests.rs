@@ -4,6 +4,10 @@ use super::*;
 
 /// Short forms: each tenant is `name: entries`, each entry `match @ priority [on dpids] [read]`.
 fn config(tenants: &[(&str, &[&str])]) -> Config {
+    Config::parse("weir.toml", &text(tenants)).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn text(tenants: &[(&str, &[&str])]) -> String {
     let mut text = String::new();
     for (i, (name, entries)) in tenants.iter().enumerate() {
         text += &format!(
@@ -21,7 +25,7 @@ fn config(tenants: &[(&str, &[&str])]) -> Config {
             text += &format!("switches = [\"{switches}\"]\npermission = \"{permission}\"\n");
         }
     }
-    Config::parse("weir.toml", &text).unwrap_or_else(|errors| panic!("{errors}"))
+    text
 }
 
 /// The remarks, in short: severity's initial, tenant, topic.
@@ -101,6 +105,69 @@ fn what_is_missing_or_open_is_found() {
         ],
         "{report}"
     );
+}
+
+#[test]
+fn a_file_without_tenants_is_a_finding() {
+    for text in ["", "[listen]\nopenflow = \"127.0.0.1:6653\"\n"] {
+        let report = check(&Config::parse("weir.toml", text).unwrap());
+        assert_eq!(topics(&report), [('F', "", Topic::Incomplete)], "{report}");
+        assert!(report.to_string().contains("there is no tenant"), "{report}");
+    }
+}
+
+#[test]
+fn what_all_tenants_do_is_said_once() {
+    let mut text = String::new();
+    for number in 0..2000 {
+        text += &format!(
+            "[[tenants]]\nname = \"t{number}\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n\
+             [[tenants.flowspace]]\nmatch = \"ipv6,ipv6_src=2001:db8::{number:x}\"\n"
+        );
+    }
+    let report = check(&Config::parse("weir.toml", &text).unwrap());
+    let shared = report.remarks.iter().filter(|it| it.topic == Topic::SharedController);
+    let shared: Vec<_> = shared.map(|it| (it.tenant.as_str(), it.message.as_str())).collect();
+    let words = "shares its controller tcp:127.0.0.1:6701 with \"t0\", \"t2\", \"t3\", \"t4\", \"t5\", 1994 others";
+    assert_eq!(shared, [("t1", words)]);
+    // The data has every entry that OpenFlow 1.0 cannot match, the text some.
+    assert_eq!(report.remarks.len(), 2001);
+    let text = report.to_string();
+    assert_eq!(text.lines().count(), 1 + 20 + 1 + 1, "{text}");
+    assert!(text.contains("and 1980 more notes of these kinds"), "{text}");
+    assert!(text.ends_with("0 findings, 2001 notes"), "{text}");
+}
+
+#[test]
+fn slices_of_ports_that_cannot_cross_a_trunk_are_named() {
+    let link = "[topology]\nlinks = [{ between = [\"1 port 9\", \"2 port 9\"] }]\n";
+    let ring = "[topology]\nlinks = [{ between = [\"1 port 9\", \"2 port 9\"] }, \
+                { between = [\"2 port 8\", \"3 port 8\"] }, { between = [\"3 port 7\", \"1 port 7\"] }]\n";
+    for (topology, entries, expected) in [
+        // Nobody says which ports are links'.
+        ("", &["in_port=3 on 1 2"][..], &[('N', "a", Topic::Trunk)][..]),
+        ("", &["in_port=3 on 1", "in_port=4 on 2"], &[('N', "a", Topic::Trunk)]),
+        ("", &["in_port=3 on 1"], &[]),
+        ("", &["in_port=3"], &[]),
+        ("", &["in_port=3 on 1 2", "ip on 1"], &[]),
+        // Declared links do.
+        (link, &["in_port=3 on 1 2"], &[('F', "a", Topic::Trunk)]),
+        (link, &["in_port=3"], &[('F', "a", Topic::Trunk)]),
+        (link, &["in_port=3", "in_port=9 on 1"], &[('F', "a", Topic::Trunk)]),
+        (link, &["in_port=3", "in_port=9"], &[]),
+        (link, &["in_port=3,ip on 1", "in_port=9,ip on 1 2"], &[]),
+        (link, &["in_port=3 on 1"], &[]),
+        (link, &["ip"], &[]),
+        // Two of three switches are joined, and the third is not.
+        (ring, &["in_port=3", "in_port=9 on 1 2"], &[('F', "a", Topic::Trunk)]),
+        (ring, &["in_port=3", "in_port=9 on 1 2", "in_port=8 on 2 3"], &[]),
+    ] {
+        let text = format!("{topology}{}", text(&[("a", entries)]));
+        let report = check(&Config::parse("weir.toml", &text).unwrap());
+        assert_eq!(topics(&report), *expected, "{entries:?}\n{report}");
+        let names_ports = report.to_string().contains("the ports of a link between them, are not");
+        assert_eq!(names_ports, expected.first().is_some_and(|it| it.0 == 'F'), "{report}");
+    }
 }
 
 #[test]

@@ -19,7 +19,14 @@ pub(super) struct Link {
     pub tenant: TenantId,
     pub dialer: Way,
     pub progress: Progress,
+    /// Whether an operator was told that the controller does not shake hands: it is dialled again and again.
+    pub is_warned: bool,
+    /// Whether the controller has sent anything but HELLO and ERROR since it connected.
+    pub has_spoken: bool,
 }
+
+/// What a controller that cannot be talked to may lack.
+const MUST_SPEAK: &str = "; it must speak the switch's OpenFlow version";
 
 /// Where a link leads.
 pub(super) enum Way {
@@ -214,7 +221,9 @@ impl Shard {
                 }
             },
         };
-        session.links.insert(number, Link { tenant, dialer, progress: Progress::Waiting });
+        let progress = Progress::Waiting;
+        let link = Link { tenant, dialer, progress, is_warned: false, has_spoken: false };
+        session.links.insert(number, link);
         self.dial(at, number);
     }
 
@@ -280,8 +289,11 @@ impl Shard {
             "no connection to a controller"
         );
         if let Progress::Up { controller, .. } = &progress {
+            // What lacks the version says so by an ERROR, or hangs up at once.
+            let hint = if link.has_spoken { "" } else { MUST_SPEAK };
             tracing::warn!(
-                tenant = link.tenant.0, controller = %link.dialer, reason, "controller disconnected"
+                tenant = link.tenant.0, controller = %link.dialer, reason,
+                "controller disconnected{hint}"
             );
             session.by_controller.remove(controller);
             session.core.controller_disconnected(*controller);
@@ -370,6 +382,12 @@ impl Shard {
                 let rejected =
                     self.metrics.process.rejected(Kind::Controller, Rejection::Handshake);
                 rejected.increment();
+                if !std::mem::replace(&mut link.is_warned, true) {
+                    tracing::warn!(
+                        tenant = link.tenant.0, controller = %link.dialer, reason,
+                        "no handshake with a controller{MUST_SPEAK}"
+                    );
+                }
                 Some(reason)
             }
             (None, ReadState::Closed(reason), _) | (None, _, Err(reason)) => {
@@ -405,6 +423,7 @@ impl Shard {
         let peer = Box::new(Peer { token, connection: *connection, keepalive });
         link.progress = Progress::Up { peer, controller };
         link.dialer.succeeded();
+        (link.is_warned, link.has_spoken) = (false, false);
         self.metrics.process.connections(Kind::Controller).increment();
         tracing::info!(tenant = link.tenant.0, controller = %link.dialer, "controller connected");
         session.by_controller.insert(controller, number);
@@ -433,7 +452,10 @@ impl Shard {
                 break;
             }
             match connection.next_frame() {
-                Ok(Some(frame)) => session.core.handle_controller_message(*controller, frame, now),
+                Ok(Some(frame)) => {
+                    link.has_spoken |= openflow::frame::type_(frame).is_some_and(|kind| kind > 1);
+                    session.core.handle_controller_message(*controller, frame, now);
+                }
                 Ok(None) => break,
                 Err(error) => {
                     failure = Some(error.to_string());

@@ -132,7 +132,7 @@ impl Server {
     fn open(setup: Setup) -> anyhow::Result<Server> {
         let options = ReceiverOptions {
             namespace: setup.namespace.clone(),
-            agent: setup.station.address,
+            agent: setup.station.address.into(),
             tenants: setup.station.tenants.clone(),
             collector: setup.station.collector,
             processing: setup.station.processing,

@@ -88,7 +88,8 @@ impl Controller {
         plan.attacks = self.attacks;
         self.settings.apply(&mut plan);
         // A northbound command and what it started end with this process, however that ends.
-        signals::end_with_children(|| {})?;
+        let stop = plan.stop.clone();
+        signals::stop_with_children(move || stop.ask(), || {})?;
         let mut helpers = Helpers::default();
         if let Some(command) = &self.northbound {
             helpers.northbound = Some(Box::new(NorthboundCommand::start(command)?));

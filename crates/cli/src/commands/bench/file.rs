@@ -77,6 +77,7 @@ impl ScenarioFile {
         (plan.load.duration_ms, plan.load.cut_ms) = (options.duration_ms, options.cut_ms);
         let work = Work::new()?;
         options.work_dir = work.path().to_owned();
+        options.stop = work.stop();
         options.setup = plan.setup.clone();
         options.control = match self.control.map(Control::bind).transpose() {
             Ok(control) => control.map(Arc::new),

@@ -59,6 +59,7 @@ impl Provisioning {
             reroute_limit_ms: self.reroute_limit as f64,
             seed: self.seed,
             work_dir: work.path().to_owned(),
+            stop: work.stop(),
         };
         let verdict = plan.run(&mut talk)?;
         let text =

@@ -3,6 +3,8 @@
 use super::{Ends, Output, Work, own_serve, talk, values};
 use crate::exit::Exit;
 use bench::{Goal, Kind, Search, Session, Setup, Version};
+use report::pace::told;
+use std::time::Duration;
 use values::Wanted;
 
 /// Find the highest rate that a system stands, by bisection
@@ -60,11 +62,12 @@ impl SearchCommand {
         let setup = system.fit(&Setup { tenants, switch, ..setup });
         let controllers = system.controllers(tenants, None)?;
         talk(&format!("starting {}", system.name()));
-        let target = system.start(&setup, &controllers, &work.0, None)?;
+        let target = system.start(&setup, &controllers, work.path(), None)?;
         let setup_version = setup.version;
         let setup = Setup { topology: target.topology.clone(), ..setup };
-        let mut session = Session::open(setup, &controllers)?;
-        talk("searching");
+        let mut session = Session::open_until(setup, &controllers, work.stop())?;
+        let (most, each) = (search.most_trials(), Duration::from_millis(self.trial));
+        talk(&format!("searching: at most {most} trials, {}", told(each * most)));
         let found = search.run(&mut session)?;
         let number = report::table::number;
         let what = match found.rate {

@@ -7,6 +7,7 @@ use super::peers::Peer;
 use super::process::Weir;
 use super::screen::Screen;
 use crate::signals::Interrupt;
+use openflow::Version;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,7 @@ pub fn tell(
     scene.inside()?;
     scene.across()?;
     scene.refusals(&mut intruder)?;
-    scene.confinement(&mut intruder)
+    scene.confinement(&mut intruder, version == Version::V1_0 && red.is_exact)
 }
 
 fn choose_network(screen: &mut Screen, demo: &Demo) -> anyhow::Result<Box<dyn Network>> {
@@ -177,9 +178,16 @@ impl Scene<'_> {
         Ok(self.screen.verdict(error.is_some() && *is_faithful, &text)?)
     }
 
-    fn confinement(&mut self, intruder: &mut Session) -> anyhow::Result<()> {
+    /// Where red's rules outrank every other, they go first.
+    fn confinement(&mut self, intruder: &mut Session, outranks: bool) -> anyhow::Result<()> {
         self.screen
             .heading("What is more than its own shrinks to its own. Red asks the switch:")?;
+        if outranks {
+            self.screen.line("    FLOW_MOD delete, match everything  (rules without wildcards")?;
+            self.screen
+                .line("    outrank every priority on OpenFlow 1.0, so red's have to go first)")?;
+            intruder.ask(Rule { delete: true, in_port: None, output: None })?;
+        }
         self.screen.line("    FLOW_MOD priority=40000, match everything, actions=drop")?;
         let before = self.network.rules()?;
         let answer = intruder.ask(Rule { delete: false, in_port: None, output: None })?;

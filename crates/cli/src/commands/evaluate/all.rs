@@ -75,7 +75,7 @@ impl All {
             }
             self.output.write(&evaluation, report::Extras::default())?;
         }
-        Ok(if evaluation.is_clean() { Exit::Success } else { Exit::Finding })
+        Ok(Exit::of_results(&evaluation.results))
     }
 
     fn experiments(&self) -> Vec<Box<dyn Experiment>> {

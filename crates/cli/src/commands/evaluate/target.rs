@@ -29,9 +29,9 @@ pub struct Target {
     /// Speak TLS with the switch: our key, our certificate, and who signs for the switch (PEM); with listen: and ssl:
     #[arg(long, value_name = "KEY,CERT,CA", value_parser = crate::commands::bench::values::identity)]
     tls: Option<bench::Identity>,
-    /// The OpenFlow version
-    #[arg(long, value_name = "VERSION", default_value = "1.0")]
-    openflow: OpenFlow,
+    /// The OpenFlow version [default: 1.0 with ovs and emulated, else the highest that the switch speaks]
+    #[arg(long, value_name = "VERSION")]
+    openflow: Option<OpenFlow>,
     /// What results call the switch [default: its kind]
     #[arg(long)]
     name: Option<String>,
@@ -63,6 +63,19 @@ enum OpenFlow {
     /// OpenFlow 1.3
     #[value(name = "1.3")]
     V1_3,
+}
+
+impl OpenFlow {
+    fn version(self) -> Version {
+        match self {
+            OpenFlow::V1_0 => Version::V1_0,
+            OpenFlow::V1_3 => Version::V1_3,
+        }
+    }
+
+    fn only(self) -> VersionSet {
+        VersionSet::only(self.version())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,14 +140,11 @@ impl Bed {
 
 impl Target {
     pub fn open(&self) -> anyhow::Result<Bed> {
-        let version = match self.openflow {
-            OpenFlow::V1_0 => Version::V1_0,
-            OpenFlow::V1_3 => Version::V1_3,
-        };
+        let own = self.openflow.unwrap_or(OpenFlow::V1_0).version();
         let tls = self.tls()?;
         let (address, kind) = match self.switch {
-            Place::OpenVSwitch => return self.open_vswitch(version),
-            Place::Emulated => return self.emulated(version),
+            Place::OpenVSwitch => return self.open_vswitch(own),
+            Place::Emulated => return self.emulated(own),
             Place::Dial(address) => (SwitchAddress::Dial(address), "switch"),
             Place::Listen(address) if tls.is_some() => {
                 (SwitchAddress::Listen(Address::ssl(address.addr)), "switch")
@@ -142,7 +152,8 @@ impl Target {
             Place::Listen(address) => (SwitchAddress::Listen(address), "switch"),
         };
         let process = self.pid;
-        let mut options = self.real(kind, address, version, self.channels.clone(), process);
+        let versions = self.openflow.map_or(VersionSet::SUPPORTED, OpenFlow::only);
+        let mut options = self.real(kind, address, versions, self.channels.clone(), process);
         options.tls = tls;
         let looped = match self.looped.as_slice() {
             [a, b] => {
@@ -184,7 +195,7 @@ impl Target {
         &self,
         kind: &str,
         address: SwitchAddress,
-        version: Version,
+        versions: VersionSet,
         ports: Vec<DataPort>,
         process: Option<u32>,
     ) -> RealOptions {
@@ -192,7 +203,7 @@ impl Target {
             name: self.name.clone().unwrap_or_else(|| kind.to_owned()),
             address,
             tls: None,
-            versions: VersionSet::only(version),
+            versions,
             ports,
             patience: Duration::from_secs(self.wait),
             gauges: Gauges { process, snmp: self.snmp.clone() },
@@ -244,7 +255,7 @@ impl Target {
         let process = lab.open_vswitch().and_then(|ovs| ovs.switch_process());
         let process = process.map(|process| process.pid.cast_unsigned());
         let address = SwitchAddress::Listening(listener);
-        let options = self.real("Open vSwitch", address, version, ports, process);
+        let options = self.real("Open vSwitch", address, VersionSet::only(version), ports, process);
         let way = Some(Way::Real(Box::new(options)));
         Ok(Bed { looped: Some(Box::new(looped)), way, lab: Some(lab) })
     }

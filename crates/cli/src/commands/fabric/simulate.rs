@@ -72,7 +72,7 @@ pub struct Simulate {
     #[arg(long)]
     quick: bool,
     /// Write result.json, CSV, figures and report.html here
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
     out: Option<PathBuf>,
     /// Print result.json instead of the table
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `weir lab ping-all`.
 
-use super::Which;
+use super::{Which, wait_until_forwarding};
 use crate::exit::Exit;
 use lab::{PingOptions, PingReport};
 use report::Table;
@@ -35,6 +35,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
 impl PingAll {
     pub fn run(self) -> anyhow::Result<Exit> {
         let lab = self.which.open()?;
+        if !wait_until_forwarding(&lab, || Ok(()))? {
+            writeln!(std::io::stderr(), "the switches agree on no spanning tree")?;
+        }
         let options = PingOptions { timeout: self.timeout, attempts: self.attempts };
         let report = lab.ping_all(&options)?;
         let mut stdout = std::io::stdout().lock();

@@ -1,9 +1,9 @@
 //! `weir lab up`.
 
-use super::State;
+use super::{State, wait_until_forwarding};
 use crate::exit::Exit;
-use crate::signals::Interrupt;
-use anyhow::Context;
+use crate::signals::{Interrupt, Interrupted};
+use anyhow::{Context, bail};
 use lab::{Controller, Datapath, FailMode, Lab, Options, Protocol, Rate, Topology};
 use std::io::Write;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use std::time::Duration;
 ///
 /// TOPOLOGY is a file (*.toml, see docs/lab.md) or one of: single,HOSTS; linear,SWITCHES or linear,SWITCHES,HOSTS; tree,DEPTH,FANOUT;
 /// leafspine,LEAVES,SPINES,HOSTS; fattree,K; isolation2013. Hosts are h1, h2, ... at 10.0.0.1, 10.0.0.2, ...; switches
-/// are s1, s2, ... Without a controller, switches learn addresses by themselves.
+/// are s1, s2, ... Without a controller, switches learn addresses by themselves; where there are loops, they first agree on a
+/// spanning tree, which is waited for.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -23,7 +24,7 @@ pub struct Up {
     /// The network
     topology: String,
     /// The lab's name [default: the first free of lab1, lab2, ...]
-    #[arg(long)]
+    #[arg(long = "lab", alias = "name", value_name = "NAME")]
     name: Option<String>,
     /// Where a controller is, such as tcp:127.0.0.1:6653; several times for several
     #[arg(long = "controller", value_name = "tcp:HOST:PORT|ssl:HOST:PORT")]
@@ -99,6 +100,15 @@ impl Up {
         })?;
         let lab = made?;
         describe(&lab)?;
+        match wait_until_forwarding(&lab, || interrupt.check()) {
+            Ok(true) => {}
+            Ok(false) => bail!("{} is up, but its switches agree on no spanning tree", lab.name()),
+            Err(error) if error.is::<Interrupted>() => {
+                lab.down()?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        }
         if let Some(seconds) = self.wait {
             let connected = lab.wait_connected(Duration::from_secs(seconds));
             connected.with_context(|| format!("{} is up, but", lab.name()))?;

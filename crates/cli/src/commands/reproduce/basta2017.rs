@@ -112,7 +112,8 @@ impl Basta2017 {
     }
 
     fn options(&self, work: &Work, switches: Option<&OpenVSwitches>) -> Options {
-        let mut options = Options::new(System::Direct, work.path().to_owned());
+        let options = Options::new(System::Direct, work.path().to_owned());
+        let mut options = Options { stop: work.stop(), ..options };
         if self.quick {
             (options.runs, options.duration_ms, options.cut_ms) = (2, 1_000, 100);
         }

@@ -5,7 +5,7 @@ mod collaboration;
 use crate::commands::sampling::calibrate::Effort;
 use crate::commands::sampling::simulate::{SERVERS, simulate};
 use crate::exit::Exit;
-use crate::signals::Interrupt;
+use crate::signals::{Interrupt, Interrupted};
 use report::results::Extras;
 use report::{Environment, Results};
 use sampling::Costs;
@@ -35,7 +35,7 @@ pub struct Elbouanani2019 {
     #[command(flatten)]
     effort: Effort,
     /// Write result.json, CSV, report.html and figures/ here
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
     out: Option<PathBuf>,
     /// Print result.json instead of tables
     #[arg(long)]
@@ -68,14 +68,24 @@ impl Elbouanani2019 {
         } else {
             None
         };
-        if costs {
-            let calibration = self.effort.calibrate(HEADER)?;
-            let Extras { figures, tables } = calibration.extras();
-            extras.figures.extend(figures);
-            extras.tables.extend(tables);
-            remarks = calibration.remarks();
-            results = Results { tool: results.tool, ..calibration.results };
+        let mut partial = measured.as_ref().and_then(collaboration::Collaboration::partial);
+        if costs && partial.is_none() {
+            match self.effort.calibrate(HEADER) {
+                // What servers were measured to do is there.
+                Err(error) if error.is::<Interrupted>() && measured.is_some() => {
+                    partial = Some("interrupted before costs were measured".to_owned());
+                }
+                calibration => {
+                    let calibration = calibration?;
+                    let Extras { figures, tables } = calibration.extras();
+                    extras.figures.extend(figures);
+                    extras.tables.extend(tables);
+                    remarks = calibration.remarks();
+                    results = Results { tool: results.tool, ..calibration.results };
+                }
+            }
         }
+        partial.inspect(|text| results.mark_partial(text));
         if let Some(measured) = measured {
             results.points.extend(measured.points());
             let heading = "Servers on their own and together".to_owned();
@@ -102,6 +112,6 @@ impl Elbouanani2019 {
             results.write_with(out, &[], Duration::ZERO, &extras)?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
-        Ok(if results.findings.is_empty() { Exit::Success } else { Exit::Finding })
+        Ok(Exit::of_results(&results))
     }
 }

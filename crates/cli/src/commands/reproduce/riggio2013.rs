@@ -9,6 +9,7 @@ use crate::signals::Interrupt;
 use anyhow::Context;
 use idle::Cpu;
 use report::figure::{Line, Lines};
+use report::pace::Pace;
 use report::results::Extras;
 use report::stats::{confidence95, mean};
 use report::{Better, Environment, Figure, Finding, Metric, Point, Results, Table};
@@ -50,7 +51,7 @@ pub struct Riggio2013 {
     #[arg(long)]
     no_shapers: bool,
     /// Write result.json, CSV, report.html and figures/ here
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
     out: Option<PathBuf>,
     /// Print result.json instead of tables
     #[arg(long)]
@@ -78,14 +79,20 @@ impl Riggio2013 {
         };
         let gap = Duration::from_secs(gap.into());
         let work = Work::new()?;
-        let halt = Halt::new(interrupt);
+        let halt = Halt::new(interrupt.clone());
         Scene::clear()?;
         let count = if self.side_by_side { CHOICES.len() } else { 1 };
         let scenes: Vec<Scene> = (0..count)
             .map(|number| Scene::up(self.openflow, !self.no_shapers, number))
             .collect::<anyhow::Result<_>>()?;
         let mut outcomes = CHOICES.map(|choice| (choice, Vec::new()));
+        // Flows start one after the other, and the last runs as long; what begins and ends a run takes a quarter of a minute.
+        let a_round = (gap * 3 + Duration::from_secs(15)) * if self.side_by_side { 1 } else { 3 };
+        let mut pace = Pace::new(runs as usize, a_round);
+        let mut partial = None;
+        say(&format!("{runs} runs of each kind: {}", pace.whole()))?;
         for run in 0..runs {
+            say(&format!("run {}", pace.step()))?;
             let folder = work.0.join(run.to_string());
             let once = |scene: &Scene, choice: Choice| -> anyhow::Result<Outcome> {
                 let folder = folder.with_extension(format!("{choice:?}"));
@@ -97,16 +104,31 @@ impl Riggio2013 {
                 Ok(outcome)
             };
             // Interleaved or at the same time, so that what the machine does meanwhile falls on all alike.
-            for ((_, done), outcome) in outcomes.iter_mut().zip(round(&scenes, &halt, once)?) {
-                done.push(outcome);
+            match round(&scenes, &halt, once) {
+                // A round is whole or does not count: its runs are compared with each other.
+                Err(_) if interrupt.is_asked() && run > 0 => {
+                    partial = Some(format!("interrupted: {run} of {runs} runs of each kind"));
+                    break;
+                }
+                outcome => {
+                    for ((_, done), outcome) in outcomes.iter_mut().zip(outcome?) {
+                        done.push(outcome);
+                    }
+                }
             }
         }
         drop(scenes);
-        self.give(&outcomes, gap)
+        self.give(&outcomes, gap, partial.as_deref())
     }
 
-    fn give(&self, outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> anyhow::Result<Exit> {
+    fn give(
+        &self,
+        outcomes: &[(Choice, Vec<Outcome>)],
+        gap: Duration,
+        partial: Option<&str>,
+    ) -> anyhow::Result<Exit> {
         let mut results = Results::new("reproduce riggio2013", 0, Environment::capture(&[]));
+        partial.inspect(|text| results.mark_partial(text));
         results.settings.insert("quick".to_owned(), self.quick.into());
         results.settings.insert("gap_s".to_owned(), (gap.as_secs() as f64).into());
         results.settings.insert("shapers".to_owned(), (!self.no_shapers).into());
@@ -139,7 +161,7 @@ impl Riggio2013 {
                 .with_context(|| format!("cannot write {}", samples.display()))?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
-        Ok(if results.findings.is_empty() { Exit::Success } else { Exit::Finding })
+        Ok(Exit::of_results(&results))
     }
 
     fn extras(&self, outcomes: &[(Choice, Vec<Outcome>)], gap: Duration) -> Extras {
@@ -241,6 +263,11 @@ fn round(
         Some(error) => error.map(|_| Vec::new()),
         None => done.into_iter().collect(),
     }
+}
+
+/// Says on stderr what is being done.
+fn say(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stderr(), "{text}")?)
 }
 
 fn tell(run: u32, choice: Choice, outcome: &Outcome, gap: Duration) -> anyhow::Result<()> {

@@ -31,6 +31,7 @@ use anyhow::{Context, ensure};
 use burst::Case;
 use fabric::{Bandwidth, MacAddress};
 use lab::{FailMode, Lab, LabGuard, Options, Rate, StateDirectory, Topology};
+use report::pace::Pace;
 use report::results::Extras;
 use report::{Better, Environment, Figure, Finding, Metric, Point, Results, Table};
 use std::io::Write;
@@ -42,6 +43,8 @@ use traffic::{Udp, connect, read, write};
 const MBIT: u64 = 1_000_000;
 /// Shapers and queues settle within less.
 const SETTLE: Duration = Duration::from_secs(2);
+/// What a burst takes with what is before and after it, more or less.
+const A_BURST: Duration = Duration::from_secs(4);
 
 /// Host, tenant, VNIC bandwidth in Mbit/s.
 pub(super) const VNICS: [(&str, &str, u64); 6] = [
@@ -145,7 +148,7 @@ pub struct Riggio2013Edge {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     bursts: u32,
     /// Write result.json, CSV, report.html and figures/ here
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
     out: Option<PathBuf>,
     /// Print result.json instead of tables
     #[arg(long)]
@@ -161,15 +164,30 @@ impl Riggio2013Edge {
         let interrupt = Interrupt::catch()?;
         let state = StateDirectory::default();
         let time = Duration::from_secs(self.seconds.into());
-        let mut measured = Vec::new();
-        for remedies in Remedies::ALL {
-            measured.push((remedies, measure(remedies, time, &state, &interrupt)?));
+        let steps = Remedies::ALL.len() + Case::ALL.len();
+        let mut pace = Pace::new(steps, SETTLE + time.max(A_BURST * self.bursts));
+        let mut begin = |what: &str| writeln!(std::io::stderr(), "{what} ({})", pace.step());
+        let (mut measured, mut bursts) = (Vec::new(), Vec::new());
+        let outcome = (|| -> anyhow::Result<()> {
+            for remedies in Remedies::ALL {
+                begin(remedies.name())?;
+                measured.push((remedies, measure(remedies, time, &state, &interrupt)?));
+            }
+            for case in Case::ALL {
+                begin("bursts")?;
+                bursts.push((case, burst::measure(case, self.bursts, &state, &interrupt)?));
+            }
+            Ok(())
+        })();
+        let is_partial = interrupt.is_asked() && outcome.is_err() && !measured.is_empty();
+        if !is_partial {
+            outcome?;
         }
-        let mut bursts = Vec::new();
-        for case in Case::ALL {
-            bursts.push((case, burst::measure(case, self.bursts, &state, &interrupt)?));
+        let (mut results, extras) = self.results(&measured, &bursts);
+        if is_partial {
+            let made = measured.len() + bursts.len();
+            results.mark_partial(&format!("interrupted: {made} of {steps} measurements were made"));
         }
-        let (results, extras) = self.results(&measured, &bursts);
         let mut stdout = std::io::stdout().lock();
         if self.json {
             write!(stdout, "{}", results.to_json())?;
@@ -188,7 +206,7 @@ impl Riggio2013Edge {
                 .with_context(|| format!("cannot write {}", tenths.display()))?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
-        Ok(if results.findings.is_empty() { Exit::Success } else { Exit::Finding })
+        Ok(Exit::of_results(&results))
     }
 
     fn results(

@@ -39,6 +39,7 @@ use calibration::{Lost, Turned};
 use mechanism::{Mechanism, Running};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
+use report::pace::{Pace, told};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -133,8 +134,7 @@ impl Calibrate {
             write(&out.join("samples.csv"), &calibration.samples_table().to_csv())?;
             writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
         }
-        let is_clean = calibration.results.findings.is_empty();
-        Ok(if is_clean { Exit::Success } else { Exit::Finding })
+        Ok(Exit::of_results(&calibration.results))
     }
 }
 
@@ -144,14 +144,16 @@ impl Effort {
         self.quick
     }
 
-    /// Makes the lab, measures, and takes the lab down, however that ends. Samples have so many bytes unless others are asked for.
+    /// Makes the lab, measures, and takes the lab down, however that ends. Samples have so many bytes unless others are asked
+    /// for. When it is interrupted, the repetitions that are whole are the result, if they are enough.
     pub fn calibrate(mut self, header: u32) -> anyhow::Result<Calibration> {
         let header = self.header.unwrap_or(header);
         if self.quick {
             (self.repetitions, self.seconds, self.course) = (5, 0.3, 4);
             self.one_in = vec![10, 3, 1];
         }
-        self.mechanism.iter().try_for_each(|mechanism| self.check(*mechanism))?;
+        let repetitions = self.repetitions;
+        self.mechanism.iter().try_for_each(|mechanism| self.check(*mechanism, repetitions))?;
         let batch = Batch::of(self.batch, self.length)?;
         let interrupt = Interrupt::catch()?;
         // Before the lab is made: its processes inherit it.
@@ -161,8 +163,10 @@ impl Effort {
         let bridge = Bridge::up(target.as_ref(), cpu)?;
         let measured = self.measure(&bridge, cpu, (batch, header), &interrupt);
         bridge.down()?;
-        // A signal also ends iperf3, and that is then what went wrong.
-        interrupt.check()?;
+        if measured.is_err() {
+            // A signal also ends iperf3, and that is then what went wrong.
+            interrupt.check()?;
+        }
         let mut calibration = measured?;
         calibration.results.settings.insert("cpu".to_owned(), cpu.into());
         calibration.results.settings.insert("header".to_owned(), header.into());
@@ -173,10 +177,10 @@ impl Effort {
     }
 
     /// Whether there is enough to fit a mechanism's law to: three measurements, not all without sampling.
-    fn check(&self, mechanism: Mechanism) -> Result<(), sampling::Error> {
+    fn check(&self, mechanism: Mechanism, repetitions: u16) -> Result<(), sampling::Error> {
         let is_fitted = |&&number: &&u32| mechanism.is_itself_at(1.0 / f64::from(number));
         let rates = self.one_in.iter().filter(is_fitted).count();
-        if rates > 0 && usize::from(self.repetitions) * (rates + 1) >= 3 {
+        if rates > 0 && usize::from(repetitions) * (rates + 1) >= 3 {
             return Ok(());
         }
         let message = format!("too few rates to fit a law of {} to", mechanism.name());
@@ -198,34 +202,79 @@ impl Effort {
         let mut turns = bridge.turns(cpu, batch)?;
         // Warms up caches, neighbours and the switch's flow table; it counts for nothing.
         turns.compare(Duration::from_secs(1), &[])?;
+        let mut pace = Pace::new(usize::from(self.repetitions), self.repetition_time());
+        let courses = (self.mechanism.len() as u32 + 1) * u32::from(self.course);
+        let (whole, course) = (pace.whole(), told(Duration::from_secs(courses.into())));
+        talk(&format!("{} repetitions: {whole}, then {course} for figure 2a", self.repetitions));
+        let mut made = 0;
         for repetition in 1..=self.repetitions {
             random.shuffle(&mut cases);
-            talk(&format!("repetition {repetition} of {}", self.repetitions));
-            for &Case { mechanism, work } in &cases {
+            talk(&format!("repetition {}", pace.step()));
+            let mut its = Vec::with_capacity(cases.len());
+            let mut measure_all = || -> anyhow::Result<()> {
+                for &Case { mechanism, work } in &cases {
+                    interrupt.check()?;
+                    let running = match work {
+                        Work::Off => None,
+                        Work::Standing => Some(mechanism.start(bridge, NEVER, header)?),
+                        Work::OneIn(number) => Some(mechanism.start(bridge, number, header)?),
+                    };
+                    let samplers = running.as_ref().map(Running::samplers).transpose()?;
+                    let samplers = samplers.unwrap_or_default();
+                    turns.compare(mechanism.settles(), &samplers)?;
+                    let compared = turns.compare(time, &samplers)?;
+                    lost.samples += running.map_or(Ok(0), Running::stop)?;
+                    its.push(Turned { repetition, mechanism, rate: work.rate(), compared });
+                }
+                Ok(())
+            };
+            match measure_all() {
+                Err(_) if interrupt.is_asked() && self.is_enough(made) => break,
+                outcome => outcome?,
+            }
+            made = repetition;
+            turned.append(&mut its);
+        }
+        let mut courses = Vec::new();
+        let mut measure_courses = || -> anyhow::Result<()> {
+            lost.frames = turns.lost()?;
+            courses.push(("no sampling".to_owned(), bridge.course(self.course)?));
+            for mechanism in &self.mechanism {
                 interrupt.check()?;
-                let running = match work {
-                    Work::Off => None,
-                    Work::Standing => Some(mechanism.start(bridge, NEVER, header)?),
-                    Work::OneIn(number) => Some(mechanism.start(bridge, number, header)?),
-                };
-                let samplers = running.as_ref().map(Running::samplers).transpose()?;
-                let samplers = samplers.unwrap_or_default();
-                turns.compare(mechanism.settles(), &samplers)?;
-                let compared = turns.compare(time, &samplers)?;
-                lost.samples += running.map_or(Ok(0), Running::stop)?;
-                turned.push(Turned { repetition, mechanism, rate: work.rate(), compared });
+                talk(&format!("over time: {}", mechanism.name()));
+                let running = mechanism.start(bridge, 1, header)?;
+                courses.push((mechanism.name().to_owned(), bridge.course(self.course)?));
+                running.stop()?;
+            }
+            Ok(())
+        };
+        if made == self.repetitions {
+            match measure_courses() {
+                Err(_) if interrupt.is_asked() => {}
+                outcome => outcome?,
             }
         }
-        lost.frames = turns.lost()?;
-        let mut courses = vec![("no sampling".to_owned(), bridge.course(self.course)?)];
-        for mechanism in &self.mechanism {
-            interrupt.check()?;
-            talk(&format!("over time: {}", mechanism.name()));
-            let running = mechanism.start(bridge, 1, header)?;
-            courses.push((mechanism.name().to_owned(), bridge.course(self.course)?));
-            running.stop()?;
+        let mut calibration = Calibration::of(self, &turned, lost, courses)?;
+        if interrupt.is_asked() {
+            let of = self.repetitions;
+            let text = format!("interrupted: {made} of {of} repetitions are whole");
+            calibration.results.mark_partial(&text);
         }
-        Calibration::of(self, &turned, lost, courses)
+        Ok(calibration)
+    }
+
+    /// What a repetition takes, more or less.
+    fn repetition_time(&self) -> Duration {
+        // A mechanism takes its time to start and to stop.
+        let around = Duration::from_millis(700);
+        let measured = around + Duration::from_secs_f64(self.seconds);
+        let each = |case: &Case| case.mechanism.settles() + measured;
+        self.cases().iter().map(each).sum()
+    }
+
+    /// Whether laws can be fitted to so many repetitions.
+    fn is_enough(&self, repetitions: u16) -> bool {
+        self.mechanism.iter().all(|mechanism| self.check(*mechanism, repetitions).is_ok())
     }
 
     /// Every mechanism at every rate, and not there at all.

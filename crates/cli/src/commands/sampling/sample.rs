@@ -9,7 +9,7 @@ use agent::{Sent, Taken};
 use anyhow::bail;
 use serde_json::json;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ pub struct Sample {
     collector: SocketAddr,
     /// Who the samples say that they are from [default: the address from which they are sent]
     #[arg(long, value_name = "IP")]
-    agent: Option<Ipv4Addr>,
+    agent: Option<IpAddr>,
     /// Tells apart several origins behind one agent
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     sub_agent: u32,

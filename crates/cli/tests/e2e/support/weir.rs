@@ -91,6 +91,12 @@ impl Weir {
         })
     }
 
+    /// How many log lines so far contain all `words`.
+    pub fn logged(&self, words: &[&str]) -> usize {
+        let lines = self.process.stderr.all();
+        lines.iter().filter(|line| words.iter().all(|word| line.contains(word))).count()
+    }
+
     pub fn get(&self, path: &str) -> (u16, String) {
         http::get(self.api, path)
             .unwrap_or_else(|| panic!("no answer from http://{}{path}", self.api))

@@ -11,6 +11,7 @@ use crate::commands::sampling::run::verify::Verdict;
 use crate::signals::Interrupt;
 use agent::station::Processing;
 use anyhow::ensure;
+use report::pace::Pace;
 use report::table::number;
 use report::{Better, Metric, Point, Table};
 use sampling::control::{Event, Settings};
@@ -85,9 +86,12 @@ pub struct Collaboration {
     /// What servers bore in each repetition, in units of forwarding.
     capacities: Vec<Vec<f64>>,
     stretches: Vec<(Way, Stretch)>,
+    /// Repetitions that were made, of how many.
+    made: (u16, u16),
 }
 
-/// Measures; `repetitions` of each way, in turn, `seconds` each.
+/// Measures; `repetitions` of each way, in turn, `seconds` each. When it is interrupted, the repetitions that are whole are
+/// the result.
 pub fn measure(
     repetitions: u16,
     seconds: u16,
@@ -96,7 +100,9 @@ pub fn measure(
     let mut servers = Servers::up(&[SHARE; SKEW.len()])?;
     let result = measure_in(&mut servers, repetitions, seconds, interrupt);
     servers.down()?;
-    interrupt.check()?;
+    if result.is_err() {
+        interrupt.check()?;
+    }
     result
 }
 
@@ -107,27 +113,61 @@ fn measure_in(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Collaboration> {
     let time = Duration::from_secs(seconds.into());
-    let costs = costs(servers, time, interrupt)?;
-    let (mut stretches, mut borne) = (Vec::new(), Vec::new());
+    // Five measurements of costs; what is before and after each takes some seconds more.
+    let steps = 5 + usize::from(repetitions) * 3;
+    let mut pace = Pace::new(steps, time + AROUND);
+    talk(&format!("servers: {steps} measurements: {}", pace.whole()));
+    let costs = costs(servers, time, &mut pace, interrupt)?;
+    let mut all = Collaboration {
+        costs,
+        capacities: Vec::new(),
+        stretches: Vec::new(),
+        made: (0, repetitions),
+    };
     for repetition in 1..=repetitions {
-        let mut capacities = vec![0.0; SKEW.len()];
-        for way in [Way::Nothing, Way::Alone, Way::Together] {
-            talk(&format!("servers, {repetition} of {repetitions}: {}", way.name()));
-            let stretch = Run {
-                capacities: &capacities,
-                costs: (costs.alpha, costs.beta),
-                is_collaborative: way == Way::Together,
+        let made = all.stretches.len();
+        match repeat(&mut all, servers, (repetition, time), &mut pace, interrupt) {
+            Err(_) if interrupt.is_asked() && repetition > 1 => {
+                all.stretches.truncate(made);
+                all.capacities.truncate(usize::from(repetition) - 1);
+                break;
             }
-            .measure(servers, time, interrupt)?;
-            if way == Way::Nothing {
-                capacities = costs.capacities(&stretch);
-                borne.push(capacities.clone());
-            }
-            stretches.push((way, stretch));
+            outcome => outcome?,
         }
+        all.made.0 = repetition;
     }
-    Ok(Collaboration { costs, capacities: borne, stretches })
+    Ok(all)
 }
+
+/// One repetition of each way.
+fn repeat(
+    all: &mut Collaboration,
+    servers: &mut Servers,
+    (repetition, time): (u16, Duration),
+    pace: &mut Pace,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let mut capacities = vec![0.0; SKEW.len()];
+    for way in [Way::Nothing, Way::Alone, Way::Together] {
+        let (name, of) = (way.name(), all.made.1);
+        talk(&format!("servers, {repetition} of {of}: {name} ({})", pace.step()));
+        let stretch = Run {
+            capacities: &capacities,
+            costs: (all.costs.alpha, all.costs.beta),
+            is_collaborative: way == Way::Together,
+        }
+        .measure(servers, time, interrupt)?;
+        if way == Way::Nothing {
+            capacities = all.costs.capacities(&stretch);
+            all.capacities.push(capacities.clone());
+        }
+        all.stretches.push((way, stretch));
+    }
+    Ok(())
+}
+
+/// What is before and after a measurement.
+const AROUND: Duration = Duration::from_secs(5);
 
 impl Costs {
     /// What servers bear that are as busy as in this stretch, in which nothing was sampled.
@@ -141,12 +181,17 @@ impl Costs {
 }
 
 /// α and β in units of forwarding: from the CPU time that each takes.
-fn costs(servers: &mut Servers, time: Duration, interrupt: &Interrupt) -> anyhow::Result<Costs> {
+fn costs(
+    servers: &mut Servers,
+    time: Duration,
+    pace: &mut Pace,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Costs> {
     let nothing = [0.0; SKEW.len()];
     let all = [1e9; SKEW.len()];
     let at = |of: &[f64], server: usize| of.get(server).copied().unwrap_or(0.0);
     let mut run = |what: &str, load: &[f64], capacities: &[f64], costs, is_collaborative| {
-        talk(&format!("servers: what costs what: {what}"));
+        talk(&format!("servers: what costs what: {what} ({})", pace.step()));
         servers.send(load, LENGTH)?;
         Run { capacities, costs, is_collaborative }.measure(servers, time, interrupt)
     };
@@ -300,6 +345,12 @@ impl Stretch {
 }
 
 impl Collaboration {
+    /// What of it was made, if not all.
+    pub fn partial(&self) -> Option<String> {
+        let (made, of) = self.made;
+        (made < of).then(|| format!("interrupted: {made} of {of} repetitions with servers"))
+    }
+
     fn of(&self, way: Way, value: impl Fn(&Stretch) -> f64) -> Vec<f64> {
         let its = self.stretches.iter().filter(|(one, _)| *one == way);
         its.map(|(_, stretch)| value(stretch)).collect()

@@ -9,7 +9,7 @@
 //! Scenes stand side by side: each has a lab, an agent, and for each run a hypervisor and controllers of its own.
 
 use super::super::riggio2013_edge::{VNICS, settings};
-use crate::commands::demo::peers::{free_address, os_ken_python};
+use crate::commands::demo::peers::{free_address, no_os_ken, os_ken_python};
 use crate::commands::demo::process::{Process, Weir};
 use crate::signals::Interrupt;
 use agent::Tagging;
@@ -199,7 +199,7 @@ impl Scene {
     /// Needs root, Open vSwitch, iperf3 and os-ken; says what is missing. `number` tells scenes that stand side by side
     /// apart.
     pub fn up(form: Form, shaped: bool, number: usize) -> anyhow::Result<Scene> {
-        let (python, _) = os_ken_python().context("os-ken is not installed; run scripts/setup")?;
+        let (python, _) = os_ken_python().with_context(no_os_ken)?;
         let topology = Topology::builtin("isolation2013")?;
         let network = topology.network(lab::Rate::from_bits_per_second(10_000_000)?)?;
         let protocol = match form {

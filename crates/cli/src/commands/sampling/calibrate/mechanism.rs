@@ -9,7 +9,6 @@ use agent::{Exporter, Sampler, SamplerOptions};
 use anyhow::{Context, anyhow};
 use packet::{Filter, RandomSample, Tap};
 use sampling::ranges::NUMBERS;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -211,10 +210,7 @@ fn ours(
     let rate = share(one_in);
     let options = SamplerOptions { rate, header, ..SamplerOptions::default() };
     let collector = bridge.collector();
-    let agent = match collector.ip() {
-        IpAddr::V4(address) => address,
-        IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
-    };
+    let agent = collector.ip();
     let open = || -> anyhow::Result<(Sampler, Exporter)> {
         let origin = Origin { agent, sub_agent: 0, interface: 1 };
         let sampler = Sampler::open(port, &options)?;

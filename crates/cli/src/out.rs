@@ -1,0 +1,46 @@
+//! `--out DIR`: looked at before anything is measured, so that no result is lost for want of a place.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// The folder, if results can be written there: it is there, or can be made. It is tried, since rights alone do not tell of
+/// a file system that takes nothing; nothing of that stays.
+pub fn folder(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let absolute = std::path::absolute(&path).map_err(|error| error.to_string())?;
+    // What is to be made: a folder in the nearest one that is there. A link that leads nowhere is there, and no folder.
+    let is_there = |place: &PathBuf| place.symlink_metadata().is_ok();
+    let mut nearest = absolute;
+    while !is_there(&nearest) && nearest.pop() {}
+    if !nearest.is_dir() {
+        return Err(format!("{} is no folder", nearest.display()));
+    }
+    let trial = nearest.join(format!(".weir-{}", std::process::id()));
+    match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
+        Ok(()) => Ok(path),
+        Err(error) => Err(format!("cannot write to {}: {error}", nearest.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_written_to_is_refused_and_none_is_made() {
+        let home = std::env::temp_dir().join(format!("weir-out-{}", std::process::id()));
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join("file"), "").unwrap();
+        std::os::unix::fs::symlink("nowhere", home.join("link")).unwrap();
+        let of = |name: &str| folder(home.join(name).to_str().unwrap());
+        for name in ["", "new", "new/deep/er"] {
+            assert_eq!(of(name), Ok(home.join(name)), "{name}");
+        }
+        for name in ["file", "file/below", "link", "link/below"] {
+            assert!(of(name).unwrap_err().contains("is no folder"), "{name}");
+        }
+        assert!(folder("/proc/weir").unwrap_err().contains("cannot write to /proc"));
+        assert_eq!(fs::read_dir(&home).unwrap().count(), 2);
+        fs::remove_dir_all(&home).unwrap();
+    }
+}

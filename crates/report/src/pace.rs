@@ -1,0 +1,87 @@
+//! How long a measurement takes: said before it begins, and of what is left while it goes on.
+
+use std::time::{Duration, Instant};
+
+/// The pace of a measurement that has a known number of steps, all about as long.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    steps: usize,
+    begun: usize,
+    /// What a step takes, as long as none has been made.
+    guess: Duration,
+    start: Instant,
+}
+
+impl Pace {
+    /// So many steps, of about `guess` each; the first begins now.
+    #[must_use]
+    pub fn new(steps: usize, guess: Duration) -> Pace {
+        Pace { steps, begun: 0, guess, start: Instant::now() }
+    }
+
+    /// How long all of it takes, such as `about 6 h 50 min`.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        told(self.guess.saturating_mul(u32::try_from(self.steps).unwrap_or(u32::MAX)))
+    }
+
+    /// Another step begins: which it is, and how long there is to go, such as `3 of 40, about 12 min left`.
+    pub fn step(&mut self) -> String {
+        let left = left(self.steps, self.begun, self.start.elapsed(), self.guess);
+        self.begun += 1;
+        format!("{} of {}, {} left", self.begun, self.steps, told(left))
+    }
+}
+
+/// What the steps that are not made will take, if they are like those that are.
+fn left(steps: usize, made: usize, elapsed: Duration, guess: Duration) -> Duration {
+    let each = if made == 0 { guess.as_secs_f64() } else { elapsed.as_secs_f64() / made as f64 };
+    Duration::try_from_secs_f64(each * steps.saturating_sub(made) as f64).unwrap_or(Duration::MAX)
+}
+
+/// For people: a time to two figures or so.
+#[must_use]
+pub fn told(time: Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    let minutes = (time.as_secs_f64() / 60.0).round() as u64;
+    match (minutes / 60, minutes % 60) {
+        _ if seconds < 100 => format!("about {seconds} s"),
+        (0, minutes) => format!("about {minutes} min"),
+        (hours, 0) => format!("about {hours} h"),
+        (hours, minutes) => format!("about {hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_people_do() {
+        for (seconds, expected) in [
+            (0.4, "about 0 s"),
+            (99.0, "about 99 s"),
+            (100.0, "about 2 min"),
+            (3_599.0, "about 1 h"),
+            (24_600.0, "about 6 h 50 min"),
+            (1e9, "about 277777 h 47 min"),
+        ] {
+            assert_eq!(told(Duration::from_secs_f64(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_told_by_what_was_made() {
+        let s = Duration::from_secs;
+        for (steps, made, elapsed, expected) in
+            [(10, 0, 0, 300), (10, 5, 50, 50), (10, 9, 90, 10), (10, 10, 100, 0), (3, 5, 1, 0)]
+        {
+            assert_eq!(left(steps, made, s(elapsed), s(30)), s(expected));
+        }
+        assert_eq!(left(usize::MAX, 1, Duration::MAX, s(1)), Duration::MAX);
+        let mut pace = Pace::new(40, s(30));
+        assert_eq!(pace.whole(), "about 20 min");
+        assert_eq!(pace.step(), "1 of 40, about 20 min left");
+        assert!(pace.step().starts_with("2 of 40, "));
+    }
+}
