@@ -68,6 +68,7 @@ use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
+pub(crate) use topology::number;
 pub(crate) use tracking::{groups_of, named_of};
 use unplaced::Unplaced;
 

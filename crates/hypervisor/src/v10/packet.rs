@@ -25,13 +25,20 @@ impl Switch {
         self.announces(packet.buffer_id);
         let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && let Some((id, tag)) = self.lldp.verify(packet.data, now)
+            && let Some((id, frame)) = self.lldp.verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
                 && self.view.sees_port(tenant, port_from_v10(packet.in_port.0))
             {
-                let (before, after) = tag.without(packet.data);
-                self.deliver_probe_v10(tenant, &packet, [before, after]);
+                let told = PacketIn {
+                    buffer_id: NO_BUFFER,
+                    total_len: frame.len() as u16,
+                    data: &frame,
+                    ..packet
+                };
+                self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
+                    told.write_message(0, out)
+                });
             }
             return Ok(());
         }
@@ -93,29 +100,6 @@ impl Switch {
             out.extend_from_slice(told);
             if let Some(message) = out.get_mut(start..) {
                 frame::set_buffer_id(message, buffer_id);
-                set_length(message);
-            }
-            Ok(())
-        });
-    }
-
-    fn deliver_probe_v10(
-        &mut self,
-        tenant: TenantIndex,
-        packet: &PacketIn<'_>,
-        [before, after]: [&[u8]; 2],
-    ) {
-        self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
-            let start = out.len();
-            PacketIn {
-                buffer_id: NO_BUFFER,
-                total_len: (before.len() + after.len()) as u16,
-                data: before,
-                ..*packet
-            }
-            .write_message(0, out)?;
-            out.extend_from_slice(after);
-            if let Some(message) = out.get_mut(start..) {
                 set_length(message);
             }
             Ok(())
@@ -254,8 +238,7 @@ impl Switch {
         }
         // Also where LLDP is the tenant's: the link may end at somebody else's port.
         let id = self.tenants[tenant.0 as usize].id;
-        let tagged =
-            is_probe && self.joins.is_none() && self.lldp.tag(packet.data, id, request.now, out);
+        let tagged = is_probe && self.tag_probe(id, packet.data, owned, request.now, out);
         if !tagged && !owned {
             return Err(code::BAD_REQUEST_EPERM);
         }

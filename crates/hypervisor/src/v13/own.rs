@@ -5,7 +5,7 @@ use super::{METADATA_NETWORK, METADATA_TENANT, egress, metadata_at, metadata_of,
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
 use crate::policy::TenantId;
-use crate::switch::{Own, OwnChange, Switch};
+use crate::switch::{Own, OwnChange, Switch, number};
 use crate::tally::{Counted, Direction};
 use alloc::vec::Vec;
 use fabric::Tagging;
@@ -26,12 +26,17 @@ pub(crate) const EXCHANGED: u16 = u16::MAX - 1;
 const HOSTS: u16 = u16::MAX - 1;
 /// Whatever comes in at an edge port of a network.
 const EDGES: u16 = u16::MAX - 2;
-/// Above all entries for slices: link probes come to the hypervisor first.
+/// Above all entries for slices: link probes of the hypervisor's own, and those of tenants that are to meet no tenant's entries.
 const PROBES: u16 = u16::MAX - 3;
 /// A tag where none should be.
 const STRAY: u16 = u16::MAX - 4;
 /// The highest priority of entries for tenants.
 const HIGHEST: u16 = u16::MAX - 16;
+/// Below all entries for slices: link probes that come in where LLDP is nobody's.
+const STRANDED: u16 = 0;
+
+/// All bits of a hardware address.
+const ADDRESS: u128 = 0xffff_ffff_ffff;
 
 impl Switch {
     /// What table 0 has to hold: the ranks of flowspace entries as priorities, as few as needed; and the
@@ -41,18 +46,21 @@ impl Switch {
             // The members have table 0.
             return Vec::new();
         }
-        let probe = Match::exact(Field::DlType, u128::from(lldp::ETHERTYPE));
+        let lldp = Match::exact(Field::DlType, u128::from(lldp::ETHERTYPE));
+        let (own, guests) = (number(lldp::PROBE_SOURCE), number(lldp::GUEST_SOURCE));
+        let probes = lldp.with_masked(Field::DlSrc, own, !(own ^ guests) & ADDRESS);
         let mut to_us = ListBuf::<Action<'static>>::new();
         to_us.push(Action::Output { port: PortNo::CONTROLLER, max_len: CONTROLLER_NO_BUFFER });
         let mut instructions = Vec::new();
         Instruction::ApplyActions(to_us.as_list()).write(&mut instructions);
-        let mut wanted = Vec::from([Own {
+        let to_us = |(match_, priority)| Own {
             table: 0,
-            match_: probe,
-            priority: PROBES,
-            actions: instructions,
+            match_,
+            priority,
+            actions: instructions.clone(),
             counted: None,
-        }]);
+        };
+        let mut wanted: Vec<Own> = [(probes, PROBES), (lldp, STRANDED)].map(to_us).into();
         self.add_networks(&mut wanted);
         let mut priority = HIGHEST;
         let mut level: Vec<usize> = Vec::new();
@@ -63,7 +71,7 @@ impl Switch {
                 .iter()
                 .any(|&other| ranked[other].1 != *tenant && ranked[other].0.overlaps(match_));
             if collides {
-                priority = priority.saturating_sub(1);
+                priority = priority.saturating_sub(1).max(STRANDED + 1);
                 level.clear();
             }
             level.push(rank);

@@ -45,6 +45,7 @@ mod kept_packets;
 mod labels;
 mod later_tables;
 mod lists_shared;
+mod link_probes;
 mod mapped;
 mod message_policy;
 mod meters_kept;
