@@ -124,9 +124,10 @@ pub(crate) struct AsyncConfig {
 }
 
 impl Default for AsyncConfig {
-    /// The defaults of OpenFlow 1.3, section 6.1.1: a slave hears of ports only.
+    /// The defaults of OpenFlow 1.3, sections 6.1.1 and 6.3.4: nobody hears of packets whose time to live is over, and a slave of
+    /// ports only.
     fn default() -> Self {
-        AsyncConfig { packet_in: [0x7, 0], port_status: [0x7, 0x7], flow_removed: [0xf, 0] }
+        AsyncConfig { packet_in: [0x3, 0], port_status: [0x7, 0x7], flow_removed: [0xf, 0] }
     }
 }
 

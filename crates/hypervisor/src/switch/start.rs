@@ -141,6 +141,7 @@ impl Switch {
             told_refused: 0,
             postponed: BTreeMap::new(),
             asks: false,
+            asynchronous: Default::default(),
             events: VecDeque::new(),
             lldp,
             settings,

@@ -27,7 +27,7 @@ use super::looks::{Bears, Destination, Look, To};
 use super::numbers::Numbered;
 use super::{
     METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
-    unreadable,
+    own_part, unreadable,
 };
 use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
 use crate::ids::TenantIndex;
@@ -226,11 +226,9 @@ impl Switch {
         packets: &Packets,
     ) -> Result<MatchBuf, ErrorCode> {
         let id = self.tenants[tenant.0 as usize].id;
+        // More was allowed when the tenant had a slice.
+        let match_ = own_part(match_, METADATA_NETWORK)?;
         let (value, mask) = match_.get(Field::Metadata);
-        if mask & u128::from(METADATA_NETWORK) != 0 {
-            // It was allowed when the tenant had a slice.
-            return Err(code::BAD_MATCH_BAD_MASK);
-        }
         let (mut own, mut own_mask) = match packets.entered.port() {
             Some(port) => (metadata_at(id, port), METADATA_PORT),
             None => (metadata_of(id), METADATA_TENANT),

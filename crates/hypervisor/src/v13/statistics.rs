@@ -39,6 +39,9 @@ impl Switch {
         match asked.body {
             MultipartRequestBody::Desc => self.describe_v13(request),
             MultipartRequestBody::Table => self.table_statistics_v13(request),
+            MultipartRequestBody::PortDesc if self.configures_ports(tenant) => {
+                self.postpone(request);
+            }
             MultipartRequestBody::PortDesc => self.port_descriptions(request),
             MultipartRequestBody::GroupDesc => self.group_descriptions(request),
             MultipartRequestBody::MeterConfig { meter_id } => {
@@ -276,7 +279,7 @@ impl Switch {
         if state.network.is_some() {
             return self.network_flow_statistics_v13(tenant, filter, answers);
         }
-        let Ok(wanted) = Match::from_v13(&filter.match_) else { return Vec::new() };
+        let Ok(wanted) = self.match_of_v13(tenant, &filter.match_) else { return Vec::new() };
         let mut found = Vec::new();
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
             let Some(cookie) = owner_of(entry.cookie).filter(|cookie| cookie.tenant == state.id)
@@ -317,7 +320,7 @@ impl Switch {
         if filter.table_id != TABLE_ALL && filter.table_id >= self.tenant_tables(tenant) {
             return Err(code::BAD_REQUEST_BAD_TABLE_ID);
         }
-        let mut wanted = Match::from_v13(&filter.match_).map_err(|error| error.error_code())?;
+        let mut wanted = self.match_of_v13(tenant, &filter.match_)?;
         let mut out_port = filter.out_port;
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
         if is_network {
@@ -326,9 +329,6 @@ impl Switch {
             out_port = PortNo::ANY;
         }
         let (value, mask) = wanted.get(Field::Metadata);
-        if mask & u128::from(self.metadata_kept(tenant)) != 0 {
-            return Err(code::BAD_MATCH_BAD_MASK);
-        }
         let id = self.tenants[tenant.0 as usize].id;
         let own = if self.joins.is_some() { (0, 0) } else { (metadata_of(id), METADATA_TENANT) };
         let (value, mask) = (value | u128::from(own.0), mask | u128::from(own.1));
