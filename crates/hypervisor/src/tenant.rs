@@ -5,6 +5,7 @@ use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::lookups::Lookups;
 use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
@@ -79,6 +80,8 @@ pub(crate) struct Tenant {
     /// The generation id of the last accepted mastership claim (1.3).
     pub generation: Option<u64>,
     pub buckets: Buckets,
+    /// What its tables have looked up.
+    pub lookups: Lookups,
     pub counters: Counters,
 }
 

@@ -385,6 +385,7 @@ impl Tenant {
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             generation: None,
             buckets: Default::default(),
+            lookups: Default::default(),
             counters: Default::default(),
         };
         state.configure(tenant);

@@ -47,6 +47,9 @@ impl Switch {
         }
         let owner = self.view.owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
+        if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
+            self.tenants[tenant.0 as usize].lookups.missed();
+        }
         match owner {
             Some(tenant) => match &network {
                 Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),

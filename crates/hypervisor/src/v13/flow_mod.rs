@@ -511,6 +511,15 @@ pub(crate) fn sends_to(instructions: &[u8], out_port: PortNo, out_group: u32) ->
             || any(&|action| matches!(action, Action::Group(group) if *group == out_group)))
 }
 
+/// The table to which instructions send packets on.
+pub(crate) fn next_table(instructions: &[u8]) -> Option<u8> {
+    let instructions = List::<Instruction<'_>>::parse(instructions).ok()?;
+    instructions.iter().find_map(|instruction| match instruction {
+        Instruction::GotoTable(next) => Some(next),
+        _ => None,
+    })
+}
+
 /// The entry number and owner of a cookie that one of the tenants' entries bears.
 pub(crate) fn owner_of(cookie: u64) -> Option<Cookie> {
     Cookie::from_wire(cookie).filter(|cookie| !cookie.is_own())

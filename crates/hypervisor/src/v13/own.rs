@@ -1,7 +1,10 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
 use super::network::restored::restorations;
-use super::{METADATA_NETWORK, METADATA_TENANT, egress, metadata_at, metadata_of, port_in};
+use super::{
+    METADATA_NETWORK, METADATA_TENANT, egress, metadata_at, metadata_of, port_in, tenant_in,
+};
+use crate::cookie::Cookie;
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
 use crate::policy::TenantId;
@@ -260,6 +263,23 @@ pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
     written.or_else(|| counted().filter(|_| !egress::has(own) || egress::is_needed(own)))
 }
 
+/// An entry's cookie: where it counts for no port, it says all the same to whose tables it leads, as for a port 0, which there is not.
+fn cookie_of(own: &Own) -> u64 {
+    let leads_to = || {
+        let instructions = List::<Instruction<'_>>::parse(&own.actions).ok()?;
+        instructions.iter().find_map(|instruction| match instruction {
+            Instruction::WriteMetadata { metadata, .. } => Some(tenant_in(metadata)),
+            _ => None,
+        })
+    };
+    match leads_to().filter(|_| own.table == 0 && own.counted.is_none()) {
+        Some(TenantId(tenant)) => {
+            Cookie { tenant: Cookie::OWN, number: u32::from(tenant) << 16 }.to_wire()
+        }
+        None => own.cookie(),
+    }
+}
+
 /// Appends the FLOW_MOD that adds or removes an entry of the hypervisor's own. False for a match that 1.3 cannot say.
 pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
     let mut fields = MatchBuf::new();
@@ -276,7 +296,7 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     };
     own.match_.to_v13(&mut fields).is_ok()
         && FlowMod {
-            cookie: own.cookie(),
+            cookie: cookie_of(own),
             table_id: own.table,
             command,
             flags,
