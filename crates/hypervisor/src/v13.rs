@@ -59,6 +59,9 @@ pub(crate) fn metadata_at(tenant: TenantId, port: u32) -> u64 {
     metadata_of(tenant) | in_16_bits(port).map_or(0, u64::from) << 32
 }
 
+/// In place of a virtual port in the metadata: packets have come by none, but out of a controller's hands.
+pub(crate) const NO_PORT: u32 = 0;
+
 /// The virtual port in the metadata.
 pub(crate) fn port_in(metadata: u64) -> u32 {
     from_16_bits((metadata >> 32) as u16)

@@ -2,7 +2,8 @@
 
 use super::network::restored::restorations;
 use super::{
-    METADATA_NETWORK, METADATA_TENANT, egress, metadata_at, metadata_of, port_in, tenant_in,
+    METADATA_NETWORK, METADATA_TENANT, NO_PORT, egress, metadata_at, metadata_of, port_in,
+    tenant_in,
 };
 use crate::cookie::Cookie;
 use crate::lldp;
@@ -101,6 +102,9 @@ impl Switch {
                 let admits = network.map_or(Admits::Everything, |it| it.admits(number));
                 add_port(*id, number, port, admits, member.addresses.as_ref(), wanted);
             }
+            if let Some(tag) = self.entering_tag(*id) {
+                wanted.push(from_controller(*id, tag));
+            }
             if let Some(network) = network {
                 self.add_deliveries(*id, network, wanted);
                 self.add_egress(*id, network, wanted);
@@ -141,6 +145,14 @@ impl Switch {
         }
     }
 
+    /// The tag that says of a packet out of a controller's hands whose it is, on its way into the tables: it bears one of those that
+    /// are reserved for links, at a port where no link ends. `None` for a tenant whose number is beyond them.
+    pub(crate) fn entering_tag(&self, id: TenantId) -> Option<u16> {
+        let tags = self.policy.tags.as_ref()?;
+        let tag = tags.start().checked_add(id.0.checked_sub(1)?)?;
+        tags.contains(&tag).then_some(tag)
+    }
+
     /// What it counts that packets leave by this port which have crossed a big switch.
     pub(crate) fn counted_transit(&self, (id, port): (TenantId, u32)) -> Option<Counted> {
         let tenant = &self.tenants[self.tenant_of(id)?.0 as usize];
@@ -148,6 +160,16 @@ impl Switch {
         let counts = self.counts_sent(network, port);
         Counted::new(id, port, Direction::Sent).filter(|_| counts)
     }
+}
+
+/// How packets come in that a controller sends into the tables and does not say to have come by a port.
+fn from_controller(id: TenantId, tag: u16) -> Own {
+    let match_ = at_port(PortNo::CONTROLLER.0)
+        .with(Field::VlanVid, u128::from(tag) | flowspace::field::VLAN_PRESENT);
+    let (mut strip, mut actions) = (Vec::new(), Vec::new());
+    Action::PopVlan.write(&mut strip);
+    enter(id, NO_PORT, &strip, &mut actions);
+    Own { table: 0, match_, priority: TAGGED, actions, counted: None }
 }
 
 /// How packets come in by one port of a network, or are dropped there.
@@ -260,6 +282,7 @@ pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
         _ => None,
     });
     let counted = || own.counted.map(|it| (it.tenant, it.of.port));
+    let written = written.filter(|(_, port)| *port != NO_PORT);
     written.or_else(|| counted().filter(|_| !egress::has(own) || egress::is_needed(own)))
 }
 

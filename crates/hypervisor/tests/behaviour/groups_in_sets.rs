@@ -249,11 +249,11 @@ fn an_entry_is_one_or_two_as_it_is_modified() {
         ("write=output:1", 2),
         ("write=group:1", 1),
         ("clear;write=output:1;goto=2", 1),
-        // By each port of entry without a group, and once with one.
-        ("write=output:10", 4),
-        ("write=output:10,mod_dl_src:02.00.00.00.00.55;goto=2", 4),
+        // By each port of entry and by none without a group, and once with one.
+        ("write=output:10", 5),
+        ("write=output:10,mod_dl_src:02.00.00.00.00.55;goto=2", 5),
         ("drop", 1),
-        ("write=in_port", 4),
+        ("write=in_port", 5),
     ] {
         both_say(&mut stage, BLUE, 1, &modify(actions));
         let entries = stage.entries(1);

@@ -60,6 +60,7 @@ mod port_mod;
 mod properties;
 mod refused_ports;
 mod repeating;
+mod sent_into_tables;
 mod sessions;
 mod sets_that_go_on;
 mod sharing;
