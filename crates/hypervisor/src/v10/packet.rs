@@ -14,6 +14,9 @@ use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
 
+/// Most rules among which the one for a packet is looked up here: everybody waits meanwhile.
+const MOST_LOOKED_UP: usize = 4096;
+
 /// Whether an action sends a packet through the table.
 fn sends_to_table(action: Action<'_>) -> bool {
     matches!(action, Action::Output { port: PortNo::TABLE, .. })
@@ -234,6 +237,9 @@ impl Switch {
         key: &Key,
     ) -> Result<(), ErrorCode> {
         let state = &mut self.tenants[request.tenant.0 as usize];
+        if state.flows.len() > MOST_LOOKED_UP {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
         let length = packet.data.len() as u64;
         let matching = state.flows.iter().filter(|(_, flow)| flow.match_.matches(key));
         let Some((number, _)) = matching.max_by_key(|(_, flow)| flow.priority) else {

@@ -57,6 +57,22 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
     }
 }
 
+/// Looking for a rule takes everybody's time (1.0).
+#[test]
+fn among_too_many_rules_none_is_looked_for() {
+    let mut world = World::new(Setup::new(Version::V1_0, "blue flows=5000 own=3+4: -"));
+    let blue = world.connect("blue");
+    for number in 0..4096 {
+        let source = format!("10.1.{}.{}", number >> 8, number & 255);
+        world.say(blue, 1, &format!("flow add match=in_port=1,ip,nw_src={source} actions=drop"));
+    }
+    world.say(blue, 2, &out("10.0.0.1>10.0.0.2"));
+    assert_eq!(world.heard(blue), ["PACKET_IN 65533 NO_MATCH 10.0.0.1>10.0.0.2"]);
+    world.say(blue, 3, "flow add match=in_port=1 actions=drop");
+    world.say(blue, 4, &out("10.0.0.1>10.0.0.2"));
+    assert_eq!(world.heard(blue), ["4 ERROR OFPBRC_EPERM of type 13 xid 4"]);
+}
+
 /// In later tables, too, by groups, and where a group is told apart.
 #[test]
 fn it_goes_on_to_later_tables() {
