@@ -13,6 +13,11 @@ use crate::wire::{
 /// The default for [`crate::plan::SwitchModel::queue`].
 const DEFAULT_QUEUE: usize = 64;
 
+/// Tables on 1.3; on 1.0 there is one.
+const TABLES: u8 = 254;
+/// Entries that each table says it has room for.
+const MAX_ENTRIES: u32 = 1 << 20;
+
 /// What the switch's answers depend on.
 #[derive(Clone, Debug)]
 pub(crate) struct Switch {
@@ -129,7 +134,7 @@ impl Switch {
                 (1..=self.ports).for_each(|port| body.extend_from_slice(&self.port(port)));
             }
             Version::V1_3 => {
-                body.extend_from_slice(&[254, 0, 0, 0, 0, 0, 0, 0x4f, 0, 0, 0, 0]);
+                body.extend_from_slice(&[TABLES, 0, 0, 0, 0, 0, 0, 0x4f, 0, 0, 0, 0]);
             }
         }
         body
@@ -179,11 +184,33 @@ impl Switch {
                 text("none", 32);
                 text(&format!("switch {}", self.dpid), 256);
             }
-            // No flows, so no entry of any of these.
-            1 | 3 | 5 => {}
+            // No flows and no queues, so no entry of any of these.
+            1 | 5 => {}
+            3 if v13 => (0..TABLES).for_each(|table| {
+                body.push(table);
+                body.resize(body.len() + 23, 0);
+            }),
+            // The one table, named "all", with all wildcards of 1.0 and room for 2^20 entries.
+            3 => {
+                let mut table = b"\0\0\0\0all".to_vec();
+                table.resize(36, 0);
+                table.extend_from_slice(&0x003f_ffffu32.to_be_bytes());
+                table.extend_from_slice(&MAX_ENTRIES.to_be_bytes());
+                table.resize(64, 0);
+                body.extend_from_slice(&table);
+            }
             2 => body.resize(body.len() + 24, 0),
             4 => self.port_statistics(request, &mut body),
-            6 | 7 | 9 | 10 | 12 if v13 => {}
+            6 | 7 | 9 | 10 if v13 => {}
+            12 if v13 => (0..TABLES).for_each(|table| {
+                let mut features = vec![0, 64, table];
+                features.resize(40, 0);
+                // All bits of the metadata, to match on and to write.
+                features.extend_from_slice(&[0xff; 16]);
+                features.extend_from_slice(&[0; 4]);
+                features.extend_from_slice(&MAX_ENTRIES.to_be_bytes());
+                body.extend_from_slice(&features);
+            }),
             8 if v13 => body.resize(body.len() + 40, 0),
             11 if v13 => body.resize(body.len() + 16, 0),
             13 if v13 => (1..=self.ports).for_each(|port| body.extend_from_slice(&self.port(port))),
@@ -370,6 +397,44 @@ mod tests {
         let meaning = Switch::new(&setup(version), 0).handle(frame, &mut out);
         assert!(out.is_empty() || be16(&out, 2) == Some(out.len() as u16));
         (meaning, out)
+    }
+
+    /// As many tables in statistics and features as in FEATURES_REPLY.
+    #[test]
+    fn all_tables_are_told() {
+        use openflow::{v10, v13};
+        let ask = |version, type_: u8| {
+            let mut frame = Vec::new();
+            let body = if version == Version::V1_0 { 4 } else { 8 };
+            let mut request = vec![0, type_];
+            request.resize(body, 0);
+            message(&mut frame, version, Types::of(version).stats_request, 7, &request);
+            answer(version, &frame).1
+        };
+        let told = ask(Version::V1_0, 3);
+        let (_, v10::Message::StatsReply(reply)) = v10::Message::parse(&told).unwrap() else {
+            panic!("{told:?}")
+        };
+        let v10::StatsReplyBody::Table(tables) = reply.body else { panic!("{reply:?}") };
+        assert_eq!(tables.iter().map(|table| table.table_id).collect::<Vec<_>>(), [0]);
+        let all: Vec<u8> = (0..TABLES).collect();
+        for (type_, name) in [(3, "statistics"), (12, "features")] {
+            let told = ask(Version::V1_3, type_);
+            let (_, v13::Message::MultipartReply(reply)) = v13::Message::parse(&told).unwrap()
+            else {
+                panic!("{told:?}")
+            };
+            let tables: Vec<u8> = match reply.body {
+                v13::MultipartReplyBody::Table(tables) => {
+                    tables.iter().map(|table| table.table_id).collect()
+                }
+                v13::MultipartReplyBody::TableFeatures(tables) => {
+                    tables.iter().map(|table| table.table_id).collect()
+                }
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(tables, all, "{name}");
+        }
     }
 
     #[test]

@@ -334,6 +334,11 @@ impl Work {
                     }
                 }
                 Ok(Step::Continue | Step::NotOurs) if pushed => {}
+                Err(error) => {
+                    tracing::warn!(dpid = %Dpid(dpid), %error, "a member of a big switch cannot be joined");
+                    over = true;
+                    break;
+                }
                 _ => {
                     over = true;
                     break;
@@ -399,6 +404,11 @@ impl Work {
             match event {
                 Event::Start(features) => self.start(key, features),
                 Event::Stop => self.drop_front(key),
+                Event::TooManyPorts(ports) => {
+                    let datapath = self.plans.get(&key).map_or(0, |plan| plan.datapath);
+                    let why = "OpenFlow 1.0 has room for the descriptions of 1364 ports";
+                    tracing::warn!(dpid = %Dpid(datapath), ports, why, "a big switch is not served");
+                }
                 Event::CloseMember(dpid, reason) => {
                     tracing::warn!(dpid = %Dpid(dpid), reason, "a member of a big switch is left out");
                     self.drop_member(key, dpid);

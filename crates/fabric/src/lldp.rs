@@ -6,6 +6,10 @@
 //! its way back in, a frame with a valid tag goes to that tenant alone, without the tag. A host can neither make a
 //! tag nor keep an old one: it lives for [`LIFETIME`].
 //!
+//! A tenant to whom LLDP frames do not belong, since its flowspace leaves them out, sends them from [`GUEST_SOURCE`]: so
+//! the switch knows them from the frames of the tenant to whom they do, whose entries they would meet. The tag keeps the
+//! source address that the tenant wrote.
+//!
 //! The operator's own probes ([`crate::discovery`]) carry the same tag, of another kind: neither passes for the other.
 
 use crate::time::{Duration, Instant};
@@ -20,15 +24,20 @@ pub const ETHERTYPE: u16 = 0x88cc;
 pub const LIFETIME: Duration = Duration::from_secs(5);
 /// The source address of the operator's own probes: locally administered, since they are not from any interface.
 pub const PROBE_SOURCE: [u8; 6] = [0x02, 0x57, 0x45, 0, 0, 0];
+/// The source address of frames of tenants that are to meet no tenant's entries. It differs from [`PROBE_SOURCE`] in the last bit alone.
+pub const GUEST_SOURCE: [u8; 6] = [0x02, 0x57, 0x45, 0, 0, 1];
 
 /// A locally administered identifier, since Weir owns none.
 const OUI: [u8; 3] = [0x02, 0x57, 0x45];
-/// OUI, subtype, number, time, hash.
-const VALUE_LEN: usize = 3 + 1 + 2 + 8 + 8;
+/// OUI, subtype, number, source address, time, hash.
+const VALUE_LEN: usize = 3 + 1 + 2 + 6 + 8 + HASH_LEN;
+const HASH_LEN: usize = 8;
 const TLV_LEN: usize = 2 + VALUE_LEN;
 /// Type 127, organizationally specific, and the length.
 const TLV_HEADER: u16 = (127 << 9) | VALUE_LEN as u16;
 const ETHERNET_LEN: usize = 14;
+/// Where a frame has its source address.
+const SOURCE: core::ops::Range<usize> = 6..12;
 /// The subtype of the operator's own probes.
 const PROBE_SUBTYPE: u8 = 2;
 /// How the tag of such a probe begins.
@@ -74,19 +83,42 @@ impl Origin {
     }
 }
 
+/// A frame with a valid tag.
+struct Opened {
+    origin: Origin,
+    made: Instant,
+    /// The source address that was written before the frame was tagged.
+    source: [u8; 6],
+    /// Where the tag begins and ends.
+    tag: core::ops::Range<usize>,
+}
+
 impl LldpKey {
     /// Appends `frame` with a tenant's tag to `out`. False, and nothing appended, when it is not a well-formed LLDP
     /// frame.
     pub fn tag(&self, frame: &[u8], tenant: TenantId, now: Instant, out: &mut Vec<u8>) -> bool {
-        self.seal(frame, Origin::Tenant(tenant), now, out)
+        self.seal(frame, Origin::Tenant(tenant), None, now, out)
     }
 
-    /// Whose frame it is, if it carries a tenant's valid tag that is not too old, and where the tag stands in it.
-    pub fn verify(&self, frame: &[u8], now: Instant) -> Option<(TenantId, Tagged)> {
-        match self.open(frame)? {
-            (Origin::Tenant(tenant), made, tag) if is_fresh(made, now) => Some((tenant, tag)),
-            _ => None,
-        }
+    /// The same for a tenant to whom LLDP frames do not belong: from [`GUEST_SOURCE`].
+    pub fn tag_as_guest(
+        &self,
+        frame: &[u8],
+        tenant: TenantId,
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        self.seal(frame, Origin::Tenant(tenant), Some(GUEST_SOURCE), now, out)
+    }
+
+    /// Whose frame it is, if it carries a tenant's valid tag that is not too old, and the frame as it was before it was tagged.
+    pub fn verify(&self, frame: &[u8], now: Instant) -> Option<(TenantId, Vec<u8>)> {
+        let Opened { origin: Origin::Tenant(tenant), made, source, tag } = self.open(frame)? else {
+            return None;
+        };
+        let mut own = [frame.get(..tag.start)?, frame.get(tag.end..)?].concat();
+        own.get_mut(SOURCE)?.copy_from_slice(&source);
+        is_fresh(made, now).then_some((tenant, own))
     }
 
     /// Whether it is a probe of the operator's own with a valid tag, however old.
@@ -96,77 +128,69 @@ impl LldpKey {
 
     /// The same as [`tag`](LldpKey::tag) for a probe of the operator's own.
     pub(crate) fn tag_probe(&self, frame: &[u8], now: Instant, out: &mut Vec<u8>) -> bool {
-        self.seal(frame, Origin::Operator, now, out)
+        self.seal(frame, Origin::Operator, None, now, out)
     }
 
     /// When a probe of the operator's own was made, if this is one.
     pub(crate) fn verify_probe(&self, frame: &[u8]) -> Option<Instant> {
-        match self.open(frame)? {
-            (Origin::Operator, made, _) => Some(made),
-            (Origin::Tenant(_), ..) => None,
-        }
+        let opened = self.open(frame)?;
+        (opened.origin == Origin::Operator).then_some(opened.made)
     }
 
-    fn seal(&self, frame: &[u8], origin: Origin, now: Instant, out: &mut Vec<u8>) -> bool {
+    /// Appends the frame with a tag, and with this source address if one is given.
+    fn seal(
+        &self,
+        frame: &[u8],
+        origin: Origin,
+        from: Option<[u8; 6]>,
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) -> bool {
         let Some(end) = end_of_tlvs(frame) else { return false };
-        let body = &frame[..end];
+        let start = out.len();
+        out.extend_from_slice(&frame[..end]);
+        if let Some(from) = from {
+            out[start..][SOURCE].copy_from_slice(&from);
+        }
         let (subtype, number) = origin.parts();
-        out.extend_from_slice(body);
         out.extend_from_slice(&TLV_HEADER.to_be_bytes());
         out.extend_from_slice(&OUI);
         out.push(subtype);
         out.extend_from_slice(&number.to_be_bytes());
+        out.extend_from_slice(&frame[SOURCE]);
         out.extend_from_slice(&now.0.to_be_bytes());
-        out.extend_from_slice(&self.hash(body, origin, now).to_be_bytes());
+        let hash = self.hash(&out[start..]);
+        out.extend_from_slice(&hash.to_be_bytes());
         out.extend_from_slice(&[0, 0]);
         true
     }
 
-    fn open(&self, frame: &[u8]) -> Option<(Origin, Instant, Tagged)> {
+    fn open(&self, frame: &[u8]) -> Option<Opened> {
         let end = end_of_tlvs(frame)?;
         let at = end.checked_sub(TLV_LEN)?;
-        let value = frame.get(at + 2..end)?;
         let header = frame.get(at..at + 2)?;
+        let value: &[u8; VALUE_LEN] = frame.get(at + 2..end)?.try_into().ok()?;
         if at < ETHERNET_LEN || header != TLV_HEADER.to_be_bytes() || value[..3] != OUI {
             return None;
         }
         let origin = Origin::from_parts(value[3], u16::from_be_bytes([value[4], value[5]]))?;
-        let made = Instant(u64::from_be_bytes(value[6..14].try_into().ok()?));
-        let hash = u64::from_be_bytes(value[14..22].try_into().ok()?);
-        (hash == self.hash(&frame[..at], origin, made)).then_some((
-            origin,
-            made,
-            Tagged { at, end },
-        ))
+        let source = value[6..12].try_into().ok()?;
+        let made = Instant(u64::from_be_bytes(value[12..20].try_into().ok()?));
+        let hash = u64::from_be_bytes(value[20..].try_into().ok()?);
+        let hashed = frame.get(..end - HASH_LEN)?;
+        (hash == self.hash(hashed)).then_some(Opened { origin, made, source, tag: at..end })
     }
 
-    fn hash(&self, body: &[u8], origin: Origin, made: Instant) -> u64 {
-        let (subtype, number) = origin.parts();
+    /// Of the whole frame up to the hash.
+    fn hash(&self, frame: &[u8]) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.0);
-        hasher.write(&[subtype]);
-        hasher.write(&number.to_be_bytes());
-        hasher.write(&made.0.to_be_bytes());
-        hasher.write(body);
+        hasher.write(frame);
         hasher.finish()
     }
 }
 
 fn is_fresh(made: Instant, now: Instant) -> bool {
     made <= now && now - made <= LIFETIME
-}
-
-/// Where a tag stands in a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tagged {
-    at: usize,
-    end: usize,
-}
-
-impl Tagged {
-    /// The frame's parts before and after the tag.
-    pub fn without<'a>(&self, frame: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-        (&frame[..self.at], &frame[self.end..])
-    }
 }
 
 /// Whether a frame is one of the operator's own probes, or becomes one when somebody takes away what stands before it: tags of
@@ -241,10 +265,18 @@ mod tests {
     #[test]
     fn a_tagged_frame_is_its_tenants_and_comes_out_as_it_went_in() {
         let frame = tagged();
-        let (tenant, tag) = KEY.verify(&frame, NOW).unwrap();
-        assert_eq!(tenant, RED);
-        let (before, after) = tag.without(&frame);
-        assert_eq!([before, after].concat(), probe());
+        assert_eq!(KEY.verify(&frame, NOW), Some((RED, probe())));
+    }
+
+    #[test]
+    fn a_guests_frame_has_another_source_on_its_way() {
+        let mut frame = Vec::new();
+        assert!(KEY.tag_as_guest(&probe(), RED, NOW, &mut frame));
+        assert_eq!(frame[SOURCE], GUEST_SOURCE);
+        assert_eq!(KEY.verify(&frame, NOW), Some((RED, probe())));
+        // Both sources are one match with a mask of all but the last bit.
+        let differs: Vec<u8> = GUEST_SOURCE.iter().zip(PROBE_SOURCE).map(|(a, b)| a ^ b).collect();
+        assert_eq!(differs, [0, 0, 0, 0, 0, 1]);
     }
 
     #[test]

@@ -132,6 +132,8 @@ pub enum Event {
     Stop,
     /// This member cannot take part: close its connection.
     CloseMember(u64, &'static str),
+    /// It has so many ports, more than a controller can be told of (1.0): it is not shown to anybody.
+    TooManyPorts(usize),
 }
 
 /// One virtual switch on several physical ones. See the module.
@@ -163,8 +165,10 @@ pub struct BigSwitch {
     next: u64,
     buffers: VecDeque<(u32, u64, u32)>,
     next_buffer: u32,
-    /// What a new member is told as well: the front's last SET_CONFIG.
-    set_config: Option<Vec<u8>>,
+    /// What a new member is told as well: the front's last SET_CONFIG and SET_ASYNC, by their types.
+    set_config: BTreeMap<u8, Vec<u8>>,
+    /// Whether it was told that a controller cannot be told of all ports (1.0).
+    has_too_many: bool,
     events: VecDeque<Event>,
 }
 
@@ -281,7 +285,8 @@ impl BigSwitch {
             next: 0,
             buffers: VecDeque::new(),
             next_buffer: 0,
-            set_config: None,
+            set_config: BTreeMap::new(),
+            has_too_many: false,
             events: VecDeque::new(),
         }
     }
@@ -326,7 +331,7 @@ impl BigSwitch {
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let may_start = self.may_start() && self.members_up() > 0;
+        let may_start = self.may_start() && self.members_up() > 0 && !self.has_too_many;
         let start = self.first_member.filter(|_| may_start).map(|at| at + PATIENCE);
         [start, self.leaving.ends()].into_iter().flatten().min()
     }
@@ -477,10 +482,18 @@ impl BigSwitch {
         let all = self.plan.members.iter().all(|dpid| self.is_up(*dpid));
         let waited = self.first_member.is_some_and(|since| now - since >= PATIENCE);
         if count > 0 && (all || waited) {
+            let ports = self.described();
+            let features = wire::write_features(self.version, self.key, &self.features, &ports);
+            let Some(features) = features else {
+                if !core::mem::replace(&mut self.has_too_many, true) {
+                    self.events.push_back(Event::TooManyPorts(ports.len()));
+                }
+                return;
+            };
+            self.has_too_many = false;
             self.started = true;
             self.is_settled = true;
-            self.told = self.described();
-            let features = wire::write_features(self.version, self.key, &self.features, &self.told);
+            self.told = ports;
             self.events.push_back(Event::Start(features));
         }
     }

@@ -21,7 +21,7 @@ use flowspace::{Key, Match};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
 use room::Long;
-pub(crate) use room::{Taken, check_length, check_told};
+pub(crate) use room::{Taken, check_length, check_told, is_tellable};
 use telling::Telling;
 
 /// One entry, as the tenant sees it, and what stands for it on the switch.

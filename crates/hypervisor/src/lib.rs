@@ -30,6 +30,7 @@ pub mod cookie;
 pub mod counters;
 pub mod flows;
 pub mod ids;
+mod lookups;
 mod network;
 pub mod outbox;
 pub mod pending;

@@ -1,5 +1,6 @@
 //! One switch and the controllers of all tenants that see it.
 
+mod asynchronous;
 mod barriers;
 mod collect;
 mod counts;
@@ -67,6 +68,7 @@ pub(crate) use reconcile::Held;
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
+pub(crate) use topology::number;
 pub use tracking::{FlowChange, FlowEntry};
 pub(crate) use tracking::{groups_of, named_of};
 use unplaced::Unplaced;
@@ -132,6 +134,8 @@ pub struct Switch {
     pub(crate) postponed: BTreeMap<TenantIndex, postponed::Line>,
     /// Whether a barrier is on its way that shows what became of what they wait for.
     pub(crate) asks: bool,
+    /// Which asynchronous messages it sends.
+    pub(crate) asynchronous: asynchronous::Asked,
     pub(crate) events: VecDeque<Event>,
     pub(crate) lldp: LldpKey,
     pub(crate) settings: Settings,
@@ -365,6 +369,7 @@ impl Switch {
             self.settle_refused(now);
             self.take_up_postponed(now);
             self.settle_unused(now);
+            self.settle_asynchronous(now);
         }
         self.run(now);
     }
@@ -518,6 +523,7 @@ impl Switch {
         self.end_unplaced(now);
         self.take_up_postponed(now);
         self.settle_unused(now);
+        self.settle_asynchronous(now);
         self.run(now);
     }
 

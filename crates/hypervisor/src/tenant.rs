@@ -5,6 +5,7 @@ use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::lookups::Lookups;
 use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
@@ -79,6 +80,8 @@ pub(crate) struct Tenant {
     /// The generation id of the last accepted mastership claim (1.3).
     pub generation: Option<u64>,
     pub buckets: Buckets,
+    /// What its tables have looked up.
+    pub lookups: Lookups,
     pub counters: Counters,
 }
 
@@ -124,9 +127,10 @@ pub(crate) struct AsyncConfig {
 }
 
 impl Default for AsyncConfig {
-    /// The defaults of OpenFlow 1.3, section 6.1.1: a slave hears of ports only.
+    /// The defaults of OpenFlow 1.3, sections 6.1.1 and 6.3.4: nobody hears of packets whose time to live is over, and a slave of
+    /// ports only.
     fn default() -> Self {
-        AsyncConfig { packet_in: [0x7, 0], port_status: [0x7, 0x7], flow_removed: [0xf, 0] }
+        AsyncConfig { packet_in: [0x3, 0], port_status: [0x7, 0x7], flow_removed: [0xf, 0] }
     }
 }
 

@@ -31,7 +31,7 @@ use crate::tenant::Role;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
-use flowspace::Match;
+use flowspace::{Field, Match};
 use openflow::error::v13 as code;
 use openflow::v13::{
     ConfigFlags, FlowStatsRequest, Message, MessageType, MultipartRequest, MultipartRequestBody,
@@ -58,6 +58,9 @@ pub(crate) const METADATA_OWN: u64 = !METADATA_NETWORK;
 pub(crate) fn metadata_at(tenant: TenantId, port: u32) -> u64 {
     metadata_of(tenant) | in_16_bits(port).map_or(0, u64::from) << 32
 }
+
+/// In place of a virtual port in the metadata: packets have come by none, but out of a controller's hands.
+pub(crate) const NO_PORT: u32 = 0;
 
 /// The virtual port in the metadata.
 pub(crate) fn port_in(metadata: u64) -> u32 {
@@ -171,6 +174,17 @@ impl Switch {
         }
     }
 
+    /// A match in a tenant's request, without the bits of the metadata that are not the tenant's own: the tenant sees them as 0,
+    /// so a match on 0 there says nothing, and one on anything else means no packet.
+    pub(crate) fn match_of_v13(
+        &self,
+        tenant: TenantIndex,
+        wire: &openflow::v13::Match<'_>,
+    ) -> Result<Match, ErrorCode> {
+        let match_ = Match::from_v13(wire).map_err(|error| error.error_code())?;
+        own_part(&match_, self.metadata_kept(tenant))
+    }
+
     /// Tables that a tenant sees.
     pub(crate) fn tenant_tables(&self, tenant: TenantIndex) -> u8 {
         let behind = self.features.n_tables.saturating_sub(self.first_table());
@@ -232,6 +246,15 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
         (Awaits::Own(Purpose::Flows), ask(MultipartRequestBody::Flow(FlowStatsRequest::default()))),
         (Awaits::Own(Purpose::Description), ask(MultipartRequestBody::Desc)),
     ]
+}
+
+/// A match without these bits of the metadata.
+pub(crate) fn own_part(match_: &Match, kept: u64) -> Result<Match, ErrorCode> {
+    let (value, mask) = match_.get(Field::Metadata);
+    if value & u128::from(kept) != 0 {
+        return Err(code::BAD_MATCH_BAD_MASK);
+    }
+    Ok(match_.with_masked(Field::Metadata, value, mask & !u128::from(kept)))
 }
 
 /// A match from its wire form, with the padding.

@@ -16,6 +16,9 @@ use crate::topology::State;
 /// The speed of ports that say nothing of it: links are taken for 1 Gbit then.
 const UNSAID: u32 = 0;
 
+/// Ports in a FEATURES_REPLY of OpenFlow 1.0, which is one message: 32 bytes, and 48 for each.
+const MOST_PORTS_V10: usize = (u16::MAX as usize - 32) / 48;
+
 /// A speed, in kbit/s, for which nothing is too much.
 const PLENTY: u32 = u32::MAX;
 
@@ -45,6 +48,17 @@ impl Checker<'_> {
                 "has a network of its own: switches {switches}, edge ports {ports}, links {links}, hosts {hosts}"
             );
             say(Severity::Note, id, None, message);
+            for switch in &spec.switches {
+                let ends = spec.links.iter().flat_map(|link| link.ends);
+                let ports = spec.ports.iter().map(|port| port.port).chain(ends);
+                let count = ports.filter(|port| port.switch == switch.dpid).count();
+                if count > MOST_PORTS_V10 {
+                    let message = format!(
+                        "{count} ports: where its switches speak OpenFlow 1.0, no controller can be told of more than {MOST_PORTS_V10}, and it is not served"
+                    );
+                    say(Severity::Note, id, Some(Part::Switch(switch.dpid)), message);
+                }
+            }
         }
         if topology.links.is_empty() {
             // Where links go can only be said of a topology that is declared.

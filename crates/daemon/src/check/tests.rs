@@ -251,6 +251,24 @@ fn what_only_switches_can_say_is_no_finding() {
 }
 
 #[test]
+fn a_switch_with_more_ports_than_1_0_can_tell_is_noted() {
+    for (ports, is_noted) in [(1364, false), (1365, true)] {
+        let mut text = "[[tenants]]\nname = \"red\"\ncontrollers = [\"tcp:127.0.0.1:6701\"]\n[tenants.network]\n\
+                        [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n"
+            .to_owned();
+        for number in 1..=ports {
+            text.push_str(&format!(
+                "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = {number}\nat = \"1 port {number}\"\n"
+            ));
+        }
+        let config = Config::parse("weir.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+        let report = check(&config).to_string();
+        let note = format!("note: red: {ports} ports: where its switches speak OpenFlow 1.0");
+        assert_eq!(report.contains(&note), is_noted, "{report}");
+    }
+}
+
+#[test]
 fn the_report_reads_well() {
     let report =
         check(&config(&[("red", &["ip,nw_src=10.1.0.0/16"]), ("blue", &["ip @ 100", "arp read"])]));

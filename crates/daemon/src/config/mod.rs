@@ -10,6 +10,7 @@ mod agents;
 mod diagnostic;
 mod labels;
 mod networks;
+mod own;
 mod reader;
 mod sections;
 mod tenants;
@@ -187,7 +188,7 @@ pub const MAX_FILE_SIZE: u64 = 64 << 20;
 pub fn load(path: &Path) -> Result<Config, LoadError> {
     let file = path.display().to_string();
     match read(path) {
-        Ok(text) => Config::parse(&file, &text).map_err(LoadError::Invalid),
+        Ok(text) => sections::parse(&file, &text, own::is_here).map_err(LoadError::Invalid),
         Err(error) => Err(LoadError::Read { file, error }),
     }
 }
@@ -205,9 +206,10 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
 }
 
 impl Config {
-    /// Parses the text of a file; its name is used in errors, and its folder for relative paths.
+    /// Parses the text of a file; its name is used in errors, and its folder for relative paths. Which addresses this machine has
+    /// is not looked at.
     pub fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
-        sections::parse(file, text)
+        sections::parse(file, text, |_| false)
     }
 
     /// The snapshot that the hypervisor enforces. `ids` are the tenants' numbers, in the order of `self.tenants`.

@@ -1,5 +1,6 @@
 //! The file's sections, apart from the tenants.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,12 +8,17 @@ use channel::{Address, Scheme, TlsFiles};
 use toml::de::DeTable;
 
 use super::diagnostic::{Diagnostics, Source};
+use super::own::Own;
 use super::reader::{Reader, Table, Value};
 use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
 use super::{agents, labels, networks, tenants, topology};
 use crate::store::Sync;
 
-pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
+pub(super) fn parse(
+    file: &str,
+    text: &str,
+    is_here: fn(IpAddr) -> bool,
+) -> Result<Config, Diagnostics> {
     let reader = Reader::new(Source::new(file, text));
     let (document, syntax) = DeTable::parse_recoverable(text);
     if !syntax.is_empty() {
@@ -35,11 +41,12 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
     let has_agents = document.get_ref().contains_key("agents");
     let mut vnics = labels::Vnics::new(has_agents, agents.as_ref());
     let has_tls = document.get_ref().contains_key("tls");
+    let listen =
+        root.get("listen", |value| value.table(|table| listen(table, has_tls))).unwrap_or_default();
+    let own = Own::new(&listen, is_here);
     let config = Config {
         file: file.to_owned(),
-        listen: root
-            .get("listen", |value| value.table(|table| listen(table, has_tls)))
-            .unwrap_or_default(),
+        listen: listen.clone(),
         tls,
         scheduler: root.get("scheduler", |value| value.table(scheduler)).unwrap_or_default(),
         keepalive: root.get("keepalive", |value| value.table(keepalive)).unwrap_or_default(),
@@ -50,7 +57,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
         topology: root.get("topology", |value| value.table(topology::read)).unwrap_or_default(),
         labels: root.get("labels", |value| value.table(labels::read)).unwrap_or_default(),
         tenants: root
-            .get("tenants", |value| tenants::read(value, has_tls, &mut vnics))
+            .get("tenants", |value| tenants::read(value, has_tls, &own, &mut vnics))
             .unwrap_or_default(),
         agents,
     };

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
+use channel::Address;
 use flowspace::{Match, ParseError};
 use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches};
 
 use super::diagnostic::Position;
+use super::own::Own;
 use super::reader::{Table, Value};
 use super::sections::address;
 use super::{Entry, Tenant};
@@ -20,11 +22,13 @@ const MAX_TENANTS: usize = u16::MAX as usize;
 pub(super) fn read(
     value: &Value<'_, '_>,
     has_tls: bool,
+    own: &Own<'_>,
     vnics: &mut labels::Vnics<'_>,
 ) -> Option<Vec<Tenant>> {
     let mut names = HashMap::new();
-    let tenants = value
-        .list(|value| value.table(|table| tenant(table, &mut names, has_tls, vnics)).flatten())?;
+    let tenants = value.list(|value| {
+        value.table(|table| tenant(table, &mut names, has_tls, own, vnics)).flatten()
+    })?;
     if tenants.len() > MAX_TENANTS {
         return value.refuse(format!("more than {MAX_TENANTS} tenants"), None);
     }
@@ -35,10 +39,12 @@ fn tenant(
     table: &mut Table<'_, '_>,
     names: &mut HashMap<String, Position>,
     has_tls: bool,
+    own: &Own<'_>,
     vnics: &mut labels::Vnics<'_>,
 ) -> Option<Tenant> {
     let name = table.require("name", "\"red\"", |value| name(value, names));
-    let controllers = table.get("controllers", |value| value.list(|value| address(value, has_tls)));
+    let controllers =
+        table.get("controllers", |value| value.list(|value| controller(value, has_tls, own)));
     let weight = table.get("weight", |value| value.integer(1..=1000));
     let flowspace =
         table.get("flowspace", |value| value.list(|value| value.table(entry).flatten()));
@@ -68,6 +74,15 @@ fn tenant(
         labels: told,
         vnics,
     })
+}
+
+fn controller(value: &Value<'_, '_>, has_tls: bool, own: &Own<'_>) -> Option<Address> {
+    let address = address(value, has_tls)?;
+    if own.is(address.addr) {
+        let help = "a controller listens somewhere else than Weir does ([listen])".to_owned();
+        return value.refuse("that is Weir itself, which would be its own switch", Some(help));
+    }
+    Some(address)
 }
 
 fn name(value: &Value<'_, '_>, names: &mut HashMap<String, Position>) -> Option<String> {

@@ -118,6 +118,12 @@ const WRONG: &[(&str, &[&str])] = &[
         "[[tenants]]\nweight = 0",
         &["1:1: tenants[0]: `name` is missing", "2:10: tenants[0].weight: 0 is out of range"],
     ),
+    (
+        "[listen]\nopenflow = \"127.0.0.1:6653\"\n[[tenants]]\nname = \"a\"\ncontrollers = [\"tcp:127.0.0.1:6653\"]",
+        &[
+            "5:16: tenants[0].controllers[0]: that is Weir itself, which would be its own switch (a controller listens somewhere else than Weir does ([listen]))",
+        ],
+    ),
     ("[[tenants]]\nname = \"r d\"", &["2:10: tenants[0].name: ' ' cannot stand in a name"]),
     ("[[tenants]]\nname = \"\"", &["2:8: tenants[0].name: a name of 0 characters"]),
     ("[[tenants]]\nname = \"bleu\\u00eb\"", &["2:8: tenants[0].name: 'ë' cannot stand in a name"]),

@@ -360,7 +360,8 @@ impl BigSwitch {
         member.filled_amid = self.operations.last_key_value().map(|(&number, _)| number);
         // It gets what changes on their way make of everything, whoever refuses them.
         self.operations.values_mut().for_each(|change| change.inherits = true);
-        if let Some(config) = self.set_config.clone() {
+        let configs: Vec<Vec<u8>> = self.set_config.values().cloned().collect();
+        for config in configs {
             self.send(dpid, Sent::Own(None), &config);
         }
         self.configure_ports(dpid);

@@ -11,6 +11,7 @@ pub(super) struct Codes {
     pub(super) bad_request: ErrorCode,
     pub(super) not_now: ErrorCode,
     pub(super) unknown_buffer: ErrorCode,
+    pub(super) too_much: ErrorCode,
 }
 
 impl BigSwitch {
@@ -21,11 +22,13 @@ impl BigSwitch {
                 bad_request: v10::BAD_REQUEST_BAD_TYPE,
                 not_now: v10::BAD_REQUEST_EPERM,
                 unknown_buffer: v10::BAD_REQUEST_BUFFER_UNKNOWN,
+                too_much: v10::BAD_REQUEST_BAD_LEN,
             },
             _ => Codes {
                 bad_request: v13::BAD_REQUEST_BAD_TYPE,
                 not_now: v13::BAD_REQUEST_EPERM,
                 unknown_buffer: v13::BAD_REQUEST_BUFFER_UNKNOWN,
+                too_much: v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
             },
         }
     }
@@ -39,13 +42,16 @@ impl BigSwitch {
                 self.front.end().extend_from_slice(&reply);
             }
             Kind::FeaturesRequest => {
-                let mut reply =
-                    wire::write_features(self.version, self.key, &self.features, &self.told);
-                openflow::frame::set_xid(&mut reply, xid);
-                self.front.end().extend_from_slice(&reply);
+                match wire::write_features(self.version, self.key, &self.features, &self.told) {
+                    Some(mut reply) => {
+                        openflow::frame::set_xid(&mut reply, xid);
+                        self.front.end().extend_from_slice(&reply);
+                    }
+                    None => self.refuse(xid, self.codes().too_much, frame),
+                }
             }
             Kind::SetConfig => {
-                self.set_config = Some(frame.to_vec());
+                self.set_config.insert(header.type_, frame.to_vec());
                 for dpid in self.live() {
                     self.send(dpid, Sent::Own(None), frame);
                 }
@@ -81,7 +87,10 @@ impl BigSwitch {
             }
             Kind::PacketIn => self.packet_in(dpid, frame),
             Kind::FlowRemoved => self.removed(dpid, frame, now),
-            Kind::PortStatus => self.port_status(dpid, frame),
+            Kind::PortStatus => {
+                self.port_status(dpid, frame);
+                self.maybe_start(now);
+            }
             Kind::Error => self.member_error(dpid, header, frame, now),
             Kind::Answer => self.answer(dpid, header, frame, now),
             Kind::BarrierReply => self.barrier_reply(dpid, header, now),

@@ -4,7 +4,7 @@ use super::counted::PortCounts;
 use super::entries::seconds;
 use super::wire;
 use super::{BigSwitch, Sent};
-use crate::switch::write_part;
+use crate::switch::write_parts;
 use crate::tally::Count;
 use crate::time::Instant;
 use crate::v13::groups::statistics::GroupSums;
@@ -15,8 +15,6 @@ use openflow::{Encode, ErrorCode, Header, List, ListBuf, Version, frame, v13};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
-/// Room for entries in one part of a reply.
-const PART: usize = 60_000;
 
 /// A question or barrier of the front's, while members answer it.
 pub(super) struct Ask {
@@ -47,8 +45,8 @@ impl BigSwitch {
             return;
         };
         if self.version == Version::V1_3 && type_ == MultipartType::PORT_DESC.0 {
-            let ports: Vec<u8> = self.told.values().flatten().copied().collect();
-            self.reply(xid, type_, &[ports]);
+            let ports: Vec<Vec<u8>> = self.told.values().cloned().collect();
+            self.reply(xid, type_, &ports);
             return;
         }
         let asked = match (self.version, type_) {
@@ -308,16 +306,12 @@ impl BigSwitch {
     }
 
     fn reply(&mut self, xid: u32, type_: u16, entries: &[Vec<u8>]) {
-        let mut part = Vec::new();
-        for entry in entries {
-            if part.len() + entry.len() > PART {
-                let _ = write_part(self.version, type_, xid, &part, true, self.front.end());
-                part.clear();
-            }
-            part.extend_from_slice(entry);
+        let mut parts = Vec::new();
+        let entries = entries.iter().map(Vec::as_slice);
+        match write_parts(self.version, type_, xid, entries, &mut parts) {
+            Ok(()) => self.front.end().extend_from_slice(&parts),
+            Err(_) => self.refuse(xid, self.codes().too_much, &[]),
         }
-        // An entry that does not fit came in a message that was too long, so there is none.
-        let _ = write_part(self.version, type_, xid, &part, false, self.front.end());
     }
 }
 

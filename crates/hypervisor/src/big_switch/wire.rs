@@ -60,6 +60,7 @@ pub(super) enum Kind {
     Echo,
     Vendor,
     FeaturesRequest,
+    /// SET_CONFIG, and SET_ASYNC.
     SetConfig,
     PacketIn,
     FlowRemoved,
@@ -85,7 +86,7 @@ pub(super) fn kind(version: Version, type_: u8) -> Kind {
         (2, _) => Kind::Echo,
         (4, _) => Kind::Vendor,
         (5, _) => Kind::FeaturesRequest,
-        (9, _) => Kind::SetConfig,
+        (9, _) | (28, Version::V1_3) => Kind::SetConfig,
         (10, _) => Kind::PacketIn,
         (11, _) => Kind::FlowRemoved,
         (12, _) => Kind::PortStatus,
@@ -161,13 +162,13 @@ pub(super) fn features(
     Some((features, BTreeMap::new()))
 }
 
-/// The whole FEATURES_REPLY of the big switch.
+/// The whole FEATURES_REPLY of the big switch; `None` if it has no room for all ports (1.0).
 pub(super) fn write_features(
     version: Version,
     key: u64,
     features: &Features,
     ports: &BTreeMap<u32, Vec<u8>>,
-) -> Vec<u8> {
+) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     body.extend_from_slice(&key.to_be_bytes());
     body.extend_from_slice(&features.n_buffers.to_be_bytes());
@@ -177,7 +178,7 @@ pub(super) fn write_features(
     if version == Version::V1_0 {
         ports.values().for_each(|port| body.extend_from_slice(port));
     }
-    bare(version, 6, 0, &body)
+    Some(bare(version, 6, 0, &body)).filter(|message| !message.is_empty())
 }
 
 /// What a new member is asked.

@@ -95,6 +95,13 @@ pub(crate) fn check_told(version: Version, match_: &[u8], actions: &[u8]) -> Res
     bounded(before + actions.len() <= LONGEST)
 }
 
+/// Whether statistics of 1.3 have room for what is known of a group or a meter: for its description, whose buckets or bands take
+/// so many bytes, and for what each of so many has counted.
+pub(crate) fn is_tellable(described: usize, parts: usize) -> bool {
+    // The header of a reply; then that of the description, or that of the counts and, for each, two counters.
+    16 + (8 + described).max(40 + 16 * parts) <= LONGEST
+}
+
 /// An error as soon as a list that is being written is too long for any message.
 pub(crate) fn check_length(list: &[u8]) -> Result<(), ErrorCode> {
     bounded(list.len() <= LONGEST)

@@ -89,7 +89,10 @@ impl Switch {
         self.pending.take(xid);
         self.confirm(xid, now);
         match entry.awaits {
-            Awaits::OwnBarrier => self.asks = false,
+            Awaits::OwnBarrier => {
+                self.asks = false;
+                self.asked_before();
+            }
             Awaits::Barrier(tenant) => self.barrier_shows(tenant, entry.origin, now),
             _ => {}
         }
@@ -119,6 +122,7 @@ impl Switch {
     /// A barrier has shown nothing: the switch has refused it, or not answered. Once it is quiet, another asks.
     pub(super) fn barrier_failed(&mut self, entry: &Entry, code: ErrorCode) {
         self.unbarriered = !self.unconfirmed.is_empty();
+        self.asked_before();
         let Awaits::Barrier(tenant) = entry.awaits else { return };
         let barriers = &mut self.tenants[tenant.0 as usize].barriers;
         barriers.held.extend(entry.origin);

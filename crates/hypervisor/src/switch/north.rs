@@ -45,7 +45,7 @@ impl Asynchronous {
 }
 
 impl Switch {
-    /// Answers a request at once; `write` appends one whole message.
+    /// Answers a request at once; `write` appends whole messages. If they have no room for the answer, the request is refused.
     pub(crate) fn reply(
         &mut self,
         request: &Request<'_>,
@@ -53,11 +53,14 @@ impl Switch {
     ) {
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
-        // A reply that does not fit into a message cannot come from a request that did, but for a long ECHO.
-        if write(self, &mut message).is_ok() {
+        let written = write(self, &mut message);
+        if written.is_ok() {
             self.answer(request.controller, &message);
         }
         self.scratch = message;
+        if written.is_err() {
+            self.refuse(&request.origin(), self.codes().too_much);
+        }
     }
 
     /// Gives a controller messages that it asked for.
@@ -229,6 +232,7 @@ impl Switch {
         self.tenants[state.tenant.0 as usize].controllers.retain(|other| *other != controller);
         self.dirty.retain(|other| *other != controller);
         self.resumed.retain(|other| *other != controller);
+        self.asynchronous.maybe_others = true;
     }
 }
 

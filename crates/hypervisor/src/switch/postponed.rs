@@ -12,6 +12,7 @@
 //!                                      or there is no room if they do
 //!   deletion of a group or meter       entries are about to use it, or to cease to; groups, to name it or to cease to
 //!   whatever a group or meter becomes  it is about to come, or to go; or a group that it names is
+//!   a description of ports             in a slice, ports are about to be configured
 //!   in a network, MODIFY of a group    it is about to become another; entries are about to use it, or to cease to
 //!   and what sends to a group          that is about to become another
 //!   what is refused as tables stand    whatever else: there may be room then, or the group

@@ -279,6 +279,10 @@ impl Switch {
         for (key, number, known) in flows {
             let kept = known.and_then(|(tenant, mut flow)| {
                 flow.installed = now;
+                if version != Version::V1_0 {
+                    let kept = self.metadata_kept(tenant);
+                    flow.match_ = crate::v13::own_part(&flow.match_, kept).ok()?;
+                }
                 flow.pieces = self.plan(tenant, &flow).ok()?;
                 let flows = &mut self.tenants[tenant.0 as usize].flows;
                 let same = flows.find(flow.table, &flow.match_, flow.priority);

@@ -40,6 +40,11 @@ impl Switch {
         self.submit_change(&cause, request.frame);
     }
 
+    /// Whether it is not known yet what has become of a PORT_MOD of the tenant's: what describes ports waits for that.
+    pub(crate) fn configures_ports(&self, tenant: TenantIndex) -> bool {
+        self.changes_of(tenant).any(|change| change.configures.is_some())
+    }
+
     /// The switch has done it, and may have told of it.
     pub(super) fn port_configured(&mut self, tenant: TenantIndex, done: &Configures, now: Instant) {
         let bits = |before: u32| before & !done.mask.0 | done.config.0 & done.mask.0;

@@ -140,6 +140,7 @@ impl Switch {
             told_refused: 0,
             postponed: BTreeMap::new(),
             asks: false,
+            asynchronous: Default::default(),
             events: VecDeque::new(),
             lldp,
             settings,
@@ -383,6 +384,7 @@ impl Tenant {
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             generation: None,
             buckets: Default::default(),
+            lookups: Default::default(),
             counters: Default::default(),
         };
         state.configure(tenant);

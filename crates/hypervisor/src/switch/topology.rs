@@ -7,6 +7,7 @@ use super::{Event, Port, Switch};
 use crate::cookie::Cookie;
 use crate::lldp;
 use crate::pending::Awaits;
+use crate::policy::TenantId;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -88,6 +89,24 @@ impl Switch {
         true
     }
 
+    /// Appends a link probe that a tenant sends with the tenant's tag, by which it finds back. Where LLDP is not the tenant's, it is
+    /// not to meet the entries of whoever's it is. False, and nothing appended, for what is no whole LLDP frame, and where
+    /// switches are joined, of which the members tag.
+    pub(crate) fn tag_probe(
+        &self,
+        id: TenantId,
+        frame: &[u8],
+        is_own: bool,
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        self.joins.is_none()
+            && match is_own {
+                true => self.lldp.tag(frame, id, now, out),
+                false => self.lldp.tag_as_guest(frame, id, now, out),
+            }
+    }
+
     /// Whether a packet that a tenant sends may arrive as a probe of the hypervisor's own, which a host was sent. What is LLDP as
     /// it stands gets the tenant's tag, and so is none any more, but not in a network of the tenant's own.
     pub(crate) fn passes_probe_on(is_network: bool, frame: &[u8]) -> bool {
@@ -124,7 +143,8 @@ impl Switch {
     }
 }
 
-fn number(address: [u8; 6]) -> u128 {
+/// An address as a number.
+pub(crate) fn number(address: [u8; 6]) -> u128 {
     address.iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
 }
 

@@ -26,7 +26,11 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_EPERM);
         }
         if flow_mod.flags.contains(FlowModFlags::EMERG) {
-            return Err(code::FLOW_MOD_FAILED_UNSUPPORTED);
+            let ends = flow_mod.idle_timeout != 0 || flow_mod.hard_timeout != 0;
+            return Err(match ends {
+                true => code::FLOW_MOD_FAILED_BAD_EMERG_TIMEOUT,
+                false => code::FLOW_MOD_FAILED_UNSUPPORTED,
+            });
         }
         let match_ = Match::from_v10(&flow_mod.match_);
         let deletes =

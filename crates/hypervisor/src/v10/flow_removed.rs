@@ -100,6 +100,8 @@ impl Switch {
         flow: &Flow,
         last: &FlowRemoved,
     ) {
+        let lookups = &mut self.tenants[tenant.0 as usize].lookups;
+        lookups.ended(0, None, flow.past_packets);
         if !FlowModFlags(flow.flags).contains(FlowModFlags::SEND_FLOW_REM) {
             return;
         }

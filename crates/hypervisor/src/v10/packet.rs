@@ -14,6 +14,14 @@ use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
 
+/// Most rules among which the one for a packet is looked up here: everybody waits meanwhile.
+const MOST_LOOKED_UP: usize = 4096;
+
+/// Whether an action sends a packet through the table.
+fn sends_to_table(action: Action<'_>) -> bool {
+    matches!(action, Action::Output { port: PortNo::TABLE, .. })
+}
+
 /// Bytes of a PACKET_IN before the packet.
 const PACKET_IN_DATA: usize = 18;
 
@@ -25,13 +33,20 @@ impl Switch {
         self.announces(packet.buffer_id);
         let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && let Some((id, tag)) = self.lldp.verify(packet.data, now)
+            && let Some((id, frame)) = self.lldp.verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
                 && self.view.sees_port(tenant, port_from_v10(packet.in_port.0))
             {
-                let (before, after) = tag.without(packet.data);
-                self.deliver_probe_v10(tenant, &packet, [before, after]);
+                let told = PacketIn {
+                    buffer_id: NO_BUFFER,
+                    total_len: frame.len() as u16,
+                    data: &frame,
+                    ..packet
+                };
+                self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
+                    told.write_message(0, out)
+                });
             }
             return Ok(());
         }
@@ -40,6 +55,9 @@ impl Switch {
         }
         let owner = self.view.owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
+        if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
+            self.tenants[tenant.0 as usize].lookups.missed();
+        }
         match owner {
             Some(tenant) => match &network {
                 Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),
@@ -99,29 +117,6 @@ impl Switch {
         });
     }
 
-    fn deliver_probe_v10(
-        &mut self,
-        tenant: TenantIndex,
-        packet: &PacketIn<'_>,
-        [before, after]: [&[u8]; 2],
-    ) {
-        self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
-            let start = out.len();
-            PacketIn {
-                buffer_id: NO_BUFFER,
-                total_len: (before.len() + after.len()) as u16,
-                data: before,
-                ..*packet
-            }
-            .write_message(0, out)?;
-            out.extend_from_slice(after);
-            if let Some(message) = out.get_mut(start..) {
-                set_length(message);
-            }
-            Ok(())
-        });
-    }
-
     /// Calls `deliver` for each tenant that observes the packet, once, but not for its owner.
     pub(crate) fn deliver_to_readers(
         &mut self,
@@ -143,10 +138,19 @@ impl Switch {
     /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
     pub(crate) fn packet_out_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
-        let tenant = request.tenant;
-        if !self.may_write(tenant) {
+        if !self.may_write(request.tenant) {
             return Err(code::BAD_REQUEST_EPERM);
         }
+        self.send_packet_v10(request, &packet)
+    }
+
+    /// The same, whatever the request itself says is to be done.
+    fn send_packet_v10(
+        &mut self,
+        request: &Request<'_>,
+        packet: &PacketOut<'_>,
+    ) -> Result<(), ErrorCode> {
+        let tenant = request.tenant;
         let network = self.tenants[tenant.0 as usize].network.clone();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
@@ -169,14 +173,22 @@ impl Switch {
             // Where a kept packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
+        let alone = packet.actions.iter().count() == 1;
+        if network.is_some()
+            && in_port.is_none()
+            && alone
+            && packet.actions.iter().any(sends_to_table)
+        {
+            return self.enter_table_v10(request, packet, &key);
+        }
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
         let built = match &network {
-            None => self.build_packet_out(request, &packet, &key, in_port, physical, &mut message),
+            None => self.build_packet_out(request, packet, &key, in_port, physical, &mut message),
             Some(network) => self.build_network_packet_out_v10(
                 request,
                 network,
-                &packet,
+                packet,
                 &key,
                 in_port,
                 physical,
@@ -201,9 +213,8 @@ impl Switch {
         }
         self.scratch = message;
         if built.is_ok() && network.is_some() {
-            self.tell_sent_v10(tenant, &packet, request.now);
-            let to_table = |action| matches!(action, Action::Output { port: PortNo::TABLE, .. });
-            if packet.actions.iter().any(to_table) {
+            self.tell_sent_v10(tenant, packet, request.now);
+            if packet.actions.iter().any(sends_to_table) {
                 match (kept, in_port) {
                     (Some(kept), _) => self.count_resent_v10(tenant, &kept),
                     (None, Some(port)) => {
@@ -215,6 +226,53 @@ impl Switch {
             }
         }
         built
+    }
+
+    /// A packet that enters the table of a network and has come by no port: on the switch each entry is of a port, so the rule is
+    /// found here, and the packet sent as that says. It counts for the rule, but does not keep that from being idle.
+    fn enter_table_v10(
+        &mut self,
+        request: &Request<'_>,
+        packet: &PacketOut<'_>,
+        key: &Key,
+    ) -> Result<(), ErrorCode> {
+        let state = &mut self.tenants[request.tenant.0 as usize];
+        if state.flows.len() > MOST_LOOKED_UP {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        let length = packet.data.len() as u64;
+        let matching = state.flows.iter().filter(|(_, flow)| flow.match_.matches(key));
+        let Some((number, _)) = matching.max_by_key(|(_, flow)| flow.priority) else {
+            self.miss_sent_v10(request, packet);
+            return Ok(());
+        };
+        let Some(flow) = state.flows.get_mut(number) else { return Ok(()) };
+        flow.count_past((1, length));
+        let actions = flow.actions.clone();
+        let actions = List::parse(&actions).unwrap_or_default();
+        // What a rule says that cannot be done with such a packet is not done, as on any switch.
+        let _ = self.send_packet_v10(request, &PacketOut { actions, ..*packet });
+        Ok(())
+    }
+
+    /// One that meets no rule there.
+    fn miss_sent_v10(&mut self, request: &Request<'_>, packet: &PacketOut<'_>) {
+        let state = &mut self.tenants[request.tenant.0 as usize];
+        state.lookups.missed();
+        if !state.admit_packet_in(request.now) {
+            state.counters.limited += 1;
+            return;
+        }
+        let told = PacketIn {
+            buffer_id: NO_BUFFER,
+            total_len: packet.data.len() as u16,
+            in_port: packet.in_port,
+            reason: PacketInReason::NO_MATCH,
+            data: packet.data,
+        };
+        self.notify(request.tenant, Asynchronous::PacketIn(told.reason.0), |out| {
+            told.write_message(0, out)
+        });
     }
 
     fn build_packet_out(
@@ -254,8 +312,7 @@ impl Switch {
         }
         // Also where LLDP is the tenant's: the link may end at somebody else's port.
         let id = self.tenants[tenant.0 as usize].id;
-        let tagged =
-            is_probe && self.joins.is_none() && self.lldp.tag(packet.data, id, request.now, out);
+        let tagged = is_probe && self.tag_probe(id, packet.data, owned, request.now, out);
         if !tagged && !owned {
             return Err(code::BAD_REQUEST_EPERM);
         }

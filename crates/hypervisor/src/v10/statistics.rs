@@ -5,6 +5,7 @@ use super::network::statistics::{port_statistics, questions};
 use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
+use crate::lookups::Standing;
 use crate::pending::{Awaits, Purpose};
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_part, write_parts};
 use crate::time::Instant;
@@ -18,7 +19,7 @@ use openflow::v10::{
     QueueStats, StatsFlags, StatsReply, StatsReplyBody, StatsRequest, StatsRequestBody, StatsType,
     TABLE_ALL, TableStats, Wildcards,
 };
-use openflow::{ErrorCode, List, ListBuf, Version, frame};
+use openflow::{ErrorCode, List, Version, frame};
 
 /// "Not counted" (specification section 5.3.5: unsupported counters are set to -1).
 pub(super) const UNSUPPORTED: u64 = u64::MAX;
@@ -34,7 +35,8 @@ impl Switch {
                 Ok(())
             }
             StatsRequestBody::Table => {
-                self.table_statistics_v10(request);
+                let questions = self.flow_questions_v10(tenant, &EVERYTHING);
+                self.collect(request, StatsType::FLOW.0, Share::Tenant, &questions, FLOWS_COST);
                 Ok(())
             }
             StatsRequestBody::Flow(filter) | StatsRequestBody::Aggregate(filter) => {
@@ -142,6 +144,11 @@ impl Switch {
                     entries.into_iter(),
                     &mut out,
                 )
+            }
+            StatsRequestBody::Table => {
+                let table = self.table_statistics_v10(tenant, answers);
+                let (type_, xid) = (StatsType::TABLE.0, waiter.origin.xid);
+                write_parts(Version::V1_0, type_, xid, core::iter::once(table), &mut out)
             }
             StatsRequestBody::Aggregate(filter) => {
                 let mut sum = AggregateStats::default();
@@ -292,26 +299,28 @@ impl Switch {
         });
     }
 
-    fn table_statistics_v10(&mut self, request: &Request<'_>) {
-        let state = &self.tenants[request.tenant.0 as usize];
-        let table = TableStats {
+    fn table_statistics_v10(&mut self, tenant: TenantIndex, answers: &[u8]) -> TableStats {
+        let mut standing = Standing::new(1);
+        for entry in self.flow_statistics_v10(tenant, &EVERYTHING, answers) {
+            standing.matched(0, None, entry.packet_count);
+        }
+        let state = &mut self.tenants[tenant.0 as usize];
+        let counts = state.lookups.told(standing).first().copied().unwrap_or_default();
+        TableStats {
             table_id: 0,
             name: Name::new("slice"),
             wildcards: Wildcards::ALL,
             max_entries: state.limits.flows,
             active_count: state.flows.len() as u32,
-            // What the switch counts here includes everybody's packets.
-            lookup_count: UNSUPPORTED,
-            matched_count: UNSUPPORTED,
-        };
-        let mut tables = ListBuf::<TableStats>::new();
-        tables.push(table);
-        self.reply(request, |_, out| {
-            StatsReply::from(StatsReplyBody::Table(tables.as_list()))
-                .write_message(request.header.xid, out)
-        });
+            lookup_count: counts.came,
+            matched_count: counts.matched,
+        }
     }
 }
+
+/// Means all entries.
+const EVERYTHING: FlowStatsRequest =
+    FlowStatsRequest { match_: v10::Match::ANY, table_id: TABLE_ALL, out_port: PortNo::NONE };
 
 /// A long answer: each counts as several messages for the switch.
 pub(super) const FLOWS_COST: u32 = 4;

@@ -16,6 +16,10 @@ use openflow::{ErrorCode, Header, List, ListBuf, TooLong};
 impl Switch {
     /// The switch with the tenant's ports, one table, and without what the tenant may not do.
     pub(crate) fn features_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+        if self.configures_ports(request.tenant) {
+            self.postpone(request);
+            return Ok(());
+        }
         let ports = self.described_ports(request.tenant);
         let tenant = &self.tenants[request.tenant.0 as usize];
         let mut actions = SupportedActions(self.features.actions);
@@ -106,8 +110,12 @@ impl Switch {
         }
         let mut message = alloc::vec::Vec::new();
         let pruned = QueueGetConfigReply { port: reply.port, queues: queues.as_list() };
-        if pruned.write_message(origin.xid, &mut message).is_ok() {
-            self.relay_reply(&origin, &message);
+        match pruned.write_message(origin.xid, &mut message) {
+            Ok(()) => self.relay_reply(&origin, &message),
+            Err(_) => {
+                self.refuse(&origin, self.codes().too_much);
+                self.answered(origin.tenant);
+            }
         }
         Ok(())
     }

@@ -24,10 +24,7 @@ impl Switch {
     pub(crate) fn flow_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
-        let match_ = Match::from_v13(&flow_mod.match_).map_err(|error| error.error_code())?;
-        if match_.get(Field::Metadata).1 & u128::from(self.metadata_kept(tenant)) != 0 {
-            return Err(code::BAD_MATCH_BAD_MASK);
-        }
+        let match_ = self.match_of_v13(tenant, &flow_mod.match_)?;
         let deletes = deletes(&flow_mod);
         let all_tables = flow_mod.table_id == TABLE_ALL && deletes;
         if flow_mod.table_id >= self.tenant_tables(tenant) && !all_tables {
@@ -252,18 +249,17 @@ impl Switch {
         flow_mod: &FlowMod<'_>,
     ) -> Result<(), ErrorCode> {
         let tenant = &self.tenants[cause.tenant.0 as usize];
-        let match_ = Match::from_v13(&flow_mod.match_).map_err(|error| error.error_code())?;
-        let match_ = physical_match(&match_, tenant.id, self.joins.is_some())?;
+        let own = self.match_of_v13(cause.tenant, &flow_mod.match_)?;
+        let match_ = physical_match(&own, tenant.id, self.joins.is_some())?;
         let mut instructions = Vec::new();
         // A deletion's instructions mean nothing.
         let modifies =
             matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT);
         if modifies {
-            let virtual_match = Match::from_v13(&flow_mod.match_);
             self.translate_instructions_v13(
                 cause.tenant,
                 flow_mod.table_id,
-                &virtual_match.map_err(|error| error.error_code())?,
+                &own,
                 flow_mod.instructions,
                 &mut instructions,
             )?;
@@ -515,6 +511,15 @@ pub(crate) fn sends_to(instructions: &[u8], out_port: PortNo, out_group: u32) ->
             || any(&|action| matches!(action, Action::Group(group) if *group == out_group)))
 }
 
+/// The table to which instructions send packets on.
+pub(crate) fn next_table(instructions: &[u8]) -> Option<u8> {
+    let instructions = List::<Instruction<'_>>::parse(instructions).ok()?;
+    instructions.iter().find_map(|instruction| match instruction {
+        Instruction::GotoTable(next) => Some(next),
+        _ => None,
+    })
+}
+
 /// The entry number and owner of a cookie that one of the tenants' entries bears.
 pub(crate) fn owner_of(cookie: u64) -> Option<Cookie> {
     Cookie::from_wire(cookie).filter(|cookie| !cookie.is_own())
@@ -523,14 +528,13 @@ pub(crate) fn owner_of(cookie: u64) -> Option<Cookie> {
 fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
     let mut match_wire = Vec::new();
     Encode::write(&flow_mod.match_, &mut match_wire);
-    // What asks the switch to do something once is no property of the entry.
-    let once = FlowModFlags::CHECK_OVERLAP | FlowModFlags::RESET_COUNTS;
     Flow {
         table: flow_mod.table_id,
         match_,
         priority: flow_mod.priority,
         cookie: flow_mod.cookie,
-        flags: flow_mod.flags.0 & !once.0,
+        // All of them, also those that asked for something once (specification section 6.4).
+        flags: flow_mod.flags.0,
         idle_timeout: flow_mod.idle_timeout,
         hard_timeout: flow_mod.hard_timeout,
         installed: now,

@@ -1,6 +1,6 @@
 //! FLOW_REMOVED: with the tenant's own match, table and cookie.
 
-use super::flow_mod::owner_of;
+use super::flow_mod::{next_table, owner_of};
 use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
@@ -140,6 +140,9 @@ impl Switch {
         flow: &Flow,
         last: &FlowRemoved<'_>,
     ) {
+        let packets = last.packet_count.saturating_add(flow.past_packets);
+        let lookups = &mut self.tenants[tenant.0 as usize].lookups;
+        lookups.ended(flow.table, next_table(&flow.actions), packets);
         if !FlowModFlags(flow.flags).contains(FlowModFlags::SEND_FLOW_REM) {
             return;
         }
@@ -150,7 +153,7 @@ impl Switch {
             table_id: flow.table,
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,
-            packet_count: last.packet_count.saturating_add(flow.past_packets),
+            packet_count: packets,
             byte_count: last.byte_count.saturating_add(flow.past_bytes),
             ..*last
         };

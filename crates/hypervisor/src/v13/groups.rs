@@ -47,6 +47,7 @@ use super::looks::Look;
 use super::network::exits::{self, is_exit};
 use super::numbers::{Numbered, write_deletion};
 use super::unreadable;
+use crate::flows::is_tellable;
 use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::store::Kind;
@@ -68,6 +69,9 @@ impl Switch {
     /// A tenant changes its groups.
     pub(crate) fn group_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let group = GroupMod::parse(request.body()).map_err(unreadable)?;
+        if group.command != GroupModCommand::DELETE {
+            check_buckets(group.buckets)?;
+        }
         let is_any = group.group_id == GROUP_ALL;
         let is_meant = |number| (is_any || number == group.group_id) && !is_exit(number);
         let named: Vec<u32> = named_by(&group).collect();
@@ -290,6 +294,7 @@ impl Switch {
             self.translate_buckets(tenant, Some(open), group, look)?;
         }
         let buckets = self.translate_buckets(tenant, network, group, look)?;
+        check_buckets(buckets.as_list())?;
         let mut message = Vec::new();
         let type_ = exits::type_of(group, look);
         GroupMod { command, type_, group_id: physical, buckets: buckets.as_list() }
@@ -322,6 +327,12 @@ impl Switch {
         }
         Ok(messages)
     }
+}
+
+/// An error if nobody could be told of so many buckets, or so long ones.
+fn check_buckets(buckets: List<'_, Bucket<'_>>) -> Result<(), ErrorCode> {
+    let is_tellable = is_tellable(buckets.as_bytes().len(), buckets.iter().count());
+    is_tellable.then_some(()).ok_or(code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)
 }
 
 /// Groups, by ascending numbers, each after those of them that it names; where they name each other in a circle, somehow.

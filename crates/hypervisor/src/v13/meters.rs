@@ -1,6 +1,7 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
 use super::numbers::{Held, Numbered, lowest_free, said, write_deletion};
+use crate::flows::is_tellable;
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::store::Kind;
@@ -36,6 +37,9 @@ impl Switch {
             .any(|band| !matches!(band, MeterBand::Drop { .. } | MeterBand::DscpRemark { .. }))
         {
             return Err(code::METER_MOD_FAILED_BAD_BAND);
+        }
+        if !deletes && !is_tellable(meter.bands.as_bytes().len(), meter.bands.iter().count()) {
+            return Err(code::METER_MOD_FAILED_OUT_OF_BANDS);
         }
         match meter.command {
             MeterModCommand::ADD if known.is_some() => Err(code::METER_MOD_FAILED_METER_EXISTS),

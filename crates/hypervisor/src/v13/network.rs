@@ -26,8 +26,8 @@ use super::egress::Target;
 use super::looks::{Bears, Destination, Look, To};
 use super::numbers::Numbered;
 use super::{
-    METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, metadata_at, metadata_of,
-    unreadable,
+    METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, NO_PORT, metadata_at,
+    metadata_of, own_part, unreadable,
 };
 use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
 use crate::ids::TenantIndex;
@@ -142,6 +142,11 @@ impl Switch {
                 for port in network.entries() {
                     all.extend(by_entrances(network, port, &pieces).map_err(said)?);
                 }
+                // And for what a controller sends into the tables, of which there is no port to send it back by.
+                match pieces(Entered::Nowhere) {
+                    Err(Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT)) => {}
+                    sent => all.extend(sent.map_err(said)?),
+                }
                 Ok(all)
             }
             pieces => pieces.map_err(said),
@@ -226,13 +231,14 @@ impl Switch {
         packets: &Packets,
     ) -> Result<MatchBuf, ErrorCode> {
         let id = self.tenants[tenant.0 as usize].id;
+        // More was allowed when the tenant had a slice.
+        let match_ = own_part(match_, METADATA_NETWORK)?;
         let (value, mask) = match_.get(Field::Metadata);
-        if mask & u128::from(METADATA_NETWORK) != 0 {
-            // It was allowed when the tenant had a slice.
-            return Err(code::BAD_MATCH_BAD_MASK);
-        }
         let (mut own, mut own_mask) = match packets.entered.port() {
             Some(port) => (metadata_at(id, port), METADATA_PORT),
+            None if packets.entered == Entered::Nowhere => {
+                (metadata_at(id, NO_PORT), METADATA_PORT)
+            }
             None => (metadata_of(id), METADATA_TENANT),
         };
         if let Some(has_group) = packets.has_group {

@@ -1,11 +1,15 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
 use super::network::restored::restorations;
-use super::{METADATA_NETWORK, METADATA_TENANT, egress, metadata_at, metadata_of, port_in};
+use super::{
+    METADATA_NETWORK, METADATA_TENANT, NO_PORT, egress, metadata_at, metadata_of, port_in,
+    tenant_in,
+};
+use crate::cookie::Cookie;
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
 use crate::policy::TenantId;
-use crate::switch::{Own, OwnChange, Switch};
+use crate::switch::{Own, OwnChange, Switch, number};
 use crate::tally::{Counted, Direction};
 use alloc::vec::Vec;
 use fabric::Tagging;
@@ -26,12 +30,17 @@ pub(crate) const EXCHANGED: u16 = u16::MAX - 1;
 const HOSTS: u16 = u16::MAX - 1;
 /// Whatever comes in at an edge port of a network.
 const EDGES: u16 = u16::MAX - 2;
-/// Above all entries for slices: link probes come to the hypervisor first.
+/// Above all entries for slices: link probes of the hypervisor's own, and those of tenants that are to meet no tenant's entries.
 const PROBES: u16 = u16::MAX - 3;
 /// A tag where none should be.
 const STRAY: u16 = u16::MAX - 4;
 /// The highest priority of entries for tenants.
 const HIGHEST: u16 = u16::MAX - 16;
+/// Below all entries for slices: link probes that come in where LLDP is nobody's.
+const STRANDED: u16 = 0;
+
+/// All bits of a hardware address.
+const ADDRESS: u128 = 0xffff_ffff_ffff;
 
 impl Switch {
     /// What table 0 has to hold: the ranks of flowspace entries as priorities, as few as needed; and the
@@ -41,18 +50,21 @@ impl Switch {
             // The members have table 0.
             return Vec::new();
         }
-        let probe = Match::exact(Field::DlType, u128::from(lldp::ETHERTYPE));
+        let lldp = Match::exact(Field::DlType, u128::from(lldp::ETHERTYPE));
+        let (own, guests) = (number(lldp::PROBE_SOURCE), number(lldp::GUEST_SOURCE));
+        let probes = lldp.with_masked(Field::DlSrc, own, !(own ^ guests) & ADDRESS);
         let mut to_us = ListBuf::<Action<'static>>::new();
         to_us.push(Action::Output { port: PortNo::CONTROLLER, max_len: CONTROLLER_NO_BUFFER });
         let mut instructions = Vec::new();
         Instruction::ApplyActions(to_us.as_list()).write(&mut instructions);
-        let mut wanted = Vec::from([Own {
+        let to_us = |(match_, priority)| Own {
             table: 0,
-            match_: probe,
-            priority: PROBES,
-            actions: instructions,
+            match_,
+            priority,
+            actions: instructions.clone(),
             counted: None,
-        }]);
+        };
+        let mut wanted: Vec<Own> = [(probes, PROBES), (lldp, STRANDED)].map(to_us).into();
         self.add_networks(&mut wanted);
         let mut priority = HIGHEST;
         let mut level: Vec<usize> = Vec::new();
@@ -63,7 +75,7 @@ impl Switch {
                 .iter()
                 .any(|&other| ranked[other].1 != *tenant && ranked[other].0.overlaps(match_));
             if collides {
-                priority = priority.saturating_sub(1);
+                priority = priority.saturating_sub(1).max(STRANDED + 1);
                 level.clear();
             }
             level.push(rank);
@@ -89,6 +101,9 @@ impl Switch {
             for (&number, port) in member.ports.iter().filter(|(number, _)| !is_refused(number)) {
                 let admits = network.map_or(Admits::Everything, |it| it.admits(number));
                 add_port(*id, number, port, admits, member.addresses.as_ref(), wanted);
+            }
+            if let Some(tag) = self.entering_tag(*id) {
+                wanted.push(from_controller(*id, tag));
             }
             if let Some(network) = network {
                 self.add_deliveries(*id, network, wanted);
@@ -130,6 +145,14 @@ impl Switch {
         }
     }
 
+    /// The tag that says of a packet out of a controller's hands whose it is, on its way into the tables: it bears one of those that
+    /// are reserved for links, at a port where no link ends. `None` for a tenant whose number is beyond them.
+    pub(crate) fn entering_tag(&self, id: TenantId) -> Option<u16> {
+        let tags = self.policy.tags.as_ref()?;
+        let tag = tags.start().checked_add(id.0.checked_sub(1)?)?;
+        tags.contains(&tag).then_some(tag)
+    }
+
     /// What it counts that packets leave by this port which have crossed a big switch.
     pub(crate) fn counted_transit(&self, (id, port): (TenantId, u32)) -> Option<Counted> {
         let tenant = &self.tenants[self.tenant_of(id)?.0 as usize];
@@ -137,6 +160,16 @@ impl Switch {
         let counts = self.counts_sent(network, port);
         Counted::new(id, port, Direction::Sent).filter(|_| counts)
     }
+}
+
+/// How packets come in that a controller sends into the tables and does not say to have come by a port.
+fn from_controller(id: TenantId, tag: u16) -> Own {
+    let match_ = at_port(PortNo::CONTROLLER.0)
+        .with(Field::VlanVid, u128::from(tag) | flowspace::field::VLAN_PRESENT);
+    let (mut strip, mut actions) = (Vec::new(), Vec::new());
+    Action::PopVlan.write(&mut strip);
+    enter(id, NO_PORT, &strip, &mut actions);
+    Own { table: 0, match_, priority: TAGGED, actions, counted: None }
 }
 
 /// How packets come in by one port of a network, or are dropped there.
@@ -249,7 +282,25 @@ pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
         _ => None,
     });
     let counted = || own.counted.map(|it| (it.tenant, it.of.port));
+    let written = written.filter(|(_, port)| *port != NO_PORT);
     written.or_else(|| counted().filter(|_| !egress::has(own) || egress::is_needed(own)))
+}
+
+/// An entry's cookie: where it counts for no port, it says all the same to whose tables it leads, as for a port 0, which there is not.
+fn cookie_of(own: &Own) -> u64 {
+    let leads_to = || {
+        let instructions = List::<Instruction<'_>>::parse(&own.actions).ok()?;
+        instructions.iter().find_map(|instruction| match instruction {
+            Instruction::WriteMetadata { metadata, .. } => Some(tenant_in(metadata)),
+            _ => None,
+        })
+    };
+    match leads_to().filter(|_| own.table == 0 && own.counted.is_none()) {
+        Some(TenantId(tenant)) => {
+            Cookie { tenant: Cookie::OWN, number: u32::from(tenant) << 16 }.to_wire()
+        }
+        None => own.cookie(),
+    }
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry of the hypervisor's own. False for a match that 1.3 cannot say.
@@ -268,7 +319,7 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     };
     own.match_.to_v13(&mut fields).is_ok()
         && FlowMod {
-            cookie: own.cookie(),
+            cookie: cookie_of(own),
             table_id: own.table,
             command,
             flags,

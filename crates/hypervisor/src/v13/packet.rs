@@ -42,44 +42,28 @@ impl Switch {
         self.announces(packet.buffer_id);
         let in_port = packet.match_.in_port().map_or(PortNo::ANY.0, |port| port.0);
         let key = Key::extract(in_port, packet.data);
+        let metadata = packet
+            .match_
+            .get(OxmField::METADATA)
+            .and_then(|oxm| oxm.number())
+            .map_or(0, |metadata| metadata as u64);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && let Some((id, tag)) = self.lldp.verify(packet.data, now)
+            && let Some((id, frame)) = self.lldp.verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
                 && self.view.sees_port(tenant, in_port)
             {
-                let (before, after) = tag.without(packet.data);
-                let seen = Seen {
-                    packet: PacketIn {
-                        buffer_id: NO_BUFFER,
-                        total_len: (before.len() + after.len()) as u16,
-                        reason: PacketInReason::ACTION,
-                        table_id: 0,
-                        cookie: NO_COOKIE,
-                        match_: Match::ANY,
-                        data: before,
-                    },
-                    in_port,
-                    metadata: 0,
-                    wanted: None,
-                };
-                self.tell_packet(tenant, &seen, after);
+                self.tell_link_probe(tenant, &packet, in_port, metadata, &frame);
             }
             return Ok(());
         }
         if self.take_probe(&key, packet.data) {
             return Ok(());
         }
-        let metadata = packet
-            .match_
-            .get(OxmField::METADATA)
-            .and_then(|oxm| oxm.number())
-            .map_or(0, |metadata| metadata as u64);
         let mut seen =
             Seen { packet, in_port, metadata: metadata & !METADATA_TENANT, wanted: None };
         let mut key = key;
         seen.packet.table_id = packet.table_id.saturating_sub(self.first_table());
-        seen.packet.cookie = NO_COOKIE;
         let entry = owner_of(packet.cookie);
         let owner = match entry {
             Some(cookie) => self.tenant_of(cookie.tenant),
@@ -103,17 +87,7 @@ impl Switch {
             seen.metadata = metadata & !METADATA_NETWORK;
             key.set(Field::InPort, u128::from(port));
         }
-        let state = &self.tenants[tenant.0 as usize];
-        if let Some(flow) = entry.and_then(|cookie| state.flows.get(cookie.number)) {
-            seen.packet.cookie = flow.cookie;
-            if packet.buffer_id != NO_BUFFER {
-                seen.wanted = asked_for(flow);
-            }
-            // The tenant's table-miss entry matches on its number too, so the switch does not know it for one.
-            if flow.priority == 0 && flow.match_ == flowspace::Match::ANY {
-                seen.packet.reason = PacketInReason::NO_MATCH;
-            }
-        }
+        self.caused_by(tenant, entry, &mut seen);
         let is_miss = seen.packet.reason == PacketInReason::NO_MATCH;
         let state = &mut self.tenants[tenant.0 as usize];
         if state.network.as_ref().is_some_and(|it| it.keeps_back(seen.in_port, &key, is_miss)) {
@@ -131,6 +105,56 @@ impl Switch {
             });
         }
         Ok(())
+    }
+
+    /// Says which entry of the tenant's sent the packet, if one did.
+    fn caused_by(&self, tenant: TenantIndex, entry: Option<Cookie>, seen: &mut Seen<'_>) {
+        seen.packet.cookie = NO_COOKIE;
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let Some(flow) = entry.and_then(|cookie| flows.get(cookie.number)) else { return };
+        seen.packet.cookie = flow.cookie;
+        if seen.packet.buffer_id != NO_BUFFER {
+            seen.wanted = asked_for(flow);
+        }
+        // The tenant's table-miss entry matches on its number too, so the switch does not know it for one.
+        let is_sent = seen.packet.reason == PacketInReason::ACTION;
+        if is_sent && flow.priority == 0 && flow.match_ == flowspace::Match::ANY {
+            seen.packet.reason = PacketInReason::NO_MATCH;
+        }
+    }
+
+    /// Tells a tenant of a link probe of its own: by the entry of the tenant's that sent it, if one did. Others' entries,
+    /// and Weir's, do not concern the tenant.
+    fn tell_link_probe(
+        &mut self,
+        tenant: TenantIndex,
+        packet: &PacketIn<'_>,
+        in_port: u32,
+        metadata: u64,
+        frame: &[u8],
+    ) {
+        let id = self.tenants[tenant.0 as usize].id;
+        let entry = owner_of(packet.cookie).filter(|cookie| cookie.tenant == id);
+        let told = PacketIn {
+            buffer_id: NO_BUFFER,
+            total_len: frame.len() as u16,
+            data: frame,
+            ..*packet
+        };
+        let mut seen = Seen { packet: told, in_port, metadata: 0, wanted: None };
+        match entry {
+            Some(_) => {
+                seen.packet.table_id = packet.table_id.saturating_sub(self.first_table());
+                seen.metadata = metadata & !METADATA_TENANT;
+            }
+            None => {
+                seen.packet.table_id = 0;
+                seen.packet.reason = PacketInReason::ACTION;
+                seen.packet.match_ = Match::ANY;
+            }
+        }
+        self.caused_by(tenant, entry, &mut seen);
+        self.tell_packet(tenant, &seen);
     }
 
     /// Whose entries a packet has passed before it met none: Open vSwitch does what is in the action set then.
@@ -168,10 +192,10 @@ impl Switch {
         let data = seen.packet.data;
         let data = wanted.and_then(|wanted| data.get(..usize::from(wanted))).unwrap_or(data);
         let seen = Seen { packet: PacketIn { buffer_id, data, ..seen.packet }, ..*seen };
-        self.tell_packet(tenant, &seen, &[]);
+        self.tell_packet(tenant, &seen);
     }
 
-    fn tell_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>, after: &[u8]) {
+    fn tell_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>) {
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
         let mut fields = core::mem::take(&mut self.fields);
         fields.clear();
@@ -191,15 +215,7 @@ impl Switch {
         }
         let reason = seen.packet.reason.0;
         self.notify(tenant, Asynchronous::PacketIn(reason), |out| {
-            let start = out.len();
-            PacketIn { match_: fields.as_match(), ..seen.packet }.write_message(0, out)?;
-            if !after.is_empty() {
-                out.extend_from_slice(after);
-                if let Some(message) = out.get_mut(start..) {
-                    set_length(message);
-                }
-            }
-            Ok(())
+            PacketIn { match_: fields.as_match(), ..seen.packet }.write_message(0, out)
         });
         self.fields = fields;
     }
@@ -303,8 +319,7 @@ impl Switch {
         }
         // Also where LLDP is the tenant's: the link may end at somebody else's port.
         let id = self.tenants[tenant.0 as usize].id;
-        let tagged =
-            is_probe && self.joins.is_none() && self.lldp.tag(packet.data, id, request.now, out);
+        let tagged = is_probe && self.tag_probe(id, packet.data, owned, request.now, out);
         if !tagged && !owned {
             return Err(code::BAD_REQUEST_EPERM);
         }

@@ -1,12 +1,14 @@
 //! MULTIPART: every question answered for the tenant, from its own tables and the switch's counts.
 
-use super::flow_mod::{owner_of, physical_table, sends_to};
+use super::flow_mod::{next_table, owner_of, physical_table, sends_to};
 use super::network::statistics::port_statistics;
 use super::{METADATA_TENANT, metadata_of, unreadable};
 use crate::ids::TenantIndex;
+use crate::lookups::Standing;
 use crate::pending::{Awaits, Purpose};
 use crate::store::Kind;
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_parts};
+use crate::tally::Counted;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,8 +25,6 @@ use openflow::{Encode, ErrorCode, List, frame};
 
 /// A long answer: each counts as several messages for the switch.
 const LONG: u32 = 4;
-/// "Not counted" (specification section 7.3.5: unsupported counters are set to the maximum).
-const UNSUPPORTED: u64 = u64::MAX;
 /// The header of a multipart message's body.
 const MULTIPART_HEADER: usize = 8;
 
@@ -38,7 +38,17 @@ impl Switch {
         }
         match asked.body {
             MultipartRequestBody::Desc => self.describe_v13(request),
-            MultipartRequestBody::Table => self.table_statistics_v13(request),
+            MultipartRequestBody::Table => {
+                let everything = FlowStatsRequest::default();
+                let mut questions = self.flow_question_v13(tenant, &everything, false)?;
+                if self.joins.is_none() {
+                    questions.extend_from_slice(&self.question_of_table_0(tenant)?);
+                }
+                self.collect(request, MultipartType::FLOW.0, Share::Tenant, &questions, LONG);
+            }
+            MultipartRequestBody::PortDesc if self.configures_ports(tenant) => {
+                self.postpone(request);
+            }
             MultipartRequestBody::PortDesc => self.port_descriptions(request),
             MultipartRequestBody::GroupDesc => self.group_descriptions(request),
             MultipartRequestBody::MeterConfig { meter_id } => {
@@ -200,6 +210,10 @@ impl Switch {
                 let entries = self.flow_statistics_v13(tenant, &filter, answers);
                 write_parts(self.version, MultipartType::FLOW.0, xid, entries.into_iter(), &mut out)
             }
+            MultipartRequestBody::Table => {
+                let tables = self.table_statistics_v13(tenant, answers);
+                write_parts(self.version, MultipartType::TABLE.0, xid, tables.into_iter(), &mut out)
+            }
             MultipartRequestBody::Aggregate(filter) if type_ == MultipartType::FLOW.0 => {
                 let mut sum = AggregateStats::default();
                 for entry in self.flow_statistics_v13(tenant, &filter, answers) {
@@ -276,7 +290,7 @@ impl Switch {
         if state.network.is_some() {
             return self.network_flow_statistics_v13(tenant, filter, answers);
         }
-        let Ok(wanted) = Match::from_v13(&filter.match_) else { return Vec::new() };
+        let Ok(wanted) = self.match_of_v13(tenant, &filter.match_) else { return Vec::new() };
         let mut found = Vec::new();
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
             let Some(cookie) = owner_of(entry.cookie).filter(|cookie| cookie.tenant == state.id)
@@ -317,7 +331,7 @@ impl Switch {
         if filter.table_id != TABLE_ALL && filter.table_id >= self.tenant_tables(tenant) {
             return Err(code::BAD_REQUEST_BAD_TABLE_ID);
         }
-        let mut wanted = Match::from_v13(&filter.match_).map_err(|error| error.error_code())?;
+        let mut wanted = self.match_of_v13(tenant, &filter.match_)?;
         let mut out_port = filter.out_port;
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
         if is_network {
@@ -326,9 +340,6 @@ impl Switch {
             out_port = PortNo::ANY;
         }
         let (value, mask) = wanted.get(Field::Metadata);
-        if mask & u128::from(self.metadata_kept(tenant)) != 0 {
-            return Err(code::BAD_MATCH_BAD_MASK);
-        }
         let id = self.tenants[tenant.0 as usize].id;
         let own = if self.joins.is_some() { (0, 0) } else { (metadata_of(id), METADATA_TENANT) };
         let (value, mask) = (value | u128::from(own.0), mask | u128::from(own.1));
@@ -381,24 +392,51 @@ impl Switch {
         });
     }
 
-    fn table_statistics_v13(&mut self, request: &Request<'_>) {
-        let tables = usize::from(self.tenant_tables(request.tenant));
-        let mut active = vec![0u32; tables];
-        for (_, flow) in self.tenants[request.tenant.0 as usize].flows.iter() {
+    /// What the entries of table 0 have counted by which a tenant's packets come to its tables.
+    fn question_of_table_0(&self, tenant: TenantIndex) -> Result<Vec<u8>, ErrorCode> {
+        let (cookie, cookie_mask) = Counted::cookies(self.tenants[tenant.0 as usize].id);
+        let filter =
+            FlowStatsRequest { table_id: 0, cookie, cookie_mask, ..FlowStatsRequest::default() };
+        question(MultipartRequestBody::Flow(filter))
+    }
+
+    fn table_statistics_v13(&mut self, tenant: TenantIndex, answers: &[u8]) -> Vec<TableStats> {
+        let tables = self.tenant_tables(tenant);
+        let first = self.first_table();
+        let state = &mut self.tenants[tenant.0 as usize];
+        let mut active = vec![0u32; tables.into()];
+        let mut standing = Standing::new(tables);
+        for (_, flow) in state.flows.iter() {
             if let Some(count) = active.get_mut(usize::from(flow.table)) {
                 *count += 1;
             }
+            standing.matched(flow.table, next_table(&flow.actions), flow.past_packets);
         }
-        let entries = active.iter().enumerate().map(|(table, &active_count)| TableStats {
-            table_id: table as u8,
+        for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
+            let packets = entry.packet_count;
+            match owner_of(entry.cookie).filter(|cookie| cookie.tenant == state.id) {
+                Some(cookie) => {
+                    if let Some(flow) = state.flows.get(cookie.number) {
+                        standing.matched(flow.table, next_table(&flow.actions), packets);
+                    }
+                }
+                None if entry.table_id < first
+                    && next_table(entry.instructions.as_bytes()).is_some() =>
+                {
+                    standing.came(packets);
+                }
+                None => {}
+            }
+        }
+        let counts = state.lookups.told(standing);
+        let tables = active.into_iter().zip(counts).zip(0..);
+        let told = tables.map(|((active_count, counts), table_id)| TableStats {
+            table_id,
             active_count,
-            // What the switch counts here includes everybody's packets.
-            lookup_count: UNSUPPORTED,
-            matched_count: UNSUPPORTED,
+            lookup_count: counts.came,
+            matched_count: counts.matched,
         });
-        self.reply(request, |switch, out| {
-            write_parts(switch.version, MultipartType::TABLE.0, request.header.xid, entries, out)
-        });
+        told.collect()
     }
 
     fn port_descriptions(&mut self, request: &Request<'_>) {

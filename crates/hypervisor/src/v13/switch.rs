@@ -157,8 +157,12 @@ impl Switch {
         }
         let mut message = Vec::new();
         let pruned = QueueGetConfigReply { port: reply.port, queues: queues.as_list() };
-        if pruned.write_message(origin.xid, &mut message).is_ok() {
-            self.relay_reply(&origin, &message);
+        match pruned.write_message(origin.xid, &mut message) {
+            Ok(()) => self.relay_reply(&origin, &message),
+            Err(_) => {
+                self.refuse(&origin, self.codes().too_much);
+                self.answered(origin.tenant);
+            }
         }
         Ok(())
     }
@@ -197,6 +201,8 @@ impl Switch {
         }
         let Some(state) = self.controllers.get_mut(request.controller) else { return Ok(()) };
         state.role = role.unwrap_or(state.role);
+        self.want_others(request.now);
+        let Some(state) = self.controllers.get(request.controller) else { return Ok(()) };
         let role = match state.role {
             Held::Equal => Role::EQUAL,
             Held::Master => Role::MASTER,
@@ -233,6 +239,7 @@ impl Switch {
                 flow_removed: asked.flow_removed_mask,
             };
         }
+        self.want_others(request.now);
         Ok(())
     }
 

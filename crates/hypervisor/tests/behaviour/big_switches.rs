@@ -53,6 +53,20 @@ fn an_entrys_counts_are_those_of_all_members() {
 }
 
 #[test]
+fn all_members_are_asked_for_what_is_wanted() {
+    let mut stage = stage(Version::V1_3);
+    say(&mut stage, "flow add match=ip prio=5 actions=dec_ttl,output:4");
+    say(&mut stage, "set_async in=7/0");
+    stage.lose(0, 1, 2);
+    stage.find(0, 1, 2);
+    for (switch, port) in [(1, 1), (2, 3)] {
+        let seen = stage.send(0, switch, port, &packet("ttl1:10.0.0.1>10.0.0.2"));
+        let told = format!("PACKET_IN {port} INVALID_TTL 10.0.0.1>10.0.0.2");
+        assert_eq!(seen.told, [(0, 1, told)]);
+    }
+}
+
+#[test]
 fn a_barrier_is_answered_once_and_behind_what_came_before() {
     for version in VERSIONS {
         let mut stage = stage(version);

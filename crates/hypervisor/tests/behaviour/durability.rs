@@ -179,7 +179,7 @@ fn a_reconnected_switch_is_mended_and_not_wiped() {
             "flow add table={table} match=arp prio=8 cookie={orphan:#x} actions=output:1"
         ));
         world.reconnect();
-        let own = if version == Version::V1_0 { 0 } else { 3 };
+        let own = if version == Version::V1_0 { 0 } else { 4 };
         assert!(
             world.events.contains(&Event::Reconciled {
                 kept: 2 + own,

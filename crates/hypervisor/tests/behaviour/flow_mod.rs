@@ -349,6 +349,10 @@ fn commands_and_flags_that_do_not_exist_are_refused() {
         red< 1 ERROR OFPFMFC_BAD_COMMAND of type 14 xid 1
         [1.0] red> 2 flow add match=ip,nw_src=10.1.0.1 flags=emerg actions=output:1
         [1.0] red< 2 ERROR OFPFMFC_UNSUPPORTED of type 14 xid 2
+        [1.0] red> 3 flow add match=ip,nw_src=10.1.0.1 flags=emerg idle=5 actions=output:1
+        [1.0] red< 3 ERROR OFPFMFC_BAD_EMERG_TIMEOUT of type 14 xid 3
+        [1.0] red> 4 flow add match=ip,nw_src=10.1.0.1 flags=emerg hard=5 actions=output:1
+        [1.0] red< 4 ERROR OFPFMFC_BAD_EMERG_TIMEOUT of type 14 xid 4
         count= 0
     ",
     );

@@ -182,8 +182,8 @@ fn entries_that_would_be_one_are_refused() {
 fn one_copy_refused_is_the_whole_group_refused() {
     for (words, messages) in [
         ("group add id=3 type=all buckets=output:10|output:11", 3),
-        ("group modify id=1 type=all buckets=output:10|output:11", 8),
-        ("group modify id=1 type=all buckets=in_port", 10),
+        ("group modify id=1 type=all buckets=output:10|output:11", 9),
+        ("group modify id=1 type=all buckets=in_port", 11),
         ("group modify id=2 type=all buckets=output:1", 3),
         ("group modify id=4 type=all buckets=group:1", 2),
         ("group delete id=4", 4),

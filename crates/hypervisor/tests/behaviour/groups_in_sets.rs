@@ -59,7 +59,8 @@ fn the_tenants_metadata_is_as_it_was_written() {
             for words in [
                 "group add id=1 type=all buckets=output:11|output:1",
                 &format!("flow add prio=5 match=ip actions={first}{metadata};goto=1"),
-                "flow add prio=5 match=metadata=0x5/0x7fffffff table=1 \
+                // Without a mask it is the same: all else is 0 to the tenant.
+                "flow add prio=5 match=metadata=0x5 table=1 \
                  actions=controller;write=output:1,mod_dl_src:02.00.00.00.00.55;goto=2",
                 "flow add prio=4 match=metadata=0x4/0x4 table=1 actions=write=output:11;goto=2",
                 "flow add prio=3 table=1 actions=meta=70000000/70000000;goto=2",
@@ -109,9 +110,9 @@ fn the_bit_is_not_the_tenants_to_see_or_to_change() {
     let mut stage = stage();
     for (words, code) in [
         ("flow add match=metadata=0x80000000/0x80000000 prio=5", "OFPBMC_BAD_MASK"),
-        ("flow add match=metadata=0x5 prio=5", "OFPBMC_BAD_MASK"),
-        ("flow delete match=metadata=0/0x80000000", "OFPBMC_BAD_MASK"),
-        ("stats flow match=metadata=0/0x80000000", "OFPBMC_BAD_MASK"),
+        ("flow add match=metadata=0x80000005 prio=5", "OFPBMC_BAD_MASK"),
+        ("flow delete match=metadata=0x80000000/0x80000000", "OFPBMC_BAD_MASK"),
+        ("stats flow match=metadata=0x80000000/0x80000000", "OFPBMC_BAD_MASK"),
         ("flow add prio=5 actions=meta=80000000/80000000;goto=1", "OFPBIC_UNSUP_METADATA_MASK"),
         ("flow add prio=5 actions=meta=0/ffffffff;goto=1", "OFPBIC_UNSUP_METADATA_MASK"),
     ] {
@@ -248,11 +249,11 @@ fn an_entry_is_one_or_two_as_it_is_modified() {
         ("write=output:1", 2),
         ("write=group:1", 1),
         ("clear;write=output:1;goto=2", 1),
-        // By each port of entry without a group, and once with one.
-        ("write=output:10", 4),
-        ("write=output:10,mod_dl_src:02.00.00.00.00.55;goto=2", 4),
+        // By each port of entry and by none without a group, and once with one.
+        ("write=output:10", 5),
+        ("write=output:10,mod_dl_src:02.00.00.00.00.55;goto=2", 5),
         ("drop", 1),
-        ("write=in_port", 4),
+        ("write=in_port", 5),
     ] {
         both_say(&mut stage, BLUE, 1, &modify(actions));
         let entries = stage.entries(1);

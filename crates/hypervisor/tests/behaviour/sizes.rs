@@ -122,6 +122,52 @@ fn long_entries_are_told_in_several_parts() {
     }
 }
 
+/// What statistics have no room for is refused when it is made; so whatever stands can be told.
+#[test]
+fn groups_and_meters_that_could_not_be_told_are_refused() {
+    let mut world = World::new(Setup::new(Version::V1_3, "red: any"));
+    let red = world.connect("red");
+    // 65,528 bytes: what describes a group is longer than what makes one.
+    let long = list("mod_dl_src:02.00.00.00.00.01", 4093);
+    let group = |id: u32, buckets: &str| format!("group add id={id} buckets={buckets}");
+    world.say(red, 7, &group(1, &format!("{long},dec_ttl")));
+    let out_of_buckets = "7 ERROR OFPGMFC_OUT_OF_BUCKETS of type 15 xid 7";
+    assert_eq!(world.heard(red), [out_of_buckets]);
+    world.say(red, 7, &group(3, &vec!["drop"; 4093].join("|")));
+    assert_eq!(world.heard(red), [out_of_buckets]);
+    assert!(!world.south_types().contains(&15), "the switch has refused it");
+    world.say(red, 7, &group(1, &long));
+    world.say(red, 8, &group(2, "output:1"));
+    world.say(red, 9, &group(3, &vec!["drop"; 200].join("|")));
+    world.say(red, 10, "stats group_desc");
+    world.say(red, 11, "stats group");
+    let heard = world.heard(red);
+    assert!(
+        heard[0].starts_with("10 STATS group_desc 1:") && heard[0].ends_with('+'),
+        "{}",
+        &heard[0][..40]
+    );
+    assert!(heard.iter().any(|it| it.contains("2:output:1")));
+    assert!(heard.last().unwrap().starts_with("11 STATS group"));
+}
+
+/// Where one message has to hold the answer and cannot, that is said.
+#[test]
+fn a_slice_with_too_many_ports_for_1_0_is_told_so() {
+    let mut world = World::new(Setup { ports: 1364, ..Setup::new(Version::V1_0, "red: any") });
+    let red = world.connect("red");
+    world.say(red, 7, "features");
+    assert!(world.heard(red)[0].starts_with("7 FEATURES 2a tables=1 ports=1 2 "));
+    happen(&mut world, "add 1365");
+    assert_eq!(world.heard(red), ["PORT_STATUS ADD 1365"]);
+    world.say(red, 8, "features");
+    assert_eq!(world.heard(red), ["8 ERROR OFPBRC_BAD_LEN of type 5 xid 8"]);
+    happen(&mut world, "remove 1365");
+    world.heard(red);
+    world.say(red, 9, "features");
+    assert!(world.heard(red)[0].starts_with("9 FEATURES 2a tables=1 ports=1 2 "));
+}
+
 #[test]
 fn long_groups_are_told_in_several_parts() {
     let mut stage = Stage::new(Version::V1_3, two());

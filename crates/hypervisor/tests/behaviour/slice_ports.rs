@@ -53,6 +53,28 @@ fn the_tenants_other_controllers_are_told() {
     );
 }
 
+/// Nobody has to ask for a barrier to be told what is so.
+#[test]
+fn what_describes_ports_waits_for_what_becomes_of_them() {
+    both(
+        PORTS,
+        "
+        red> 1 port_mod port=2 config=0x20 mask=0x20
+        [1.0] red> 2 features
+        [1.0] red< 2 FEATURES 2a tables=1 ports=1 2:0x20 4
+        [1.3] red> 2 stats port_desc
+        [1.3] red< 2 STATS port_desc 1 2:0x20 4
+        red> 3 port_mod port=2 config=1 mask=1 mac=02:00:00:00:00:99
+        [1.0] red> 4 features
+        [1.3] red> 4 stats port_desc
+        [1.0] red< 3 ERROR OFPPMFC_BAD_HW_ADDR of type 15 xid 3
+        [1.3] red< 3 ERROR OFPPMFC_BAD_HW_ADDR of type 16 xid 3
+        [1.0] red< 4 FEATURES 2a tables=1 ports=1 2:0x20 4
+        [1.3] red< 4 STATS port_desc 1 2:0x20 4
+    ",
+    );
+}
+
 #[test]
 fn what_the_switch_refuses_changes_nothing() {
     both(

@@ -1,5 +1,6 @@
 //! Statistics: filtered to the tenant, answered also when empty, asked of the switch once.
 
+use crate::networks::{both_say, same, two};
 use crate::support::*;
 
 const TWO: &str = "
@@ -203,5 +204,62 @@ fn a_switch_that_never_answers_is_answered_for() {
             world.heard(red),
             [format!("9 ERROR OFPBRC_EPERM of type {message_type} xid 9")]
         );
+    }
+}
+
+/// What each tenant's tables have looked up and matched, whatever the others' have.
+#[test]
+fn tables_tell_what_they_have_looked_up() {
+    both(
+        "
+        red: in_port=1
+        red: in_port=2
+        blue: in_port=3
+    ",
+        "
+        blue> 1 flow add match= actions=drop
+        red> 1 flow add match=in_port=1 cookie=1 actions=output:2
+        wire> 1 10.0.0.1>10.0.0.2
+        wire> 3 10.0.0.1>10.0.0.2
+        wire> 1 10.0.0.1>10.0.0.2
+        wire> 2 10.0.0.2>10.0.0.1
+        [1.0] red< PACKET_IN 2 NO_MATCH 10.0.0.2>10.0.0.1
+        [1.0] red> 2 stats table
+        [1.0] red< 2 STATS table 0:1(2/3)
+        [1.3] red> 2 flow add match=in_port=2 actions=goto=3
+        [1.3] wire> 2 10.0.0.2>10.0.0.1
+        [1.3] red> 3 stats table
+        [1.3] red< 3 STATS table 0:2(3/4) 1:0 2:0 3:0(0/1) 4:0 5:0 6:0 7:0 8:0 9:0 10:0 11:0 12:0 13:0 14:0
+        red> 4 flow delete
+        red> 5 barrier
+        red< 5 BARRIER_REPLY
+        wire> 1 10.0.0.1>10.0.0.2
+        [1.0] red< PACKET_IN 1 NO_MATCH 10.0.0.1>10.0.0.2
+        [1.0] red> 6 stats table
+        [1.0] red< 6 STATS table 0:0(2/4)
+        [1.3] red> 6 stats table
+        [1.3] red< 6 STATS table 0:0(3/5) 1:0 2:0 3:0(0/1) 4:0 5:0 6:0 7:0 8:0 9:0 10:0 11:0 12:0 13:0 14:0
+        [1.0] blue> 7 stats table
+        [1.0] blue< 7 STATS table 0:1(1/1)
+    ",
+    );
+}
+
+/// In a network, too, wherever its packets come from.
+#[test]
+fn tables_of_networks_tell_what_they_have_looked_up() {
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, two());
+        for tenant in [0, 1] {
+            both_say(&mut stage, tenant, 1, "flow add match=ip prio=5 actions=flood");
+            for (port, name) in [(1, "10.0.0.1>10.0.0.2"), (1, "arp:10.0.0.1>10.0.0.2")] {
+                same(&mut stage, tenant, 1, port, &packet(name));
+            }
+            // Beside it there are tables that on 1.0 a virtual switch has not.
+            let first = |told: Vec<String>| told[0].split(" 1:").next().unwrap().to_owned();
+            let told = first(stage.say(tenant, 1, "stats table"));
+            assert_eq!(told, first(stage.say_beside(tenant, 1, "stats table")), "{version:?}");
+            assert!(told.ends_with("(1/2)"), "{told}");
+        }
     }
 }

@@ -74,6 +74,68 @@ fn a_slave_hears_of_ports_only_unless_it_asks() {
     );
 }
 
+/// The switch is asked for what any controller wants, and each is told what it wants.
+#[test]
+fn packets_that_live_no_longer_are_told_to_those_who_ask() {
+    check(
+        "
+        red1> 1 group add id=1 buckets=dec_ttl,controller
+        red1> 2 flow add match=in_port=1,ip cookie=7 actions=dec_ttl,output:2
+        red1> 2 flow add prio=0 cookie=8 actions=group:1
+        blue> 3 flow add match=in_port=3,ip actions=dec_ttl,output:4
+        wire> 1 ttl1:10.0.0.1>10.0.0.2
+        wire<
+        red1> 4 set_async in=4/4
+        red1> 5 barrier
+        red1< 5 BARRIER_REPLY
+        wire> 1 ttl1:10.0.0.1>10.0.0.2
+        wire<
+        red1< PACKET_IN 1 INVALID_TTL 10.0.0.1>10.0.0.2
+        wire> 2 ttl1:10.0.0.1>10.0.0.2
+        red1< PACKET_IN 2 INVALID_TTL 10.0.0.1>10.0.0.2
+        wire> 3 ttl1:10.0.0.1>10.0.0.2
+        wire<
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2
+        red2> 6 set_async in=0/4
+        red2> 7 barrier
+        red2< 7 BARRIER_REPLY
+        red1> 8 set_async in=3/0
+        wait 100ms
+        wire> 1 ttl1:10.0.0.1>10.0.0.2
+        red2> 9 role slave
+        red2< 9 ROLE SLAVE generation=0x0
+        wait 100ms
+        wire> 1 ttl1:10.0.0.1>10.0.0.2
+        red2< PACKET_IN 1 INVALID_TTL 10.0.0.1>10.0.0.2
+    ",
+    );
+}
+
+/// However often somebody changes his mind, the switch hears of it in its own time.
+#[test]
+fn changes_of_mind_do_not_flood_the_switch() {
+    let mut world = World::new(Setup {
+        per_second: Some(1000),
+        delay: 1_000_000,
+        ..Setup::new(Version::V1_3, TWO)
+    });
+    let red = world.connect("red");
+    world.south.clear();
+    for _ in 0..500 {
+        world.say(red, 1, "set_async in=7/0");
+        world.say(red, 2, "set_async in=3/0");
+    }
+    world.say(red, 3, "set_async in=7/0");
+    world.advance(1_000_000_000);
+    let asked = world.south.iter().filter(|message| message[1] == 28).count();
+    assert!((1..=3).contains(&asked), "{asked}");
+    world.say(red, 4, "flow add match=in_port=1,ip actions=dec_ttl,output:2");
+    world.advance(1_000_000_000);
+    world.packet(1, &packet("ttl1:10.0.0.1>10.0.0.2"));
+    assert_eq!(world.heard(red), ["PACKET_IN 1 INVALID_TTL 10.0.0.1>10.0.0.2"]);
+}
+
 #[test]
 fn tables_of_tenants_are_apart() {
     check(
@@ -96,6 +158,44 @@ fn tables_of_tenants_are_apart() {
         red< 8 ERROR OFPTMFC_EPERM of type 17 xid 8
         red> 9 table_mod table=15
         red< 9 ERROR OFPTMFC_BAD_TABLE of type 17 xid 9
+    ",
+    );
+}
+
+/// What a request said of an entry is told of it (specification section 6.4).
+#[test]
+fn an_entry_keeps_all_its_flags() {
+    let mut world = World::new(Setup::new(Version::V1_3, TWO));
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=in_port=1 flags=rem,overlap,reset actions=output:2");
+    world.say(red, 2, "stats flow");
+    let told = world.received(red);
+    let (_, reply) = openflow::v13::Message::parse(&told[0]).unwrap();
+    let openflow::v13::Message::MultipartReply(reply) = reply else { panic!("{reply:?}") };
+    let openflow::v13::MultipartReplyBody::Flow(flows) = reply.body else { panic!("{reply:?}") };
+    assert_eq!(flows.iter().map(|flow| flow.flags.0).collect::<Vec<_>>(), [0b111]);
+}
+
+/// What a tenant cannot write is 0 to it.
+#[test]
+fn metadata_without_a_mask_are_those_that_the_tenant_has() {
+    check(
+        "
+        red> 1 flow add match=in_port=1 actions=meta=5/ff;goto=1
+        red> 2 flow add table=1 match=metadata=0x5 cookie=7 actions=output:2
+        red> 3 flow add table=1 match=metadata=0x1000000000005
+        red< 3 ERROR OFPBMC_BAD_MASK of type 14 xid 3
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2
+        red> 4 stats flow table=1 match=metadata=0x5
+        red< 4 STATS flow table=1 prio=32768 metadata=0x5 cookie=0x7 n=1 output:2
+        red> 5 flow modify_strict table=1 match=metadata=0x5/0xffffffffffff actions=
+        red> 6 stats aggregate match=metadata=0x5
+        red< 6 STATS aggregate flows=1 n=1
+        wire> 1 10.0.0.1>10.0.0.2
+        wire<
+        red> 7 flow delete table=1 match=metadata=0x5
+        count= 1
     ",
     );
 }

@@ -1,11 +1,13 @@
 //! PACKET_IN and PACKET_OUT of a network: the port of entry is in the metadata, or the controller names it.
 
-use super::wires::{Tags, Vlan};
+use super::wires::{Marking, Tags, Vlan};
 use super::{Packets, said};
 use crate::flows::check_length;
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Entrance, Network};
 use crate::switch::{Request, Switch, set_length};
+use crate::v13::NO_PORT;
+use crate::v13::egress::Target;
 use crate::v13::flow_mod::through_table;
 use crate::v13::looks::Destination;
 use crate::v13::port_in;
@@ -30,8 +32,12 @@ impl Switch {
     ) -> Option<u32> {
         let network = self.tenants[tenant.0 as usize].network.as_deref()?;
         let written = port_in(metadata);
+        let in_port = key.get(Field::InPort) as u32;
         if network.ports.contains_key(&written) {
             Some(written)
+        } else if written == NO_PORT && in_port == PortNo::CONTROLLER.0 {
+            // The tenant has sent it into the tables, and they send it back.
+            Some(in_port)
         } else {
             network.entry_of(key).map(|came| came.port)
         }
@@ -122,8 +128,15 @@ impl Switch {
         let mut source = address(key.get(Field::DlSrc));
         for action in actions {
             if let Action::Output { port: PortNo::TABLE, .. } = action {
-                let number = entered.port().ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-                self.network_enter_v13(network, number, source, &packets, out)?;
+                match entered.port() {
+                    Some(number) => {
+                        self.network_enter_v13(network, number, source, &packets, out)?;
+                    }
+                    None => {
+                        let tag = self.entering_tag(id).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+                        Marking::Put(tag).send_to(Target::Port(PortNo::TABLE), out);
+                    }
+                }
                 continue;
             }
             if let Action::SetField(oxm) = action

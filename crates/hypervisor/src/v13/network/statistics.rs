@@ -7,7 +7,6 @@ use crate::switch::{Switch, Traffic};
 use crate::tally::Count;
 use crate::v13::flow_mod::{owner_of, sends_to};
 use alloc::vec::Vec;
-use flowspace::Match;
 use hashbrown::HashMap;
 use openflow::List;
 use openflow::v13::{self, FlowStats, FlowStatsRequest, PortNo, PortStats, TABLE_ALL};
@@ -32,7 +31,7 @@ impl Switch {
         answers: &[u8],
     ) -> Vec<FlowStats<'_>> {
         let state = &self.tenants[tenant.0 as usize];
-        let Ok(wanted) = Match::from_v13(&filter.match_) else { return Vec::new() };
+        let Ok(wanted) = self.match_of_v13(tenant, &filter.match_) else { return Vec::new() };
         let mut sums: HashMap<u32, Sum> = HashMap::new();
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
             if let Some(cookie) = owner_of(entry.cookie).filter(|c| c.tenant == state.id) {

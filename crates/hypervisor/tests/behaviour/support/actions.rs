@@ -155,6 +155,7 @@ pub fn actions_v13(text: &str) -> ListBuf<v13::Action<'static>> {
                 Some(v13::Action::Unknown { type_: value.parse().unwrap(), body: &[0; 4] })
             }
             Word::Bare("strip_vlan") => Some(v13::Action::PopVlan),
+            Word::Bare("dec_ttl") => Some(v13::Action::DecNwTtl),
             Word::With("enqueue", value) => {
                 let (port, queue) = value.split_once(':').unwrap();
                 list.push(v13::Action::SetQueue(number(queue)));

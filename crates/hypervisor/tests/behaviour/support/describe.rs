@@ -44,6 +44,12 @@ struct Entry {
     actions: String,
 }
 
+/// A table with its entries and, if it has looked anything up, how much of that met an entry: `0:2(1/3)`.
+fn table(number: u8, active: u32, [looked_up, matched]: [u64; 2]) -> String {
+    let counts = if looked_up == 0 { String::new() } else { format!("({matched}/{looked_up})") };
+    format!("{number}:{active}{counts}")
+}
+
 /// Sorted, since a switch may tell them in any order.
 fn flows(entries: impl Iterator<Item = Entry>) -> String {
     let mut lines: Vec<String> = entries
@@ -150,7 +156,11 @@ fn statistics_v10(body: &StatsReplyBody<'_>) -> String {
         StatsReplyBody::Table(tables) => {
             format!(
                 "STATS table {}",
-                list(tables.iter(), |t| format!("{}:{}", t.table_id, t.active_count))
+                list(tables.iter(), |t| table(
+                    t.table_id,
+                    t.active_count,
+                    [t.lookup_count, t.matched_count]
+                ))
             )
         }
         StatsReplyBody::Port(ports) => {
@@ -234,7 +244,11 @@ fn statistics_v13(body: &MultipartReplyBody<'_>) -> String {
         MultipartReplyBody::Table(tables) => {
             format!(
                 "STATS table {}",
-                list(tables.iter(), |t| format!("{}:{}", t.table_id, t.active_count))
+                list(tables.iter(), |t| table(
+                    t.table_id,
+                    t.active_count,
+                    [t.lookup_count, t.matched_count]
+                ))
             )
         }
         MultipartReplyBody::PortStats(ports) => {

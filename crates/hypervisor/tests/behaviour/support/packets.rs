@@ -1,10 +1,13 @@
 //! Frames by name: `10.1.0.1>10.1.0.2` is a UDP datagram, `arp:10.1.0.1>10.1.0.2` an ARP request, `vlan5:…` the
-//! datagram with a tag (its last 16 bits, so that `vlan8197` is VLAN 5 with priority 1), `tp99:…` the datagram to that port, `lldp` a link probe. A name with `*3` has 3 more bytes of
-//! data.
+//! datagram with a tag (its last 16 bits, so that `vlan8197` is VLAN 5 with priority 1), `tp99:…` the datagram to that port, `ttl1:…` the
+//! datagram with that time to live, `lldp` a link probe. A name with `*3` has 3 more bytes of data.
 
 use emulate::frame::build::{Path, host_mac};
 use flowspace::{Field, Key};
 use std::net::Ipv4Addr;
+
+/// Where a frame has the time to live of IPv4.
+const TTL: usize = 14 + 8;
 
 /// The frame of a name.
 pub fn packet(name: &str) -> Vec<u8> {
@@ -29,6 +32,10 @@ pub fn packet(name: &str) -> Vec<u8> {
         let mut frame = path.udp(1000, 2000, &data);
         let tag = vid.parse::<u16>().unwrap().to_be_bytes();
         frame.splice(12..12, [0x81, 0x00, tag[0], tag[1]]);
+        frame
+    } else if let Some(hops) = kind.strip_prefix("ttl") {
+        let mut frame = path.udp(1000, 2000, &data);
+        frame[TTL] = hops.parse().unwrap();
         frame
     } else if let Some(port) = kind.strip_prefix("tp") {
         path.udp(1000, port.parse().unwrap(), &data)

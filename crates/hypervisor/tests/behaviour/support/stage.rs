@@ -500,6 +500,7 @@ impl Stage {
                         big.front = Some(front.unwrap());
                     }
                     big_switch::Event::Stop => big.front = None,
+                    big_switch::Event::TooManyPorts(ports) => panic!("{ports} ports"),
                     big_switch::Event::CloseMember(dpid, why) => panic!("{dpid}: {why}"),
                 }
             }

@@ -1,0 +1,93 @@
+//! How many packets a tenant's tables have looked up, and how many of them met an entry: what table statistics tell.
+//!
+//! A switch counts that for everybody together. A tenant's own are known by its entries: those that stand, those that are gone
+//! (FLOW_REMOVED), and on 1.3 those of table 0 that lead to its tables; on 1.0 by its packets that met none (PACKET_IN). A later table
+//! has looked up what entries sent on to it. It counts from the switch's connection on, and never falls.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// Those of one tenant.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups {
+    /// By the tenant's table.
+    tables: BTreeMap<u8, Past>,
+    missed: u64,
+}
+
+/// What is known of one table beside what stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    /// Packets of entries that are gone: in it, and that sent them here.
+    gone: Counts,
+    told: Counts,
+}
+
+/// Packets that came to a table, and those of them that met an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub came: u64,
+    pub matched: u64,
+}
+
+/// What entries that stand have counted, by table.
+pub(crate) struct Standing(Vec<Counts>);
+
+impl Standing {
+    pub(crate) fn new(tables: u8) -> Standing {
+        Standing(alloc::vec![Counts::default(); tables.into()])
+    }
+
+    /// Packets that have come to the first table.
+    pub(crate) fn came(&mut self, packets: u64) {
+        self.add(0, |counts| &mut counts.came, packets);
+    }
+
+    /// Packets of an entry in a table, which it sends on to another or not.
+    pub(crate) fn matched(&mut self, table: u8, next: Option<u8>, packets: u64) {
+        self.add(table, |counts| &mut counts.matched, packets);
+        if let Some(next) = next {
+            self.add(next, |counts| &mut counts.came, packets);
+        }
+    }
+
+    fn add(&mut self, table: u8, which: impl Fn(&mut Counts) -> &mut u64, packets: u64) {
+        if let Some(counts) = self.0.get_mut(usize::from(table)) {
+            let which = which(counts);
+            *which = which.saturating_add(packets);
+        }
+    }
+}
+
+impl Lookups {
+    /// An entry has ended that had counted so many packets.
+    pub(crate) fn ended(&mut self, table: u8, next: Option<u8>, packets: u64) {
+        let matched = &mut self.tables.entry(table).or_default().gone.matched;
+        *matched = matched.saturating_add(packets);
+        if let Some(next) = next {
+            let came = &mut self.tables.entry(next).or_default().gone.came;
+            *came = came.saturating_add(packets);
+        }
+    }
+
+    /// A packet has met no entry (1.0).
+    pub(crate) fn missed(&mut self) {
+        self.missed = self.missed.saturating_add(1);
+    }
+
+    /// What is to be told of each table.
+    pub(crate) fn told(&mut self, standing: Standing) -> Vec<Counts> {
+        let missed = self.missed;
+        let told = standing.0.into_iter().zip(0..).map(|(counts, table)| {
+            let past = self.tables.entry(table).or_default();
+            let matched = counts.matched.saturating_add(past.gone.matched);
+            let came = counts.came.saturating_add(past.gone.came);
+            let missed = if table == 0 { missed } else { 0 };
+            let matched = matched.max(past.told.matched);
+            let came = came.max(matched.saturating_add(missed)).max(past.told.came);
+            past.told = Counts { came, matched };
+            past.told
+        });
+        told.collect()
+    }
+}

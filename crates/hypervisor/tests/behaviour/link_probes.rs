@@ -1,0 +1,108 @@
+//! LLDP in slices on 1.3: a tenant's frames meet its own entries; only the hypervisor's probes are the hypervisor's.
+
+use crate::support::*;
+use openflow::v13::Message;
+
+const BY_PORT: &str = "
+    red: in_port=1
+    red: in_port=2
+    blue: in_port=3
+    blue: in_port=4
+";
+
+/// A guest of a tenant to whom everything else belongs, LLDP too.
+const GUEST: &str = "
+    red: ip,nw_src=10.1.0.0/16 @200
+    blue: any
+";
+
+fn world(policy: &str) -> World {
+    World::new(Setup::new(Version::V1_3, policy))
+}
+
+/// Reasons and cookies of the PACKET_INs that a controller has received, each of which has to be of the link probe as it was sent.
+fn told(world: &mut World, seat: Seat) -> Vec<(u32, u8, u64)> {
+    let messages = world.received(seat);
+    let told = messages.iter().map(|message| match Message::parse(message) {
+        Ok((_, Message::PacketIn(told))) => {
+            assert_eq!(
+                (told.data, usize::from(told.total_len)),
+                (&packet("lldp")[..], told.data.len())
+            );
+            (told.match_.in_port().unwrap().0, told.reason.0, told.cookie)
+        }
+        other => panic!("{other:?}"),
+    });
+    told.collect()
+}
+
+const NO_MATCH: u8 = 0;
+const ACTION: u8 = 1;
+
+#[test]
+fn what_comes_from_hosts_is_for_the_tenants_entries() {
+    let mut world = world(BY_PORT);
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    // As on the bare switch, where nothing matches nothing is told.
+    assert_eq!(world.packet(1, &packet("lldp")), [0; 0]);
+    assert_eq!(told(&mut world, red), []);
+    world.say(red, 1, "flow add prio=0 cookie=6 actions=controller");
+    world.packet(1, &packet("lldp"));
+    assert_eq!(told(&mut world, red), [(1, NO_MATCH, 6)]);
+    world.say(red, 2, "flow add match=dl_type=0x88cc prio=1 cookie=7 actions=controller");
+    world.packet(2, &packet("lldp"));
+    assert_eq!(told(&mut world, red), [(2, ACTION, 7)]);
+    world.say(red, 3, "flow add match=dl_type=0x88cc prio=2 actions=output:2");
+    assert_eq!(world.packet(1, &packet("lldp")), [2]);
+    world.say(red, 4, "flow add match=dl_type=0x88cc prio=3 actions=");
+    assert_eq!(world.packet(1, &packet("lldp")), [0; 0]);
+    assert_eq!((told(&mut world, red), told(&mut world, blue)), (vec![], vec![]));
+}
+
+#[test]
+fn a_tenants_own_probe_is_for_its_entries_too() {
+    let mut world = world(BY_PORT);
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    world.say(red, 1, "out actions=output:2 data=lldp");
+    let probe = world.left[0].frame.clone();
+    world.packet(1, &probe);
+    assert_eq!(told(&mut world, red), []);
+    world.say(red, 2, "flow add match=dl_type=0x88cc table=1 cookie=7 actions=controller");
+    world.say(red, 3, "flow add match=dl_type=0x88cc cookie=6 actions=meta=5/ff;goto=1");
+    world.packet(1, &probe);
+    assert_eq!(told(&mut world, red), [(1, ACTION, 7)]);
+    // At another tenant's port it is nobody's, whatever that tenant does with LLDP.
+    world.say(blue, 4, "flow add match=dl_type=0x88cc cookie=8 actions=controller");
+    world.packet(3, &probe);
+    assert_eq!((told(&mut world, red), told(&mut world, blue)), (vec![], vec![]));
+}
+
+#[test]
+fn a_probe_comes_in_where_lldp_is_nobodys_or_anothers() {
+    for policy in [GUEST, "red: ip,nw_src=10.1.0.0/16", "red: in_port=1\nred: in_port=2,ip"] {
+        let mut world = world(policy);
+        let red = world.connect("red");
+        if policy == GUEST {
+            let blue = world.connect("blue");
+            world.say(blue, 1, "flow add match= cookie=8 actions=output:4");
+        }
+        world.say(red, 2, "out in_port=none actions=output:1 data=lldp");
+        let probe = world.left.remove(0).frame;
+        assert_eq!(world.packet(2, &probe), [0; 0], "{policy}");
+        assert_eq!(told(&mut world, red), [(2, ACTION, u64::MAX)], "{policy}");
+    }
+}
+
+#[test]
+fn hosts_cannot_hide_behind_the_source_of_probes() {
+    let mut world = world(GUEST);
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    world.say(red, 1, "out actions=output:1 data=lldp");
+    let mut probe = world.left.remove(0).frame;
+    *probe.last_mut().unwrap() ^= 1;
+    let changed = probe.len() - 8;
+    probe[changed] ^= 1;
+    world.packet(2, &probe);
+    // It is the packet of whoever owns the port, and nobody's probe.
+    assert_eq!((world.received(red).len(), world.received(blue).len()), (0, 1));
+}

@@ -1,0 +1,107 @@
+//! PACKET_OUT from CONTROLLER to TABLE in a network: the packet enters the tables, and has come by no port.
+
+use crate::networks::{both_say, two};
+use crate::support::*;
+
+/// Blue's links to the other two leave by one port of the first switch.
+const BLUE: usize = 1;
+
+#[track_caller]
+fn same_out(stage: &mut Stage, tenant: usize, words: &str) -> Seen {
+    let seen = stage.out(tenant, 1, words);
+    assert_eq!(seen, stage.out_beside(tenant, 1, words), "{words}");
+    seen
+}
+
+fn out(name: &str) -> String {
+    format!("out in_port=controller actions=table data={name}")
+}
+
+#[test]
+fn what_a_controller_sends_into_the_tables_meets_its_rules() {
+    for version in VERSIONS {
+        for tenant in [0, BLUE] {
+            let mut stage = Stage::new(version, two());
+            for words in [
+                "flow add match=in_port=1 prio=9 actions=drop",
+                "flow add match=ip,nw_src=10.0.0.1 prio=5 actions=output:1,output:10",
+                "flow add match=ip,nw_src=10.0.0.2 prio=5 actions=controller",
+                "flow add match=ip,nw_src=10.0.0.3 prio=5 actions=flood",
+                "flow add match=ip,nw_src=10.0.0.4 prio=5 actions=drop",
+                "flow add match=arp prio=5 actions=mod_dl_src:02.00.00.00.00.55,output:1",
+            ] {
+                both_say(&mut stage, tenant, 1, words);
+            }
+            for switch in [2, 3] {
+                both_say(&mut stage, tenant, switch, "flow add prio=1 actions=output:1");
+            }
+            for (name, is_sent, is_told) in [
+                ("10.0.0.1>10.0.0.9", true, false),
+                ("vlan5:10.0.0.1>10.0.0.9", true, false),
+                ("10.0.0.2>10.0.0.9", false, true),
+                ("10.0.0.3>10.0.0.9", true, false),
+                ("10.0.0.4>10.0.0.9", false, false),
+                ("arp:10.0.0.5>10.0.0.9", true, false),
+                // Nothing is told of what meets no entry on 1.3.
+                ("10.0.0.6>10.0.0.9", false, version == Version::V1_0),
+            ] {
+                let seen = same_out(&mut stage, tenant, &out(name));
+                let is = (!seen.delivered.is_empty(), !seen.told.is_empty());
+                assert_eq!(is, (is_sent, is_told), "{version:?} {tenant} {name}: {seen:?}");
+            }
+            for question in ["stats flow", "stats aggregate"] {
+                let told = stage.say(tenant, 1, question);
+                assert_eq!(told, stage.say_beside(tenant, 1, question), "{version:?}");
+            }
+        }
+    }
+}
+
+/// Looking for a rule takes everybody's time (1.0).
+#[test]
+fn among_too_many_rules_none_is_looked_for() {
+    let mut world = World::new(Setup::new(Version::V1_0, "blue flows=5000 own=3+4: -"));
+    let blue = world.connect("blue");
+    for number in 0..4096 {
+        let source = format!("10.1.{}.{}", number >> 8, number & 255);
+        world.say(blue, 1, &format!("flow add match=in_port=1,ip,nw_src={source} actions=drop"));
+    }
+    world.say(blue, 2, &out("10.0.0.1>10.0.0.2"));
+    assert_eq!(world.heard(blue), ["PACKET_IN 65533 NO_MATCH 10.0.0.1>10.0.0.2"]);
+    world.say(blue, 3, "flow add match=in_port=1 actions=drop");
+    world.say(blue, 4, &out("10.0.0.1>10.0.0.2"));
+    assert_eq!(world.heard(blue), ["4 ERROR OFPBRC_EPERM of type 13 xid 4"]);
+}
+
+/// In later tables, too, by groups, and where a group is told apart.
+#[test]
+fn it_goes_on_to_later_tables() {
+    let mut stage = Stage::new(Version::V1_3, two());
+    for words in [
+        "group add id=1 type=all buckets=output:11|output:10|output:1",
+        "flow add match=ip prio=5 actions=meta=5/ff;goto=1",
+        "flow add table=1 match=ip,metadata=0x5 prio=5 actions=write=group:1;goto=2",
+        "flow add table=2 prio=0 cookie=7 actions=controller",
+    ] {
+        both_say(&mut stage, BLUE, 1, words);
+    }
+    let seen = same_out(&mut stage, BLUE, &out("10.0.0.1>10.0.0.9"));
+    assert_eq!(seen.told.len(), 1, "{seen:?}");
+}
+
+/// What slices send does not get in.
+#[test]
+fn a_slice_does_not_enter_a_network() {
+    let mut policy = policy("red: any\nblue own=3+4: -");
+    policy.tags = Some(2000..=2100);
+    let mut world = World::new(Setup { policy, ..Setup::new(Version::V1_3, "") });
+    let (red, blue) = (world.connect("red"), world.connect("blue"));
+    world.say(blue, 1, "flow add prio=5 actions=controller");
+    for vid in [1, 2, 3, 2000, 2001, 2002] {
+        let data = format!("vlan{vid}:10.0.0.1>10.0.0.2");
+        world.say(red, 7, &format!("out in_port=controller actions=table data={data}"));
+    }
+    assert_eq!(world.heard(blue), [""; 0]);
+    world.say(blue, 8, "out in_port=controller actions=table data=10.0.0.1>10.0.0.2");
+    assert_eq!(world.heard(blue), ["PACKET_IN 4294967293 ACTION 10.0.0.1>10.0.0.2"]);
+}
