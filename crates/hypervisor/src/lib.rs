@@ -46,6 +46,7 @@ mod v10;
 mod v13;
 pub mod view;
 pub mod window;
+mod work;
 
 pub use fabric::{lldp, time};
 pub use ids::{ControllerIndex, TenantIndex};

@@ -55,6 +55,10 @@ pub(crate) struct Tenant {
     pub barriers: Barriers,
     /// Requests that were accepted and have not been answered.
     pub unanswered: usize,
+    /// Work done for its changes that are on their way, in examined entries.
+    pub ahead: u64,
+    /// Bytes held for its requests that are not finished, but for its queue.
+    pub held: usize,
     /// Whether a controller was told to stop reading.
     pub paused: bool,
     /// Its changes that are on their way, by the numbers of their operations.

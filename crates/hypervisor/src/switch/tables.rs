@@ -18,6 +18,7 @@ use crate::tenant::Leaving;
 use crate::time::Instant;
 use crate::v13::groups::brought::Brought;
 use crate::v13::numbers::Numbered;
+use crate::work::MESSAGE;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -78,6 +79,9 @@ pub(crate) struct Operation {
     pub(crate) resets_counts: bool,
     /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
     pub(super) own: bool,
+    /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
+    pub(super) work: u64,
+    pub(super) held: usize,
 }
 
 /// A group or meter as it was before a change, and what the change does to numbers on the switch.
@@ -204,6 +208,8 @@ impl Switch {
             doomed: None,
             resets_counts: false,
             own: false,
+            work: 0,
+            held: 0,
         };
         self.operations.insert(self.next_operation, operation);
         self.tenants[tenant.0 as usize].operations.insert(self.next_operation);
@@ -216,6 +222,9 @@ impl Switch {
         let state = &mut self.tenants[ended.tenant.0 as usize];
         state.operations.remove(&operation);
         state.is_decided = true;
+        state.ahead = state.ahead.saturating_sub(ended.work);
+        state.held = state.held.saturating_sub(ended.held);
+        self.resume(ended.tenant);
         Some(ended)
     }
 
@@ -393,6 +402,14 @@ impl Switch {
 
     /// Queues a message that belongs to an operation.
     pub(crate) fn submit_change(&mut self, cause: &Cause, message: &[u8]) {
+        self.submit_change_of(cause, 1, message);
+    }
+
+    /// The same of one that changes so many entries on the switch.
+    pub(crate) fn submit_change_of(&mut self, cause: &Cause, entries: usize, message: &[u8]) {
+        /// A switch changes an entry that it finds in less time than it takes to read a message; by how much differs.
+        const IN_A_MESSAGE: usize = 8;
+        self.tenants[cause.tenant.0 as usize].flows.meter().add(MESSAGE);
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             operation.messages += 1;
             operation.remaining += 1;
@@ -408,6 +425,7 @@ impl Switch {
             operation: cause.operation,
             class: Class::Modification,
             cost: 1,
+            share: 1 + u32::try_from(entries / IN_A_MESSAGE).unwrap_or(u32::MAX / 2),
             gate: self.journal.gate(),
             arrived: cause.now,
         };

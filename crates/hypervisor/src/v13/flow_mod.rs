@@ -201,7 +201,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let any = !changed.is_empty();
+        let changes = changed.len();
         for (number, flow) in changed {
             let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
             self.put_flow(cause, number, flow.clone());
@@ -213,8 +213,8 @@ impl Switch {
                 self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
             }
         }
-        if any && one_for_one {
-            self.submit_request_v13(cause, flow_mod)?;
+        if changes > 0 && one_for_one {
+            self.submit_request_v13(cause, flow_mod, changes)?;
         }
         Ok(())
     }
@@ -227,10 +227,10 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let mut any = false;
+        let mut changes = 0;
         for number in found {
             if let Some(flow) = self.take_flow(cause, number) {
-                any = true;
+                changes += 1;
                 if !one_for_one {
                     for piece in &flow.pieces {
                         self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
@@ -239,17 +239,18 @@ impl Switch {
                 self.await_removal(cause, number, flow);
             }
         }
-        if any && one_for_one {
-            self.submit_request_v13(cause, flow_mod)?;
+        if changes > 0 && one_for_one {
+            self.submit_request_v13(cause, flow_mod, changes)?;
         }
         Ok(())
     }
 
-    /// Sends a change that may mean several entries as the one FLOW_MOD that it is.
+    /// Sends a change that means so many entries as the one FLOW_MOD that it is.
     fn submit_request_v13(
         &mut self,
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
+        entries: usize,
     ) -> Result<(), ErrorCode> {
         let tenant = &self.tenants[cause.tenant.0 as usize];
         let match_ = Match::from_v13(&flow_mod.match_).map_err(|error| error.error_code())?;
@@ -290,7 +291,7 @@ impl Switch {
         }
         .write_message(0, &mut message)
         .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        self.submit_change(cause, &message);
+        self.submit_change_of(cause, entries, &message);
         Ok(())
     }
 
@@ -348,9 +349,11 @@ impl Switch {
             (FlowModCommand::DELETE_STRICT, None) => (0..self.tenant_tables(tenant))
                 .filter_map(|table| flows.find(table, match_, flow_mod.priority))
                 .collect(),
+            _ if flow_mod.cookie_mask == u64::MAX => flows.with_cookie(flow_mod.cookie).collect(),
             _ => flows.matching(table, match_),
         };
-        found.retain(|number| flows.get(*number).is_some_and(|flow| passes(flow, flow_mod)));
+        let is_meant = |flow: &Flow| is_covered(flow, flow_mod, match_) && passes(flow, flow_mod);
+        found.retain(|number| flows.get(*number).is_some_and(is_meant));
         found
     }
 

@@ -257,6 +257,7 @@ impl Switch {
                 operation: None,
                 class: Class::PacketOut,
                 cost: 1,
+                share: 1,
                 gate: 0,
                 arrived: request.now,
             };

@@ -65,6 +65,8 @@ mod sizes;
 mod slice_ports;
 mod standby;
 mod statistics;
+mod switch_bounds;
 mod unplaced;
 mod v13;
 mod waiting;
+mod work_is_charged;
