@@ -90,6 +90,22 @@ impl Flow {
         self.past_bytes = self.past_bytes.saturating_add(bytes);
     }
 
+    /// The same entry, about to do this, with nothing that stands for it yet.
+    pub(crate) fn with_actions(&self, actions: &[u8]) -> Flow {
+        let match_wire = self.match_wire.clone();
+        Flow { pieces: Vec::new(), match_wire, actions: actions.into(), ..*self }
+    }
+
+    /// Whether another one is found by the same, here and on the switch.
+    fn stands_where(&self, other: &Flow) -> bool {
+        (self.table, self.priority) == (other.table, other.priority)
+            && self.match_ == other.match_
+            && self.pieces.len() == other.pieces.len()
+            && self.pieces.iter().zip(&other.pieces).all(|(one, other)| {
+                (one.priority, &one.match_wire) == (other.priority, &other.match_wire)
+            })
+    }
+
     /// Bytes that it takes, roughly.
     pub(crate) fn size(&self) -> usize {
         let pieces = self.pieces.iter();
@@ -253,6 +269,43 @@ impl FlowTable {
             Some(flow) => hasher.hash_one((flow.table, &flow.match_, flow.priority)),
             None => 0,
         });
+    }
+
+    /// Puts an entry in the place of the one of that number; gives that. What only does something else, or has another
+    /// cookie, is not taken out and put in.
+    pub fn replace(&mut self, id: u32, flow: Flow) -> Option<Flow> {
+        let known = self.flows.get_mut(&id);
+        let Some(known) = known.filter(|known| known.stands_where(&flow)) else {
+            let before = self.remove(id);
+            self.put(id, flow);
+            return before;
+        };
+        let before = core::mem::replace(known, flow);
+        self.meter.add(CHANGE * (1 + before.pieces.len() as u64));
+        self.touch(id);
+        let FlowTable { flows, exits, destinations, telling, long, by_cookie, .. } = self;
+        let flow = flows.get(&id)?;
+        if flow.actions != before.actions {
+            for by_exit in by_exits(before.table, &before.match_, &before.actions) {
+                if let Some(count) = exits.get_mut(&by_exit) {
+                    *count = count.saturating_sub(1);
+                }
+            }
+            for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
+                *exits.entry(by_exit).or_default() += 1;
+            }
+        }
+        destinations.remove(id, &before);
+        destinations.insert(id, flow);
+        before.pieces.iter().for_each(|piece| telling.remove(piece));
+        flow.pieces.iter().for_each(|piece| telling.insert(id, piece));
+        long.remove(id);
+        long.insert(id, flow);
+        if flow.cookie != before.cookie {
+            by_cookie.remove(&(before.cookie, id));
+            by_cookie.insert((flow.cookie, id));
+        }
+        Some(before)
     }
 
     /// Removes an entry.

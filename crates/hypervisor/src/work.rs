@@ -25,13 +25,13 @@ pub(crate) const QUANTUM: u64 = 16_384;
 /// may do so in the same turn.
 pub(crate) const LARGE: u64 = QUANTUM / 8;
 /// What it costs to work out one entry for the switch.
-pub(crate) const PLAN: u64 = 8;
+pub(crate) const PLAN: u64 = 24;
 /// What it costs to put an entry into a table, or to take it out.
-pub(crate) const CHANGE: u64 = 8;
+pub(crate) const CHANGE: u64 = 16;
 /// What it costs to tell of an entry in an answer.
-pub(crate) const TELL: u64 = 4;
+pub(crate) const TELL: u64 = 6;
 /// What it costs to write a message for the switch.
-pub(crate) const MESSAGE: u64 = 8;
+pub(crate) const MESSAGE: u64 = 16;
 
 /// Counts examined entries; also where nothing else may be changed.
 #[derive(Debug, Default)]

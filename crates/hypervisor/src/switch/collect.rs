@@ -22,7 +22,7 @@ const LIMIT: usize = 16 << 20;
 /// Bytes of answers that are kept for all.
 const LIMIT_OF_ALL: usize = 64 << 20;
 /// So many bytes of an answer take as long to tell a tenant as it takes to examine an entry.
-const BYTES_EXAMINED: u64 = 32;
+const BYTES_EXAMINED: u64 = 16;
 /// Capacity that a collection may keep.
 const KEEP: usize = 64 << 10;
 

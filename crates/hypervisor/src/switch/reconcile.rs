@@ -216,13 +216,23 @@ impl Switch {
     /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
     /// come in elsewhere, or its link has no path.
     pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Piece>, ErrorCode> {
+        self.plan_like(tenant, flow, None)
+    }
+
+    /// The same of one that has the match of another, which stands.
+    pub(crate) fn plan_like(
+        &self,
+        tenant: TenantIndex,
+        flow: &Flow,
+        like: Option<&Flow>,
+    ) -> Result<Vec<Piece>, ErrorCode> {
         let state = &self.tenants[tenant.0 as usize];
         state.flows.meter().add(PLAN);
         check_told(self.version, &flow.match_wire, &flow.actions)?;
         let network = state.network.as_deref();
         match (self.version, network) {
             (Version::V1_0, None) => self.plan_v10(tenant, flow),
-            (_, None) => self.plan_v13(tenant, flow),
+            (_, None) => self.plan_v13(tenant, flow, like),
             (_, Some(network)) => self.plan_network(tenant, network, flow),
         }
     }

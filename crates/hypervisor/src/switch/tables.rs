@@ -22,7 +22,11 @@ use crate::work::MESSAGE;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use hashbrown::HashSet;
 use openflow::{NO_BUFFER, Version};
+
+/// So many changed entries are looked through.
+const FEW: usize = 16;
 
 /// A change that is on its way.
 pub(crate) struct Operation {
@@ -33,6 +37,8 @@ pub(crate) struct Operation {
     pub(super) remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
     pub(super) before: Vec<(u32, Option<Flow>)>,
+    /// Which those are, if they are many: it is asked for each entry that times out.
+    changed: HashSet<u32>,
     /// How many pieces those are of that it puts others in the place of.
     pub(super) pieces_replaced: usize,
     /// The changed groups and meters as they were before (1.3).
@@ -104,7 +110,20 @@ pub(crate) struct NumberBefore {
 impl Operation {
     /// Whether it changes an entry.
     pub(super) fn changes(&self, number: u32) -> bool {
-        self.before.iter().any(|(other, _)| *other == number)
+        match self.before.len() <= FEW {
+            true => self.before.iter().any(|(other, _)| *other == number),
+            false => self.changed.contains(&number),
+        }
+    }
+
+    /// An entry that it changes was this before.
+    fn push_before(&mut self, number: u32, before: Option<Flow>) {
+        self.before.push((number, before));
+        if self.before.len() == FEW + 1 {
+            self.changed.extend(self.before.iter().map(|(number, _)| *number));
+        } else if self.before.len() > FEW {
+            self.changed.insert(number);
+        }
     }
 
     /// The entries that it changes.
@@ -185,6 +204,7 @@ impl Switch {
             messages: 0,
             remaining: 0,
             before: Vec::new(),
+            changed: HashSet::new(),
             pieces_replaced: 0,
             numbers_before: Vec::new(),
             frees: Vec::new(),
@@ -235,7 +255,7 @@ impl Switch {
         if let Some(state) = self.operations.get_mut(&operation) {
             state.own = true;
             state.begins = Some(number);
-            state.before.push((number, None));
+            state.push_before(number, None);
         }
         Cause { operation: Some(operation), ..*cause }
     }
@@ -263,8 +283,7 @@ impl Switch {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let key = StoreKey::new(state.id, Kind::Flow, number);
         let bytes = flow.to_bytes(self.version);
-        let before = state.flows.remove(number);
-        state.flows.put(number, flow);
+        let before = state.flows.replace(number, flow);
         state.changes += 1;
         self.unused.maybe |= state.network.is_some();
         self.keep_time(cause.tenant, number, cause.now);
@@ -323,7 +342,7 @@ impl Switch {
             // A request touches an entry once, or twice in a row.
             && operation.before.last().is_none_or(|(known, _)| *known != number)
         {
-            operation.before.push((number, before));
+            operation.push_before(number, before);
         }
     }
 

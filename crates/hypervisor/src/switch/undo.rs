@@ -453,7 +453,7 @@ impl Switch {
         let meter = self.tenants[tenant.0 as usize].flows.meter();
         let later = self.operations.iter_mut().filter(|(at, operation)| {
             operation.tenant == tenant && at.wrapping_sub(failed) < u32::MAX / 2 && {
-                meter.add(1 + operation.before.len() as u64 / 8);
+                meter.add(1);
                 touches(operation)
             }
         });

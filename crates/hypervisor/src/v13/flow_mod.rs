@@ -185,12 +185,12 @@ impl Switch {
         let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
-            let Some(mut flow) = flows.get(number).cloned() else { continue };
-            flow.actions = flow_mod.instructions.as_bytes().into();
+            let Some(before) = flows.get(number) else { continue };
+            let mut flow = before.with_actions(flow_mod.instructions.as_bytes());
             if resets_counts {
                 (flow.past_packets, flow.past_bytes) = (0, 0);
             }
-            flow.pieces = self.plan(cause.tenant, &flow)?;
+            flow.pieces = self.plan_like(cause.tenant, &flow, Some(before))?;
             if !room.take(&flow, &flow.pieces) {
                 return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
             }
@@ -203,9 +203,11 @@ impl Switch {
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let changes = changed.len();
         for (number, flow) in changed {
-            let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
-            self.put_flow(cause, number, flow.clone());
-            if !one_for_one {
+            if one_for_one {
+                self.put_flow(cause, number, flow);
+            } else {
+                let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
+                self.put_flow(cause, number, flow.clone());
                 let change = Change::Modify;
                 self.submit_pieces(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
             }
@@ -362,6 +364,7 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         flow: &Flow,
+        like: Option<&Flow>,
     ) -> Result<Vec<Piece>, ErrorCode> {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         if !self.view.may_write(tenant) {
@@ -375,12 +378,18 @@ impl Switch {
             instructions,
             &mut translated,
         )?;
-        let id = self.tenants[tenant.0 as usize].id;
-        let match_ = physical_match(&flow.match_, id, self.joins.is_some())?;
-        let mut match_wire = Vec::new();
-        Encode::write(&match_.as_match(), &mut match_wire);
+        let match_wire = match like.map(|like| like.pieces.as_slice()) {
+            Some([piece]) => piece.match_wire.clone(),
+            _ => {
+                let id = self.tenants[tenant.0 as usize].id;
+                let match_ = physical_match(&flow.match_, id, self.joins.is_some())?;
+                let mut match_wire = Vec::new();
+                Encode::write(&match_.as_match(), &mut match_wire);
+                match_wire.into_boxed_slice()
+            }
+        };
         let piece = Piece {
-            match_wire: match_wire.into_boxed_slice(),
+            match_wire,
             priority: flow.priority,
             actions: translated.into_boxed_slice(),
             presumes: Presumes::default(),
