@@ -173,6 +173,9 @@ pub struct Settings {
     pub controller_bytes: usize,
     /// Bytes that may wait for a controller before it is disconnected: replies cannot be dropped.
     pub controller_bytes_limit: usize,
+    /// Bytes that may wait for all controllers of one tenant, on all switches that share its [account](crate::Account), before a
+    /// controller that is to be given more is disconnected. At half of it no more is read of those for which anything waits.
+    pub tenant_unread: usize,
     /// Bytes that may wait for the switch.
     pub switch_bytes: usize,
     /// How long a reply of the switch is waited for.
@@ -187,6 +190,7 @@ impl Default for Settings {
             tenant_bytes: 16 << 20,
             controller_bytes: 1 << 20,
             controller_bytes_limit: 8 << 20,
+            tenant_unread: 32 << 20,
             switch_bytes: 256 << 10,
             reply_timeout: Duration::from_secs(10),
         }
@@ -444,7 +448,9 @@ impl Switch {
         if state.closing {
             return false;
         }
-        let full = state.outbox.len() >= self.settings.controller_bytes
+        let waits = state.outbox.len();
+        let full = waits >= self.settings.controller_bytes
+            || waits > 0 && state.part.all() > self.settings.tenant_unread / 2
             || self.upcoming.is_due()
             || self.is_full(state.tenant, controller);
         let is_in_debt = !self.turns.may(state.tenant.0);
@@ -513,6 +519,7 @@ impl Switch {
     /// this is called once more with `blocked` false.
     pub fn written(&mut self, controller: ControllerIndex, blocked: bool) {
         let Some(state) = self.controllers.get_mut(controller) else { return };
+        state.part.set(state.outbox.len());
         state.dirty = blocked || !state.outbox.is_empty();
         if state.dirty && !blocked {
             self.dirty.push_back(controller);

@@ -376,6 +376,7 @@ impl Tenant {
             unanswered: 0,
             ahead: 0,
             held: 0,
+            account: Default::default(),
             paused: false,
             operations: Default::default(),
             returning: Default::default(),

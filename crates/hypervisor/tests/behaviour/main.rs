@@ -63,6 +63,7 @@ mod sets_that_go_on;
 mod sharing;
 mod sizes;
 mod slice_ports;
+mod slow_readers;
 mod standby;
 mod statistics;
 mod switch_bounds;
