@@ -244,6 +244,7 @@ fn snapshot(config: &Config, store: &Store, tls: Option<Tls>) -> Result<Snapshot
             controller_bytes_limit: scheduler.controller_buffer_limit,
             switch_bytes: scheduler.switch_buffer,
             reply_timeout: Duration(scheduler.reply_timeout.as_nanos() as u64),
+            ..Settings::default()
         },
         keepalive: config.keepalive,
         reconnect: config.reconnect,

@@ -12,12 +12,13 @@ use crate::store::Kind;
 use crate::switch::named_of;
 use crate::time::{Duration, Instant};
 use crate::v13::network::needed::{ByExit, by_exits};
+use crate::work::{CHANGE, Meter};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use destinations::Destinations;
-use flowspace::{Key, Match};
+use flowspace::{Key, Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
 use room::Long;
@@ -89,6 +90,29 @@ impl Flow {
         self.past_bytes = self.past_bytes.saturating_add(bytes);
     }
 
+    /// The same entry, about to do this, with nothing that stands for it yet.
+    pub(crate) fn with_actions(&self, actions: &[u8]) -> Flow {
+        let match_wire = self.match_wire.clone();
+        Flow { pieces: Vec::new(), match_wire, actions: actions.into(), ..*self }
+    }
+
+    /// Whether another one is found by the same, here and on the switch.
+    fn stands_where(&self, other: &Flow) -> bool {
+        (self.table, self.priority) == (other.table, other.priority)
+            && self.match_ == other.match_
+            && self.pieces.len() == other.pieces.len()
+            && self.pieces.iter().zip(&other.pieces).all(|(one, other)| {
+                (one.priority, &one.match_wire) == (other.priority, &other.match_wire)
+            })
+    }
+
+    /// Bytes that it takes, roughly.
+    pub(crate) fn size(&self) -> usize {
+        let pieces = self.pieces.iter();
+        let pieces = pieces.map(|it| size_of_val(it) + it.match_wire.len() + it.actions.len());
+        size_of::<Flow>() + self.match_wire.len() + self.actions.len() + pieces.sum::<usize>()
+    }
+
     /// What it presumes of the destinations that others give packets (1.3).
     pub(crate) fn presumes(&self) -> Presumes {
         self.pieces.first().map(|piece| piece.presumes).unwrap_or_default()
@@ -147,6 +171,8 @@ impl Tells {
 pub struct FlowTable {
     flows: HashMap<u32, Flow>,
     index: HashTable<u32>,
+    by_match: MatchIndex,
+    by_cookie: BTreeSet<(u64, u32)>,
     hasher: DefaultHashBuilder,
     next: u32,
     /// Which entry each entry on the switch stands for, by table, priority and match.
@@ -161,6 +187,8 @@ pub struct FlowTable {
     destinations: Destinations,
     /// What tells anybody of packets (1.0).
     telling: Telling,
+    /// Work done here, and elsewhere for the tenant.
+    meter: Meter,
 }
 
 impl FlowTable {
@@ -176,6 +204,7 @@ impl FlowTable {
 
     /// Number of entries in one of the tenant's tables.
     pub fn len_of(&self, table: u8) -> usize {
+        self.meter.add(self.flows.len() as u64);
         self.flows.values().filter(|flow| flow.table == table).count()
     }
 
@@ -189,13 +218,19 @@ impl FlowTable {
         self.flows.get(&id)
     }
 
-    /// An entry by number, to change what does not identify it.
+    /// An entry by number, to change what it is not found by: neither match, priority nor cookie.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Flow> {
         self.flows.get_mut(&id)
     }
 
+    /// Counts the work that is done for the tenant.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
+        self.meter.add(self.flows.len() as u64);
         self.flows.iter().map(|(id, flow)| (*id, flow))
     }
 
@@ -213,6 +248,7 @@ impl FlowTable {
     /// been removed before.
     pub fn put(&mut self, id: u32, flow: Flow) {
         self.remove(id);
+        self.meter.add(CHANGE * (1 + flow.pieces.len() as u64));
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
@@ -225,6 +261,8 @@ impl FlowTable {
             self.telling.insert(id, piece);
         }
         self.long.insert(id, &flow);
+        self.by_match.insert(flow.table, &flow.match_, id);
+        self.by_cookie.insert((flow.cookie, id));
         self.flows.insert(id, flow);
         let FlowTable { flows, index, hasher, .. } = self;
         index.insert_unique(hash, id, |id| match flows.get(id) {
@@ -233,9 +271,47 @@ impl FlowTable {
         });
     }
 
+    /// Puts an entry in the place of the one of that number; gives that. What only does something else, or has another
+    /// cookie, is not taken out and put in.
+    pub fn replace(&mut self, id: u32, flow: Flow) -> Option<Flow> {
+        let known = self.flows.get_mut(&id);
+        let Some(known) = known.filter(|known| known.stands_where(&flow)) else {
+            let before = self.remove(id);
+            self.put(id, flow);
+            return before;
+        };
+        let before = core::mem::replace(known, flow);
+        self.meter.add(CHANGE * (1 + before.pieces.len() as u64));
+        self.touch(id);
+        let FlowTable { flows, exits, destinations, telling, long, by_cookie, .. } = self;
+        let flow = flows.get(&id)?;
+        if flow.actions != before.actions {
+            for by_exit in by_exits(before.table, &before.match_, &before.actions) {
+                if let Some(count) = exits.get_mut(&by_exit) {
+                    *count = count.saturating_sub(1);
+                }
+            }
+            for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
+                *exits.entry(by_exit).or_default() += 1;
+            }
+        }
+        destinations.remove(id, &before);
+        destinations.insert(id, flow);
+        before.pieces.iter().for_each(|piece| telling.remove(piece));
+        flow.pieces.iter().for_each(|piece| telling.insert(id, piece));
+        long.remove(id);
+        long.insert(id, flow);
+        if flow.cookie != before.cookie {
+            by_cookie.remove(&(before.cookie, id));
+            by_cookie.insert((flow.cookie, id));
+        }
+        Some(before)
+    }
+
     /// Removes an entry.
     pub fn remove(&mut self, id: u32) -> Option<Flow> {
         let flow = self.flows.remove(&id)?;
+        self.meter.add(CHANGE);
         self.touch(id);
         for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
             if let Some(count) = self.exits.get_mut(&by_exit) {
@@ -244,6 +320,8 @@ impl FlowTable {
         }
         self.destinations.remove(id, &flow);
         self.long.remove(id);
+        self.by_match.remove(flow.table, &flow.match_, id);
+        self.by_cookie.remove(&(flow.cookie, id));
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
@@ -349,26 +427,36 @@ impl FlowTable {
     /// The entries that a non-strict request with this match means (OpenFlow 1.0 section 4.6, 1.3 section 6.4): those
     /// whose match is as specific or more. `table` is `None` for all tables.
     pub fn matching(&self, table: Option<u8>, match_: &Match) -> Vec<u32> {
-        let mut found: Vec<u32> = self
-            .flows
-            .iter()
-            .filter(|(_, flow)| {
-                table.is_none_or(|table| flow.table == table) && match_.contains(&flow.match_)
-            })
-            .map(|(id, _)| *id)
-            .collect();
+        let mut found = Vec::new();
+        let examined = self.by_match.candidates(table, match_, Relation::Within, |id| {
+            if self.flows.get(&id).is_some_and(|flow| match_.contains(&flow.match_)) {
+                found.push(id);
+            }
+            false
+        });
+        self.meter.add(examined);
         found.sort_unstable();
         found
     }
 
+    /// The entries with a cookie, by ascending numbers.
+    pub fn with_cookie(&self, cookie: u64) -> impl Iterator<Item = u32> {
+        let found = self.by_cookie.range((cookie, 0)..=(cookie, u32::MAX));
+        found.map(|(_, id)| *id).inspect(|_| self.meter.add(1))
+    }
+
     /// Whether another entry of the same priority overlaps (CHECK_OVERLAP).
     pub fn overlaps(&self, table: u8, match_: &Match, priority: u16) -> bool {
-        self.flows.values().any(|flow| {
-            flow.table == table
-                && flow.priority == priority
-                && flow.match_ != *match_
-                && flow.match_.overlaps(match_)
-        })
+        let overlaps = |flow: &Flow| {
+            flow.priority == priority && flow.match_ != *match_ && flow.match_.overlaps(match_)
+        };
+        let mut any = false;
+        let examined = self.by_match.candidates(Some(table), match_, Relation::Overlapping, |id| {
+            any = self.flows.get(&id).is_some_and(overlaps);
+            any
+        });
+        self.meter.add(examined);
+        any
     }
 
     fn hash(&self, table: u8, match_: &Match, priority: u16) -> u64 {

@@ -22,6 +22,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod account;
 mod arrived;
 pub mod big_switch;
 pub mod buffers;
@@ -47,7 +48,9 @@ mod v10;
 mod v13;
 pub mod view;
 pub mod window;
+mod work;
 
+pub use account::Account;
 pub use fabric::{lldp, time};
 pub use ids::{ControllerIndex, TenantIndex};
 pub use lldp::LldpKey;

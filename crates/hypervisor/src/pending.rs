@@ -111,12 +111,14 @@ pub struct Pending {
     next: u32,
     /// Everything before this has been released to the window.
     released: u32,
+    /// How many wait for an answer.
+    awaited: usize,
 }
 
 impl Default for Pending {
     /// An empty ring.
     fn default() -> Self {
-        Pending { slots: Vec::new(), next: 1, released: 1 }
+        Pending { slots: Vec::new(), next: 1, released: 1, awaited: 0 }
     }
 }
 
@@ -137,6 +139,7 @@ impl Pending {
             };
             if free && xid != 0 {
                 *slot = Some((xid, entry));
+                self.awaited += usize::from(entry.awaits != Awaits::Nothing);
                 return Some(xid);
             }
         }
@@ -155,7 +158,13 @@ impl Pending {
     pub fn take(&mut self, xid: u32) -> Option<Entry> {
         let found = *self.get(xid)?;
         self.slots[xid as usize % CAPACITY] = None;
+        self.awaited -= usize::from(found.awaits != Awaits::Nothing);
         Some(found)
+    }
+
+    /// Whether any waits for an answer, or for the rest of one.
+    pub fn is_awaited(&self) -> bool {
+        self.awaited > 0
     }
 
     /// Releases all work sent up to and including `xid`: the switch has read that far. Gives the cost released.

@@ -18,6 +18,8 @@ pub struct Item {
     pub class: Class,
     /// Its cost in units of work.
     pub cost: u32,
+    /// What it takes of the tenant's share of the switch, in the same units: more than its cost if it changes many entries.
+    pub share: u32,
     /// The number of the last store operation that must be safe before this may be sent.
     pub gate: u64,
     /// When it arrived.

@@ -130,6 +130,13 @@ impl RoundRobin {
         }
     }
 
+    /// The tenant has taken so much more than it seemed, out of turn.
+    pub fn charge(&mut self, index: u32, cost: u32) {
+        if let Some(member) = self.members.get_mut(index as usize) {
+            member.credit -= i64::from(cost) * SCALE;
+        }
+    }
+
     fn send_back(&mut self, index: u32) {
         if self.leave(index) {
             let member = &mut self.members[index as usize];

@@ -2,6 +2,7 @@
 
 mod asynchronous;
 mod barriers;
+mod bounds;
 mod collect;
 mod counts;
 mod delayed;
@@ -22,6 +23,7 @@ mod start;
 mod tables;
 mod topology;
 mod tracking;
+mod turns;
 mod undecided;
 mod undo;
 mod unplaced;
@@ -41,6 +43,7 @@ use crate::v13::network::unused::Unused;
 use crate::v13::numbers::Used;
 use crate::view::View;
 use crate::window::Window;
+use crate::work::Turns;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -130,6 +133,10 @@ pub struct Switch {
     pub(crate) told_refused: usize,
     /// Exits that nothing needs (1.3).
     pub(crate) unused: Unused,
+    /// Which tenants' requests are looked at.
+    pub(crate) turns: Turns,
+    /// Whose turn it is.
+    pub(crate) on_turn: Option<TenantIndex>,
     /// Requests that wait for others: of each tenant that has any.
     pub(crate) postponed: BTreeMap<TenantIndex, postponed::Line>,
     /// Whether a barrier is on its way that shows what became of what they wait for.
@@ -161,10 +168,18 @@ pub struct Switch {
 pub struct Settings {
     /// Messages of one tenant that may be accepted and not finished, before reading from it stops.
     pub tenant_backlog: usize,
+    /// Work of one tenant's requests, in examined entries, that may be done ahead of what the switch has confirmed, before
+    /// reading from the tenant stops.
+    pub tenant_work: u64,
+    /// Bytes that may be held for one tenant's requests that are not finished, before reading from it stops.
+    pub tenant_bytes: usize,
     /// Bytes that may wait for a controller before asynchronous messages to it are dropped.
     pub controller_bytes: usize,
     /// Bytes that may wait for a controller before it is disconnected: replies cannot be dropped.
     pub controller_bytes_limit: usize,
+    /// Bytes that may wait for all controllers of one tenant, on all switches that share its [account](crate::Account), before a
+    /// controller that is to be given more is disconnected. At half of it no more is read of those for which anything waits.
+    pub tenant_unread: usize,
     /// Bytes that may wait for the switch.
     pub switch_bytes: usize,
     /// How long a reply of the switch is waited for.
@@ -175,8 +190,11 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             tenant_backlog: 256,
+            tenant_work: 131_072,
+            tenant_bytes: 16 << 20,
             controller_bytes: 1 << 20,
             controller_bytes_limit: 8 << 20,
+            tenant_unread: 32 << 20,
             switch_bytes: 256 << 10,
             reply_timeout: Duration::from_secs(10),
         }
@@ -274,6 +292,8 @@ pub struct TenantState<'a> {
     pub flows: usize,
     /// Entries on the switch that stand for them.
     pub entries: usize,
+    /// Bytes held for requests that are not finished.
+    pub held: usize,
 }
 
 /// Why a switch cannot be served.
@@ -348,6 +368,9 @@ impl Switch {
 
     /// Takes one whole message of the switch.
     pub fn handle_switch_message(&mut self, frame: &[u8], now: Instant) {
+        if self.phase == Phase::Closed {
+            return;
+        }
         let Ok(header) = Header::parse(frame) else {
             self.counters.unexpected += 1;
             return;
@@ -386,16 +409,25 @@ impl Switch {
             return;
         };
         let Ok(header) = Header::parse(frame) else { return };
-        count(&mut self.tenants[tenant.0 as usize].counters.from_controller, header.type_);
+        let state = &mut self.tenants[tenant.0 as usize];
+        count(&mut state.counters.from_controller, header.type_);
+        // Long lists are long to read.
+        state.flows.meter().add(1 + (frame.len() as u64 >> 6));
         let request = Request { tenant, controller, header, frame, now };
-        match self.stands_behind(&request) {
-            true => self.postpone_behind(&request),
-            false => self.handle_request(request),
+        if self.stands_behind(&request) {
+            self.postpone_behind(&request);
+        } else if self.waits_for_turn(&request) {
+            self.postpone_for_turn(&request);
+        } else {
+            self.handle_request(request);
         }
+        self.charge_work(tenant);
     }
 
     fn handle_request(&mut self, request: Request<'_>) {
         let header = request.header;
+        let examined = self.tenants[request.tenant.0 as usize].flows.meter().total();
+        let since = self.next_operation;
         let handled = if header.version != self.version {
             Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION)
         } else if self.version == Version::V1_0 {
@@ -408,6 +440,10 @@ impl Switch {
         {
             self.refuse(&request.origin(), code);
         }
+        if self.next_operation != since {
+            let total = self.tenants[request.tenant.0 as usize].flows.meter().total();
+            self.count_ahead(request.tenant, since, total.wrapping_sub(examined));
+        }
     }
 
     /// Whether the controller should be read from now. After a "no" it is named by
@@ -417,11 +453,14 @@ impl Switch {
         if state.closing {
             return false;
         }
-        let full = state.outbox.len() >= self.settings.controller_bytes
+        let waits = state.outbox.len();
+        let full = waits >= self.settings.controller_bytes
+            || waits > 0 && state.part.all() > self.settings.tenant_unread / 2
             || self.upcoming.is_due()
             || self.is_full(state.tenant, controller);
+        let is_in_debt = !self.turns.may(state.tenant.0);
         let tenant = &mut self.tenants[state.tenant.0 as usize];
-        if full || tenant.backlog() >= self.settings.tenant_backlog {
+        if full || is_in_debt || tenant.is_full(&self.settings) {
             tenant.paused = true;
             return false;
         }
@@ -485,6 +524,7 @@ impl Switch {
     /// this is called once more with `blocked` false.
     pub fn written(&mut self, controller: ControllerIndex, blocked: bool) {
         let Some(state) = self.controllers.get_mut(controller) else { return };
+        state.part.set(state.outbox.len());
         state.dirty = blocked || !state.outbox.is_empty();
         if state.dirty && !blocked {
             self.dirty.push_back(controller);
@@ -497,7 +537,7 @@ impl Switch {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let quiet = self.has_open_work().then(|| self.last_sent + forward::QUIET);
         let tokens = self.waiting.iter().map(|(at, _)| *at).min();
-        let silent = (self.answers_due > 0).then_some(self.next_settle);
+        let silent = self.pending.is_awaited().then_some(self.next_settle);
         let later =
             [self.next_due(), self.next_postponed(), self.next_unused(), self.unplaced.next()];
         [quiet, tokens, silent].into_iter().chain(later).flatten().min()
@@ -552,6 +592,7 @@ impl Switch {
             controllers: tenant.controllers.len(),
             flows: tenant.flows.len(),
             entries: tenant.flows.entries(),
+            held: tenant.bytes_held(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! What the core keeps for one tenant on one switch, and for one of its controllers.
 
+use crate::account::{Account, Part};
 use crate::arrived::Arrived;
 use crate::buffers::Buffers;
 use crate::counters::Counters;
@@ -56,6 +57,12 @@ pub(crate) struct Tenant {
     pub barriers: Barriers,
     /// Requests that were accepted and have not been answered.
     pub unanswered: usize,
+    /// Work done for its changes that are on their way, in examined entries.
+    pub ahead: u64,
+    /// Bytes held for its requests that are not finished, but for its queue.
+    pub held: usize,
+    /// What waits for its controllers, also on other switches.
+    pub account: Arc<Account>,
     /// Whether a controller was told to stop reading.
     pub paused: bool,
     /// Its changes that are on their way, by the numbers of their operations.
@@ -98,6 +105,8 @@ pub(crate) struct Leaving {
 pub(crate) struct Controller {
     pub tenant: TenantIndex,
     pub outbox: Outbox,
+    /// What its outbox adds to the tenant's account.
+    pub part: Part,
     /// Whether it stands in the line of those that have something to write.
     pub dirty: bool,
     /// Whether the driver was told to close it.

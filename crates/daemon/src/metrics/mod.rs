@@ -23,6 +23,7 @@ mod names;
 pub mod series;
 mod text;
 
+use hypervisor::{Account, TenantId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -41,6 +42,7 @@ pub struct Registry {
     /// What belongs to no switch.
     pub process: ProcessMetrics,
     switches: Mutex<BTreeMap<u64, Weak<SwitchMetrics>>>,
+    accounts: Mutex<BTreeMap<TenantId, Arc<Account>>>,
 }
 
 impl Registry {
@@ -59,6 +61,12 @@ impl Registry {
         switches.retain(|_, switch| switch.strong_count() > 0);
         switches.insert(dpid, Arc::downgrade(&metrics));
         metrics
+    }
+
+    /// What waits for a tenant's controllers, on all switches.
+    pub fn account(&self, tenant: TenantId) -> Arc<Account> {
+        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(accounts.entry(tenant).or_default())
     }
 
     /// The instruments of all connected switches, by ascending dpid.

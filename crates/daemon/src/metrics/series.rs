@@ -180,6 +180,10 @@ pub struct TenantMetrics {
     pub flows: Gauge,
     /// Entries on the switch that stand for them.
     pub entries: Gauge,
+    /// Bytes held for the tenant's requests that are not finished.
+    pub held: Gauge,
+    /// Entries that the tenant's requests had Weir examine.
+    pub examined: Counter,
     /// From reading a tenant's message until it is in the switch's send buffer.
     pub added_southbound: Histogram,
     /// From reading a switch's message until it is in a controller's send buffer.
@@ -198,6 +202,8 @@ impl TenantMetrics {
             queue_northbound: Gauge::default(),
             flows: Gauge::default(),
             entries: Gauge::default(),
+            held: Gauge::default(),
+            examined: Counter::default(),
             added_southbound: Histogram::default(),
             added_northbound: Histogram::default(),
             messages: array::from_fn(|_| Messages::default()),

@@ -247,6 +247,18 @@ impl Text {
         const ENTRIES: &str =
             "Entries on the switch that stand for those of a tenant's virtual flow table.";
         self.per_tenant("weir_entries", ENTRIES, switches, |t| &t.entries);
+        const HELD: &str = "Bytes that are held for requests of a tenant that are not finished.";
+        self.per_tenant("weir_held_bytes", HELD, switches, |t| &t.held);
+        const EXAMINED: &str = "weir_examined_entries_total";
+        self.family(
+            EXAMINED,
+            "counter",
+            "Work inside Weir for the requests of a tenant, in examined entries of flow tables.",
+        );
+        each(switches, |_, dpid, tenant| {
+            let labels = [("switch", dpid), ("tenant", tenant.name.as_str())];
+            self.sample(EXAMINED, &labels, tenant.examined.get());
+        });
         const ADDED: &str = "weir_added_latency_seconds";
         self.family(
             ADDED,

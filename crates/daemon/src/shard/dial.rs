@@ -409,6 +409,7 @@ impl Shard {
         let keepalive = self.keepalive();
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let Some(link) = session.links.get_mut(&number) else { return };
+        session.core.share_account(link.tenant, self.metrics.account(link.tenant));
         let Some(controller) = session.core.controller_connected(link.tenant) else {
             // Withdrawn while it was connecting.
             self.remove_link(at, number);

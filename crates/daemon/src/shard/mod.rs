@@ -42,7 +42,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use turn::{Entry, Table};
 
 /// What a reload changes, as one value.
@@ -128,6 +128,8 @@ pub struct Shard {
     next_batch: u64,
     /// Sessions for which something came up in this turn.
     touched: Vec<usize>,
+    /// Sessions in which tenants wait for their turn: one session has one in each turn of the event loop.
+    in_line: VecDeque<usize>,
     stopping: bool,
 }
 
@@ -194,6 +196,7 @@ impl Shard {
             unstored: VecDeque::new(),
             next_batch: 0,
             touched: Vec::new(),
+            in_line: VecDeque::new(),
             stopping: false,
         };
         Ok((shard, handle))
@@ -216,7 +219,8 @@ impl Shard {
         self.schedule_publishing();
         let mut events = Vec::new();
         while !self.stopping {
-            if let Err(error) = self.events.wait(&mut events, None) {
+            let at_once = (!self.in_line.is_empty()).then_some(Duration::ZERO);
+            if let Err(error) = self.events.wait(&mut events, at_once) {
                 // Without events nothing can be served; the process says so and ends.
                 tracing::error!(shard = self.number, %error, "the event loop failed");
                 return;
@@ -231,6 +235,7 @@ impl Shard {
             while let Ok(command) = self.commands.try_recv() {
                 self.command(command);
             }
+            self.give_turn();
             self.finish_turn();
         }
         self.close_everything();

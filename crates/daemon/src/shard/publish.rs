@@ -57,6 +57,8 @@ impl Shard {
                 metrics.controllers.set(state.controllers as u64);
                 metrics.flows.set(state.flows as u64);
                 metrics.entries.set(state.entries as u64);
+                metrics.held.set(state.held as u64);
+                metrics.examined.publish(counters.examined);
                 metrics.added_southbound.publish(&counters.waited.buckets, counters.waited.sum);
             }
         }

@@ -163,6 +163,9 @@ impl Shard {
                 self.events.again(peer.token);
             }
         }
+        if session.core.is_turn_awaited() && !self.in_line.contains(&at) {
+            self.in_line.push_back(at);
+        }
         match session.core.poll_timeout() {
             Some(when) => {
                 let when = self.origin + std::time::Duration::from_nanos(when.0);

@@ -337,6 +337,17 @@ impl Shard {
         }
     }
 
+    /// Lets one session serve a tenant that waits for its turn.
+    pub(super) fn give_turn(&mut self) {
+        let now = self.now();
+        let Some(at) = self.in_line.pop_front() else { return };
+        if let Some(Some(session)) = self.sessions.get_mut(at) {
+            session.core.next_turn(now);
+            // Whether any still waits is seen when it is written to.
+            self.touch(at);
+        }
+    }
+
     /// Writes what this turn brought about.
     pub(super) fn finish_turn(&mut self) {
         self.push_unstored();

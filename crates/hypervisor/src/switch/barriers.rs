@@ -56,6 +56,7 @@ impl Switch {
             operation: None,
             class: Class::Barrier,
             cost: 1,
+            share: 1,
             gate,
             arrived: now,
         };

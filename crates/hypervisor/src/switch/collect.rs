@@ -7,16 +7,24 @@
 
 use super::counts::Due;
 use super::{Request, Switch};
-use crate::ids::TenantIndex;
+use crate::ids::{ControllerIndex, TenantIndex};
 use crate::pending::{Awaits, Origin};
 use crate::policy::Statistics;
 use crate::queue::{Class, Item};
+use crate::tenant::Tenant;
 use crate::time::Instant;
+use crate::work::LARGE;
 use alloc::vec::Vec;
 use openflow::{Encode, ErrorCode, TooLong, Version};
 
 /// Bytes of answers that are kept for one collection.
 const LIMIT: usize = 16 << 20;
+/// Bytes of answers that are kept for all.
+const LIMIT_OF_ALL: usize = 64 << 20;
+/// So many bytes of an answer take as long to tell a tenant as it takes to examine an entry.
+const BYTES_EXAMINED: u64 = 16;
+/// Capacity that a collection may keep.
+const KEEP: usize = 64 << 10;
 
 /// Who may share the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +61,8 @@ pub(crate) struct Collection {
 enum State {
     Free,
     Asked,
+    /// Complete since then; who waits is answered in its tenant's turn.
+    Answering(Instant),
     /// Kept for those who take cached answers.
     Done(Instant),
 }
@@ -62,6 +72,8 @@ pub(crate) struct Waiter {
     pub origin: Origin,
     /// The body of the request.
     pub request: Vec<u8>,
+    /// The least that the answer will cost, in examined entries.
+    work: u64,
 }
 
 impl Switch {
@@ -75,7 +87,11 @@ impl Switch {
         cost: u32,
     ) {
         let tenant = request.tenant;
-        let waiter = Waiter { origin: request.origin(), request: request.body().to_vec() };
+        let work = match type_ {
+            FLOW | AGGREGATE => self.tenants[tenant.0 as usize].flows.len() as u64,
+            _ => 1,
+        };
+        let waiter = Waiter { origin: request.origin(), request: request.body().to_vec(), work };
         let state = &mut self.tenants[tenant.0 as usize];
         let changes = state.changes;
         let statistics = state.statistics;
@@ -87,7 +103,7 @@ impl Switch {
             })
         {
             let answers = core::mem::take(&mut self.collections[at].answers);
-            self.begin_waiting(&waiter.origin);
+            self.begin_waiting(&waiter);
             self.answer_statistics(type_, &waiter, &answers);
             self.collections[at].answers = answers;
             return;
@@ -98,8 +114,9 @@ impl Switch {
                 && (share != Share::Tenant || c.changes == changes)
                 && (c.in_flight || c.tenant == tenant)
         }) {
+            self.tenants[tenant.0 as usize].wait_for_answer(work);
             shared.waiters.push(waiter);
-            self.begin_waiting(&request.origin());
+            self.count_question(request.controller);
             return;
         }
 
@@ -117,10 +134,10 @@ impl Switch {
         collection.questions.clear();
         collection.questions.extend_from_slice(questions);
         collection.answers.clear();
-        collection.waiters.push(waiter);
         collection.unanswered = count_messages(questions);
         collection.due = None;
-        self.begin_waiting(&request.origin());
+        self.begin_waiting(&waiter);
+        self.collections[at].waiters.push(waiter);
         if self.collections[at].unanswered == 0 {
             // Nothing of the request is within the tenant's space: the answer is empty, and it is an answer.
             self.finish_collection(at, request.now);
@@ -140,6 +157,7 @@ impl Switch {
                 operation: None,
                 class: Class::Statistics,
                 cost,
+                share: cost,
                 gate: 0,
                 arrived: request.now,
             };
@@ -151,8 +169,9 @@ impl Switch {
     /// A part of an answer has come; `entries` are the statistics in it.
     pub(crate) fn collection_part(&mut self, id: u32, entries: &[u8], more: bool, now: Instant) {
         let Some(at) = self.asked(id) else { return };
+        let all: usize = self.collections.iter().map(|it| it.answers.len()).sum();
         let collection = &mut self.collections[at];
-        if collection.answers.len() + entries.len() > LIMIT {
+        if collection.answers.len() + entries.len() > LIMIT || all + entries.len() > LIMIT_OF_ALL {
             self.collection_failed(id, self.codes().too_much);
             return;
         }
@@ -173,9 +192,10 @@ impl Switch {
         let Some(at) = self.asked(id) else { return };
         let collection = &mut self.collections[at];
         collection.state = State::Free;
+        collection.answers = Vec::new();
         for waiter in core::mem::take(&mut collection.waiters) {
             self.refuse(&waiter.origin, code);
-            self.end_waiting(&waiter.origin);
+            self.end_waiting(&waiter);
         }
     }
 
@@ -209,17 +229,51 @@ impl Switch {
     }
 
     fn finish_collection(&mut self, at: usize, now: Instant) {
+        self.collections[at].state = State::Answering(now);
+        self.go_on_answering(at);
+    }
+
+    /// Answers those who wait, as far as their tenants have credit. A long answer waits for the tenant's turn.
+    fn go_on_answering(&mut self, at: usize) {
+        let is_kept = self.oldest_useful().is_some();
         let collection = &mut self.collections[at];
+        let State::Answering(since) = collection.state else { return };
         let type_ = collection.type_;
-        let mut waiters = core::mem::take(&mut collection.waiters);
-        let answers = core::mem::take(&mut collection.answers);
-        collection.state = State::Done(now);
-        for waiter in waiters.drain(..) {
+        let waiters = core::mem::take(&mut collection.waiters);
+        let mut answers = core::mem::take(&mut collection.answers);
+        let cost = answers.len() as u64 / BYTES_EXAMINED;
+        let mut left = Vec::new();
+        for waiter in waiters {
+            let tenant = waiter.origin.tenant;
+            if !self.turns.may(tenant.0) || cost >= LARGE && self.on_turn != Some(tenant) {
+                self.turns.wait(tenant.0);
+                left.push(waiter);
+                continue;
+            }
+            self.tenants[tenant.0 as usize].flows.meter().add(cost);
             self.answer_statistics(type_, &waiter, &answers);
+            self.charge_work(tenant);
+        }
+        if left.is_empty() && !is_kept {
+            answers.clear();
+            answers.shrink_to(KEEP);
         }
         let collection = &mut self.collections[at];
-        collection.waiters = waiters;
-        collection.answers = answers;
+        if left.is_empty() {
+            collection.state = State::Done(since);
+        }
+        (collection.waiters, collection.answers) = (left, answers);
+    }
+
+    /// Answers a tenant whose turn it is.
+    pub(super) fn answer_in_turn(&mut self, tenant: TenantIndex) {
+        for at in 0..self.collections.len() {
+            let Collection { state, waiters, .. } = &self.collections[at];
+            let waits = |it: &Waiter| it.origin.tenant == tenant;
+            if matches!(state, State::Answering(_)) && waiters.iter().any(waits) {
+                self.go_on_answering(at);
+            }
+        }
     }
 
     fn answer_statistics(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
@@ -227,38 +281,47 @@ impl Switch {
             Version::V1_0 => self.answer_statistics_v10(type_, waiter, answers),
             _ => self.answer_statistics_v13(type_, waiter, answers),
         }
-        self.end_waiting(&waiter.origin);
+        self.end_waiting(waiter);
     }
 
-    fn begin_waiting(&mut self, origin: &Origin) {
-        self.tenants[origin.tenant.0 as usize].unanswered += 1;
-        if let Some(controller) = self.controllers.get_mut(origin.controller) {
+    fn begin_waiting(&mut self, waiter: &Waiter) {
+        self.tenants[waiter.origin.tenant.0 as usize].wait_for_answer(waiter.work);
+        self.count_question(waiter.origin.controller);
+    }
+
+    fn count_question(&mut self, controller: ControllerIndex) {
+        if let Some(controller) = self.controllers.get_mut(controller) {
             controller.statistics += 1;
         }
     }
 
     /// Who has waited is answered: what stands behind that may go on.
-    fn end_waiting(&mut self, origin: &Origin) {
+    fn end_waiting(&mut self, waiter: &Waiter) {
+        let origin = &waiter.origin;
         if let Some(controller) = self.controllers.get_mut(origin.controller) {
             controller.statistics = controller.statistics.saturating_sub(1);
         }
-        self.tenants[origin.tenant.0 as usize].is_decided = true;
+        let state = &mut self.tenants[origin.tenant.0 as usize];
+        state.is_decided = true;
+        state.ahead = state.ahead.saturating_sub(waiter.work);
         self.answered(origin.tenant);
+    }
+
+    /// The greatest age of an answer that any tenant takes.
+    fn oldest_useful(&self) -> Option<u64> {
+        let ages = self.tenants.iter().filter_map(|tenant| match tenant.statistics {
+            Statistics::Cached { max_age } => Some(max_age),
+            Statistics::Passthrough => None,
+        });
+        ages.max()
     }
 
     /// A collection to use: a free one, else a finished one that nobody would take from the cache any more.
     fn free_collection(&mut self, now: Instant) -> usize {
-        let oldest_useful = self
-            .tenants
-            .iter()
-            .filter_map(|tenant| match tenant.statistics {
-                Statistics::Cached { max_age } => Some(max_age),
-                Statistics::Passthrough => None,
-            })
-            .max();
+        let oldest_useful = self.oldest_useful();
         let usable = self.collections.iter().position(|c| match c.state {
             State::Free => true,
-            State::Asked => false,
+            State::Asked | State::Answering(_) => false,
             State::Done(at) => oldest_useful.is_none_or(|age| (now - at).0 > age),
         });
         usable.unwrap_or_else(|| {
@@ -278,6 +341,17 @@ impl Switch {
             });
             self.collections.len() - 1
         })
+    }
+}
+
+/// Types of statistics, in both versions.
+const FLOW: u16 = 1;
+const AGGREGATE: u16 = 2;
+
+impl Tenant {
+    fn wait_for_answer(&mut self, work: u64) {
+        self.unanswered += 1;
+        self.ahead += work;
     }
 }
 

@@ -62,6 +62,9 @@ impl Switch {
             Some(port) => self.ports.insert(number, port.clone()),
             None => self.ports.remove(&number),
         };
+        if self.has_told_too_much() {
+            return;
+        }
         self.tell_port_change(number);
         let flooded = |port: &Option<Port>| port.as_ref().is_some_and(|port| !port.no_flood);
         if self.is_ready()

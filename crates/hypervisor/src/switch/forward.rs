@@ -32,6 +32,7 @@ impl Switch {
             && self.delayed.is_empty()
             && state.admit(&item, now).is_ok();
         if at_once {
+            self.line.charge(tenant.0, item.share - item.cost);
             state.counters.waited.record(Duration(0));
             let start = self.south.len();
             self.south.end().extend_from_slice(message);
@@ -61,6 +62,7 @@ impl Switch {
             operation: None,
             class,
             cost: 1,
+            share: 1,
             gate: 0,
             arrived: request.now,
         };
@@ -101,7 +103,7 @@ impl Switch {
             let tenant = &mut self.tenants[index as usize];
             tenant.counters.waited.record(now - item.arrived);
             let more = !tenant.queue.is_empty();
-            self.line.served(index, item.cost, more);
+            self.line.served(index, item.share, more);
             self.transmit(TenantIndex(index), item, start, now);
             self.resume(TenantIndex(index));
         }
@@ -167,7 +169,7 @@ impl Switch {
             self.unbarriered = false;
         }
         if item.awaits == Awaits::Nothing {
-            self.unacknowledged += item.cost;
+            self.unacknowledged += item.share;
             if self.unacknowledged >= (self.window.limit() / 2).max(2) {
                 self.send_own_barrier(now);
             }
@@ -245,10 +247,10 @@ impl Switch {
         self.resume(tenant);
     }
 
-    /// Lets a tenant's controllers be read again once half of its backlog is gone.
+    /// Lets a tenant's controllers be read again once half of what is taken of its requests is finished.
     pub(crate) fn resume(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant.0 as usize];
-        if state.paused && state.backlog() <= self.settings.tenant_backlog / 2 {
+        if state.paused && self.turns.may(tenant.0) && state.is_half_empty(&self.settings) {
             state.paused = false;
             self.resumed.extend_from_slice(&state.controllers);
         }
@@ -264,10 +266,7 @@ impl Switch {
         let late: Vec<u32> = self
             .pending
             .iter()
-            .filter(|(_, entry)| {
-                entry.awaits != Awaits::Nothing
-                    && now - entry.sent.at() >= self.settings.reply_timeout
-            })
+            .filter(|(_, entry)| entry.awaits != Awaits::Nothing && self.is_late(entry, now))
             .map(|(xid, _)| xid)
             .collect();
         for xid in late {

@@ -284,6 +284,7 @@ impl Switch {
             // The tenant's rate is for what it asks itself.
             class: Class::Other,
             cost: question.cost,
+            share: question.cost,
             gate: 0,
             arrived: now,
         };

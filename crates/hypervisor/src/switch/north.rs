@@ -1,11 +1,13 @@
 //! Northbound: what controllers are told.
 
 use super::{Event, Request, Switch};
+use crate::account::{Account, MUCH, Part};
 use crate::counters::count;
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::pending::{Awaits, Entry, Origin};
 use crate::tenant::{AsyncConfig, Controller, Role};
 use crate::time::Instant;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::error::Error;
 use openflow::{ErrorCode, TooLong, frame};
@@ -69,9 +71,16 @@ impl Switch {
         if state.closing {
             return;
         }
-        if state.outbox.len() + messages.len() > self.settings.controller_bytes_limit {
+        let waits = state.outbox.len() + messages.len();
+        if waits >= MUCH {
+            state.part.set(waits);
+        }
+        if waits > self.settings.controller_bytes_limit
+            || waits >= MUCH && state.part.all() > self.settings.tenant_unread
+        {
             state.closing = true;
             state.outbox.clear();
+            state.part.set(0);
             self.events.push_back(Event::CloseController(controller));
             return;
         }
@@ -113,7 +122,10 @@ impl Switch {
             if controller.closing || doer == Some(index) || !kind.is_wanted(controller) {
                 continue;
             }
-            if controller.outbox.len() >= settings.controller_bytes {
+            let waits = controller.outbox.len();
+            if waits >= settings.controller_bytes
+                || waits >= MUCH && controller.part.all() > settings.tenant_unread / 2
+            {
                 state.counters.overflowed += 1;
                 continue;
             }
@@ -201,6 +213,14 @@ impl Switch {
         self.answered(origin.tenant);
     }
 
+    /// What waits for a tenant's controllers is counted together with what waits on other switches, for all controllers that
+    /// connect from now on.
+    pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
+        if let Some(at) = self.by_id.get(&tenant) {
+            self.tenants[at.0 as usize].account = account;
+        }
+    }
+
     /// A controller of a tenant has connected and said HELLO. `None` when the tenant has no part of the switch.
     pub fn controller_connected(
         &mut self,
@@ -210,9 +230,11 @@ impl Switch {
         if !self.is_ready() || !self.tenants[at.0 as usize].present {
             return None;
         }
+        let account = self.tenants[at.0 as usize].account.clone();
         let controller = Controller {
             tenant: at,
             outbox: Default::default(),
+            part: Part::new(account),
             dirty: false,
             closing: false,
             barriers: 0,

@@ -61,12 +61,20 @@ impl Switch {
     fn postpone_or(&mut self, request: &Request<'_>, code: ErrorCode) {
         let Request { tenant, controller, frame, now, .. } = *request;
         let waits = Some((now, code));
-        self.line_of(tenant).push(Postponed { controller, frame: frame.into(), waits });
+        self.put_off(tenant, Postponed { controller, frame: frame.into(), waits });
         self.ask_for_postponed(now);
     }
 
-    fn line_of(&mut self, tenant: TenantIndex) -> &mut Line {
-        self.postponed.entry(tenant).or_default()
+    /// Puts a request off until its tenant's turn.
+    pub(super) fn postpone_for_turn(&mut self, request: &Request<'_>) {
+        self.postpone_behind(request);
+        self.turns.wait(request.tenant.0);
+        self.tenants[request.tenant.0 as usize].is_decided = true;
+    }
+
+    fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
+        self.tenants[tenant.0 as usize].held += it.size();
+        self.postponed.entry(tenant).or_default().push(it);
     }
 
     /// Whether a request is put off that could not be granted as things stand: it stands behind a barrier, or changes are on
@@ -152,7 +160,7 @@ impl Switch {
 
     fn put_behind(&mut self, request: &Request<'_>) {
         let Request { tenant, controller, frame, .. } = *request;
-        self.line_of(tenant).push(Postponed { controller, frame: frame.into(), waits: None });
+        self.put_off(tenant, Postponed { controller, frame: frame.into(), waits: None });
     }
 
     /// When the first that waits is given up.
@@ -166,16 +174,30 @@ impl Switch {
         let patience = self.settings.reply_timeout;
         let is_over = |line: &Line| line.oldest.is_some_and(|since| now - since >= patience);
         let is_due = |(tenant, line): &(&TenantIndex, &Line)| {
-            self.tenants[tenant.0 as usize].is_decided || is_over(line)
+            (self.tenants[tenant.0 as usize].is_decided || is_over(line))
+                && self.turns.may(tenant.0)
         };
         let due: Vec<TenantIndex> = self.postponed.iter().filter(is_due).map(|it| *it.0).collect();
         for tenant in due {
-            self.tenants[tenant.0 as usize].is_decided = false;
-            let line = self.postponed.remove(&tenant).unwrap_or_default();
-            for it in line.requests {
-                self.take_up(tenant, it, now);
-            }
+            self.take_up_line(tenant, now);
             self.resume(tenant);
+        }
+    }
+
+    /// Looks anew at what waits of a tenant, as far as it has credit.
+    pub(super) fn take_up_line(&mut self, tenant: TenantIndex, now: Instant) {
+        self.tenants[tenant.0 as usize].is_decided = false;
+        let line = self.postponed.remove(&tenant).unwrap_or_default();
+        for it in line.requests {
+            let state = &mut self.tenants[tenant.0 as usize];
+            state.held = state.held.saturating_sub(it.size());
+            if self.turns.may(tenant.0) {
+                self.take_up(tenant, it, now);
+                self.charge_work(tenant);
+            } else {
+                state.is_decided = true;
+                self.put_off(tenant, it);
+            }
         }
     }
 
@@ -201,12 +223,18 @@ impl Switch {
             *since = now;
         }
         if self.is_held_up(tenant, it.controller, header) {
-            self.line_of(tenant).push(it);
+            self.put_off(tenant, it);
             return;
         }
         let at = self.postponed.get(&tenant).map_or(0, |line| line.requests.len());
         let Postponed { controller, ref frame, waits, .. } = it;
         let request = Request { tenant, controller, header, frame, now };
+        if self.waits_for_turn(&request) {
+            self.turns.wait(tenant.0);
+            self.tenants[tenant.0 as usize].is_decided = true;
+            self.put_off(tenant, it);
+            return;
+        }
         match waits {
             // The switch does not say what became of the others.
             Some((since, code)) if now - since >= self.settings.reply_timeout => {
@@ -254,6 +282,12 @@ impl Switch {
                 Version::V1_0 => openflow::v10::MessageType::VENDOR.0,
                 _ => It::ROLE_REQUEST.0,
             }
+    }
+}
+
+impl Postponed {
+    fn size(&self) -> usize {
+        size_of::<Postponed>() + self.frame.len()
     }
 }
 

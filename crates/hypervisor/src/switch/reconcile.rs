@@ -9,6 +9,7 @@ use crate::network::Network;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use crate::v13::numbers::Held as Numbers;
+use crate::work::PLAN;
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;
@@ -215,11 +216,23 @@ impl Switch {
     /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
     /// come in elsewhere, or its link has no path.
     pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Piece>, ErrorCode> {
+        self.plan_like(tenant, flow, None)
+    }
+
+    /// The same of one that has the match of another, which stands.
+    pub(crate) fn plan_like(
+        &self,
+        tenant: TenantIndex,
+        flow: &Flow,
+        like: Option<&Flow>,
+    ) -> Result<Vec<Piece>, ErrorCode> {
+        let state = &self.tenants[tenant.0 as usize];
+        state.flows.meter().add(PLAN);
         check_told(self.version, &flow.match_wire, &flow.actions)?;
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let network = state.network.as_deref();
         match (self.version, network) {
             (Version::V1_0, None) => self.plan_v10(tenant, flow),
-            (_, None) => self.plan_v13(tenant, flow),
+            (_, None) => self.plan_v13(tenant, flow, like),
             (_, Some(network)) => self.plan_network(tenant, network, flow),
         }
     }

@@ -27,6 +27,8 @@ pub(crate) enum Phase {
     Learning(u32),
     /// Tenants are served.
     Ready,
+    /// The driver was told to close the session.
+    Closed,
 }
 
 /// What the switch said of its tables, until they are reconciled: entries as they came.
@@ -138,6 +140,8 @@ impl Switch {
             has_refused_ports: false,
             refused_transits: BTreeSet::new(),
             told_refused: 0,
+            turns: Default::default(),
+            on_turn: None,
             postponed: BTreeMap::new(),
             asks: false,
             asynchronous: Default::default(),
@@ -240,9 +244,9 @@ impl Switch {
         match purpose {
             // Not every switch has groups or meters: then there are none to reconcile. One without a name is like none that is known.
             Purpose::Groups | Purpose::Meters | Purpose::Description => self.learned_one(now),
-            Purpose::Ports | Purpose::Flows => self
-                .events
-                .push_back(Event::CloseSwitch("the switch does not tell its ports or its flows")),
+            Purpose::Ports | Purpose::Flows => {
+                self.close("the switch does not tell its ports or its flows");
+            }
         }
     }
 
@@ -289,6 +293,7 @@ impl Switch {
         }
         for (at, tenant) in self.tenants.iter().enumerate() {
             self.line.set_weight(at as u32, tenant.weight);
+            self.turns.set_weight(at as u32, tenant.weight);
         }
         let egress = self.egress_table();
         let map = policy.maps.get(&self.dpid);
@@ -369,6 +374,9 @@ impl Tenant {
             queue: Default::default(),
             barriers: Default::default(),
             unanswered: 0,
+            ahead: 0,
+            held: 0,
+            account: Default::default(),
             paused: false,
             operations: Default::default(),
             returning: Default::default(),

@@ -18,10 +18,15 @@ use crate::tenant::Leaving;
 use crate::time::Instant;
 use crate::v13::groups::brought::Brought;
 use crate::v13::numbers::Numbered;
+use crate::work::MESSAGE;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use hashbrown::HashSet;
 use openflow::{NO_BUFFER, Version};
+
+/// So many changed entries are looked through.
+const FEW: usize = 16;
 
 /// A change that is on its way.
 pub(crate) struct Operation {
@@ -32,6 +37,8 @@ pub(crate) struct Operation {
     pub(super) remaining: usize,
     /// The changed entries as they were before; `None` for those that were not there.
     pub(super) before: Vec<(u32, Option<Flow>)>,
+    /// Which those are, if they are many: it is asked for each entry that times out.
+    changed: HashSet<u32>,
     /// How many pieces those are of that it puts others in the place of.
     pub(super) pieces_replaced: usize,
     /// The changed groups and meters as they were before (1.3).
@@ -78,6 +85,9 @@ pub(crate) struct Operation {
     pub(crate) resets_counts: bool,
     /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
     pub(super) own: bool,
+    /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
+    pub(super) work: u64,
+    pub(super) held: usize,
 }
 
 /// A group or meter as it was before a change, and what the change does to numbers on the switch.
@@ -100,7 +110,20 @@ pub(crate) struct NumberBefore {
 impl Operation {
     /// Whether it changes an entry.
     pub(super) fn changes(&self, number: u32) -> bool {
-        self.before.iter().any(|(other, _)| *other == number)
+        match self.before.len() <= FEW {
+            true => self.before.iter().any(|(other, _)| *other == number),
+            false => self.changed.contains(&number),
+        }
+    }
+
+    /// An entry that it changes was this before.
+    fn push_before(&mut self, number: u32, before: Option<Flow>) {
+        self.before.push((number, before));
+        if self.before.len() == FEW + 1 {
+            self.changed.extend(self.before.iter().map(|(number, _)| *number));
+        } else if self.before.len() > FEW {
+            self.changed.insert(number);
+        }
     }
 
     /// The entries that it changes.
@@ -181,6 +204,7 @@ impl Switch {
             messages: 0,
             remaining: 0,
             before: Vec::new(),
+            changed: HashSet::new(),
             pieces_replaced: 0,
             numbers_before: Vec::new(),
             frees: Vec::new(),
@@ -204,6 +228,8 @@ impl Switch {
             doomed: None,
             resets_counts: false,
             own: false,
+            work: 0,
+            held: 0,
         };
         self.operations.insert(self.next_operation, operation);
         self.tenants[tenant.0 as usize].operations.insert(self.next_operation);
@@ -216,6 +242,9 @@ impl Switch {
         let state = &mut self.tenants[ended.tenant.0 as usize];
         state.operations.remove(&operation);
         state.is_decided = true;
+        state.ahead = state.ahead.saturating_sub(ended.work);
+        state.held = state.held.saturating_sub(ended.held);
+        self.resume(ended.tenant);
         Some(ended)
     }
 
@@ -226,7 +255,7 @@ impl Switch {
         if let Some(state) = self.operations.get_mut(&operation) {
             state.own = true;
             state.begins = Some(number);
-            state.before.push((number, None));
+            state.push_before(number, None);
         }
         Cause { operation: Some(operation), ..*cause }
     }
@@ -254,8 +283,7 @@ impl Switch {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let key = StoreKey::new(state.id, Kind::Flow, number);
         let bytes = flow.to_bytes(self.version);
-        let before = state.flows.remove(number);
-        state.flows.put(number, flow);
+        let before = state.flows.replace(number, flow);
         state.changes += 1;
         self.unused.maybe |= state.network.is_some();
         self.keep_time(cause.tenant, number, cause.now);
@@ -314,7 +342,7 @@ impl Switch {
             // A request touches an entry once, or twice in a row.
             && operation.before.last().is_none_or(|(known, _)| *known != number)
         {
-            operation.before.push((number, before));
+            operation.push_before(number, before);
         }
     }
 
@@ -393,6 +421,14 @@ impl Switch {
 
     /// Queues a message that belongs to an operation.
     pub(crate) fn submit_change(&mut self, cause: &Cause, message: &[u8]) {
+        self.submit_change_of(cause, 1, message);
+    }
+
+    /// The same of one that changes so many entries on the switch.
+    pub(crate) fn submit_change_of(&mut self, cause: &Cause, entries: usize, message: &[u8]) {
+        /// A switch changes an entry that it finds in less time than it takes to read a message; by how much differs.
+        const IN_A_MESSAGE: usize = 8;
+        self.tenants[cause.tenant.0 as usize].flows.meter().add(MESSAGE);
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             operation.messages += 1;
             operation.remaining += 1;
@@ -407,6 +443,7 @@ impl Switch {
             operation: cause.operation,
             class: Class::Modification,
             cost: 1,
+            share: 1 + u32::try_from(entries / IN_A_MESSAGE).unwrap_or(u32::MAX / 2),
             gate: self.journal.gate(),
             arrived: cause.now,
         };

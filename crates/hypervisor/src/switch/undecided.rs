@@ -21,6 +21,7 @@ impl Switch {
         let flows = &self.tenants[tenant.0 as usize].flows;
         let read_now = |number: &u32| flows.get(*number).and_then(&read);
         self.changes_of(tenant).filter(|change| decides(change)).any(|change| {
+            flows.meter().add(2 * change.before.len() as u64);
             let mut before = change.before.iter();
             // What is to be brought once more begins with that.
             let mut again = change.again.iter();
@@ -48,6 +49,7 @@ impl Switch {
         let state = &self.tenants[tenant.0 as usize];
         let flows = &state.flows;
         let changes = state.returning.iter().filter_map(|at| self.operations.get(at));
+        let changes = changes.inspect(|change| flows.meter().add(change.before.len() as u64));
         let before = changes.flat_map(|change| &change.before);
         let before = before.filter(|(number, _)| flows.get(*number).is_none());
         before.filter_map(|(_, before)| before.as_ref())
@@ -73,7 +75,9 @@ impl Switch {
     ) -> bool {
         let flows = &self.tenants[tenant.0 as usize].flows;
         let uses = |flow: &Flow| named_of(kind, &flow.actions).into_iter().any(&is_meant);
-        let mut changed = self.changes_of(tenant).flat_map(|change| &change.before);
+        let changes = self.changes_of(tenant);
+        let changes = changes.inspect(|change| flows.meter().add(2 * change.before.len() as u64));
+        let mut changed = changes.flat_map(|change| &change.before);
         changed.any(|(number, before)| before.iter().chain(flows.get(*number)).any(uses))
     }
 

@@ -450,10 +450,12 @@ impl Switch {
         failed: u32,
         touches: impl Fn(&Operation) -> bool,
     ) -> Option<&mut Operation> {
+        let meter = self.tenants[tenant.0 as usize].flows.meter();
         let later = self.operations.iter_mut().filter(|(at, operation)| {
-            operation.tenant == tenant
-                && at.wrapping_sub(failed) < u32::MAX / 2
-                && touches(operation)
+            operation.tenant == tenant && at.wrapping_sub(failed) < u32::MAX / 2 && {
+                meter.add(1);
+                touches(operation)
+            }
         });
         later.min_by_key(|(at, _)| at.wrapping_sub(failed)).map(|(_, operation)| operation)
     }

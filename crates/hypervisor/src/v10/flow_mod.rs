@@ -166,9 +166,9 @@ impl Switch {
         let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
             let state = &self.tenants[cause.tenant.0 as usize];
-            let Some(mut flow) = state.flows.get(number).cloned() else { continue };
+            let Some(before) = state.flows.get(number) else { continue };
+            let mut flow = before.with_actions(flow_mod.actions.as_bytes());
             flow.cookie = flow_mod.cookie;
-            flow.actions = flow_mod.actions.as_bytes().into();
             flow.pieces = self.plan(cause.tenant, &flow)?;
             if !room.take(&flow, &flow.pieces) {
                 return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);

@@ -120,7 +120,7 @@ impl Switch {
             Awaits::Replaced(tenant, number) => self.replaced_v10(tenant, number, entries),
             Awaits::Own(Purpose::Flows) => {
                 self.learned.flows.extend_from_slice(entries);
-                if !more {
+                if !self.has_told_too_much() && !more {
                     self.learned_one(now);
                 }
             }

@@ -182,12 +182,12 @@ impl Switch {
         let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
-            let Some(mut flow) = flows.get(number).cloned() else { continue };
-            flow.actions = flow_mod.instructions.as_bytes().into();
+            let Some(before) = flows.get(number) else { continue };
+            let mut flow = before.with_actions(flow_mod.instructions.as_bytes());
             if resets_counts {
                 (flow.past_packets, flow.past_bytes) = (0, 0);
             }
-            flow.pieces = self.plan(cause.tenant, &flow)?;
+            flow.pieces = self.plan_like(cause.tenant, &flow, Some(before))?;
             if !room.take(&flow, &flow.pieces) {
                 return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
             }
@@ -198,11 +198,13 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let any = !changed.is_empty();
+        let changes = changed.len();
         for (number, flow) in changed {
-            let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
-            self.put_flow(cause, number, flow.clone());
-            if !one_for_one {
+            if one_for_one {
+                self.put_flow(cause, number, flow);
+            } else {
+                let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
+                self.put_flow(cause, number, flow.clone());
                 let change = Change::Modify;
                 self.submit_pieces(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
             }
@@ -210,8 +212,8 @@ impl Switch {
                 self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
             }
         }
-        if any && one_for_one {
-            self.submit_request_v13(cause, flow_mod)?;
+        if changes > 0 && one_for_one {
+            self.submit_request_v13(cause, flow_mod, changes)?;
         }
         Ok(())
     }
@@ -224,10 +226,10 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let mut any = false;
+        let mut changes = 0;
         for number in found {
             if let Some(flow) = self.take_flow(cause, number) {
-                any = true;
+                changes += 1;
                 if !one_for_one {
                     for piece in &flow.pieces {
                         self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
@@ -236,17 +238,18 @@ impl Switch {
                 self.await_removal(cause, number, flow);
             }
         }
-        if any && one_for_one {
-            self.submit_request_v13(cause, flow_mod)?;
+        if changes > 0 && one_for_one {
+            self.submit_request_v13(cause, flow_mod, changes)?;
         }
         Ok(())
     }
 
-    /// Sends a change that may mean several entries as the one FLOW_MOD that it is.
+    /// Sends a change that means so many entries as the one FLOW_MOD that it is.
     fn submit_request_v13(
         &mut self,
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
+        entries: usize,
     ) -> Result<(), ErrorCode> {
         let tenant = &self.tenants[cause.tenant.0 as usize];
         let own = self.match_of_v13(cause.tenant, &flow_mod.match_)?;
@@ -286,7 +289,7 @@ impl Switch {
         }
         .write_message(0, &mut message)
         .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        self.submit_change(cause, &message);
+        self.submit_change_of(cause, entries, &message);
         Ok(())
     }
 
@@ -344,9 +347,11 @@ impl Switch {
             (FlowModCommand::DELETE_STRICT, None) => (0..self.tenant_tables(tenant))
                 .filter_map(|table| flows.find(table, match_, flow_mod.priority))
                 .collect(),
+            _ if flow_mod.cookie_mask == u64::MAX => flows.with_cookie(flow_mod.cookie).collect(),
             _ => flows.matching(table, match_),
         };
-        found.retain(|number| flows.get(*number).is_some_and(|flow| passes(flow, flow_mod)));
+        let is_meant = |flow: &Flow| is_covered(flow, flow_mod, match_) && passes(flow, flow_mod);
+        found.retain(|number| flows.get(*number).is_some_and(is_meant));
         found
     }
 
@@ -355,6 +360,7 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         flow: &Flow,
+        like: Option<&Flow>,
     ) -> Result<Vec<Piece>, ErrorCode> {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         if !self.view.may_write(tenant) {
@@ -368,12 +374,18 @@ impl Switch {
             instructions,
             &mut translated,
         )?;
-        let id = self.tenants[tenant.0 as usize].id;
-        let match_ = physical_match(&flow.match_, id, self.joins.is_some())?;
-        let mut match_wire = Vec::new();
-        Encode::write(&match_.as_match(), &mut match_wire);
+        let match_wire = match like.map(|like| like.pieces.as_slice()) {
+            Some([piece]) => piece.match_wire.clone(),
+            _ => {
+                let id = self.tenants[tenant.0 as usize].id;
+                let match_ = physical_match(&flow.match_, id, self.joins.is_some())?;
+                let mut match_wire = Vec::new();
+                Encode::write(&match_.as_match(), &mut match_wire);
+                match_wire.into_boxed_slice()
+            }
+        };
         let piece = Piece {
-            match_wire: match_wire.into_boxed_slice(),
+            match_wire,
             priority: flow.priority,
             actions: translated.into_boxed_slice(),
             presumes: Presumes::default(),

@@ -273,6 +273,7 @@ impl Switch {
                 operation: None,
                 class: Class::PacketOut,
                 cost: 1,
+                share: 1,
                 gate: 0,
                 arrived: request.now,
             };

@@ -193,7 +193,7 @@ impl Switch {
             }
             _ => return Err(code::BAD_REQUEST_BAD_MULTIPART),
         }
-        if !more {
+        if !self.has_told_too_much() && !more {
             self.learned_one(now);
         }
         Ok(())

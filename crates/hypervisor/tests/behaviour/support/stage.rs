@@ -523,6 +523,7 @@ impl Stage {
                 front.handle_switch_message(&message, now);
             }
             while front.poll_event().is_some() {}
+            moved |= front.next_turn(now);
             while let Some((number, operations)) = front.poll_store() {
                 moved = true;
                 operations.into_iter().for_each(|operation| keep(&mut big.store, operation));
@@ -556,6 +557,7 @@ impl Stage {
             moved |= self.take_event(at as u64 + 1, event);
         }
         let core = &mut self.cores[at];
+        moved |= core.next_turn(now);
         while let Some((number, operations)) = core.poll_store() {
             moved = true;
             operations.into_iter().for_each(|operation| keep(&mut self.stores[at], operation));

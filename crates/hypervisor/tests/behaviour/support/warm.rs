@@ -107,9 +107,23 @@ impl WarmCore {
         self.carry();
     }
 
+    /// Lets everything come to rest.
+    pub fn rest(&mut self) {
+        for _ in 0..100 {
+            self.now += 1_000_000;
+            self.carry();
+        }
+    }
+
+    /// What the tenants' requests had the core examine.
+    pub fn examined(&self) -> u64 {
+        self.switch.tenants().map(|tenant| tenant.counters.examined).sum()
+    }
+
     /// What the driver does after each message.
     fn carry(&mut self) {
         self.now += 1_000;
+        while self.switch.next_turn(Instant(self.now)) {}
         while let Some(controller) = self.switch.poll_controller() {
             let outbox = self.switch.controller_outbox(controller).unwrap();
             self.north += u64::from(!outbox.is_empty());

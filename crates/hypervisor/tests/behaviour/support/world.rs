@@ -305,7 +305,8 @@ impl World {
     pub fn pump(&mut self) {
         for round in 0.. {
             assert!(round < 1_000_000, "the world does not come to rest");
-            if !(self.pump_store() | self.pump_north() | self.pump_south()) {
+            let moved = self.pump_store() | self.pump_north() | self.pump_south();
+            if !(self.core.next_turn(Instant(self.now)) | moved) {
                 break;
             }
         }
@@ -325,7 +326,20 @@ impl World {
         true
     }
 
+    /// One turn of the event loop, as the daemon takes it: of each connection a bounded number of bytes is read.
+    pub fn turn(&mut self, bytes: usize) {
+        self.read_north(bytes);
+        self.core.next_turn(Instant(self.now));
+        self.pump_store();
+        self.write_north();
+        self.pump_south();
+    }
+
     fn pump_north(&mut self) -> bool {
+        self.read_north(usize::MAX) | self.write_north()
+    }
+
+    fn read_north(&mut self, bytes: usize) -> bool {
         let mut moved = false;
         while let Some(index) = self.core.poll_resumed() {
             if let Some(controller) = self.controllers.iter_mut().find(|c| c.index == index) {
@@ -333,16 +347,23 @@ impl World {
             }
         }
         for controller in &mut self.controllers {
-            while !controller.paused && !controller.outgoing.is_empty() {
+            let mut left = bytes;
+            while !controller.paused && left > 0 && !controller.outgoing.is_empty() {
                 if !self.core.wants_read(controller.index) {
                     controller.paused = true;
                     break;
                 }
                 let message = controller.outgoing.pop_front().unwrap();
+                left = left.saturating_sub(message.len());
                 self.core.handle_controller_message(controller.index, &message, Instant(self.now));
                 moved = true;
             }
         }
+        moved
+    }
+
+    fn write_north(&mut self) -> bool {
+        let mut moved = false;
         while let Some(index) = self.core.poll_controller() {
             moved = true;
             let share = self.core.share(index);

@@ -1,0 +1,72 @@
+//! What requests cost that are about a whole table: time, and examined entries, which are to be in proportion to it.
+//!
+//! ```text
+//! cargo run --release -p weir-hypervisor --example request_speed
+//! ```
+
+// It is a measurement: what goes wrong ends it.
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../tests/behaviour/support/mod.rs"]
+mod support;
+
+use std::time::{Duration, Instant};
+use support::{Mode, Version, WarmCore, request};
+
+const ENTRIES: usize = 9_900;
+
+fn main() {
+    println!(
+        "{:<8} {:<24} {:>10} {:>10} {:>12}",
+        "version", "request", "us", "examined", "ns each"
+    );
+    for version in support::VERSIONS {
+        let mut core = WarmCore::new(version, 1, Mode::Slices);
+        let began = Instant::now();
+        let before = core.examined();
+        for n in 0..ENTRIES {
+            let (high, low) = (n / 256, n % 256);
+            let words =
+                format!("flow add match=ip,nw_src=10.1.{high}.{low} cookie={n} actions=output:1");
+            let message = request(version, 1, &words);
+            core.down(0, &message);
+        }
+        core.rest();
+        print(version, "add", began.elapsed(), core.examined() - before, ENTRIES);
+        let requests = [
+            ("modify all", "flow modify actions=output:2"),
+            ("modify all back", "flow modify actions=output:1"),
+            (
+                "modify by cookie",
+                "flow modify cookie=3 cookie_mask=0xffffffffffffffff actions=output:2",
+            ),
+            ("delete, known match", "flow delete match=ip,nw_src=10.1.200.1"),
+            ("delete, half known", "flow delete match=ip,nw_src=10.1.128.0/17"),
+            ("delete, other mask", "flow delete match=ip,nw_src=10.1.128.0/17,nw_dst=10.1.1.1"),
+            (
+                "add, overlap",
+                "flow add flags=overlap match=ip,nw_src=10.1.128.0/17,nw_dst=10.9.0.1 actions=output:1",
+            ),
+            ("table statistics", "stats table"),
+            ("delete all", "flow delete"),
+        ];
+        for (name, words) in requests {
+            if version == Version::V1_0 && words.contains("cookie") {
+                continue;
+            }
+            let message = request(version, 1, words);
+            let before = core.examined();
+            let began = Instant::now();
+            core.down(0, &message);
+            core.rest();
+            print(version, name, began.elapsed(), core.examined() - before, 1);
+        }
+    }
+}
+
+fn print(version: Version, name: &str, took: Duration, examined: u64, requests: usize) {
+    let version = if version == Version::V1_0 { "1.0" } else { "1.3" };
+    let us = took.as_nanos() as f64 / 1_000.0 / requests as f64;
+    let each = took.as_nanos() as f64 / examined as f64;
+    println!("{version:<8} {name:<24} {us:>10.1} {:>10} {each:>12.1}", examined / requests as u64);
+}

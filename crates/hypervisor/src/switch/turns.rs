@@ -1,0 +1,160 @@
+//! The work inside Weir that a tenant's requests make: how it is charged, and when they are looked at.
+//!
+//! [`crate::work`] has the unit and the line. Two things are bounded: the work of one turn of the event loop, and what is
+//! taken ahead of what the switch has confirmed. What is beyond these bounds stays unread in the tenant's connection, or
+//! waits with the [postponed](super::postponed).
+
+use super::tables::Operation;
+use super::{Request, Settings, Switch};
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::policy::Statistics;
+use crate::tenant::Tenant;
+use crate::time::Instant;
+use crate::work::{CHANGE, LARGE, MESSAGE, PLAN, TELL};
+use openflow::{Version, v10, v13};
+
+impl Switch {
+    /// A turn of the event loop: the first of the tenants that have used up their credit, or that wait with a large request,
+    /// gets its share. Says whether any still waits; then this is to be called in the next turn, too, which is not to be
+    /// put off.
+    pub fn next_turn(&mut self, now: Instant) -> bool {
+        if let Some(index) = self.turns.next() {
+            let tenant = TenantIndex(index);
+            self.on_turn = Some(tenant);
+            self.answer_in_turn(tenant);
+            if self.tenants[index as usize].is_decided {
+                self.take_up_line(tenant, now);
+            }
+            self.on_turn = None;
+            self.resume(tenant);
+            self.run(now);
+        }
+        self.is_turn_awaited()
+    }
+
+    /// Whether a tenant waits for its turn.
+    pub fn is_turn_awaited(&self) -> bool {
+        self.turns.is_awaited()
+    }
+
+    /// Charges a tenant for what has been done for it.
+    #[inline]
+    pub(super) fn charge_work(&mut self, tenant: TenantIndex) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let total = state.flows.meter().total();
+        let examined = total.wrapping_sub(state.counters.examined);
+        state.counters.examined = total;
+        self.turns.charge(tenant.0, examined);
+    }
+
+    /// Whether a request has to wait for its tenant's turn, since it may be a lot of work.
+    pub(super) fn waits_for_turn(&self, request: &Request<'_>) -> bool {
+        self.on_turn != Some(request.tenant) && self.estimate(request) >= LARGE
+    }
+
+    /// What a request may cost at most, roughly; 0 for one that is not about the whole of a table.
+    fn estimate(&self, request: &Request<'_>) -> u64 {
+        let state = &self.tenants[request.tenant.0 as usize];
+        let all = state.flows.len() as u64;
+        let is_cached = state.statistics != Statistics::Passthrough;
+        let tells_flows = |body: &[u8]| TELLING_FLOWS.iter().any(|it| body.starts_with(it));
+        let from_cache = |body| u64::from(is_cached && tells_flows(body)) * TELL;
+        let every = PLAN + 3 * CHANGE + MESSAGE;
+        if all * every < LARGE {
+            return 0;
+        }
+        let per_entry = match (self.version, request.header.type_) {
+            (Version::V1_0, FLOW_MOD) => match v10::FlowMod::parse(request.body()) {
+                Ok(flow_mod) => match flow_mod.command {
+                    v10::FlowModCommand::MODIFY | v10::FlowModCommand::DELETE => every,
+                    _ => u64::from(flow_mod.flags.contains(v10::FlowModFlags::CHECK_OVERLAP)),
+                },
+                Err(_) => 0,
+            },
+            (_, FLOW_MOD) => match v13::FlowMod::parse(request.body()) {
+                Ok(flow_mod) => match flow_mod.command {
+                    v13::FlowModCommand::MODIFY | v13::FlowModCommand::DELETE
+                        if flow_mod.cookie_mask == u64::MAX =>
+                    {
+                        let enough = (LARGE / every) as usize + 1;
+                        return state.flows.with_cookie(flow_mod.cookie).take(enough).count()
+                            as u64
+                            * every;
+                    }
+                    v13::FlowModCommand::MODIFY | v13::FlowModCommand::DELETE => every,
+                    _ => u64::from(flow_mod.flags.contains(v13::FlowModFlags::CHECK_OVERLAP)),
+                },
+                Err(_) => 0,
+            },
+            (Version::V1_0, STATS_REQUEST) => from_cache(request.body()),
+            (Version::V1_0, _) => 0,
+            (_, GROUP_MOD | METER_MOD) => every,
+            (_, MULTIPART_REQUEST) if request.body().starts_with(&TABLE_STATISTICS) => 1,
+            (_, MULTIPART_REQUEST) => from_cache(request.body()),
+            _ => 0,
+        };
+        all * per_entry
+    }
+
+    /// Counts changes that a request has brought on their way, and what they hold: those begun after operation `since`.
+    pub(super) fn count_ahead(&mut self, tenant: TenantIndex, since: u32, examined: u64) {
+        let (mut at, mut work) = (since, examined);
+        while at != self.next_operation {
+            at = at.wrapping_add(1);
+            if let Some(operation) = self.operations.get_mut(&at)
+                && operation.tenant == tenant
+            {
+                (operation.work, operation.held) = (core::mem::take(&mut work), operation.size());
+                let state = &mut self.tenants[tenant.0 as usize];
+                state.ahead += operation.work;
+                state.held += operation.held;
+            }
+        }
+    }
+}
+
+const FLOW_MOD: u8 = v13::MessageType::FLOW_MOD.0;
+const GROUP_MOD: u8 = v13::MessageType::GROUP_MOD.0;
+const METER_MOD: u8 = v13::MessageType::METER_MOD.0;
+const MULTIPART_REQUEST: u8 = v13::MessageType::MULTIPART_REQUEST.0;
+const STATS_REQUEST: u8 = v10::MessageType::STATS_REQUEST.0;
+/// The types of requests for flow and aggregate statistics, in both versions.
+const TELLING_FLOWS: [[u8; 2]; 2] = [[0, 1], [0, 2]];
+const TABLE_STATISTICS: [u8; 2] = v13::MultipartType::TABLE.0.to_be_bytes();
+
+impl Tenant {
+    /// Whether so much of its requests is taken and not finished that no more are read.
+    pub(crate) fn is_full(&self, settings: &Settings) -> bool {
+        self.backlog() >= settings.tenant_backlog
+            || self.ahead >= settings.tenant_work
+            || self.bytes_held() >= settings.tenant_bytes
+    }
+
+    /// Whether so much of that has been finished that reading goes on.
+    pub(crate) fn is_half_empty(&self, settings: &Settings) -> bool {
+        self.backlog() <= settings.tenant_backlog / 2
+            && self.ahead <= settings.tenant_work / 2
+            && self.bytes_held() <= settings.tenant_bytes / 2
+    }
+
+    /// Bytes held for requests that are not finished.
+    pub(crate) fn bytes_held(&self) -> usize {
+        self.held + self.queue.bytes()
+    }
+}
+
+impl Operation {
+    /// Bytes that it holds until it is done, but for its messages.
+    fn size(&self) -> usize {
+        let flows: usize = self.flows_before().map(Flow::size).sum();
+        let entries = size_of_val(self.before.as_slice());
+        let numbers = self.numbers_before.iter().map(|one| {
+            let body = one.before.as_ref().map_or(0, |before| before.body.len());
+            size_of_val(one) + body + 4 * (one.made.len() + one.dropped.len() + one.deleted.len())
+        });
+        let pieces = self.adds.iter().chain(&self.adds_missing);
+        let pieces = pieces.map(|piece| size_of_val(piece) + piece.1.len());
+        size_of::<Operation>() + flows + entries + numbers.sum::<usize>() + pieces.sum::<usize>()
+    }
+}

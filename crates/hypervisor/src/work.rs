@@ -1,0 +1,206 @@
+//! What tenants' requests cost inside Weir, and whose turn it is.
+//!
+//! The unit is an *examined entry*: one look at an entry of a flow table. What takes longer counts for more of them. A
+//! tenant that has used up its credit stands in a line, in which one tenant is paid in each turn of the event loop. None of
+//! its requests is looked at before it is out of debt. A large request waits in the same line, so that one turn handles one
+//! such request at most.
+//!
+//! ```text
+//!            credit used up, or a large request
+//!   served ───────────────────────────────────▶ line: in each turn the first gets a quantum, then goes to the end
+//!     ▲                                          │
+//!     └────────────── credit again ──────────────┘
+//! ```
+//! Who is not in line earns what one more tenant in line would have got, up to a bound. So a tenant that asks for less
+//! than its share never waits, whatever others ask for. There is no clock here: if nobody else asks for anything, turns
+//! follow each other at once.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+/// What one tenant of weight 1 may use in one turn of the event loop: about a millisecond.
+pub(crate) const QUANTUM: u64 = 16_384;
+/// A request that may cost so much waits for its tenant's turn. A tenant that is not in line uses no more at once: all tenants
+/// may do so in the same turn.
+pub(crate) const LARGE: u64 = QUANTUM / 8;
+/// What it costs to work out one entry for the switch.
+pub(crate) const PLAN: u64 = 24;
+/// What it costs to put an entry into a table, or to take it out.
+pub(crate) const CHANGE: u64 = 16;
+/// What it costs to tell of an entry in an answer.
+pub(crate) const TELL: u64 = 6;
+/// What it costs to write a message for the switch.
+pub(crate) const MESSAGE: u64 = 16;
+
+/// Counts examined entries; also where nothing else may be changed.
+#[derive(Debug, Default)]
+pub(crate) struct Meter(Cell<u64>);
+
+impl Meter {
+    /// So many more have been examined.
+    #[inline]
+    pub(crate) fn add(&self, examined: u64) {
+        self.0.set(self.0.get().wrapping_add(examined));
+    }
+
+    /// All that were ever examined.
+    #[inline]
+    pub(crate) fn total(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    members: Vec<Member>,
+    line: VecDeque<u32>,
+    /// What a tenant of weight 1 would have got so far, had it always been in line.
+    share: i64,
+    /// The weights of all in line.
+    weights: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    weight: i64,
+    /// What it may use; less than nothing is a debt.
+    credit: i64,
+    /// The share when it last earned something.
+    earned: i64,
+    in_line: bool,
+}
+
+impl Turns {
+    /// Sets the weight of a tenant, making room for it. A new one has some credit.
+    pub(crate) fn set_weight(&mut self, index: u32, weight: u32) {
+        let (index, weight) = (index as usize, i64::from(weight.max(1)));
+        if self.members.len() <= index {
+            let credit = LARGE as i64 * weight;
+            let member = Member { weight, credit, earned: self.share, in_line: false };
+            self.members.resize(index + 1, member);
+            // The forwarding path allocates nothing.
+            self.line.reserve(self.members.len());
+        }
+        let member = &mut self.members[index];
+        if member.in_line {
+            self.weights += weight - member.weight;
+        }
+        member.weight = weight;
+    }
+
+    /// Whether requests of the tenant are looked at now.
+    #[inline]
+    pub(crate) fn may(&self, index: u32) -> bool {
+        self.members.get(index as usize).is_some_and(|member| !member.in_line)
+    }
+
+    /// A tenant has used so much.
+    #[inline]
+    pub(crate) fn charge(&mut self, index: u32, examined: u64) {
+        let Some(member) = self.members.get_mut(index as usize) else { return };
+        if !member.in_line && member.earned != self.share {
+            let more = (self.share - member.earned).saturating_mul(member.weight);
+            let most = LARGE as i64 * member.weight;
+            member.credit = member.credit.saturating_add(more).min(most);
+            member.earned = self.share;
+        }
+        member.credit = member.credit.saturating_sub_unsigned(examined);
+        if member.credit <= 0 {
+            self.wait(index);
+        }
+    }
+
+    /// A tenant has something for which it must wait for its turn.
+    pub(crate) fn wait(&mut self, index: u32) {
+        if let Some(member) = self.members.get_mut(index as usize)
+            && !member.in_line
+        {
+            member.in_line = true;
+            self.weights += member.weight;
+            self.line.push_back(index);
+        }
+    }
+
+    /// Whether anybody waits for a turn.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.line.is_empty()
+    }
+
+    /// A turn of the event loop: pays the first in line, and gives it if it is out of debt.
+    pub(crate) fn next(&mut self) -> Option<u32> {
+        let index = self.line.pop_front()?;
+        let member = self.members.get_mut(index as usize)?;
+        let quantum = QUANTUM as i64 * member.weight;
+        // As if one more were in line.
+        self.share += quantum / (self.weights + 1);
+        member.credit = member.credit.saturating_add(quantum).min(quantum);
+        if member.credit <= 0 {
+            self.line.push_back(index);
+            return None;
+        }
+        member.in_line = false;
+        member.earned = self.share;
+        self.weights -= member.weight;
+        Some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(tenants: u32) -> Turns {
+        let mut turns = Turns::default();
+        (0..tenants).for_each(|index| turns.set_weight(index, 1));
+        turns
+    }
+
+    #[test]
+    fn a_debt_is_paid_back_in_turns() {
+        let mut turns = turns(1);
+        turns.charge(0, 11 * QUANTUM);
+        let mut paid = 0;
+        while !turns.may(0) {
+            turns.next();
+            paid += 1;
+        }
+        assert_eq!(paid, 11);
+        assert!(!turns.is_awaited());
+    }
+
+    #[test]
+    fn who_asks_for_less_than_its_share_does_not_wait() {
+        let mut turns = turns(20);
+        for round in 0..100_000 {
+            for index in 1..20 {
+                if turns.may(index) {
+                    turns.charge(index, 10 * QUANTUM);
+                }
+            }
+            assert!(turns.may(0), "in round {round}");
+            turns.charge(0, QUANTUM / 25);
+            turns.next();
+        }
+    }
+
+    #[test]
+    fn what_all_in_line_get_is_by_their_weights() {
+        let mut turns = turns(3);
+        turns.set_weight(2, 3);
+        let mut used = [0i64; 3];
+        for _ in 0..100_000 {
+            for index in 0..3 {
+                if turns.may(index) {
+                    turns.charge(index, 5 * QUANTUM);
+                    used[index as usize] += 5;
+                }
+            }
+            turns.next();
+        }
+        let [one, other, three] = used;
+        assert!((one - other).abs() <= 10, "{used:?}");
+        assert!((three - 3 * one).abs() <= 100, "{used:?}");
+    }
+}

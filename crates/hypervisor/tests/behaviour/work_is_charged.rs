@@ -1,0 +1,196 @@
+//! What a tenant's requests cost inside Weir is charged to that tenant, in examined entries: so its neighbours do not wait for
+//! it, and no more is taken ahead of what the switch has confirmed than there is room for.
+
+use crate::support::*;
+
+const SPACES: &str = "
+    quiet: ip,nw_src=10.1.0.0/16
+    one: ip,nw_src=10.2.0.0/16
+    two: ip,nw_src=10.3.0.0/16
+    three: ip,nw_src=10.4.0.0/16
+";
+const HOSTILE: [&str; 3] = ["one", "two", "three"];
+/// Entries of each hostile tenant.
+const ENTRIES: usize = 2_000;
+/// Bytes that the daemon reads of a connection in one turn.
+const READ: usize = 4096;
+/// What one turn of the event loop may cost, in examined entries, beside one request that is large by itself.
+const TURN: u64 = 24_576;
+
+/// A world in which each hostile tenant has its entries.
+fn world(version: Version, setup: impl Fn(&mut Setup)) -> (World, Vec<Seat>) {
+    let mut made = Setup::new(version, SPACES);
+    setup(&mut made);
+    let mut world = World::new(made);
+    let seats: Vec<Seat> = HOSTILE.map(|name| world.connect(name)).into();
+    for (seat, net) in seats.iter().zip(2..) {
+        for n in 0..ENTRIES {
+            let (high, low) = (n / 256, n % 256);
+            let words = format!(
+                "flow add match=ip,nw_src=10.{net}.{high}.{low} cookie={n} actions=output:1"
+            );
+            world.controllers[seat.0].outgoing.push_back(request(version, 1, &words));
+        }
+    }
+    world.pump();
+    world.stored();
+    world.advance(100_000_000);
+    assert!(world.core.tenants().skip(1).all(|tenant| tenant.flows == ENTRIES));
+    seats.iter().for_each(|seat| assert_eq!(world.heard(*seat), [""; 0]));
+    (world, seats)
+}
+
+/// All hostile tenants say this all the time. In each turn of the event loop the quiet one is heard, and what is done for the
+/// others between two of its requests is bounded.
+fn check(version: Version, attack: impl Fn(usize, u8) -> String) {
+    let (mut world, seats) = world(version, |_| {});
+    let quiet = world.connect("quiet");
+    let (mut most, mut largest) = (0, 0);
+    for turn in 0..200 {
+        for (seat, net) in seats.iter().zip(2..) {
+            let at = turn * 40;
+            let outgoing = &mut world.controllers[seat.0].outgoing;
+            for n in (at..at + 40).skip(outgoing.len().min(40)) {
+                outgoing.push_back(request(version, 1, &attack(n, net)));
+            }
+        }
+        world.controllers[quiet.0].outgoing.push_back(request(version, turn as u32, "echo"));
+        let before: Vec<u64> = world.core.tenants().map(|it| it.counters.examined).collect();
+        world.turn(READ);
+        world.now += 100_000;
+        let after = world.core.tenants().zip(before).skip(1);
+        let each: Vec<u64> = after.map(|(it, before)| it.counters.examined - before).collect();
+        assert_eq!(world.heard(quiet).len(), 1, "{version:?} turn {turn}");
+        most = most.max(each.iter().sum::<u64>() - each.iter().max().unwrap());
+        largest = largest.max(*each.iter().max().unwrap());
+    }
+    // One may have made a request that is large by itself, but in each turn only one.
+    assert!(most <= TURN, "{version:?}: {most} and {largest}");
+    assert!(largest <= 96 * ENTRIES as u64, "{version:?}: {largest}");
+}
+
+#[test]
+fn a_modification_of_all_entries_does_not_hold_up_others() {
+    for version in VERSIONS {
+        check(version, |n, _| format!("flow modify actions=output:{}", n % 3 + 1));
+    }
+}
+
+#[test]
+fn looking_for_overlaps_does_not_hold_up_others() {
+    for version in VERSIONS {
+        check(version, |n, net| {
+            let (high, low) = (n / 256 % 256, n % 256);
+            // Not what the others match on, so none is found by it alone.
+            format!(
+                "flow add flags=overlap match=ip,nw_src=10.{net}.128.0/17,nw_dst=10.9.{high}.{low} \
+                 actions=output:1"
+            )
+        });
+    }
+}
+
+#[test]
+fn deleting_what_is_not_there_does_not_hold_up_others() {
+    for version in VERSIONS {
+        check(version, |_, net| format!("flow delete match=ip,nw_src=10.{net}.128.0/17"));
+    }
+    check(Version::V1_3, |_, _| "flow delete cookie=70000 cookie_mask=0xffffffffffffffff".into());
+    check(Version::V1_3, |_, _| "flow delete cookie=0x8000 cookie_mask=0xffff".into());
+    check(Version::V1_3, |_, _| "flow delete out_port=4".into());
+}
+
+#[test]
+fn statistics_of_all_entries_do_not_hold_up_others() {
+    for version in VERSIONS {
+        check(version, |_, _| "stats flow".to_owned());
+        check(version, |n, net| format!("stats aggregate match=ip,nw_src=10.{net}.{}.0/24", n % 8));
+    }
+}
+
+#[test]
+fn no_more_is_taken_ahead_of_the_switch_than_there_is_room_for() {
+    for version in VERSIONS {
+        let (mut world, seats) = world(version, |_| {});
+        // The store does not answer, so nothing is sent that could be confirmed.
+        world.store_at_once(false);
+        let one = seats[0];
+        for n in 0..200 {
+            let words = format!("flow modify actions=output:{}", n % 3 + 1);
+            world.controllers[one.0].outgoing.push_back(request(version, n, &words));
+        }
+        world.pump();
+        world.advance(1_000_000_000);
+        let taken = 200 - world.controllers[one.0].outgoing.len();
+        let held = world.core.tenants().nth(1).unwrap().held;
+        assert!((1..10).contains(&taken), "{version:?}: {taken}");
+        assert!(held <= 16 << 20, "{version:?}: {held}");
+        // A neighbour is served meanwhile.
+        let quiet = world.connect("quiet");
+        world.say(quiet, 1, "stats table");
+        assert_eq!(world.heard(quiet).len(), 1);
+        // All of it is done in the end, and nothing is held then.
+        for _ in 0..200 {
+            world.stored();
+            world.advance(50_000_000);
+        }
+        assert_eq!(world.controllers[one.0].outgoing.len(), 0);
+        assert_eq!(world.heard(one), [""; 0]);
+        assert!(world.core.tenants().all(|tenant| tenant.held == 0));
+    }
+}
+
+#[test]
+fn what_waits_for_other_requests_is_bounded_by_its_bytes() {
+    let limit = 1 << 20;
+    for version in VERSIONS {
+        let (mut world, seats) = world(version, |setup| setup.settings.tenant_bytes = limit);
+        world.store_at_once(false);
+        let one = seats[0];
+        let long = vec!["output:1"; 2_000].join(",");
+        for n in 0..200 {
+            let words = match n {
+                0 => "flow add match=ip,nw_src=10.2.200.0/24 actions=output:2".to_owned(),
+                _ => format!("flow modify match=ip,nw_src=10.2.200.0/24 actions={long}"),
+            };
+            world.controllers[one.0].outgoing.push_back(request(version, n, &words));
+        }
+        world.pump();
+        world.advance(1_000_000_000);
+        let longest = world.controllers[one.0].outgoing.iter().map(Vec::len).max().unwrap();
+        let held = world.core.tenants().nth(1).unwrap().held;
+        assert!(held <= limit + 2 * longest, "{version:?}: {held}");
+        assert!(world.controllers[one.0].outgoing.len() > 100);
+    }
+}
+
+#[test]
+fn a_change_of_many_entries_takes_its_part_of_the_switch() {
+    let mut setup =
+        Setup::new(Version::V1_3, "one: ip,nw_src=10.2.0.0/16\ntwo: ip,nw_src=10.3.0.0/16");
+    setup.per_second = Some(8_000);
+    let mut world = World::new(setup);
+    let seats = ["one", "two"].map(|name| world.connect(name));
+    for n in 0..800 {
+        world.say(
+            seats[0],
+            1,
+            &format!("flow add match=udp,nw_src=10.2.1.{},tp_src={n} actions=output:1", n % 256),
+        );
+    }
+    world.advance(1_000_000_000);
+    for n in 0..4_000 {
+        let (one, two) =
+            ("flow modify actions=output:2", "out actions=output:2 data=10.3.0.1>10.9.0.1");
+        if n % 10 == 0 {
+            world.controllers[seats[0].0].outgoing.push_back(request(Version::V1_3, n, one));
+        }
+        world.controllers[seats[1].0].outgoing.push_back(request(Version::V1_3, n, two));
+    }
+    world.south.clear();
+    world.advance(250_000_000);
+    // A change of 800 entries counts for 101 messages.
+    let sent = |type_: u8| world.south.iter().filter(|it| it[1] == type_).count();
+    assert!(sent(14) * 50 < sent(13), "{} {}", sent(14), sent(13));
+    assert!(sent(14) > 1);
+}
