@@ -7,12 +7,14 @@ mod networks;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use flowspace::{Classifier, Match, covered_by};
 use hypervisor::policy::{Permission, Switches};
 use serde::Serialize;
 
 use crate::config::{Config, Entry, Position, Tenant};
+use crate::expiry;
 
 /// Whether a remark should stop an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -50,6 +52,8 @@ pub enum Topic {
     OpenApi,
     /// A file of `[tls]` cannot be read.
     TlsFile,
+    /// Weir's own certificate has expired, or will soon.
+    Certificate,
     /// Agents cannot be listened to, or do not measure an interface.
     Agents,
 }
@@ -243,6 +247,14 @@ impl<'a> Checker<'a> {
                 let message = format!("[tls]: {} cannot be read: {error}", path.display());
                 self.say(Severity::Finding, Topic::TlsFile, nowhere, "", message);
             }
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if let Some(tls) = &self.config.tls
+            && let Ok(Some(not_after)) = channel::certificates_not_after(&tls.certificate)
+            && let Some(warning) = expiry::warning(not_after, now)
+        {
+            let message = format!("[tls]: the certificate {} {warning}", tls.certificate.display());
+            self.say(Severity::Finding, Topic::Certificate, nowhere, "", message);
         }
     }
 

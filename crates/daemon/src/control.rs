@@ -13,13 +13,17 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::{self, MissedTickBehavior};
 
+use crate::api::clients::Clients;
 use crate::api::{self, Sources, http};
+use crate::expiry;
+use crate::logging;
+use crate::metrics::Registry;
 use crate::reload::Reloader;
 use crate::threads::Thread;
 
@@ -57,7 +61,7 @@ impl Control {
         let (ready, started) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(4)
+            .max_blocking_threads(api::THREADS)
             .build()?;
         let thread = Thread::start("control", move || {
             runtime.block_on(run(setup, listener, stopped, ready));
@@ -120,15 +124,22 @@ async fn run(
     let Setup { limits, sources, reloader, terminate, .. } = setup;
     let prepared = Signals::install().and_then(|signals| {
         let listener = listener.map(tokio::net::TcpListener::from_std).transpose()?;
-        Ok((signals, listener))
+        Ok((signals, listener.map(http::Listener::Tcp)))
     });
     let (mut signals, listener) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return drop(ready.send(Err(error))),
     };
-    let server = listener.map(|listener| {
-        tokio::spawn(http::serve(listener, api::router(sources), limits, stop.clone()))
-    });
+    let metrics = sources.metrics.clone();
+    let mut expiry = expiry::Watch::default();
+    let serving = http::Server {
+        limits,
+        clients: Clients::new(limits.connections),
+        metrics: sources.metrics.clone(),
+        router: api::router(sources),
+    };
+    let server =
+        listener.map(|listener| tokio::spawn(http::serve(listener, serving, stop.clone())));
     // Nobody waits for this only when the caller is gone already.
     let _ = ready.send(Ok(()));
 
@@ -140,7 +151,11 @@ async fn run(
         let work: fn(&mut Reloader) = tokio::select! {
             _ = stop.changed() => break,
             _ = signals.hangup.recv() => |reloader| drop(reloader.reload()),
-            _ = tick.tick() => |reloader| drop(reloader.poll()),
+            _ = tick.tick() => {
+                logging::tell_left_out();
+                tell_expiry(&mut expiry, &metrics);
+                |reloader| drop(reloader.poll())
+            }
             name = async { tokio::select! {
                 _ = signals.terminate.recv() => "SIGTERM",
                 _ = signals.interrupt.recv() => "SIGINT",
@@ -156,6 +171,13 @@ async fn run(
     if let Some(server) = server {
         // It ends by the same `stop`.
         let _ = server.await;
+    }
+}
+
+fn tell_expiry(watch: &mut expiry::Watch, metrics: &Registry) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    if let Some(warning) = watch.look(metrics.process.certificate_not_after.get(), now) {
+        tracing::warn!("[tls]: Weir's own certificate {warning}");
     }
 }
 

@@ -1,8 +1,10 @@
 //! The daemon as a whole: listeners, shards and store, started together, reconfigured as one, stopped together.
 
+use crate::admission::{Admission, Unlisted};
 use crate::agents::{self, Agents};
 use crate::big_switches;
 use crate::config::Config;
+use crate::descriptors::{self, Descriptors};
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
 use crate::refused::Refused;
@@ -39,18 +41,21 @@ pub struct Daemon {
     store: Store,
     metrics: Arc<Registry>,
     addresses: Vec<Address>,
+    descriptors: Descriptors,
 }
 
 impl Daemon {
     /// Starts to serve. When this returns, switches can connect.
     pub fn start(config: &Config, options: &ServeOptions) -> Result<Daemon, StartError> {
         let metrics = Registry::new();
+        let descriptors = Descriptors::new(descriptors::raise());
         let store = match &options.state {
             Some(dir) => Store::open(dir, config.store.sync, metrics.clone()),
             None => Store::memory(),
         }
         .map_err(StartError::Store)?;
         let tls = load_tls(config)?;
+        metrics.process.certificate_not_after.set(not_after(tls.as_ref()));
         let listeners = config
             .listen
             .openflow
@@ -91,6 +96,8 @@ impl Daemon {
             topology: inbox.clone(),
             joiner: handle,
             refused,
+            descriptors: descriptors.clone(),
+            unlisted: Unlisted::default(),
         };
         let count = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -137,12 +144,18 @@ impl Daemon {
             store,
             metrics,
             addresses,
+            descriptors,
         })
     }
 
     /// Where switches can connect; with the real port where the configuration said 0.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// File descriptors, and who has them.
+    pub fn descriptors(&self) -> Descriptors {
+        self.descriptors.clone()
     }
 
     /// What is counted.
@@ -168,6 +181,7 @@ impl Daemon {
     /// Puts a new configuration into force, whole, or leaves the old one as it is.
     pub fn apply(&self, config: &Config) -> Result<(), StartError> {
         let tls = load_tls(config)?;
+        let until = not_after(tls.as_ref());
         let snapshot = snapshot(config, &self.store, tls)?;
         let following = topology::Setup::new(config, snapshot.policy.clone());
         let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
@@ -175,6 +189,9 @@ impl Daemon {
         // They tell the shards, and the topology.
         self.networks.configure(config, snapshot, following).map_err(StartError::Networks)?;
         self.agents.configure(measuring);
+        self.metrics.process.certificate_not_after.set(until);
+        let is_configured = |name: &str| config.tenants.iter().any(|tenant| tenant.name == name);
+        self.metrics.totals.keep(is_configured);
         Ok(())
     }
 
@@ -224,6 +241,11 @@ fn load_tls(config: &Config) -> Result<Option<Tls>, StartError> {
     config.tls.as_ref().map(Tls::load).transpose().map_err(StartError::Channel)
 }
 
+/// Until when our own certificate is valid; 0 if there is none, or if nobody knows.
+fn not_after(tls: Option<&Tls>) -> u64 {
+    tls.and_then(Tls::not_after).unwrap_or(0)
+}
+
 fn snapshot(config: &Config, store: &Store, tls: Option<Tls>) -> Result<Snapshot, StartError> {
     let names: Vec<&str> = config.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let ids = store.tenant_ids(&names).map_err(StartError::Store)?;
@@ -247,6 +269,7 @@ fn snapshot(config: &Config, store: &Store, tls: Option<Tls>) -> Result<Snapshot
         },
         keepalive: config.keepalive,
         reconnect: config.reconnect,
+        admission: Arc::new(Admission::new(config)),
         tls,
     })
 }

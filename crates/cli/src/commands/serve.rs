@@ -134,7 +134,8 @@ fn control(
     let target = Arc::clone(daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
     let reloader = Reloader::new(path, current, Box::new(sink), metrics);
-    let limits = http::Limits::default();
+    let limits =
+        http::Limits { connections: daemon.descriptors().api(), ..http::Limits::default() };
     let setup = Setup { api: config.listen.api, limits, sources, reloader, terminate };
     Control::start(setup).context("cannot start the REST interface ([listen] api)")
 }

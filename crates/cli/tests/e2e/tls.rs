@@ -4,14 +4,17 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::slices::by_port;
 use crate::support::app::{App, Credentials};
 use crate::support::folder::Folder;
 use crate::support::network::{Network, V13};
 use crate::support::pki::Pki;
+use crate::support::program::Program;
+use crate::support::puppet::{Controller, Switch};
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::{SHORT_BACK_OFF, Weir};
+use crate::support::weir::{SHORT_BACK_OFF, Weir, run};
 use crate::support::{PATIENCE, eventually, free_port};
 
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
@@ -109,6 +112,86 @@ fn ovs_a_switch_that_nobody_signed_is_turned_away() {
             >= 1.0
     });
     weir.wait_for_switches(0);
+}
+
+/// One speaks no TLS, one was signed by nobody whom Weir trusts, one refuses.
+#[test]
+fn controllers_to_which_tls_fails_are_told_by_name_counted_and_shown() {
+    needs!(controllers_to_which_tls_fails_are_told_by_name_counted_and_shown:
+        Needs::Program("ovs-pki"), Needs::Program("openssl"));
+    let plain = Controller::listen();
+    let (foreign, nobody) = (free_port(), free_port());
+    let stranger = Pki::new();
+    stranger.sign("blue", "controller");
+    let mut server = Command::new("openssl");
+    server
+        .args(["s_server", "-accept", &format!("127.0.0.1:{foreign}"), "-cert"])
+        .arg(stranger.certificate("blue"))
+        .arg("-key")
+        .arg(stranger.private_key("blue"));
+    let _server = Program::of("openssl", server);
+    let tenant = |name: &str, port: u16| {
+        format!(
+            "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"ssl:127.0.0.1:{port}\"]\n\
+             [[tenants.flowspace]]\nmatch = \"in_port=1\"\npermission = \"read\"\n"
+        )
+    };
+    let tenants =
+        tenant("red", plain.address.port()) + &tenant("blue", foreign) + &tenant("green", nobody);
+    let (weir, _pki, _) = Site::new(Ipv4Addr::LOCALHOST.into()).serve(&tenants);
+    let _switch = Switch::connect(weir.openflow, 7, &[1]);
+    for (tenant, why, words) in [
+        ("red", "tls", "plain OpenFlow"),
+        ("blue", "tls", "not signed by our CA"),
+        ("green", "unreachable", "cannot connect"),
+    ] {
+        let tenant_label = format!("tenant=\"{tenant}\"");
+        let line = weir.expect_log(0, &["WARN", &tenant_label, words]);
+        assert!(line.contains("ssl:127.0.0.1:") && line.contains("00:07"), "{line}");
+        let reason = format!("reason=\"{why}\"");
+        eventually("it is counted and shown", || {
+            let (_, text) = weir.get(&format!("/api/v1/tenants/{tenant}"));
+            let shown: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            let contact = &shown["switches"][0]["controllers"][0];
+            let last = contact["last_error"].as_str().unwrap_or_default();
+            weir.metric("weir_controller_lost_total", &[&tenant_label, &reason]) > 2.0
+                && last.contains(words)
+                && contact["connected"] == false
+        });
+        let rejected = ["peer=\"controller\"", &reason];
+        assert!(weir.metric("weir_connections_rejected_total", &rejected) > 2.0, "{tenant}");
+        let lines = weir.logged(&[&tenant_label, words]);
+        assert!(lines.len() <= 3, "one per change of state: {lines:#?}");
+    }
+}
+
+#[test]
+fn weirs_own_certificate_that_ends_soon_is_told() {
+    needs!(weirs_own_certificate_that_ends_soon_is_told: Needs::Program("openssl"));
+    let folder = Folder::new();
+    let path = |name: &str| folder.join(name);
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "5", "-subj", "/CN=weir"])
+        .args(["-keyout", &path("key.pem"), "-out", &path("cert.pem")])
+        .stdin(Stdio::null())
+        .output()
+        .expect("start openssl");
+    assert!(made.status.success(), "{made:?}");
+    let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+    let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+    let config = format!(
+        "[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\n\
+         [tls]\nprivate_key = \"key.pem\"\ncertificate = \"cert.pem\"\nca = \"cert.pem\"\n"
+    );
+    let file = path("weir.toml");
+    fs::write(&file, &config).expect("a configuration");
+    let (code, said, _) = run(&["check", &file]);
+    assert!(code == Some(1) && said.contains("cert.pem expires in "), "{code:?} {said}");
+    let weir = Weir::start(folder, openflow, api, &config);
+    weir.expect_log(0, &["WARN", "own certificate expires in "]);
+    let until = weir.metric("weir_certificate_expiry_timestamp_seconds", &[]);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs_f64();
+    assert!((until - now - 5.0 * 86_400.0).abs() < 600.0, "{until} at {now}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod labels;
 mod networks;
 mod reader;
 mod sections;
+mod switches;
 mod tenants;
 mod topology;
 
@@ -30,6 +31,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Position};
 pub use labels::{Labels, Told, Vnic};
 pub use networks::Network;
 pub(crate) use networks::wanted;
+pub use switches::Listed;
 pub use topology::{Link, Topology};
 
 /// Everything that the operator says.
@@ -55,17 +57,21 @@ pub struct Config {
     pub labels: Labels,
     /// `[agents]`, if any are listened to.
     pub agents: Option<Agents>,
+    /// `[[switches]]`, in the file's order.
+    pub switches: Vec<Listed>,
     /// `[[tenants]]`, in the file's order.
     pub tenants: Vec<Tenant>,
 }
 
-/// Where Weir listens. Read at start only.
+/// Where Weir listens. Read at start only, but for `unlisted`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// Switches connect here. Default `tcp:127.0.0.1:6653`.
     pub openflow: Vec<Address>,
     /// REST, metrics. Default `127.0.0.1:8080`; `"off"` for none.
     pub api: Option<SocketAddr>,
+    /// How many switches may be here that `[[switches]]` does not list. Default 0 if it lists any, else 1024.
+    pub unlisted: usize,
 }
 
 /// Bounds on what may wait.

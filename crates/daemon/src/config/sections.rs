@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use super::diagnostic::{Diagnostics, Source};
 use super::reader::{Reader, Table, Value};
 use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{agents, labels, networks, tenants, topology};
+use super::{agents, labels, networks, switches, tenants, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
@@ -35,11 +35,13 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
     let has_agents = document.get_ref().contains_key("agents");
     let mut vnics = labels::Vnics::new(has_agents, agents.as_ref());
     let has_tls = document.get_ref().contains_key("tls");
+    let switches = root.get("switches", switches::read).unwrap_or_default();
+    let has_switches = !switches.is_empty();
     let config = Config {
         file: file.to_owned(),
         listen: root
-            .get("listen", |value| value.table(|table| listen(table, has_tls)))
-            .unwrap_or_default(),
+            .get("listen", |value| value.table(|table| listen(table, has_tls, has_switches)))
+            .unwrap_or(Listen::new(has_switches)),
         tls,
         scheduler: root.get("scheduler", |value| value.table(scheduler)).unwrap_or_default(),
         keepalive: root.get("keepalive", |value| value.table(keepalive)).unwrap_or_default(),
@@ -52,6 +54,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
         tenants: root
             .get("tenants", |value| tenants::read(value, has_tls, &mut vnics))
             .unwrap_or_default(),
+        switches,
         agents,
     };
     root.end();
@@ -73,8 +76,8 @@ pub(super) fn address(value: &Value<'_, '_>, has_tls: bool) -> Option<Address> {
     Some(address)
 }
 
-fn listen(table: &mut Table<'_, '_>, has_tls: bool) -> Listen {
-    let default = Listen::default();
+fn listen(table: &mut Table<'_, '_>, has_tls: bool, has_switches: bool) -> Listen {
+    let default = Listen::new(has_switches);
     let openflow = table.get("openflow", |value| {
         let addresses = value.one_or_list(|value| address(value, has_tls))?;
         if value.is_empty_list() {
@@ -87,7 +90,22 @@ fn listen(table: &mut Table<'_, '_>, has_tls: bool) -> Listen {
         Some("off") => Some(None),
         _ => value.socket_address().map(Some),
     });
-    Listen { openflow: openflow.unwrap_or(default.openflow), api: api.unwrap_or(default.api) }
+    let unlisted = table.get("unlisted", |value| value.integer(0..=65_536));
+    Listen {
+        openflow: openflow.unwrap_or(default.openflow),
+        api: api.unwrap_or(default.api),
+        unlisted: unlisted.map_or(default.unlisted, |n| n as usize),
+    }
+}
+
+/// Where nobody says which switches there are, as many as this may come.
+const UNLISTED: usize = 1024;
+
+impl Listen {
+    fn new(has_switches: bool) -> Listen {
+        let unlisted = if has_switches { 0 } else { UNLISTED };
+        Listen { unlisted, ..Listen::default() }
+    }
 }
 
 impl Default for Listen {
@@ -95,6 +113,7 @@ impl Default for Listen {
         Listen {
             openflow: vec![Address::tcp(([127, 0, 0, 1], 6653).into())],
             api: Some(([127, 0, 0, 1], 8080).into()),
+            unlisted: UNLISTED,
         }
     }
 }

@@ -28,7 +28,9 @@ fn the_documented_example_is_read() {
     let page = include_str!("../../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let config = parse(example).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(config.listen.openflow.len(), 2);
+    assert_eq!((config.listen.openflow.len(), config.listen.unlisted), (2, 0));
+    assert_eq!(config.switches[0].name.as_deref(), Some("edge-1"));
+    assert_eq!(config.switches[0].address, Some([10, 0, 0, 11].into()));
     assert_eq!(config.tls.unwrap().ca_certificate.to_str(), Some("etc/pki/switchca/cacert.pem"));
     assert_eq!(config.keepalive.interval, Duration::from_secs(5));
     assert_eq!(config.reconnect.max, Duration::from_secs(10));
@@ -82,7 +84,7 @@ const WRONG: &[(&str, &[&str])] = &[
     (
         "[zzz]\nx = 1",
         &[
-            "1:2: unknown key `zzz` (known keys here: tls, agents, listen, scheduler, keepalive, reconnect, store, topology, labels, tenants)",
+            "1:2: unknown key `zzz` (known keys here: tls, agents, switches, listen, scheduler, keepalive, reconnect, store, topology, labels, tenants)",
         ],
     ),
     ("[listen\n", &["1:8: unclosed table, expected `]`"]),
@@ -99,6 +101,15 @@ const WRONG: &[(&str, &[&str])] = &[
         "[listen]\nopenflow = [\"127.0.0.1:1\", 5]",
         &["2:28: listen.openflow[1]: expected a string, found an integer"],
     ),
+    (
+        "[[switches]]\ndpid = \"1\"\n[[switches]]\ndpid = \"0x1\"\naddress = \"here\"",
+        &[
+            "4:8: switches[1].dpid: there is another switch 00:00:00:00:00:00:00:01 (the first stands in line 2)",
+            "5:11: switches[1].address: invalid IP address syntax",
+        ],
+    ),
+    ("[[switches]]\nname = \"a\"", &["1:1: switches[0]: `dpid` is missing"]),
+    ("[listen]\nunlisted = 65537", &["2:12: listen.unlisted: 65537 is out of range"]),
     ("[listen]\napi = \"8080\"", &["2:7: listen.api: bad address \"8080\""]),
     ("listen = 5", &["1:10: listen: expected a table, found an integer"]),
     (

@@ -32,6 +32,7 @@ impl Scene {
             reconnect: config.reconnect,
             tls: None,
             tracks_flows: false,
+            admission: Arc::default(),
         };
         let following = Setup::new(&config, base.policy.clone());
         let (_, joining) = big_switches::Prepared::new(Instant::now()).unwrap();
