@@ -243,6 +243,13 @@ pub(crate) fn start_weir(
     };
     let file = dir.join("weir.toml");
     write(&file, &weir_config(setup, switch_address, api, addresses, (extra, tenancy)))?;
+    if let Some(system) = &setup.tls.system {
+        for (peer, _, name) in authorities(setup) {
+            // Weir takes one authority for both sides from nobody; here one file may hold both.
+            let signed = channel::issuers(&peer.certificate, &system.ca);
+            write(&dir.join(name), &signed.map_err(|error| Error::System(error.to_string()))?)?;
+        }
+    }
     let Some((program, first)) = command.split_first() else {
         return Err(Error::System("no command was given for weir".to_owned()));
     };
@@ -274,6 +281,20 @@ pub fn haproxy_config(switch_addresses: &[SocketAddr], controllers: &[SocketAddr
     text
 }
 
+/// Of each side that speaks TLS: who is there, and what Weir calls its authority, in which file.
+fn authorities(setup: &Setup) -> impl Iterator<Item = (&Identity, &'static str, &'static str)> {
+    let switches = setup.tls.switches.iter().map(|it| (it, "switch_ca", "switch-ca.pem"));
+    let controllers =
+        setup.tls.controllers.iter().map(|it| (it, "controller_ca", "controller-ca.pem"));
+    switches.chain(controllers)
+}
+
+/// How Weir is to know the certificate of a side that speaks TLS.
+fn fingerprint(side: &Option<Identity>) -> Option<channel::CertificateName> {
+    let shown = channel::PeerCertificate::of_file(&side.as_ref()?.certificate)?;
+    Some(shown.fingerprint())
+}
+
 /// Weir's configuration: one slice per tenant, or one network.
 #[must_use]
 pub fn weir_config(
@@ -291,17 +312,25 @@ pub fn weir_config(
         // TOML's literal strings take a path as it is.
         let _ = write!(
             text,
-            "\n[tls]\nprivate_key = '{}'\ncertificate = '{}'\nca = '{}'\n",
+            "\n[tls]\nprivate_key = '{}'\ncertificate = '{}'\n",
             absolute(&identity.private_key),
-            absolute(&identity.certificate),
-            absolute(&identity.ca)
+            absolute(&identity.certificate)
         );
+        for (_, key, file) in authorities(setup) {
+            let _ = writeln!(text, "{key} = '{file}'");
+        }
+    }
+    if let Some(certificate) = fingerprint(&setup.tls.switches) {
+        let _ = write!(text, "\n[[switches]]\ndpid = \"1\"\ncertificate = \"{certificate}\"\n");
     }
     for (index, controller) in controllers.iter().enumerate() {
         let _ = write!(
             text,
             "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"{northbound}:{controller}\"]\n"
         );
+        if let Some(certificate) = fingerprint(&setup.tls.controllers) {
+            let _ = writeln!(text, "controller_certificates = [\"{certificate}\"]");
+        }
         if tenancy == Tenancy::Nothing {
             continue;
         }

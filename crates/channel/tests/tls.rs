@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use channel::blocking::Client;
 use channel::{
     Address, CloseReason, Error, Flushed, Handshake, Listener, Options, PeerCertificate, ReadState,
-    Tls, TlsFiles, certificates_not_after,
+    Tls, TlsFiles, certificates_not_after, issuers,
 };
 use common::{Pki, load};
 use openflow::{Version, VersionSet};
@@ -192,6 +192,15 @@ fn a_certificate_says_whose_it_is_and_until_when() {
     assert!(is(&format!("sha256:{digits}")), "{printed}");
     drop(server);
     client.join().unwrap();
+
+    let authorities = [pki.switch(), pki.controller()]
+        .map(|files| std::fs::read_to_string(files.ca_certificate).unwrap());
+    std::fs::write(pki.path("both.pem"), authorities.concat()).unwrap();
+    let signed = issuers(&certificate, &pki.path("both.pem")).unwrap();
+    std::fs::write(pki.path("signed.pem"), signed).unwrap();
+    let only = |path| TlsFiles { ca_certificate: path, ..pki.switch() };
+    assert!(load(&only(pki.path("signed.pem"))).shares_authority(&load(&pki.controller())));
+    assert!(!load(&only(pki.path("signed.pem"))).shares_authority(&load(&pki.switch())));
 
     let both = |ours: TlsFiles, theirs: TlsFiles| load(&ours).shares_authority(&load(&theirs));
     assert!(both(pki.switch(), pki.switch()) && !both(pki.switch(), pki.controller()));

@@ -9,7 +9,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use channel::{CertificateName, PeerCertificate};
+
 use crate::config::Config;
+use crate::dpid::Dpid;
 use crate::metrics::Rejection;
 
 /// Who may come, by a configuration.
@@ -25,6 +28,10 @@ pub struct Admission {
 pub struct Listed {
     /// Where it comes from.
     pub address: Option<IpAddr>,
+    /// The certificate that it has.
+    pub certificate: Option<CertificateName>,
+    /// Its name, which may stand in its certificate.
+    pub name: Option<String>,
 }
 
 /// How a switch stands that may come.
@@ -45,34 +52,69 @@ pub enum Refused {
     TooMany(usize),
     /// It is listed with another address.
     Address(IpAddr),
+    /// It has shown another certificate than is its own, or none.
+    Certificate(String),
 }
 
 impl Admission {
     /// What the configuration says.
     pub fn new(config: &Config) -> Admission {
         let listed = config.switches.iter().map(|switch| {
-            let listed = Listed { address: switch.address };
-            (switch.dpid, listed)
+            let (certificate, name) = (switch.certificate.clone(), switch.name.clone());
+            (switch.dpid, Listed { address: switch.address, certificate, name })
         });
         Admission { listed: listed.collect(), unlisted: config.listen.unlisted }
     }
 
-    /// Whether a switch with this datapath id may come from there.
-    pub fn judge(&self, dpid: u64, source: Option<IpAddr>) -> Result<Standing, Refused> {
-        let Some(listed) = self.listed.get(&dpid) else {
-            return if self.unlisted == 0 {
-                Err(Refused::Unlisted)
-            } else {
-                Ok(Standing::Unlisted)
-            };
-        };
-        match listed.address {
-            Some(address) if source.map(|it| it.to_canonical()) != Some(address.to_canonical()) => {
-                Err(Refused::Address(address))
-            }
-            _ => Ok(Standing::Listed),
+    /// Whether a switch with this datapath id may come from there, with the certificate that it has shown if it speaks TLS.
+    pub fn judge(
+        &self,
+        dpid: u64,
+        source: Option<IpAddr>,
+        shown: Option<&PeerCertificate>,
+    ) -> Result<Standing, Refused> {
+        let listed = self.listed.get(&dpid);
+        if listed.is_none() && self.unlisted == 0 {
+            return Err(Refused::Unlisted);
         }
+        if let Some(address) = listed.and_then(|listed| listed.address)
+            && source.map(|it| it.to_canonical()) != Some(address.to_canonical())
+        {
+            return Err(Refused::Address(address));
+        }
+        let certificate = listed.and_then(|listed| listed.certificate.as_ref());
+        match (certificate, shown) {
+            (Some(certificate), None) => {
+                let words =
+                    format!("[[switches]] says that it shows the certificate {certificate}");
+                return Err(Refused::Certificate(format!("{words}, and it comes without TLS")));
+            }
+            (Some(certificate), Some(shown)) if !shown.is(certificate) => {
+                let words =
+                    format!("[[switches]] says that it shows the certificate {certificate}");
+                return Err(Refused::Certificate(format!("{words}, and not {}", named(shown))));
+            }
+            (None, Some(shown)) if !is_for(dpid, listed, shown) => {
+                return Err(Refused::Certificate(format!(
+                    "its certificate is that of {}, and not of this datapath id",
+                    named(shown)
+                )));
+            }
+            _ => {}
+        }
+        Ok(if listed.is_some() { Standing::Listed } else { Standing::Unlisted })
     }
+}
+
+/// Whether a certificate itself says whose it is: by the datapath id, or by the switch's name.
+fn is_for(dpid: u64, listed: Option<&Listed>, shown: &PeerCertificate) -> bool {
+    let own = listed.and_then(|listed| listed.name.clone());
+    let names = [Some(Dpid(dpid).to_string()), Some(format!("{dpid:016x}")), own];
+    names.into_iter().flatten().any(|name| shown.is(&CertificateName::Name(name)))
+}
+
+fn named(shown: &PeerCertificate) -> String {
+    format!("{shown} ({})", shown.fingerprint())
 }
 
 impl Refused {
@@ -80,7 +122,7 @@ impl Refused {
     pub fn rejection(&self) -> Rejection {
         match self {
             Refused::Unlisted | Refused::TooMany(_) => Rejection::Unlisted,
-            Refused::Address(_) => Rejection::Impostor,
+            Refused::Address(_) | Refused::Certificate(_) => Rejection::Impostor,
         }
     }
 }
@@ -96,6 +138,7 @@ impl fmt::Display for Refused {
             Refused::Address(address) => {
                 write!(f, "[[switches]] says that it comes from {address}")
             }
+            Refused::Certificate(words) => f.write_str(words),
         }
     }
 }
@@ -151,16 +194,16 @@ mod tests {
             (2, None, Err(Refused::Address(address))),
             (3, here, Err(Refused::Unlisted)),
         ] {
-            assert_eq!(admission.judge(dpid, source), expected, "{dpid} from {source:?}");
+            assert_eq!(admission.judge(dpid, source, None), expected, "{dpid} from {source:?}");
         }
     }
 
     #[test]
     fn unlisted_switches_are_bounded() {
         let none = admission("");
-        assert_eq!(none.judge(7, None), Ok(Standing::Unlisted));
+        assert_eq!(none.judge(7, None, None), Ok(Standing::Unlisted));
         let few = admission(&format!("[listen]\nunlisted = 2\n{LISTED}"));
-        assert_eq!(few.judge(7, None), Ok(Standing::Unlisted));
+        assert_eq!(few.judge(7, None, None), Ok(Standing::Unlisted));
         let unlisted = Unlisted::default();
         let mut here: Vec<_> = (0..2).map(|_| unlisted.take(&few).unwrap()).collect();
         assert_eq!(unlisted.take(&few).unwrap_err(), Refused::TooMany(2));

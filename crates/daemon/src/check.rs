@@ -13,7 +13,7 @@ use flowspace::{Classifier, Match, covered_by};
 use hypervisor::policy::{Permission, Switches};
 use serde::Serialize;
 
-use crate::config::{Config, Entry, Position, Tenant};
+use crate::config::{Config, Entry, Position, Tenant, Tls};
 use crate::expiry;
 
 /// Whether a remark should stop an operator.
@@ -237,11 +237,7 @@ impl<'a> Checker<'a> {
             );
             self.say(Severity::Finding, Topic::OpenApi, nowhere, "", message);
         }
-        let files = self
-            .config
-            .tls
-            .iter()
-            .flat_map(|tls| [&tls.private_key, &tls.certificate, &tls.ca_certificate]);
+        let files = self.config.tls.iter().flat_map(Tls::files);
         for path in files {
             if let Err(error) = std::fs::File::open(path) {
                 let message = format!("[tls]: {} cannot be read: {error}", path.display());

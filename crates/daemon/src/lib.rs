@@ -29,6 +29,7 @@ pub mod config;
 pub mod control;
 pub mod descriptors;
 mod expiry;
+pub mod identity;
 pub mod logging;
 pub mod metrics;
 pub mod networks;

@@ -52,7 +52,7 @@ fn networks(current: &Current) -> daemon::networks::Control {
         settings: hypervisor::Settings::default(),
         keepalive: config.keepalive,
         reconnect: config.reconnect,
-        tls: None,
+        identity: daemon::identity::Identity::default(),
         tracks_flows: false,
         admission: Arc::default(),
     };
@@ -368,7 +368,9 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
     wait("the new tenant", || get("/api/v1/tenants/blue").0 == 200);
     fs::write(
         &path,
-        format!("{listen}[tls]\nprivate_key = \"none\"\ncertificate = \"none\"\nca = \"none\"\n"),
+        format!(
+            "{listen}[tls]\nprivate_key = \"none\"\ncertificate = \"none\"\nswitch_ca = \"none\"\n"
+        ),
     )
     .unwrap();
     signal("-HUP");

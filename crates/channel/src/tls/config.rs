@@ -109,6 +109,28 @@ pub fn certificates_not_after(path: &Path) -> Result<Option<u64>, Error> {
     Ok(chain.iter().filter_map(|der| certificate::not_after(der)).min())
 }
 
+/// Those of the authorities in a PEM file that have signed a certificate, as PEM.
+pub fn issuers(certificate: &Path, authorities: &Path) -> Result<String, Error> {
+    const END: &str = "-----END CERTIFICATE-----";
+    let what = "CA certificate";
+    let failed = |error: std::io::Error| unreadable(authorities, what, pem::Error::Io(error));
+    let text = std::fs::read_to_string(authorities).map_err(failed)?;
+    let own = read_certificates(certificate, "certificate")?;
+    let provider = ring::default_provider();
+    let algorithms = provider.signature_verification_algorithms.all;
+    let has_signed = |authority: &str| {
+        let mut roots = RootCertStore::empty();
+        let authority = CertificateDer::from_pem_slice(authority.as_bytes()).ok()?;
+        roots.add(authority).ok()?;
+        let (first, between) = own.split_first()?;
+        let first = ParsedCertificate::try_from(first).ok()?;
+        let now = UnixTime::now();
+        verify_server_cert_signed_by_trust_anchor(&first, &roots, between, now, algorithms).ok()
+    };
+    let all = text.split_inclusive(END).filter(|authority| has_signed(authority).is_some());
+    Ok(all.collect::<String>() + "\n")
+}
+
 /// Accepts a server whose certificate chains to our CA, whatever name it bears (see the module's
 /// text for why).
 #[derive(Debug)]

@@ -8,5 +8,5 @@ mod stream;
 
 pub use certificate::{CertificateName, PeerCertificate};
 pub(crate) use config::{NOT_VERSION_3, is_unsupported_version};
-pub use config::{Tls, TlsFiles, certificates_not_after};
+pub use config::{Tls, TlsFiles, certificates_not_after, issuers};
 pub use stream::TlsStream;

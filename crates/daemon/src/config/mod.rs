@@ -14,6 +14,7 @@ mod reader;
 mod sections;
 mod switches;
 mod tenants;
+mod tls;
 mod topology;
 
 use std::net::SocketAddr;
@@ -21,7 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
-use channel::{Address, TlsFiles};
+use channel::{Address, CertificateName};
 use flowspace::Match;
 use hypervisor::policy;
 use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
@@ -32,6 +33,7 @@ pub use labels::{Labels, Told, Vnic};
 pub use networks::Network;
 pub(crate) use networks::wanted;
 pub use switches::Listed;
+pub use tls::Tls;
 pub use topology::{Link, Topology};
 
 /// Everything that the operator says.
@@ -42,7 +44,7 @@ pub struct Config {
     /// `[listen]`
     pub listen: Listen,
     /// `[tls]`; there whenever an `ssl:` address is. Relative paths are relative to the configuration file's folder.
-    pub tls: Option<TlsFiles>,
+    pub tls: Option<Tls>,
     /// `[scheduler]`
     pub scheduler: Scheduler,
     /// `[keepalive]`
@@ -124,6 +126,8 @@ pub struct Tenant {
     pub at: Position,
     /// Weir connects to all of these, for each switch.
     pub controllers: Vec<Address>,
+    /// Certificates of which they may show one, over TLS; none: one with the tenant's name.
+    pub controller_certificates: Vec<CertificateName>,
     /// Share of control-plane service, 1 to 1000. Default 1.
     pub weight: u32,
     /// What the tenant may see and touch of the physical network.

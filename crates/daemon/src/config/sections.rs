@@ -1,15 +1,14 @@
 //! The file's sections, apart from the tenants.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use channel::{Address, Scheme, TlsFiles};
+use channel::{Address, Scheme};
 use toml::de::DeTable;
 
 use super::diagnostic::{Diagnostics, Source};
 use super::reader::{Reader, Table, Value};
 use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{agents, labels, networks, switches, tenants, topology};
+use super::{agents, labels, networks, switches, tenants, tls, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
@@ -28,19 +27,19 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
         return Err(Diagnostics(reader.into_errors()));
     }
     let mut root = Table::root(&reader, &document);
-    let tls = root.get("tls", |value| value.table(|table| tls(table, file)).flatten());
+    let tls = root.get("tls", |value| value.table(|table| tls::read(table, file)).flatten());
     let agents =
         root.get("agents", |value| value.table(|table| agents::read(table, file)).flatten());
     // What is wrong there is reported; interfaces that name its agents are not wrong beside.
     let has_agents = document.get_ref().contains_key("agents");
     let mut vnics = labels::Vnics::new(has_agents, agents.as_ref());
-    let has_tls = document.get_ref().contains_key("tls");
+    let sides = tls::Sides::of(document.get_ref());
     let switches = root.get("switches", switches::read).unwrap_or_default();
     let has_switches = !switches.is_empty();
     let config = Config {
         file: file.to_owned(),
         listen: root
-            .get("listen", |value| value.table(|table| listen(table, has_tls, has_switches)))
+            .get("listen", |value| value.table(|table| listen(table, sides.switches, has_switches)))
             .unwrap_or(Listen::new(has_switches)),
         tls,
         scheduler: root.get("scheduler", |value| value.table(scheduler)).unwrap_or_default(),
@@ -52,7 +51,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
         topology: root.get("topology", |value| value.table(topology::read)).unwrap_or_default(),
         labels: root.get("labels", |value| value.table(labels::read)).unwrap_or_default(),
         tenants: root
-            .get("tenants", |value| tenants::read(value, has_tls, &mut vnics))
+            .get("tenants", |value| tenants::read(value, sides.controllers, &mut vnics))
             .unwrap_or_default(),
         switches,
         agents,
@@ -67,10 +66,14 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
 }
 
 /// An address of a listener or a controller; `ssl:` needs certificates.
-pub(super) fn address(value: &Value<'_, '_>, has_tls: bool) -> Option<Address> {
+pub(super) fn address(
+    value: &Value<'_, '_>,
+    has_authority: bool,
+    authority: &str,
+) -> Option<Address> {
     let address: Address = value.parsed()?;
-    if address.scheme == Scheme::Ssl && !has_tls {
-        let help = "add a section [tls] with private_key, certificate and ca".to_owned();
+    if address.scheme == Scheme::Ssl && !has_authority {
+        let help = format!("add a section [tls] with private_key, certificate and {authority}");
         return value.refuse("an ssl: address needs certificates", Some(help));
     }
     Some(address)
@@ -79,7 +82,7 @@ pub(super) fn address(value: &Value<'_, '_>, has_tls: bool) -> Option<Address> {
 fn listen(table: &mut Table<'_, '_>, has_tls: bool, has_switches: bool) -> Listen {
     let default = Listen::new(has_switches);
     let openflow = table.get("openflow", |value| {
-        let addresses = value.one_or_list(|value| address(value, has_tls))?;
+        let addresses = value.one_or_list(|value| address(value, has_tls, "switch_ca"))?;
         if value.is_empty_list() {
             value.refuse("at least one address is needed", None)
         } else {
@@ -116,15 +119,6 @@ impl Default for Listen {
             unlisted: UNLISTED,
         }
     }
-}
-
-fn tls(table: &mut Table<'_, '_>, file: &str) -> Option<TlsFiles> {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let path = |value: &Value<'_, '_>| -> Option<PathBuf> { Some(folder.join(value.string()?)) };
-    let private_key = table.require("private_key", "\"weir-privkey.pem\"", path);
-    let certificate = table.require("certificate", "\"weir-cert.pem\"", path);
-    let ca = table.require("ca", "\"cacert.pem\"", path);
-    Some(TlsFiles { private_key: private_key?, certificate: certificate?, ca_certificate: ca? })
 }
 
 fn scheduler(table: &mut Table<'_, '_>) -> Scheduler {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use channel::CertificateName;
+
 use super::diagnostic::Position;
 use super::reader::{Table, Value};
 use crate::dpid::Dpid;
@@ -21,6 +23,8 @@ pub struct Listed {
     pub name: Option<String>,
     /// The address that it has to come from.
     pub address: Option<IpAddr>,
+    /// The certificate that it has to show.
+    pub certificate: Option<CertificateName>,
 }
 
 pub(super) fn read(value: &Value<'_, '_>) -> Option<Vec<Listed>> {
@@ -44,5 +48,6 @@ fn listed(table: &mut Table<'_, '_>, lines: &mut HashMap<u64, Position>) -> Opti
     });
     let name = table.get("name", |value| value.string().map(str::to_owned));
     let address = table.get("address", |value| value.parsed::<IpAddr>());
-    Some(Listed { at: table.position(), dpid: dpid?, name, address })
+    let certificate = table.get("certificate", |value| value.parsed::<CertificateName>());
+    Some(Listed { at: table.position(), dpid: dpid?, name, address, certificate })
 }

@@ -38,7 +38,10 @@ fn tenant(
     vnics: &mut labels::Vnics<'_>,
 ) -> Option<Tenant> {
     let name = table.require("name", "\"red\"", |value| name(value, names));
-    let controllers = table.get("controllers", |value| value.list(|value| address(value, has_tls)));
+    let controllers = table
+        .get("controllers", |value| value.list(|value| address(value, has_tls, "controller_ca")));
+    let certificates =
+        table.get("controller_certificates", |value| value.one_or_list(Value::parsed));
     let weight = table.get("weight", |value| value.integer(1..=1000));
     let flowspace =
         table.get("flowspace", |value| value.list(|value| value.table(entry).flatten()));
@@ -58,6 +61,7 @@ fn tenant(
         name: name?,
         at: table.position(),
         controllers: controllers.unwrap_or_default(),
+        controller_certificates: certificates.unwrap_or_default(),
         weight: weight.map_or(1, |n| n as u32),
         flowspace: flowspace.unwrap_or_default(),
         network,

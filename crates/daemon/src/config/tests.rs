@@ -31,7 +31,10 @@ fn the_documented_example_is_read() {
     assert_eq!((config.listen.openflow.len(), config.listen.unlisted), (2, 0));
     assert_eq!(config.switches[0].name.as_deref(), Some("edge-1"));
     assert_eq!(config.switches[0].address, Some([10, 0, 0, 11].into()));
-    assert_eq!(config.tls.unwrap().ca_certificate.to_str(), Some("etc/pki/switchca/cacert.pem"));
+    let tls = config.tls.unwrap();
+    assert_eq!(tls.switch_ca.unwrap().to_str(), Some("etc/pki/switchca/cacert.pem"));
+    assert_eq!(tls.controller_ca.unwrap().to_str(), Some("etc/pki/controllerca/cacert.pem"));
+    assert_eq!(config.switches[0].certificate.as_ref().unwrap().to_string(), "name:edge-1");
     assert_eq!(config.keepalive.interval, Duration::from_secs(5));
     assert_eq!(config.reconnect.max, Duration::from_secs(10));
     let [red, blue, green] = config.tenants.as_slice() else { panic!("three tenants") };
@@ -116,9 +119,30 @@ const WRONG: &[(&str, &[&str])] = &[
         "[listen]\nopenflow = \"ssl:127.0.0.1:6653\"",
         &["2:12: listen.openflow: an ssl: address needs certificates"],
     ),
+    ("[tls]\nprivate_key = \"k\"", &["1:1: tls: `certificate` is missing"]),
     (
-        "[tls]\nprivate_key = \"k\"",
-        &["1:1: tls: `certificate` is missing", "1:1: tls: `ca` is missing"],
+        "[tls]\nprivate_key = \"k\"\ncertificate = \"c\"\nswitch_ca = \"a\"\ncontroller_ca = \"a\"",
+        &[
+            "5:17: tls.controller_ca: the same authority for switches and for controllers (a tenant with a certificate for its controller could be any switch)",
+        ],
+    ),
+    (
+        "[tls]\nprivate_key = \"k\"\ncertificate = \"c\"\nca = \"a\"",
+        &[
+            "4:1: tls: unknown key `ca` (known keys here: private_key, certificate, switch_ca, controller_ca)",
+        ],
+    ),
+    (
+        "[listen]\nopenflow = \"ssl:127.0.0.1:1\"\n[tls]\nprivate_key = \"k\"\ncertificate = \"c\"\ncontroller_ca = \"a\"",
+        &[
+            "2:12: listen.openflow: an ssl: address needs certificates (add a section [tls] with private_key, certificate and switch_ca)",
+        ],
+    ),
+    (
+        "[[switches]]\ndpid = \"1\"\ncertificate = \"edge\"",
+        &[
+            "3:15: switches[0].certificate: expected \"name:NAME\" or \"sha256:\" and 64 hexadecimal digits",
+        ],
     ),
     ("[keepalive]\ninterval = \"5\"", &["2:12: keepalive.interval: bad duration \"5\""]),
     ("[keepalive]\ntimeout = \"1ms\"", &["2:11: keepalive.timeout: \"1ms\" is out of range"]),

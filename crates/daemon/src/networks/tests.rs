@@ -30,7 +30,7 @@ impl Scene {
             settings: hypervisor::Settings::default(),
             keepalive: config.keepalive,
             reconnect: config.reconnect,
-            tls: None,
+            identity: crate::identity::Identity::default(),
             tracks_flows: false,
             admission: Arc::default(),
         };

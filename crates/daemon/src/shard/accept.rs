@@ -88,7 +88,8 @@ impl Shard {
     /// Whether a switch that has said its datapath id may come; if not, it is told to the log and counted.
     pub(super) fn admit(&mut self, connection: &mut Connection, dpid: u64) -> bool {
         let source = connection.peer_address().map(|peer| peer.ip());
-        let standing = self.snapshot.admission.judge(dpid, source);
+        let shown = connection.peer_certificate();
+        let standing = self.snapshot.admission.judge(dpid, source, shown.as_ref());
         let admitted = standing.and_then(|standing| match standing {
             Standing::Listed => Ok(()),
             Standing::Unlisted => {
@@ -120,12 +121,14 @@ impl Shard {
         for at in 0..self.sessions.len() {
             let Some(Some(session)) = self.sessions.get(at) else { continue };
             let dpid = session.core.dpid();
-            let source = session.switch.connection.peer_address().map(|peer| peer.ip());
+            let connection = &session.switch.connection;
+            let source = connection.peer_address().map(|peer| peer.ip());
+            let shown = connection.peer_certificate();
             // One that is joined of several is Weir's own.
             if is_key(dpid) {
                 continue;
             }
-            if let Err(refused) = self.snapshot.admission.judge(dpid, source) {
+            if let Err(refused) = self.snapshot.admission.judge(dpid, source, shown.as_ref()) {
                 self.refuse(dpid, source, &refused);
                 self.close_session(at, "the configuration does not list it any more", dpid);
             }

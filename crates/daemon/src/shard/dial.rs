@@ -181,12 +181,15 @@ impl Shard {
 
     /// After a reload: new connections show the certificate, and trust the authorities, that the files now hold.
     pub(super) fn renew_identity(&mut self) {
-        let Some(tls) = &self.snapshot.tls else { return };
+        let identity = &self.snapshot.identity;
         for token in self.table.tokens() {
-            if let Some(Entry::Listener(listener)) = self.table.get(token) {
+            if let Some(Entry::Listener(listener)) = self.table.get(token)
+                && let Some(tls) = &identity.switches
+            {
                 listener.set_tls(tls);
             }
         }
+        let Some(tls) = &identity.controllers else { return };
         for session in self.sessions.iter_mut().flatten() {
             for link in session.links.values_mut() {
                 if let Way::Controller(dialer) = &mut link.dialer {
@@ -206,7 +209,7 @@ impl Shard {
         let seed = session.core.dpid() << 16 ^ u64::from(tenant.0) << 40 ^ u64::from(number);
         let backoff = Backoff::new(min, max, seed);
         let options = Options::default();
-        let tls = self.snapshot.tls.clone();
+        let tls = self.snapshot.identity.controllers.clone();
         let dialer = match address {
             None => Way::Joined(key, backoff),
             Some(address) => match Dialer::new(address, tls.as_ref(), options, backoff) {
@@ -412,6 +415,13 @@ impl Shard {
         let Some(link) = session.links.get_mut(&number) else { return };
         let Progress::Greeting { connection, handshake, .. } = &mut link.progress else { return };
         let state = connection.receive(Shard::controller_budget()).state;
+        // Nothing is said to somebody else's controller.
+        if let Some(shown) = connection.peer_certificate()
+            && let Err(reason) = self.snapshot.identity.judge(link.tenant, &shown)
+        {
+            self.link_failed(at, number, Lost::Tls, &reason);
+            return;
+        }
         let mut out = Vec::new();
         let verdict = loop {
             match connection.next_frame() {

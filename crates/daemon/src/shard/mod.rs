@@ -34,12 +34,13 @@ use crate::big_switches;
 use crate::config::{Keepalive, Reconnect};
 use crate::descriptors::Descriptors;
 use crate::dpid::Dpid;
+use crate::identity::Identity;
 use crate::metrics::Registry;
 use crate::refused::Refused;
 use crate::store::{self, ShardStore, Stored};
 use crate::topology::{Inbox, Orders};
 use arrivals::Arrivals;
-use channel::{Address, Connection, Established, Event, EventLoop, Listener, Tls, Waker};
+use channel::{Address, Connection, Established, Event, EventLoop, Listener, Waker};
 use counting::Counting;
 use hypervisor::{LldpKey, Policy, Settings, TenantId};
 use openflow::VersionSet;
@@ -68,8 +69,8 @@ pub struct Snapshot {
     pub tracks_flows: bool,
     /// Which switches may come.
     pub admission: Arc<Admission>,
-    /// Our identity, for `ssl:` controllers.
-    pub tls: Option<Tls>,
+    /// Our identity over TLS, and which certificates are whose.
+    pub identity: Identity,
 }
 
 /// What other threads tell a shard.

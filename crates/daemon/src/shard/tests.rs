@@ -21,7 +21,7 @@ fn shard(store: &Store) -> Shard {
         settings: Settings::default(),
         keepalive: config.keepalive,
         reconnect: config.reconnect,
-        tls: None,
+        identity: Identity::default(),
         tracks_flows: false,
         admission: Arc::default(),
     };
