@@ -238,7 +238,9 @@ pub(crate) fn start_weir(
     dir: &Path,
     host: IpAddr,
 ) -> Result<Target, Error> {
-    let [switch_address, api] = free_ports(2, host)?[..] else {
+    let (&[switch_address], &[api]) =
+        (&free_ports(1, host)?[..], &free_ports(1, Ipv4Addr::LOCALHOST.into())?[..])
+    else {
         return Err(Error::System("no two free ports".to_owned()));
     };
     let file = dir.join("weir.toml");
@@ -306,8 +308,9 @@ pub fn weir_config(
 ) -> String {
     let scheme = |side: &Option<Identity>| if side.is_some() { "ssl" } else { "tcp" };
     let (southbound, northbound) = (scheme(&setup.tls.switches), scheme(&setup.tls.controllers));
-    let mut text =
-        format!("[listen]\nopenflow = \"{southbound}:{switch_address}\"\napi = \"{api}\"\n");
+    let mut text = format!(
+        "[listen]\nopenflow = \"{southbound}:{switch_address}\"\napi = \"{api}\"\napi_changes = \"loopback\"\n"
+    );
     if let Some(identity) = setup.tls.system.as_ref().filter(|_| setup.tls.is_used()) {
         // TOML's literal strings take a path as it is.
         let _ = write!(
@@ -519,7 +522,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "[listen]\nopenflow = \"tcp:127.0.0.1:1\"\napi = \"127.0.0.1:2\"\n\
+            "[listen]\nopenflow = \"tcp:127.0.0.1:1\"\napi = \"127.0.0.1:2\"\napi_changes = \"loopback\"\n\
              \n[[tenants]]\nname = \"tenant0\"\ncontrollers = [\"tcp:127.0.0.1:3\"]\n\
              [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.1.0.0/16\"\n\
              \n[[tenants]]\nname = \"tenant1\"\ncontrollers = [\"tcp:127.0.0.1:4\"]\n\

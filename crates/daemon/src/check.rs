@@ -48,7 +48,7 @@ pub enum Topic {
     Experimenters,
     /// A network's link, and where it would go.
     Network,
-    /// The REST interface can be reached from other machines.
+    /// The REST interface takes changes from anybody on this machine.
     OpenApi,
     /// A file of `[tls]` cannot be read.
     TlsFile,
@@ -231,11 +231,11 @@ impl<'a> Checker<'a> {
 
     fn process(&mut self) {
         let nowhere = Position::default();
-        if let Some(api) = self.config.listen.api.filter(|api| !api.ip().is_loopback()) {
-            let message = format!(
-                "the REST interface at {api} asks for no password and is open to other machines"
-            );
-            self.say(Severity::Finding, Topic::OpenApi, nowhere, "", message);
+        if let Some(api) = self.config.listen.api.tcp.filter(|_| self.config.listen.api.tcp_changes)
+        {
+            let message =
+                format!("changes are taken at {api} from every user and program of this machine");
+            self.say(Severity::Note, Topic::OpenApi, nowhere, "", message);
         }
         let files = self.config.tls.iter().flat_map(Tls::files);
         for path in files {

@@ -3,6 +3,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 #[path = "support/rest.rs"]
@@ -90,4 +92,39 @@ fn unfinished_bodies_take_a_bounded_memory_and_small_changes_go_on() {
     assert_eq!(scene.ask("GET", "/healthz", None).0, 200);
     drop(unfinished);
     wait("room for a body", || put(&large) == 200);
+}
+
+#[test]
+fn changes_are_taken_by_the_socket_and_not_by_tcp_unless_configured() {
+    let mut scene = Scene::new("socket");
+    scene.restart_for_reading();
+    let change = "[{\"stop\": \"network\"}]";
+    let path = "/api/v1/networks/red/changes";
+    let answer = scene.send("POST", path, "application/json", change);
+    assert_eq!(answer.status, 403, "{}", answer.text);
+    assert!(answer.text.contains("unix:PATH"), "{}", answer.text);
+    assert_eq!(refused(&scene, ApiRefusal::ReadOnly), 1);
+    assert_eq!(scene.ask("GET", "/api/v1/networks/red", None).0, 200);
+
+    let socket = scene.folder.join("api.sock");
+    let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o660);
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    let length = change.len();
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{change}"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+
+    // What a process that was killed leaves is not in the way of the next.
+    scene.stop();
+    assert!(!socket.exists(), "an orderly end removes it");
+    drop(UnixListener::bind(&socket).unwrap());
+    scene.begin();
+    assert!(UnixStream::connect(&socket).is_ok());
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use daemon::api::{Sources, http};
 use daemon::big_switches;
-use daemon::config::{self, Config};
+use daemon::config::{self, Api, Config};
 use daemon::control::{Control, Setup};
 use daemon::metrics::{ApiRefusal, Direction, Registry};
 use daemon::networks::Networks;
@@ -99,7 +99,7 @@ impl Scene {
         let reloader = Reloader::new(&path, current, Box::new(sink), Arc::clone(&metrics));
         let (sender, terminated) = mpsc::channel();
         let terminate = Box::new(move |name| sender.send(name).unwrap());
-        let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let api = Api::by_tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
         let control = Control::start(Setup { api, limits, sources, reloader, terminate }).unwrap();
         Scene { folder, control, metrics, healthy, applied, terminated }
     }
@@ -354,7 +354,7 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
     let target = Arc::clone(&daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
     let reloader = Reloader::new(&path, current, Box::new(sink), daemon.metrics());
-    let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let api = Api::by_tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
     let limits = http::Limits::default();
     let control =
         Control::start(Setup { api, limits, sources, reloader, terminate: Box::new(|_| {}) })
@@ -402,7 +402,7 @@ fn an_address_in_use_is_an_error_at_once() {
     let sink = |_: &Config| Ok(());
     let reloader = Reloader::new(&scene.folder.join("weir.toml"), current, Box::new(sink), metrics);
     let setup = Setup {
-        api: scene.control.api(),
+        api: Api::by_tcp(scene.control.api().unwrap()),
         limits: http::Limits::default(),
         sources,
         reloader,

@@ -16,9 +16,17 @@ use super::answers::error;
 use super::clients::{Client, Peer};
 use crate::metrics::{ApiRefusal, Registry};
 
-/// Refuses what is asked for from elsewhere.
+/// What is asked of.
+#[derive(Clone)]
+pub(super) struct Guard {
+    pub(super) metrics: Arc<Registry>,
+    /// Whether changes are taken by TCP.
+    pub(super) tcp_changes: bool,
+}
+
+/// Refuses what is asked for from elsewhere, and changes where none are taken.
 pub(super) async fn guard(
-    State(metrics): State<Arc<Registry>>,
+    State(Guard { metrics, tcp_changes }): State<Guard>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -26,16 +34,22 @@ pub(super) async fn guard(
     let peer = request.extensions().get::<Arc<Client>>().map(|client| client.peer());
     let judged = match peer {
         Some(Peer::Unix(_)) => Ok(()),
-        _ => judge(request.headers()),
+        _ => match judge(request.headers()) {
+            Err(message) => Err((ApiRefusal::Elsewhere, message)),
+            Ok(()) if tcp_changes || request.method().is_safe() => Ok(()),
+            Ok(()) => Err((ApiRefusal::ReadOnly, READ_ONLY)),
+        },
     };
     match judged {
         Ok(()) => next.run(request).await,
-        Err(message) => {
-            metrics.process.api.refused(ApiRefusal::Elsewhere).increment();
+        Err((why, message)) => {
+            metrics.process.api.refused(why).increment();
             error(StatusCode::FORBIDDEN, message)
         }
     }
 }
+
+const READ_ONLY: &str = "changes are taken by the socket in the file system alone, as `weir ctl --api unix:PATH` asks for them ([listen] api, api_changes)";
 
 fn judge(headers: &HeaderMap) -> Result<(), &'static str> {
     let mut hosts = headers.get_all(header::HOST).iter();

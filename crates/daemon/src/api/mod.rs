@@ -116,8 +116,9 @@ struct Labels {
     labels: Vec<labels::LabelOf>,
 }
 
-/// All routes.
-pub fn router(sources: Sources) -> Router {
+/// All routes; `tcp_changes` says whether changes are taken by TCP, too.
+pub fn router(sources: Sources, tcp_changes: bool) -> Router {
+    let guard = guard::Guard { metrics: Arc::clone(&sources.metrics), tcp_changes };
     let bounds = Bounds::new(Arc::clone(&sources.metrics));
     Router::new()
         .route("/healthz", get(health))
@@ -136,7 +137,7 @@ pub fn router(sources: Sources) -> Router {
             error(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
         })
         .layer(middleware::from_fn(bounds::answers))
-        .layer(middleware::from_fn_with_state(Arc::clone(&sources.metrics), guard::guard))
+        .layer(middleware::from_fn_with_state(guard, guard::guard))
         .layer(Extension(bounds))
         .with_state(sources)
 }

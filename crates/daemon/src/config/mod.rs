@@ -7,6 +7,7 @@
 //! Start reading at [`Config`]; `sections` and `tenants` read the file's tables with the help of `reader`.
 
 mod agents;
+mod api;
 mod diagnostic;
 mod labels;
 mod networks;
@@ -17,7 +18,6 @@ mod tenants;
 mod tls;
 mod topology;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use std::{fmt, fs, io};
@@ -28,6 +28,7 @@ use hypervisor::policy;
 use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
 
 pub use agents::Agents;
+pub use api::{Api, SOCKET, Socket};
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
 pub use labels::{Labels, Told, Vnic};
 pub use networks::Network;
@@ -70,8 +71,8 @@ pub struct Config {
 pub struct Listen {
     /// Switches connect here. Default `tcp:127.0.0.1:6653`.
     pub openflow: Vec<Address>,
-    /// REST, metrics. Default `127.0.0.1:8080`; `"off"` for none.
-    pub api: Option<SocketAddr>,
+    /// REST, metrics. Default `127.0.0.1:8080`, and changes by [`SOCKET`]; `"off"` for none.
+    pub api: Api,
     /// How many switches may be here that `[[switches]]` does not list. Default 0 if it lists any, else 1024.
     pub unlisted: usize,
 }

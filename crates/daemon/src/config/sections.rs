@@ -7,8 +7,8 @@ use toml::de::DeTable;
 
 use super::diagnostic::{Diagnostics, Source};
 use super::reader::{Reader, Table, Value};
-use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{agents, labels, networks, switches, tenants, tls, topology};
+use super::{Api, Config, Keepalive, Listen, Reconnect, Scheduler, Store};
+use super::{agents, api, labels, networks, switches, tenants, tls, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
@@ -39,7 +39,9 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
     let config = Config {
         file: file.to_owned(),
         listen: root
-            .get("listen", |value| value.table(|table| listen(table, sides.switches, has_switches)))
+            .get("listen", |value| {
+                value.table(|table| listen(table, file, sides.switches, has_switches))
+            })
             .unwrap_or(Listen::new(has_switches)),
         tls,
         scheduler: root.get("scheduler", |value| value.table(scheduler)).unwrap_or_default(),
@@ -79,7 +81,7 @@ pub(super) fn address(
     Some(address)
 }
 
-fn listen(table: &mut Table<'_, '_>, has_tls: bool, has_switches: bool) -> Listen {
+fn listen(table: &mut Table<'_, '_>, file: &str, has_tls: bool, has_switches: bool) -> Listen {
     let default = Listen::new(has_switches);
     let openflow = table.get("openflow", |value| {
         let addresses = value.one_or_list(|value| address(value, has_tls, "switch_ca"))?;
@@ -89,14 +91,11 @@ fn listen(table: &mut Table<'_, '_>, has_tls: bool, has_switches: bool) -> Liste
             Some(addresses)
         }
     });
-    let api = table.get("api", |value| match value.maybe_string() {
-        Some("off") => Some(None),
-        _ => value.socket_address().map(Some),
-    });
+    let api = api::read(table, file);
     let unlisted = table.get("unlisted", |value| value.integer(0..=65_536));
     Listen {
         openflow: openflow.unwrap_or(default.openflow),
-        api: api.unwrap_or(default.api),
+        api,
         unlisted: unlisted.map_or(default.unlisted, |n| n as usize),
     }
 }
@@ -115,7 +114,7 @@ impl Default for Listen {
     fn default() -> Self {
         Listen {
             openflow: vec![Address::tcp(([127, 0, 0, 1], 6653).into())],
-            api: Some(([127, 0, 0, 1], 8080).into()),
+            api: Api::default(),
             unlisted: UNLISTED,
         }
     }

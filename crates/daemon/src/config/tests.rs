@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches, TenantId};
 
-use super::{Config, Diagnostics, Listen, Scheduler};
+use super::{Api, Config, Diagnostics, Listen, Scheduler, Socket};
 use crate::store::Sync;
 
 fn parse(text: &str) -> Result<Config, Diagnostics> {
@@ -16,7 +16,9 @@ fn an_empty_file_is_all_defaults() {
     let config = parse("").unwrap();
     assert_eq!(config.listen, Listen::default());
     assert_eq!(config.listen.openflow[0].to_string(), "tcp:127.0.0.1:6653");
-    assert_eq!(config.listen.api.unwrap().to_string(), "127.0.0.1:8080");
+    assert_eq!(config.listen.api, Api::default());
+    assert_eq!(config.listen.api.tcp.unwrap().to_string(), "127.0.0.1:8080");
+    assert!(!config.listen.api.tcp_changes);
     assert_eq!(config.scheduler, Scheduler::default());
     assert_eq!(config.store.sync, Sync::Every(Duration::from_millis(100)));
     assert!(config.tls.is_none() && config.tenants.is_empty());
@@ -29,6 +31,9 @@ fn the_documented_example_is_read() {
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let config = parse(example).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!((config.listen.openflow.len(), config.listen.unlisted), (2, 0));
+    let api = &config.listen.api;
+    assert_eq!(api.socket, Some(Socket::Wanted("/run/weir/api.sock".into())));
+    assert_eq!((api.tcp.unwrap().port(), api.tcp_changes), (8080, false));
     assert_eq!(config.switches[0].name.as_deref(), Some("edge-1"));
     assert_eq!(config.switches[0].address, Some([10, 0, 0, 11].into()));
     let tls = config.tls.unwrap();
@@ -113,6 +118,13 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     ("[[switches]]\nname = \"a\"", &["1:1: switches[0]: `dpid` is missing"]),
     ("[listen]\nunlisted = 65537", &["2:12: listen.unlisted: 65537 is out of range"]),
+    (
+        "[listen]\napi = [\"off\", \"0.0.0.0:8080\"]\napi_changes = \"everywhere\"",
+        &[
+            "2:15: listen.api[1]: the REST interface asks for no password (keep it on the loopback, and put before it what asks for one)",
+            "3:15: listen.api_changes: unknown value \"everywhere\" (it must be \"socket\" or \"loopback\")",
+        ],
+    ),
     ("[listen]\napi = \"8080\"", &["2:7: listen.api: bad address \"8080\""]),
     ("listen = 5", &["1:10: listen: expected a table, found an integer"]),
     (

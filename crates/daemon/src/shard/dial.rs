@@ -480,8 +480,10 @@ impl Shard {
         self.metrics.process.connections(Kind::Controller).increment();
         let (tenants, policy) = (&mut session.tenants, &self.snapshot.policy);
         let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
-        if let Some(address) = link.dialer.address() {
-            metrics.contacts.connected(&address.to_string());
+        match link.dialer.address() {
+            Some(address) => metrics.contacts.connected(&address.to_string()),
+            // Nobody from outside makes it come and go.
+            None => link.dialer.succeeded(),
         }
         if link.contact.connected(self.events.now()) {
             tracing::info!(

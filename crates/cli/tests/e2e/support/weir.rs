@@ -156,7 +156,9 @@ fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
     if tenants.contains("[listen]") {
         return tenants.to_owned();
     }
-    format!("[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\n{SHORT_BACK_OFF}{tenants}")
+    format!(
+        "[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\napi_changes = \"loopback\"\n{SHORT_BACK_OFF}{tenants}"
+    )
 }
 
 /// How `weir` with these arguments ended: the exit code, stdout and stderr.
