@@ -238,11 +238,20 @@ pub(crate) fn start_weir(
     dir: &Path,
     host: IpAddr,
 ) -> Result<Target, Error> {
-    let [switch_address, api] = free_ports(2, host)?[..] else {
+    let (&[switch_address], &[api]) =
+        (&free_ports(1, host)?[..], &free_ports(1, Ipv4Addr::LOCALHOST.into())?[..])
+    else {
         return Err(Error::System("no two free ports".to_owned()));
     };
     let file = dir.join("weir.toml");
     write(&file, &weir_config(setup, switch_address, api, addresses, (extra, tenancy)))?;
+    if let Some(system) = &setup.tls.system {
+        for (peer, _, name) in authorities(setup) {
+            // Weir takes one authority for both sides from nobody; here one file may hold both.
+            let signed = channel::issuers(&peer.certificate, &system.ca);
+            write(&dir.join(name), &signed.map_err(|error| Error::System(error.to_string()))?)?;
+        }
+    }
     let Some((program, first)) = command.split_first() else {
         return Err(Error::System("no command was given for weir".to_owned()));
     };
@@ -274,6 +283,20 @@ pub fn haproxy_config(switch_addresses: &[SocketAddr], controllers: &[SocketAddr
     text
 }
 
+/// Of each side that speaks TLS: who is there, and what Weir calls its authority, in which file.
+fn authorities(setup: &Setup) -> impl Iterator<Item = (&Identity, &'static str, &'static str)> {
+    let switches = setup.tls.switches.iter().map(|it| (it, "switch_ca", "switch-ca.pem"));
+    let controllers =
+        setup.tls.controllers.iter().map(|it| (it, "controller_ca", "controller-ca.pem"));
+    switches.chain(controllers)
+}
+
+/// How Weir is to know the certificate of a side that speaks TLS.
+fn fingerprint(side: &Option<Identity>) -> Option<channel::CertificateName> {
+    let shown = channel::PeerCertificate::of_file(&side.as_ref()?.certificate)?;
+    Some(shown.fingerprint())
+}
+
 /// Weir's configuration: one slice per tenant, or one network.
 #[must_use]
 pub fn weir_config(
@@ -285,23 +308,32 @@ pub fn weir_config(
 ) -> String {
     let scheme = |side: &Option<Identity>| if side.is_some() { "ssl" } else { "tcp" };
     let (southbound, northbound) = (scheme(&setup.tls.switches), scheme(&setup.tls.controllers));
-    let mut text =
-        format!("[listen]\nopenflow = \"{southbound}:{switch_address}\"\napi = \"{api}\"\n");
+    let mut text = format!(
+        "[listen]\nopenflow = \"{southbound}:{switch_address}\"\napi = \"{api}\"\napi_changes = \"loopback\"\n"
+    );
     if let Some(identity) = setup.tls.system.as_ref().filter(|_| setup.tls.is_used()) {
         // TOML's literal strings take a path as it is.
         let _ = write!(
             text,
-            "\n[tls]\nprivate_key = '{}'\ncertificate = '{}'\nca = '{}'\n",
+            "\n[tls]\nprivate_key = '{}'\ncertificate = '{}'\n",
             absolute(&identity.private_key),
-            absolute(&identity.certificate),
-            absolute(&identity.ca)
+            absolute(&identity.certificate)
         );
+        for (_, key, file) in authorities(setup) {
+            let _ = writeln!(text, "{key} = '{file}'");
+        }
+    }
+    if let Some(certificate) = fingerprint(&setup.tls.switches) {
+        let _ = write!(text, "\n[[switches]]\ndpid = \"1\"\ncertificate = \"{certificate}\"\n");
     }
     for (index, controller) in controllers.iter().enumerate() {
         let _ = write!(
             text,
             "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"{northbound}:{controller}\"]\n"
         );
+        if let Some(certificate) = fingerprint(&setup.tls.controllers) {
+            let _ = writeln!(text, "controller_certificates = [\"{certificate}\"]");
+        }
         if tenancy == Tenancy::Nothing {
             continue;
         }
@@ -490,7 +522,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "[listen]\nopenflow = \"tcp:127.0.0.1:1\"\napi = \"127.0.0.1:2\"\n\
+            "[listen]\nopenflow = \"tcp:127.0.0.1:1\"\napi = \"127.0.0.1:2\"\napi_changes = \"loopback\"\n\
              \n[[tenants]]\nname = \"tenant0\"\ncontrollers = [\"tcp:127.0.0.1:3\"]\n\
              [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.1.0.0/16\"\n\
              \n[[tenants]]\nname = \"tenant1\"\ncontrollers = [\"tcp:127.0.0.1:4\"]\n\

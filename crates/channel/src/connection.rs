@@ -14,6 +14,7 @@
 //! 3. After a turn, and when the socket is writable, call [`flush`](Connection::flush) if
 //!    [`wants_write`](Connection::wants_write): one write carries all that the turn produced.
 
+use std::any::Any;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -27,7 +28,7 @@ use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::memory::MemoryStream;
 use crate::socket::Socket;
 use crate::tls::{Tls, TlsStream};
-use crate::{Address, CloseReason, Error, Options, Readiness, Scheme};
+use crate::{Address, CloseReason, Error, Options, PeerCertificate, Readiness, Scheme};
 
 /// A stream of frames in both directions: plain TCP, TLS over TCP, within the process, or in memory.
 pub struct Connection {
@@ -49,6 +50,8 @@ pub struct Connection {
     /// Why nothing more can be written. What the peer sent before may still be there to read.
     broken: Option<CloseReason>,
     counters: Counters,
+    /// What lives as long as the connection.
+    held: Vec<Box<dyn Any + Send + Sync>>,
 }
 
 /// What [`Connection::receive`] did.
@@ -154,7 +157,13 @@ impl Connection {
             closed: None,
             broken: None,
             counters: Counters::default(),
+            held: Vec::new(),
         }
+    }
+
+    /// Keeps something for as long as the connection is there, say the permit for it.
+    pub fn hold(&mut self, what: impl Send + Sync + 'static) {
+        self.held.push(Box::new(what));
     }
 
     /// Reads at most `limit` bytes into the receive buffer, and never more than the buffer's own
@@ -288,6 +297,11 @@ impl Connection {
     /// True while the TLS handshake runs. Nothing in the send buffer leaves before its end.
     pub fn is_tls_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// The certificate that the peer has shown and whose key it has; `None` without TLS, and before its handshake is over.
+    pub fn peer_certificate(&self) -> Option<PeerCertificate> {
+        self.tls.as_ref()?.peer_certificate()
     }
 
     /// Plain TCP (or memory) or TLS.

@@ -68,4 +68,6 @@ pub use event_loop::{Event, EventLoop, Readiness, TimerKey, Token, Waker};
 pub use handshake::{Established, Handshake, HandshakeError, Step, SwitchFeatures};
 pub use keepalive::{Keepalive, Liveness};
 pub use timers::Timers;
-pub use tls::{Tls, TlsFiles, TlsStream};
+pub use tls::{
+    CertificateName, PeerCertificate, Tls, TlsFiles, TlsStream, certificates_not_after, issuers,
+};

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use channel::blocking::Client;
 use channel::{
-    Address, CloseReason, Error, Flushed, Handshake, Listener, Options, ReadState, Tls, TlsFiles,
+    Address, CloseReason, Error, Flushed, Handshake, Listener, Options, PeerCertificate, ReadState,
+    Tls, TlsFiles, certificates_not_after, issuers,
 };
 use common::{Pki, load};
 use openflow::{Version, VersionSet};
@@ -157,6 +158,52 @@ fn signed_for(pki: &Pki, from: &str, to: &str) -> std::path::PathBuf {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     path
+}
+
+#[test]
+fn a_certificate_says_whose_it_is_and_until_when() {
+    let Some(pki) = Pki::new("tls::a_certificate_says_whose_it_is_and_until_when") else { return };
+    let mut listener = listen(&load(&pki.controller()));
+    let address = listener.address();
+    let switch = pki.switch();
+    let certificate = signed_for(&pki, "20200101000000Z", "20491231235958Z");
+    let files = TlsFiles { certificate: certificate.clone(), ..switch.clone() };
+    let tls = load(&files);
+    assert_eq!(tls.not_after(), Some(2_524_607_998));
+    assert_eq!(certificates_not_after(&certificate).unwrap(), Some(2_524_607_998));
+    let client = std::thread::spawn(move || client_verdict(&address, Some(&tls)));
+    let mut server = Client::accept(&mut listener, WAIT).unwrap();
+    server.receive().unwrap();
+    let shown = server.connection().peer_certificate().unwrap();
+    assert_eq!(shown, PeerCertificate::of_file(&certificate).unwrap());
+    assert!(shown.names().iter().any(|name| name == "sw"), "{shown:?}");
+    let is = |name: &str| shown.is(&name.parse().unwrap());
+    assert!(is("name:sw") && is("name:SW") && is(&shown.fingerprint().to_string()));
+    assert!(!is("name:s") && !is("name:ctl"));
+    let other = PeerCertificate::of_file(&switch.certificate).unwrap();
+    assert!(!shown.is(&other.fingerprint()) && other.is(&"name:sw".parse().unwrap()));
+    let printed = Command::new("openssl")
+        .args(["x509", "-noout", "-fingerprint", "-sha256", "-in"])
+        .arg(&certificate)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let (_, digits) = printed.trim().split_once('=').unwrap();
+    assert!(is(&format!("sha256:{digits}")), "{printed}");
+    drop(server);
+    client.join().unwrap();
+
+    let authorities = [pki.switch(), pki.controller()]
+        .map(|files| std::fs::read_to_string(files.ca_certificate).unwrap());
+    std::fs::write(pki.path("both.pem"), authorities.concat()).unwrap();
+    let signed = issuers(&certificate, &pki.path("both.pem")).unwrap();
+    std::fs::write(pki.path("signed.pem"), signed).unwrap();
+    let only = |path| TlsFiles { ca_certificate: path, ..pki.switch() };
+    assert!(load(&only(pki.path("signed.pem"))).shares_authority(&load(&pki.controller())));
+    assert!(!load(&only(pki.path("signed.pem"))).shares_authority(&load(&pki.switch())));
+
+    let both = |ours: TlsFiles, theirs: TlsFiles| load(&ours).shares_authority(&load(&theirs));
+    assert!(both(pki.switch(), pki.switch()) && !both(pki.switch(), pki.controller()));
 }
 
 /// The switch's request signed without extensions, as old tools did: OpenSSL takes it, rustls does

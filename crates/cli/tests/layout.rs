@@ -188,6 +188,26 @@ fn nothing_is_left_for_later() {
 }
 
 #[test]
+fn the_security_page_names_tests_that_there_are() {
+    let mut files = Vec::new();
+    collect(&repository().join("crates"), "rs", &mut files);
+    let sources: Vec<String> = files.iter().map(|file| read(file)).collect();
+    let page = read(&repository().join("docs/security.md"));
+    // Names of tests are sentences; those of metrics begin with the program's.
+    let is_test = |word: &&str| {
+        let is_name =
+            word.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_');
+        is_name && word.matches('_').count() > 3 && !word.starts_with("weir_")
+    };
+    let quoted = page.split('`').skip(1).step_by(2);
+    let named: BTreeSet<&str> = quoted.filter(is_test).collect();
+    assert!(named.len() > 20, "{named:?}");
+    let is_there = |name: &&&str| sources.iter().any(|it| it.contains(&format!("fn {name}(")));
+    let missing: Vec<&&str> = named.iter().filter(|name| !is_there(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn no_file_names_a_machine() {
     let forbidden = [
         concat!("/wo", "rk/"),

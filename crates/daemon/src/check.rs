@@ -8,13 +8,15 @@ mod trunks;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use channel::Address;
 use flowspace::{Classifier, Match, covered_by};
 use hypervisor::policy::{Permission, Switches};
 use serde::Serialize;
 
-use crate::config::{Config, Entry, Position, Tenant};
+use crate::config::{Config, Entry, Position, Tenant, Tls};
+use crate::expiry;
 
 /// Whether a remark should stop an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -50,10 +52,12 @@ pub enum Topic {
     Trunk,
     /// A network's link, and where it would go.
     Network,
-    /// The REST interface can be reached from other machines.
+    /// The REST interface takes changes from anybody on this machine.
     OpenApi,
     /// A file of `[tls]` cannot be read.
     TlsFile,
+    /// Weir's own certificate has expired, or will soon.
+    Certificate,
     /// Agents cannot be listened to, or do not measure an interface.
     Agents,
 }
@@ -247,22 +251,26 @@ impl<'a> Checker<'a> {
 
     fn process(&mut self) {
         let nowhere = Position::default();
-        if let Some(api) = self.config.listen.api.filter(|api| !api.ip().is_loopback()) {
-            let message = format!(
-                "the REST interface at {api} asks for no password and is open to other machines"
-            );
-            self.say(Severity::Finding, Topic::OpenApi, nowhere, "", message);
+        if let Some(api) = self.config.listen.api.tcp.filter(|_| self.config.listen.api.tcp_changes)
+        {
+            let message =
+                format!("changes are taken at {api} from every user and program of this machine");
+            self.say(Severity::Note, Topic::OpenApi, nowhere, "", message);
         }
-        let files = self
-            .config
-            .tls
-            .iter()
-            .flat_map(|tls| [&tls.private_key, &tls.certificate, &tls.ca_certificate]);
+        let files = self.config.tls.iter().flat_map(Tls::files);
         for path in files {
             if let Err(error) = std::fs::File::open(path) {
                 let message = format!("[tls]: {} cannot be read: {error}", path.display());
                 self.say(Severity::Finding, Topic::TlsFile, nowhere, "", message);
             }
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if let Some(tls) = &self.config.tls
+            && let Ok(Some(not_after)) = channel::certificates_not_after(&tls.certificate)
+            && let Some(warning) = expiry::warning(not_after, now)
+        {
+            let message = format!("[tls]: the certificate {} {warning}", tls.certificate.display());
+            self.say(Severity::Finding, Topic::Certificate, nowhere, "", message);
         }
     }
 

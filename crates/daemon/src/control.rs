@@ -10,16 +10,25 @@
 //!
 //! Nothing of it is on the forwarding path; if it stalls, packets do not notice. Start reading at [`Control::start`].
 
+use std::fs::{self, Permissions};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::{self, MissedTickBehavior};
 
+use crate::api::clients::Clients;
 use crate::api::{self, Sources, http};
+use crate::config::{Api, Socket};
+use crate::expiry;
+use crate::logging;
+use crate::metrics::Registry;
 use crate::reload::Reloader;
 use crate::threads::Thread;
 
@@ -31,12 +40,13 @@ pub struct Control {
     stop: watch::Sender<bool>,
     thread: Option<Thread>,
     api: Option<SocketAddr>,
+    socket: Option<SocketFile>,
 }
 
 /// What the control thread is started with.
 pub struct Setup {
-    /// Where to listen for HTTP, if at all.
-    pub api: Option<SocketAddr>,
+    /// Where to listen for HTTP, and to take changes.
+    pub api: Api,
     /// What HTTP clients may use.
     pub limits: http::Limits,
     /// What is answered.
@@ -51,21 +61,24 @@ impl Control {
     /// Binds, installs the signal handlers and starts the thread. When this returns, signals are handled and HTTP
     /// clients can connect.
     pub fn start(setup: Setup) -> io::Result<Control> {
-        let listener = setup.api.map(bind).transpose()?;
-        let api = listener.as_ref().map(TcpListener::local_addr).transpose()?;
+        let tcp = setup.api.tcp.map(bind).transpose()?;
+        let api = tcp.as_ref().map(TcpListener::local_addr).transpose()?;
+        let socket = socket(setup.api.socket.as_ref())?;
+        let (file, socket) = socket.map_or((None, None), |(file, it)| (Some(file), Some(it)));
+        let listeners = Listeners { tcp, socket };
         let (stop, stopped) = watch::channel(false);
         let (ready, started) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(4)
+            .max_blocking_threads(api::THREADS)
             .build()?;
         let thread = Thread::start("control", move || {
-            runtime.block_on(run(setup, listener, stopped, ready));
+            runtime.block_on(run(setup, listeners, stopped, ready));
             // A health check may wait for a shard that will never answer; the process ends without it.
             runtime.shutdown_background();
         })?;
         match started.recv() {
-            Ok(Ok(())) => Ok(Control { stop, thread: Some(thread), api }),
+            Ok(Ok(())) => Ok(Control { stop, thread: Some(thread), api, socket: file }),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(io::Error::other("the control thread ended at once")),
         }
@@ -74,6 +87,11 @@ impl Control {
     /// Where HTTP is served; with the real port where 0 was asked for.
     pub fn api(&self) -> Option<SocketAddr> {
         self.api
+    }
+
+    /// The socket in the file system, if there is one.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_ref().map(|file| file.0.as_path())
     }
 }
 
@@ -95,6 +113,60 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
+/// Where clients come in.
+struct Listeners {
+    tcp: Option<TcpListener>,
+    socket: Option<UnixListener>,
+}
+
+/// The name of a socket, which goes when the process ends well.
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // It may have been removed by somebody else.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn socket(socket: Option<&Socket>) -> io::Result<Option<(SocketFile, UnixListener)>> {
+    let made = match socket {
+        None => return Ok(None),
+        Some(Socket::Wanted(path)) => bind_socket(path).map_err(|error| {
+            let message = format!("cannot listen on unix:{}: {error}", path.display());
+            io::Error::new(error.kind(), message)
+        })?,
+        Some(Socket::Possible(path)) => {
+            // Its folder is made where that is allowed.
+            let _ = path.parent().map(fs::create_dir_all);
+            match bind_socket(path) {
+                Ok(made) => made,
+                Err(error) => {
+                    let path = path.display();
+                    tracing::warn!(%error, "REST takes no changes: no socket can be made at {path}");
+                    return Ok(None);
+                }
+            }
+        }
+    };
+    Ok(Some(made))
+}
+
+fn bind_socket(path: &Path) -> io::Result<(SocketFile, UnixListener)> {
+    // One that was left by a process that was killed is in the way; one at which somebody listens is not ours.
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+    let is_left = is_socket
+        && UnixStream::connect(path).is_err_and(|it| it.kind() == io::ErrorKind::ConnectionRefused);
+    if is_left {
+        fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    let file = SocketFile(path.to_owned());
+    fs::set_permissions(path, Permissions::from_mode(0o660))?;
+    listener.set_nonblocking(true)?;
+    Ok((file, listener))
+}
+
 struct Signals {
     hangup: Signal,
     terminate: Signal,
@@ -113,22 +185,31 @@ impl Signals {
 
 async fn run(
     setup: Setup,
-    listener: Option<TcpListener>,
+    listeners: Listeners,
     mut stop: watch::Receiver<bool>,
     ready: mpsc::Sender<io::Result<()>>,
 ) {
-    let Setup { limits, sources, reloader, terminate, .. } = setup;
+    let Setup { api: listen, limits, sources, reloader, terminate } = setup;
     let prepared = Signals::install().and_then(|signals| {
-        let listener = listener.map(tokio::net::TcpListener::from_std).transpose()?;
-        Ok((signals, listener))
+        let tcp = listeners.tcp.map(tokio::net::TcpListener::from_std).transpose()?;
+        let socket = listeners.socket.map(tokio::net::UnixListener::from_std).transpose()?;
+        let both = [tcp.map(http::Listener::Tcp), socket.map(http::Listener::Unix)];
+        Ok((signals, both))
     });
-    let (mut signals, listener) = match prepared {
+    let (mut signals, listeners) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return drop(ready.send(Err(error))),
     };
-    let server = listener.map(|listener| {
-        tokio::spawn(http::serve(listener, api::router(sources), limits, stop.clone()))
-    });
+    let metrics = sources.metrics.clone();
+    let mut expiry = expiry::Watch::default();
+    let serving = http::Server {
+        limits,
+        clients: Clients::new(limits.connections),
+        metrics: sources.metrics.clone(),
+        router: api::router(sources, listen.tcp_changes),
+    };
+    let serve = |listener| tokio::spawn(http::serve(listener, serving.clone(), stop.clone()));
+    let servers: Vec<_> = listeners.into_iter().flatten().map(serve).collect();
     // Nobody waits for this only when the caller is gone already.
     let _ = ready.send(Ok(()));
 
@@ -140,7 +221,11 @@ async fn run(
         let work: fn(&mut Reloader) = tokio::select! {
             _ = stop.changed() => break,
             _ = signals.hangup.recv() => |reloader| drop(reloader.reload()),
-            _ = tick.tick() => |reloader| drop(reloader.poll()),
+            _ = tick.tick() => {
+                logging::tell_left_out();
+                tell_expiry(&mut expiry, &metrics);
+                |reloader| drop(reloader.poll())
+            }
             name = async { tokio::select! {
                 _ = signals.terminate.recv() => "SIGTERM",
                 _ = signals.interrupt.recv() => "SIGINT",
@@ -153,9 +238,16 @@ async fn run(
         };
         reloader = off_thread(reloader, work).await;
     }
-    if let Some(server) = server {
+    for server in servers {
         // It ends by the same `stop`.
         let _ = server.await;
+    }
+}
+
+fn tell_expiry(watch: &mut expiry::Watch, metrics: &Registry) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    if let Some(warning) = watch.look(metrics.process.certificate_not_after.get(), now) {
+        tracing::warn!("[tls]: Weir's own certificate {warning}");
     }
 }
 

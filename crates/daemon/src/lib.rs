@@ -20,12 +20,16 @@
 
 pub use fabric::dpid;
 
+pub mod admission;
 pub mod agents;
 pub mod api;
 pub mod big_switches;
 pub mod check;
 pub mod config;
 pub mod control;
+pub mod descriptors;
+mod expiry;
+pub mod identity;
 pub mod logging;
 pub mod metrics;
 pub mod networks;

@@ -1,12 +1,19 @@
 //! Logs on stderr: text for people, or JSON lines for collectors.
 //!
-//! `WEIR_LOG` chooses levels, as in `WEIR_LOG=info,daemon::store=debug`; the default is `info`.
+//! `WEIR_LOG` chooses levels, as in `WEIR_LOG=info,daemon::store=debug`; the default is `info`. How often one kind of line is
+//! written is bounded by [`limit`].
+
+mod limit;
 
 use std::fmt;
 use std::io;
+use std::sync::OnceLock;
+use std::time::Instant;
 
+use limit::Limiter;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
 
 /// How log lines look (`--log-format`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,15 +47,37 @@ impl fmt::Display for LogError {
 
 impl std::error::Error for LogError {}
 
+/// What bounds the lines of the process.
+static LIMITER: OnceLock<Limiter> = OnceLock::new();
+
 /// Sets up logging for the process; `filter` is the value of `WEIR_LOG`, if any.
 pub fn init(format: Format, filter: Option<&str>) -> Result<(), LogError> {
-    let subscriber = subscriber(format, filter, io::stderr)?;
+    let limiter = LIMITER.get_or_init(Limiter::default);
+    let subscriber = subscriber(format, filter, limiter.clone(), io::stderr)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Twice)
+}
+
+/// Says how many lines were left out, of each kind of which there were too many. To be called now and then.
+pub fn tell_left_out() {
+    LIMITER.get().into_iter().for_each(tell);
+}
+
+fn tell(limiter: &Limiter) {
+    for limit::LeftOut { tenant, message, lines } in limiter.left_out(Instant::now()) {
+        if tenant.is_empty() {
+            tracing::warn!(target: limit::LEFT_OUT, lines, "lines were left out that said: {message}");
+        } else {
+            tracing::warn!(
+                target: limit::LEFT_OUT, lines, tenant, "lines were left out that said: {message}"
+            );
+        }
+    }
 }
 
 fn subscriber<W>(
     format: Format,
     filter: Option<&str>,
+    limiter: Limiter,
     writer: W,
 ) -> Result<Box<dyn tracing::Subscriber + Send + Sync>, LogError>
 where
@@ -63,8 +92,8 @@ where
         // Of a line that cannot be written it would tell by a macro that panics if that cannot be, either.
         .log_internal_errors(false);
     Ok(match format {
-        Format::Text => Box::new(builder.finish()),
-        Format::Json => Box::new(builder.json().flatten_event(true).finish()),
+        Format::Text => Box::new(builder.finish().with(limiter)),
+        Format::Json => Box::new(builder.json().flatten_event(true).finish().with(limiter)),
     })
 }
 
@@ -88,15 +117,37 @@ mod tests {
     }
 
     fn logged(format: Format, filter: Option<&str>) -> String {
-        let buffer = Buffer::default();
-        let writer = buffer.clone();
-        let subscriber = subscriber(format, filter, move || writer.clone()).unwrap();
-        tracing::subscriber::with_default(subscriber, || {
+        logged_of(format, filter, || {
             tracing::debug!("too fine");
             tracing::info!(dpid = 7, "a \"switch\" connected");
-        });
+        })
+    }
+
+    fn logged_of(format: Format, filter: Option<&str>, log: impl FnOnce()) -> String {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let subscriber =
+            subscriber(format, filter, Limiter::default(), move || writer.clone()).unwrap();
+        tracing::subscriber::with_default(subscriber, log);
         let bytes = buffer.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn the_same_line_again_and_again_is_written_a_few_times_and_others_are_written() {
+        let text = logged_of(Format::Text, None, || {
+            for number in 0..10_000 {
+                tracing::warn!(number, "too many");
+                tracing::info!(number, tenant = "red", "controller connected");
+                tracing::info!(number, "switch connected");
+            }
+            tracing::warn!("something else");
+        });
+        let of = |words: &str| text.lines().filter(|line| line.contains(words)).count() as u32;
+        assert_eq!(of("too many"), limit::FEW);
+        assert_eq!(of("controller connected"), limit::FEW);
+        assert_eq!(of("switch connected"), limit::MANY);
+        assert_eq!(of("something else"), 1);
     }
 
     #[test]
@@ -116,7 +167,7 @@ mod tests {
         assert_eq!(logged(Format::Text, Some("debug")).lines().count(), 2);
         assert_eq!(logged(Format::Text, Some("error")), "");
         assert!(matches!(
-            subscriber(Format::Text, Some("info,=="), io::sink).err(),
+            subscriber(Format::Text, Some("info,=="), Limiter::default(), io::sink).err(),
             Some(LogError::Filter(_))
         ));
     }

@@ -198,7 +198,10 @@ impl Reloader {
     /// Puts back what cannot change while the process runs.
     fn keep_fixed(&self, mut config: Config) -> Config {
         let active = self.current.get();
-        let file = &config.file;
+        let file = config.file.clone();
+        let file = file.as_str();
+        let unlisted = config.listen.unlisted;
+        config.listen.unlisted = active.listen.unlisted;
         if config.listen != active.listen {
             tracing::warn!(file, "a change of [listen] takes effect at the next start");
         }
@@ -216,6 +219,7 @@ impl Reloader {
         }
         config.topology.tags = active.topology.tags;
         config.listen = active.listen.clone();
+        config.listen.unlisted = unlisted;
         config.store = active.store;
         config
     }

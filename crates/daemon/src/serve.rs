@@ -1,8 +1,11 @@
 //! The daemon as a whole: listeners, shards and store, started together, reconfigured as one, stopped together.
 
+use crate::admission::{Admission, Unlisted};
 use crate::agents::{self, Agents};
 use crate::big_switches;
 use crate::config::Config;
+use crate::descriptors::{self, Descriptors};
+use crate::identity::Identity;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
 use crate::refused::Refused;
@@ -10,8 +13,8 @@ use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Store, StoreError};
 use crate::threads::Thread;
 use crate::topology::{self, Board, Inbox, Topology, Watch};
-use channel::{Address, Listener, Options, Scheme, Tls};
-use hypervisor::{Duration, LldpKey, Settings};
+use channel::{Address, Listener, Options, Scheme};
+use hypervisor::{Duration, LldpKey, Settings, TenantId};
 use openflow::VersionSet;
 use std::fmt;
 use std::path::PathBuf;
@@ -39,31 +42,34 @@ pub struct Daemon {
     store: Store,
     metrics: Arc<Registry>,
     addresses: Vec<Address>,
+    descriptors: Descriptors,
 }
 
 impl Daemon {
     /// Starts to serve. When this returns, switches can connect.
     pub fn start(config: &Config, options: &ServeOptions) -> Result<Daemon, StartError> {
         let metrics = Registry::new();
+        let descriptors = Descriptors::new(descriptors::raise());
         let store = match &options.state {
             Some(dir) => Store::open(dir, config.store.sync, metrics.clone()),
             None => Store::memory(),
         }
         .map_err(StartError::Store)?;
-        let tls = load_tls(config)?;
+        let (ids, identity) = identity(config, &store)?;
+        metrics.process.certificate_not_after.set(identity.not_after());
         let listeners = config
             .listen
             .openflow
             .iter()
             .map(|address| {
-                let tls = tls.as_ref().filter(|_| address.scheme == Scheme::Ssl);
+                let tls = identity.switches.as_ref().filter(|_| address.scheme == Scheme::Ssl);
                 Listener::bind(address, tls, Options::default()).map_err(StartError::Channel)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let addresses = listeners.iter().map(Listener::address).collect();
         let (origin, inbox) = (Instant::now(), Arc::new(Inbox::default()));
         let lldp = LldpKey(store.secret());
-        let mut snapshot = snapshot(config, &store, tls)?;
+        let mut snapshot = snapshot(config, &ids, identity);
         let following = topology::Setup::new(config, snapshot.policy.clone());
         let (joiner, handle) = big_switches::Prepared::new(origin).map_err(StartError::Channel)?;
         let refused = Arc::new(Refused::default());
@@ -91,6 +97,8 @@ impl Daemon {
             topology: inbox.clone(),
             joiner: handle,
             refused,
+            descriptors: descriptors.clone(),
+            unlisted: Unlisted::default(),
         };
         let count = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -137,12 +145,18 @@ impl Daemon {
             store,
             metrics,
             addresses,
+            descriptors,
         })
     }
 
     /// Where switches can connect; with the real port where the configuration said 0.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// File descriptors, and who has them.
+    pub fn descriptors(&self) -> Descriptors {
+        self.descriptors.clone()
     }
 
     /// What is counted.
@@ -167,14 +181,18 @@ impl Daemon {
 
     /// Puts a new configuration into force, whole, or leaves the old one as it is.
     pub fn apply(&self, config: &Config) -> Result<(), StartError> {
-        let tls = load_tls(config)?;
-        let snapshot = snapshot(config, &self.store, tls)?;
+        let (ids, identity) = identity(config, &self.store)?;
+        let until = identity.not_after();
+        let snapshot = snapshot(config, &ids, identity);
         let following = topology::Setup::new(config, snapshot.policy.clone());
         let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
         let measuring = agents::Setup::new(config, &ids).map_err(StartError::Key)?;
         // They tell the shards, and the topology.
         self.networks.configure(config, snapshot, following).map_err(StartError::Networks)?;
         self.agents.configure(measuring);
+        self.metrics.process.certificate_not_after.set(until);
+        let is_configured = |name: &str| config.tenants.iter().any(|tenant| tenant.name == name);
+        self.metrics.totals.keep(is_configured);
         Ok(())
     }
 
@@ -220,21 +238,23 @@ fn ping(shards: &[Handle], within: std::time::Duration) -> Option<usize> {
     Some(switches)
 }
 
-fn load_tls(config: &Config) -> Result<Option<Tls>, StartError> {
-    config.tls.as_ref().map(Tls::load).transpose().map_err(StartError::Channel)
-}
-
-fn snapshot(config: &Config, store: &Store, tls: Option<Tls>) -> Result<Snapshot, StartError> {
+/// The tenants' numbers, and who we are to whom.
+fn identity(config: &Config, store: &Store) -> Result<(Vec<TenantId>, Identity), StartError> {
     let names: Vec<&str> = config.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let ids = store.tenant_ids(&names).map_err(StartError::Store)?;
+    let identity = Identity::load(config, &ids).map_err(StartError::Channel)?;
+    Ok((ids, identity))
+}
+
+fn snapshot(config: &Config, ids: &[TenantId], identity: Identity) -> Snapshot {
     let controllers = ids
         .iter()
         .zip(&config.tenants)
         .map(|(id, tenant)| (*id, tenant.controllers.clone()))
         .collect();
     let scheduler = &config.scheduler;
-    let policy = Arc::new(config.policy(&ids));
-    Ok(Snapshot {
+    let policy = Arc::new(config.policy(ids));
+    Snapshot {
         tracks_flows: topology::Setup::new(config, policy.clone()).tracks_flows(),
         policy,
         controllers: Arc::new(controllers),
@@ -248,8 +268,9 @@ fn snapshot(config: &Config, store: &Store, tls: Option<Tls>) -> Result<Snapshot
         },
         keepalive: config.keepalive,
         reconnect: config.reconnect,
-        tls,
-    })
+        admission: Arc::new(Admission::new(config)),
+        identity,
+    }
 }
 
 /// Why the daemon cannot start, or cannot take over a configuration.

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use daemon::api::{Sources, http};
 use daemon::big_switches;
-use daemon::config::{self, Config};
+use daemon::config::{self, Api, Config};
 use daemon::control::{Control, Setup};
-use daemon::metrics::{Direction, Registry};
+use daemon::metrics::{ApiRefusal, Direction, Registry};
 use daemon::networks::Networks;
 use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, ServeOptions};
@@ -52,8 +52,9 @@ fn networks(current: &Current) -> daemon::networks::Control {
         settings: hypervisor::Settings::default(),
         keepalive: config.keepalive,
         reconnect: config.reconnect,
-        tls: None,
+        identity: daemon::identity::Identity::default(),
         tracks_flows: false,
+        admission: Arc::default(),
     };
     let following = topology::Setup::new(&config, snapshot.policy.clone());
     let documents = store.documents();
@@ -98,7 +99,7 @@ impl Scene {
         let reloader = Reloader::new(&path, current, Box::new(sink), Arc::clone(&metrics));
         let (sender, terminated) = mpsc::channel();
         let terminate = Box::new(move |name| sender.send(name).unwrap());
-        let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let api = Api::by_tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
         let control = Control::start(Setup { api, limits, sources, reloader, terminate }).unwrap();
         Scene { folder, control, metrics, healthy, applied, terminated }
     }
@@ -129,7 +130,8 @@ impl Drop for Scene {
 fn request(api: SocketAddr, method: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(api).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
-    write!(stream, "{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -178,8 +180,12 @@ fn every_path_answers() {
 
     let (status, text) = scene.request("GET", "/metrics");
     assert_eq!(status, 200);
-    let refused = "weir_refused_total{switch=\"00:00:00:00:00:00:00:0a\",tenant=\"red\",error=\"OFPBRC_EPERM\"} 1\n";
+    let refused = "weir_refused_total{tenant=\"red\",error=\"OFPBRC_EPERM\"} 1\n";
     assert!(text.contains(refused), "{text}");
+    let (status, text) = scene.request("GET", "/metrics?detail=product");
+    let refused = "weir_refused_total{switch=\"00:00:00:00:00:00:00:0a\",tenant=\"red\",error=\"OFPBRC_EPERM\"} 1\n";
+    assert!(status == 200 && text.contains(refused), "{text}");
+    assert_eq!(scene.json("/metrics?detail=all").0, 400);
 
     let (status, tenants) = scene.json("/api/v1/tenants");
     let red = &tenants["tenants"][0];
@@ -217,7 +223,12 @@ fn every_path_answers() {
 fn clients_that_misbehave_are_cut_off() {
     let _turn = turn();
     let brief = Duration::from_millis(150);
-    let limits = http::Limits { connections: 3, header: brief, connection: brief * 2 };
+    let limits = http::Limits {
+        connections: 3,
+        header: brief,
+        connection: brief * 2,
+        ..http::Limits::default()
+    };
     let scene = Scene::new("bad-clients", limits);
     // As many as may connect send half a header and wait; they are cut off, so that others get their turn.
     let mut slow: Vec<TcpStream> = (0..3).map(|_| scene.connect()).collect();
@@ -245,10 +256,52 @@ fn clients_that_misbehave_are_cut_off() {
     }
     // A connection that is kept open is closed in the end.
     let mut idle = scene.connect();
-    idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n").unwrap();
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut answer = Vec::new();
     idle.read_to_end(&mut answer).unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 200"));
+}
+
+#[test]
+fn half_sent_requests_and_idle_connections_keep_nobody_out() {
+    let _turn = turn();
+    let long = Duration::from_secs(3600);
+    let limits = http::Limits { connections: 8, header: long, request: long, connection: long };
+    let scene = Scene::new("half-sent", limits);
+    let mut slow: Vec<TcpStream> = (0..8).map(|_| scene.connect()).collect();
+    for (number, stream) in slow.iter_mut().enumerate() {
+        let half: &[u8] = if number < 4 { b"GET /metrics HTTP/1.1\r\nHost:" } else { b"" };
+        stream.write_all(half).unwrap();
+    }
+    for _ in 0..3 {
+        assert_eq!(scene.request("GET", "/healthz").0, 200);
+    }
+    let refused = scene.metrics.process.api.refused(ApiRefusal::Connections).get();
+    assert!(refused >= 1, "{refused}");
+    // The oldest were closed.
+    let mut rest = Vec::new();
+    let ended = slow[0].read_to_end(&mut rest).map_err(|error| error.kind());
+    assert!(matches!(ended, Ok(_) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
+}
+
+#[test]
+fn who_does_not_take_the_answer_is_cut_off() {
+    let _turn = turn();
+    let limits = http::Limits { request: Duration::from_millis(200), ..http::Limits::default() };
+    let scene = Scene::new("deaf", limits);
+    // An answer that no socket's buffers hold.
+    let switches: Vec<_> = (0..400).map(|dpid| scene.metrics.switch(dpid, 4)).collect();
+    let tenants: Vec<_> = switches
+        .iter()
+        .flat_map(|switch| (0..100).map(|id| switch.tenant(id, &format!("tenant{id}"))))
+        .collect();
+    let mut deaf = scene.connect();
+    deaf.write_all(b"GET /metrics?detail=product HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    wait("the end", || scene.metrics.process.api.refused(ApiRefusal::Slow).get() > 0);
+    assert_eq!(scene.request("GET", "/healthz").0, 200);
+    drop((deaf, tenants));
+    let product = || scene.request("GET", "/metrics?detail=product").0;
+    wait("the next", || product() == 200);
 }
 
 #[test]
@@ -301,7 +354,7 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
     let target = Arc::clone(&daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
     let reloader = Reloader::new(&path, current, Box::new(sink), daemon.metrics());
-    let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let api = Api::by_tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
     let limits = http::Limits::default();
     let control =
         Control::start(Setup { api, limits, sources, reloader, terminate: Box::new(|_| {}) })
@@ -315,7 +368,9 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
     wait("the new tenant", || get("/api/v1/tenants/blue").0 == 200);
     fs::write(
         &path,
-        format!("{listen}[tls]\nprivate_key = \"none\"\ncertificate = \"none\"\nca = \"none\"\n"),
+        format!(
+            "{listen}[tls]\nprivate_key = \"none\"\ncertificate = \"none\"\nswitch_ca = \"none\"\n"
+        ),
     )
     .unwrap();
     signal("-HUP");
@@ -347,7 +402,7 @@ fn an_address_in_use_is_an_error_at_once() {
     let sink = |_: &Config| Ok(());
     let reloader = Reloader::new(&scene.folder.join("weir.toml"), current, Box::new(sink), metrics);
     let setup = Setup {
-        api: scene.control.api(),
+        api: Api::by_tcp(scene.control.api().unwrap()),
         limits: http::Limits::default(),
         sources,
         reloader,
@@ -362,7 +417,7 @@ fn stopping_lets_the_request_at_hand_finish() {
     let _turn = turn();
     let scene = Scene::new("stop", http::Limits::default());
     let mut stream = scene.connect();
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n").unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");

@@ -19,6 +19,8 @@ const CHANGES: &str = "/api/v1/networks/red/changes";
 const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("GET", "/healthz", "", 200, true),
     ("GET", "/metrics", "", 200, true),
+    ("GET", "/metrics?detail=product", "", 200, true),
+    ("GET", "/metrics?detail=everything", "", 400, true),
     ("GET", "/api/v1/tenants", "", 200, true),
     ("GET", "/api/v1/tenants/red", "", 200, true),
     ("GET", "/api/v1/tenants/blue", "", 200, true),
@@ -134,11 +136,23 @@ fn the_document_says_what_is_asked_and_answered() {
             told.insert(holds(&document, method, path, &answer, "large, or of another kind"));
         }
     }
-    for (method, path) in [("PUT", RED), ("DELETE", RED), ("POST", CHANGES)] {
-        let head = format!("{method} {path} HTTP/1.1\r\nHost: weir.example\r\nConnection: close");
-        let answer = rest::exchange(scene.api(), &format!("{head}\r\nContent-Length: 0\r\n\r\n"));
-        assert_eq!(answer.status, 403, "{method} {path}");
-        told.insert(holds(&document, method, path, &answer, "by a name"));
+    // By a name that its owner lets lead here, and from a page of another site.
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let path = path.replace("{name}", "blue").replace("{tenant}", "red");
+        for method in methods.as_object().unwrap().keys() {
+            let method = method.to_uppercase();
+            let api = scene.api();
+            for headers in [
+                "Host: weir.example".to_owned(),
+                format!("Host: {api}\r\nOrigin: http://weir.example"),
+            ] {
+                let head = format!("{method} {path} HTTP/1.1\r\n{headers}\r\nConnection: close");
+                let request = format!("{head}\r\nContent-Length: 0\r\n\r\n");
+                let answer = rest::exchange(api, &request);
+                assert_eq!(answer.status, 403, "{method} {path} {headers}");
+                told.insert(holds(&document, &method, &path, &answer, "from elsewhere"));
+            }
+        }
     }
 
     // Whatever the document says has come, but for what a healthy Weir does not say, and events, which do not end.

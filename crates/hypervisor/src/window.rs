@@ -66,10 +66,8 @@ impl Window {
     /// Notes that a tenant wants to send something.
     pub fn note_demand(&mut self, tenant: u32, now: Instant) {
         let demand = &mut self.demand;
-        if demand.last != Some(tenant) {
-            if demand.last.replace(tenant).is_some() {
-                demand.alternated = Some(now);
-            }
+        if demand.last != Some(tenant) && demand.last.replace(tenant).is_some() {
+            demand.alternated = Some(now);
         }
         let is_shared = demand.alternated.is_some_and(|at| now - at < WANTS_FOR);
         self.search.set_floor(if is_shared { search::LEAST } else { ALONE }, now);

@@ -3,8 +3,9 @@
 //! Certificates made by `ovs-pki` name their holder by a label and a UUID, not by host name or IP
 //! address, and Open vSwitch checks the chain alone. So do we: a peer is accepted if its
 //! certificate is signed by the CA given for it, is valid now, and may be used in the peer's role.
-//! The name in it is not compared with the address. That is sound because such a CA exists to
-//! certify controllers (or switches) and nothing else; do not give a public CA here.
+//! The name in it is not compared with the address. Such a CA exists to certify controllers (or
+//! switches) and nothing else; do not give a public CA here. Which of its holders the peer is, is
+//! for the caller to ask: [`Connection::peer_certificate`](crate::Connection::peer_certificate).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use rustls::{
     SignatureScheme,
 };
 
+use super::certificate;
 use crate::Error;
 
 /// The three PEM files of a TLS identity, as in `ovs-vsctl set-ssl KEY CERT CA`.
@@ -40,6 +42,8 @@ pub struct TlsFiles {
 pub struct Tls {
     pub(super) server: Arc<ServerConfig>,
     pub(super) client: Arc<ClientConfig>,
+    not_after: Option<u64>,
+    authorities: Arc<Vec<CertificateDer<'static>>>,
 }
 
 impl fmt::Debug for Tls {
@@ -54,7 +58,9 @@ impl Tls {
     pub fn load(files: &TlsFiles) -> Result<Self, Error> {
         let key = read_key(&files.private_key)?;
         let chain = read_chain(&files.certificate)?;
-        let roots = Arc::new(read_roots(&files.ca_certificate)?);
+        let authorities = read_certificates(&files.ca_certificate, CA_CERTIFICATE)?;
+        let roots = Arc::new(roots(&files.ca_certificate, &authorities)?);
+        let not_after = certificates_not_after(&files.certificate)?;
         let provider = Arc::new(ring::default_provider());
         let identity = |error: rustls::Error| Error::TlsIdentity(error.to_string());
 
@@ -82,8 +88,47 @@ impl Tls {
         client.resumption = Resumption::disabled();
         client.enable_sni = false;
 
-        Ok(Tls { server: Arc::new(server), client: Arc::new(client) })
+        let (server, client) = (Arc::new(server), Arc::new(client));
+        Ok(Tls { server, client, not_after, authorities: Arc::new(authorities) })
     }
+
+    /// Until when our own certificate, and those between it and its authority, are valid, in seconds of Unix time.
+    pub fn not_after(&self) -> Option<u64> {
+        self.not_after
+    }
+
+    /// Whether there is an authority that both trust.
+    pub fn shares_authority(&self, other: &Tls) -> bool {
+        self.authorities.iter().any(|authority| other.authorities.contains(authority))
+    }
+}
+
+/// Until when the certificates in a PEM file are valid, all of them, in seconds of Unix time.
+pub fn certificates_not_after(path: &Path) -> Result<Option<u64>, Error> {
+    let chain = read_certificates(path, "certificate")?;
+    Ok(chain.iter().filter_map(|der| certificate::not_after(der)).min())
+}
+
+/// Those of the authorities in a PEM file that have signed a certificate, as PEM.
+pub fn issuers(certificate: &Path, authorities: &Path) -> Result<String, Error> {
+    const END: &str = "-----END CERTIFICATE-----";
+    let what = "CA certificate";
+    let failed = |error: std::io::Error| unreadable(authorities, what, pem::Error::Io(error));
+    let text = std::fs::read_to_string(authorities).map_err(failed)?;
+    let own = read_certificates(certificate, "certificate")?;
+    let provider = ring::default_provider();
+    let algorithms = provider.signature_verification_algorithms.all;
+    let has_signed = |authority: &str| {
+        let mut roots = RootCertStore::empty();
+        let authority = CertificateDer::from_pem_slice(authority.as_bytes()).ok()?;
+        roots.add(authority).ok()?;
+        let (first, between) = own.split_first()?;
+        let first = ParsedCertificate::try_from(first).ok()?;
+        let now = UnixTime::now();
+        verify_server_cert_signed_by_trust_anchor(&first, &roots, between, now, algorithms).ok()
+    };
+    let all = text.split_inclusive(END).filter(|authority| has_signed(authority).is_some());
+    Ok(all.collect::<String>() + "\n")
 }
 
 /// Accepts a server whose certificate chains to our CA, whatever name it bears (see the module's
@@ -188,18 +233,19 @@ fn read_certificates(
     Ok(certificates)
 }
 
-fn read_roots(path: &Path) -> Result<RootCertStore, Error> {
-    let what = "CA certificate";
+fn roots(path: &Path, authorities: &[CertificateDer<'static>]) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
-    for certificate in read_certificates(path, what)? {
-        roots.add(certificate).map_err(|error| Error::TlsFile {
+    for certificate in authorities {
+        roots.add(certificate.clone()).map_err(|error| Error::TlsFile {
             path: path.to_owned(),
-            what,
+            what: CA_CERTIFICATE,
             reason: error.to_string(),
         })?;
     }
     Ok(roots)
 }
+
+const CA_CERTIFICATE: &str = "CA certificate";
 
 fn unreadable(path: &Path, what: &'static str, error: pem::Error) -> Error {
     let reason = match error {

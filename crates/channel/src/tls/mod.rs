@@ -2,9 +2,11 @@
 //!
 //! Start with [`Tls`]; `stream` drives rustls over a non-blocking socket.
 
+mod certificate;
 mod config;
 mod stream;
 
+pub use certificate::{CertificateName, PeerCertificate};
 pub(crate) use config::{NOT_VERSION_3, is_unsupported_version};
-pub use config::{Tls, TlsFiles};
+pub use config::{Tls, TlsFiles, certificates_not_after, issuers};
 pub use stream::TlsStream;

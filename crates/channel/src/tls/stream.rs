@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection, InvalidMessage, ServerConnection};
 
-use super::Tls;
+use super::{PeerCertificate, Tls};
 use crate::{CloseReason, Error};
 
 /// Plaintext that rustls may hold until the socket takes it. The rest waits in the send buffer,
@@ -47,6 +47,12 @@ impl TlsStream {
     /// True until both sides have shown their certificates.
     pub fn is_handshaking(&self) -> bool {
         self.session.is_handshaking()
+    }
+
+    /// The peer's certificate, once its chain has been checked.
+    pub fn peer_certificate(&self) -> Option<PeerCertificate> {
+        let chain = self.session.peer_certificates().filter(|_| !self.session.is_handshaking())?;
+        chain.first().map(|der| PeerCertificate::new(der))
     }
 
     /// True if records wait for the socket.

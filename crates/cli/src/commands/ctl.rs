@@ -6,7 +6,7 @@ mod print;
 use crate::exit::Exit;
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use client::{Answer, Client};
+use client::{Answer, Client, Endpoint};
 use daemon::api::networks::Networks;
 use daemon::networks::{
     BackupChange, Choice, Document, Ends, HostChange, LinkChange, NetworkView, NumberDocument,
@@ -14,7 +14,6 @@ use daemon::networks::{
 };
 use serde::de::DeserializeOwned;
 use std::io::{Read, Write};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// See and change the tenants' own networks while `weir serve` runs
@@ -31,9 +30,10 @@ Example:
 
 See docs/networks.md.")]
 pub struct Ctl {
-    /// Where `weir serve` has its REST interface ([listen] api)
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080", global = true)]
-    api: SocketAddr,
+    /// Where `weir serve` has its REST interface ([listen] api), IP:PORT or unix:PATH [default: the socket
+    /// /run/weir/api.sock if it is there, else 127.0.0.1:8080]
+    #[arg(long, value_name = "WHERE", global = true)]
+    api: Option<Endpoint>,
     /// Print the answer as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -237,7 +237,7 @@ enum Apart {
 
 impl Ctl {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let client = Client::new(self.api);
+        let client = Client::new(self.api.unwrap_or_default());
         let tell = Tell { json: self.json };
         match self.command {
             Command::Networks => {

@@ -103,6 +103,9 @@ impl Serve {
         if let Some(address) = control.api() {
             tracing::info!("REST, metrics and health are at http://{address}");
         }
+        if let Some(socket) = control.socket() {
+            tracing::info!("REST takes changes at unix:{}", socket.display());
+        }
         let signal = ended.recv().context("the control thread ended by itself")?;
         tracing::info!("{signal}: closing connections; rules stay on the switches");
         drop(pid_file);
@@ -134,8 +137,9 @@ fn control(
     let target = Arc::clone(daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());
     let reloader = Reloader::new(path, current, Box::new(sink), metrics);
-    let limits = http::Limits::default();
-    let setup = Setup { api: config.listen.api, limits, sources, reloader, terminate };
+    let limits =
+        http::Limits { connections: daemon.descriptors().api(), ..http::Limits::default() };
+    let setup = Setup { api: config.listen.api.clone(), limits, sources, reloader, terminate };
     Control::start(setup).context("cannot start the REST interface ([listen] api)")
 }
 

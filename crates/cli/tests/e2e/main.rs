@@ -33,6 +33,7 @@ mod shared_big_switches;
 mod shared_edges;
 mod slices;
 mod statistics;
+mod strangers;
 mod switch_only;
 mod tls;
 mod topology;

@@ -3,20 +3,23 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::slices::by_port;
 use crate::support::app::{App, Credentials};
 use crate::support::folder::Folder;
 use crate::support::network::{Network, V13};
 use crate::support::pki::Pki;
+use crate::support::program::Program;
+use crate::support::puppet::{Controller, FEATURES_REPLY, HELLO, Message, Switch};
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::{SHORT_BACK_OFF, Weir};
+use crate::support::weir::{SHORT_BACK_OFF, Weir, run};
 use crate::support::{PATIENCE, eventually, free_port};
 
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
 
-/// Weir's certificates: to switches it is a controller, to controllers a switch, and it trusts both authorities.
+/// Weir's certificates: it is a controller to switches, whose authority is one, and to controllers, whose authority is another.
 struct Site {
     pki: Pki,
     folder: Folder,
@@ -31,10 +34,6 @@ impl Site {
         pki.sign("weir", "controller");
         pki.sign("switch", "switch");
         pki.sign("red", "controller");
-        let authorities = ["controller", "switch"]
-            .map(|class| fs::read(pki.ca(class)).expect("an authority"))
-            .concat();
-        fs::write(folder.path().join("ca.pem"), authorities).expect("a bundle");
         Site {
             pki,
             folder,
@@ -56,10 +55,13 @@ api = "{api}"
 [tls]
 private_key = "{}"
 certificate = "{}"
-ca = "ca.pem"
+switch_ca = "{}"
+controller_ca = "{}"
 {tenants}"#,
             key.display(),
-            certificate.display()
+            certificate.display(),
+            pki.ca("switch").display(),
+            pki.ca("controller").display()
         );
         (Weir::start(folder, plain, api, &config), pki, encrypted)
     }
@@ -80,7 +82,9 @@ fn ovs_switch_and_controller_over_tls_beside_plain_ones() {
     let mut blue = App::learning_switch_13();
     let tenants =
         by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4]);
-    let (weir, pki, encrypted) = site.serve(&tenants);
+    // Which certificate is the switch's; its plain port takes it as well, so it stands as a name.
+    let switches = "[[switches]]\ndpid = \"1\"\nname = \"switch\"\n";
+    let (weir, pki, encrypted) = site.serve(&(tenants + switches));
 
     let (key, certificate) = (pki.private_key("switch"), pki.certificate("switch"));
     network.connect_with_tls(encrypted, &key, &certificate, &pki.ca("controller"));
@@ -109,6 +113,86 @@ fn ovs_a_switch_that_nobody_signed_is_turned_away() {
             >= 1.0
     });
     weir.wait_for_switches(0);
+}
+
+/// One speaks no TLS, one was signed by nobody whom Weir trusts, one refuses.
+#[test]
+fn controllers_to_which_tls_fails_are_told_by_name_counted_and_shown() {
+    needs!(controllers_to_which_tls_fails_are_told_by_name_counted_and_shown:
+        Needs::Program("ovs-pki"), Needs::Program("openssl"));
+    let plain = Controller::listen();
+    let (foreign, nobody) = (free_port(), free_port());
+    let stranger = Pki::new();
+    stranger.sign("blue", "controller");
+    let mut server = Command::new("openssl");
+    server
+        .args(["s_server", "-accept", &format!("127.0.0.1:{foreign}"), "-cert"])
+        .arg(stranger.certificate("blue"))
+        .arg("-key")
+        .arg(stranger.private_key("blue"));
+    let _server = Program::of("openssl", server);
+    let tenant = |name: &str, port: u16| {
+        format!(
+            "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"ssl:127.0.0.1:{port}\"]\n\
+             [[tenants.flowspace]]\nmatch = \"in_port=1\"\npermission = \"read\"\n"
+        )
+    };
+    let tenants =
+        tenant("red", plain.address.port()) + &tenant("blue", foreign) + &tenant("green", nobody);
+    let (weir, _pki, _) = Site::new(Ipv4Addr::LOCALHOST.into()).serve(&tenants);
+    let _switch = Switch::connect(weir.openflow, 7, &[1]);
+    for (tenant, why, words) in [
+        ("red", "tls", "plain OpenFlow"),
+        ("blue", "tls", "not signed by our CA"),
+        ("green", "unreachable", "cannot connect"),
+    ] {
+        let tenant_label = format!("tenant=\"{tenant}\"");
+        let line = weir.expect_log(0, &["WARN", &tenant_label, words]);
+        assert!(line.contains("ssl:127.0.0.1:") && line.contains("00:07"), "{line}");
+        let reason = format!("reason=\"{why}\"");
+        eventually("it is counted and shown", || {
+            let (_, text) = weir.get(&format!("/api/v1/tenants/{tenant}"));
+            let shown: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            let contact = &shown["switches"][0]["controllers"][0];
+            let last = contact["last_error"].as_str().unwrap_or_default();
+            weir.metric("weir_controller_lost_total", &[&tenant_label, &reason]) > 2.0
+                && last.contains(words)
+                && contact["connected"] == false
+        });
+        let rejected = ["peer=\"controller\"", &reason];
+        assert!(weir.metric("weir_connections_rejected_total", &rejected) > 2.0, "{tenant}");
+        let lines = weir.logged(&[&tenant_label, words]);
+        assert!(lines.len() <= 3, "one per change of state: {lines:#?}");
+    }
+}
+
+#[test]
+fn weirs_own_certificate_that_ends_soon_is_told() {
+    needs!(weirs_own_certificate_that_ends_soon_is_told: Needs::Program("openssl"));
+    let folder = Folder::new();
+    let path = |name: &str| folder.join(name);
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "5", "-subj", "/CN=weir"])
+        .args(["-keyout", &path("key.pem"), "-out", &path("cert.pem")])
+        .stdin(Stdio::null())
+        .output()
+        .expect("start openssl");
+    assert!(made.status.success(), "{made:?}");
+    let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+    let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+    let config = format!(
+        "[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\n\
+         [tls]\nprivate_key = \"key.pem\"\ncertificate = \"cert.pem\"\nswitch_ca = \"cert.pem\"\n"
+    );
+    let file = path("weir.toml");
+    fs::write(&file, &config).expect("a configuration");
+    let (code, said, _) = run(&["check", &file]);
+    assert!(code == Some(1) && said.contains("cert.pem expires in "), "{code:?} {said}");
+    let weir = Weir::start(folder, openflow, api, &config);
+    weir.expect_log(0, &["WARN", "own certificate expires in "]);
+    let until = weir.metric("weir_certificate_expiry_timestamp_seconds", &[]);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs_f64();
+    assert!((until - now - 5.0 * 86_400.0).abs() < 600.0, "{until} at {now}");
 }
 
 #[test]
@@ -151,4 +235,96 @@ fn plain_bytes_at_the_tls_port_are_turned_away() {
     // At most a TLS alert (record type 21), never OpenFlow.
     assert!(answer.first().is_none_or(|first| *first == 21), "{answer:?}");
     assert_eq!(weir.get("/healthz").0, 200);
+}
+
+/// A switch that has shaken hands over TLS, by `openssl`; it is connected until its standard input is closed.
+fn tls_switch(address: SocketAddr, pki: &Pki, holder: &str, dpid: u64) -> Child {
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-quiet", "-connect", &address.to_string(), "-cert"])
+        .arg(pki.certificate(holder))
+        .arg("-key")
+        .arg(pki.private_key(holder))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("start openssl");
+    let mut features = dpid.to_be_bytes().to_vec();
+    features.extend([0; 16]);
+    let hello = Message::new(HELLO, 1, &[]).bytes();
+    let reply = Message::new(FEATURES_REPLY, 2, &features).bytes();
+    let stdin = client.stdin.as_mut().expect("its standard input");
+    stdin.write_all(&[hello, reply].concat()).expect("say who it is");
+    client
+}
+
+#[test]
+fn a_certificate_opens_the_switch_that_it_names_and_no_other() {
+    needs!(a_certificate_opens_the_switch_that_it_names_and_no_other:
+        Needs::Program("ovs-pki"), Needs::Program("openssl"));
+    let site = Site::new(Ipv4Addr::LOCALHOST.into());
+    site.pki.sign("edge-2", "switch");
+    site.pki.sign("edge-3", "controller");
+    site.pki.sign("0000000000000004", "switch");
+    let listed = |dpid: u64, key: &str, name: &str| {
+        format!("[[switches]]\ndpid = \"{dpid}\"\n{key} = \"{name}\"\n")
+    };
+    let switches = listed(1, "name", "edge-1")
+        + &listed(2, "certificate", "name:edge-2")
+        + &listed(3, "name", "edge-3")
+        + &listed(4, "name", "fourth");
+    let (weir, pki, encrypted) = site.serve(&switches);
+    let rejected = |reason: &str| {
+        let reason = format!("reason=\"{reason}\"");
+        weir.metric("weir_connections_rejected_total", &["peer=\"switch\"", &reason])
+    };
+    let mut others = Vec::new();
+    for (dpid, count) in [(1, 1.0), (4, 2.0), (9, 2.0)] {
+        others.push(tls_switch(encrypted, &pki, "edge-2", dpid));
+        eventually("another switch's certificate is refused", || rejected("impostor") >= count);
+    }
+    eventually("so is a switch that is not listed", || rejected("unlisted") >= 1.0);
+    weir.expect_log(0, &["WARN", "a switch is turned away", "00:01", "edge-2", "sha256:"]);
+    // The authority of controllers signs for no switch, whatever the name.
+    others.push(tls_switch(encrypted, &pki, "edge-3", 3));
+    eventually("a controller's certificate is refused", || rejected("tls") >= 1.0);
+    // Who has to show a certificate shows it by a plain port neither.
+    let plain = Switch::connect(weir.openflow, 2, &[1]);
+    assert!(plain.peer.is_closed());
+    eventually("that is counted", || rejected("impostor") >= 3.0);
+    assert!(weir.metric("weir_switches", &[]) < 0.5);
+
+    let mut own = vec![tls_switch(encrypted, &pki, "edge-2", 2)];
+    weir.wait_for_switches(1);
+    own.push(tls_switch(encrypted, &pki, "0000000000000004", 4));
+    weir.wait_for_switches(2);
+    for mut client in own.into_iter().chain(others) {
+        drop(client.stdin.take());
+        let _ = client.kill();
+        let _ = client.wait();
+    }
+}
+
+#[test]
+fn a_controller_with_another_tenants_certificate_is_told_nothing() {
+    needs!(a_controller_with_another_tenants_certificate_is_told_nothing:
+        Needs::Program("ovs-pki"), Needs::Program("openssl"));
+    let site = Site::new(Ipv4Addr::LOCALHOST.into());
+    site.pki.sign("blue", "controller");
+    let port = free_port();
+    let mut server = Command::new("openssl");
+    server
+        .args(["s_server", "-quiet", "-accept", &format!("127.0.0.1:{port}"), "-cert"])
+        .arg(site.pki.certificate("blue"))
+        .arg("-key")
+        .arg(site.pki.private_key("blue"));
+    let _server = Program::of("openssl", server);
+    let tenants = by_port("red", &format!("ssl:127.0.0.1:{port}"), [1, 2]);
+    let (weir, _pki, _) = site.serve(&tenants);
+    let _switch = Switch::connect(weir.openflow, 1, &[1, 2]);
+    let words = ["WARN", "tenant=\"red\"", "blue", "not the tenant's, name:red"];
+    weir.expect_log(0, &words);
+    let lost = ["tenant=\"red\"", "reason=\"tls\""];
+    assert!(weir.metric("weir_controller_lost_total", &lost) >= 1.0);
+    assert!(weir.metric("weir_connections_total", &["peer=\"controller\""]) < 0.5);
 }

@@ -1,8 +1,7 @@
 //! What every path of the REST interface has in common: how a name is read in a path and JSON in a body, and how what cannot
 //! be done is answered. All refusals are one JSON object, [`Failure`]; the OpenAPI document names those that a path can give.
 
-use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -10,6 +9,8 @@ use axum::response::{IntoResponse, Json, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
+
+use super::bounds;
 
 /// Why a request was not done.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -33,6 +34,15 @@ pub(super) enum Unnamed {
     Missing(Failure),
 }
 
+/// Of every path.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is there for the document alone")]
+pub(super) enum Elsewhere {
+    /// It was asked for by a name that is not Weir's, or by a page of another site; or a change where none is taken.
+    #[response(status = 403)]
+    Elsewhere(Failure),
+}
+
 /// Of a path that changes something.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is there for the document alone")]
@@ -40,9 +50,6 @@ pub(super) enum Unchanged {
     /// The path, the query or the body cannot be read.
     #[response(status = 400)]
     Unreadable(Failure),
-    /// It was asked for by a name other than localhost.
-    #[response(status = 403)]
-    Elsewhere(Failure),
     /// There is no such tenant, network or part.
     #[response(status = 404)]
     Missing(Failure),
@@ -94,13 +101,12 @@ pub(super) struct Body<T>(pub(super) T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Response;
 
-    async fn from_request(request: Request, state: &S) -> Result<Body<T>, Response> {
+    async fn from_request(request: Request, _state: &S) -> Result<Body<T>, Response> {
         if !is_json(request.headers()) {
             let message = "the body has to be application/json";
             return Err(error(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
-        let refuse = |refused: BytesRejection| error(refused.status(), &refused.body_text());
-        let bytes = Bytes::from_request(request, state).await.map_err(refuse)?;
+        let bytes = bounds::body(request).await?;
         let body = serde_json::from_slice(&bytes)
             .map_err(|refused| error(StatusCode::BAD_REQUEST, &refused.to_string()))?;
         Ok(Body(body))

@@ -1,27 +1,40 @@
-//! The HTTP server under the routes: bounded in connections, header size and time, so that no client can hold more than
+//! The HTTP server under the routes: bounded in connections, header size, memory and time, so that no client can hold more than
 //! a little of the process.
 
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::header;
+use axum::response::Response;
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time;
+
+use super::clients::{Clients, Peer, Place, Working};
+use crate::metrics::{ApiRefusal, Registry};
 
 /// What a client may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; further ones wait in the listener's backlog.
+    /// Connections at a time; for a further one the one that has waited longest for a request gives way.
     pub connections: usize,
     /// Until a request's header is complete, also on a connection that is kept open.
     pub header: Duration,
+    /// From there until its answer is taken.
+    pub request: Duration,
     /// For a connection as a whole; it is then closed after the request at hand, or after as long again.
     pub connection: Duration,
 }
@@ -29,8 +42,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            connections: 64,
-            header: Duration::from_secs(30),
+            connections: 256,
+            header: Duration::from_secs(10),
+            request: Duration::from_secs(30),
             connection: Duration::from_secs(120),
         }
     }
@@ -39,33 +53,73 @@ impl Default for Limits {
 /// Bytes that may be buffered of a connection, header included; hyper's least.
 const BUFFER: usize = 8192;
 
+/// Bytes of an answer that are handed to a connection at a time.
+const PIECE: usize = 64 << 10;
+
 /// How long requests at hand may take when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// What serves.
+#[derive(Clone)]
+pub struct Server {
+    /// The routes.
+    pub router: Router,
+    /// What a client may use.
+    pub limits: Limits,
+    /// All connections, of all listeners.
+    pub clients: Arc<Clients>,
+    /// Where to count.
+    pub metrics: Arc<Registry>,
+}
+
+/// Where clients connect.
+pub enum Listener {
+    /// By TCP.
+    Tcp(TcpListener),
+    /// By a socket in the file system.
+    Unix(UnixListener),
+}
+
+/// A client's stream.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+impl Listener {
+    async fn accept(&self) -> io::Result<(Box<dyn Stream>, Peer)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                Ok((Box::new(stream), Peer::Tcp(address)))
+            }
+            Listener::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let user = stream.peer_cred().ok().map(|it| it.uid());
+                Ok((Box::new(stream), Peer::Unix(user)))
+            }
+        }
+    }
+}
+
 /// Serves until `stop` changes (or its sender is gone), then finishes the requests at hand.
-pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    limits: Limits,
-    mut stop: watch::Receiver<bool>,
-) {
-    let free = Arc::new(Semaphore::new(limits.connections));
+pub async fn serve(listener: Listener, server: Server, mut stop: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
     loop {
-        let accepted = async {
-            // Never closed, so this fails never; a failure would only mean one connection more.
-            let permit = Arc::clone(&free).acquire_owned().await.ok();
-            (listener.accept().await, permit)
-        };
         tokio::select! {
             _ = stop.changed() => break,
-            (accepted, permit) = accepted => match accepted {
-                Ok((stream, _)) => {
-                    let connection = connection(stream, router.clone(), limits, stop.clone());
-                    connections.spawn(async move {
-                        connection.await;
-                        drop(permit);
-                    });
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    let admitted = server.clients.admit(peer);
+                    if admitted.as_ref().is_none_or(|(_, made_room)| *made_room) {
+                        server.metrics.process.api.refused(ApiRefusal::Connections).increment();
+                        tracing::warn!(
+                            %peer,
+                            "all connections of the REST interface are in use; who has waited longest gives way"
+                        );
+                    }
+                    if let Some((place, _)) = admitted {
+                        connections.spawn(connection(stream, place, server.clone(), stop.clone()));
+                    }
                 }
                 Err(error) => refused(&error).await,
             },
@@ -83,21 +137,111 @@ async fn refused(error: &io::Error) {
 }
 
 async fn connection(
-    stream: TcpStream,
-    router: Router,
-    limits: Limits,
+    stream: Box<dyn Stream>,
+    place: Place,
+    server: Server,
     mut stop: watch::Receiver<bool>,
 ) {
+    let Server { router, limits, metrics, .. } = server;
+    let client = Arc::clone(&place.client);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.header).max_buf_size(BUFFER);
-    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let mut connection = pin!(connection);
-    tokio::select! {
-        // Its errors are the client's: cut off, too slow, not HTTP.
-        _ = connection.as_mut() => return,
-        () = time::sleep(limits.connection) => {}
-        _ = stop.changed() => {}
+    let answering = Arc::clone(&client);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        let working = answering.works();
+        request.extensions_mut().insert(Arc::clone(&answering));
+        let router = router.clone();
+        let client = Arc::clone(&answering);
+        async move {
+            let request: Request = request.map(Body::new);
+            let response = router.call(request).await?;
+            if is_events(&response) {
+                client.streams();
+            }
+            let answer = |body| Body::new(Answer { body, rest: Bytes::new(), _working: working });
+            Ok::<_, std::convert::Infallible>(response.map(answer))
+        }
+    });
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let over = time::sleep(limits.connection);
+    let mut over = pin!(over);
+    let mut ending = false;
+    loop {
+        tokio::select! {
+            // Its errors are the client's: cut off, too slow, not HTTP.
+            _ = connection.as_mut() => return,
+            () = client.gives_way() => return,
+            () = time::sleep(limits.request / 4) => {
+                if client.is_slow(limits.request) {
+                    metrics.process.api.refused(ApiRefusal::Slow).increment();
+                    tracing::warn!(peer = %client.peer(), "a REST request takes too long; cut off");
+                    return;
+                }
+            }
+            () = over.as_mut() => {
+                if ending {
+                    return;
+                }
+                ending = true;
+                connection.as_mut().graceful_shutdown();
+                over.as_mut().reset(time::Instant::now() + limits.connection);
+            }
+            _ = stop.changed(), if !ending => {
+                ending = true;
+                connection.as_mut().graceful_shutdown();
+                over.as_mut().reset(time::Instant::now() + limits.connection);
+            }
+        }
     }
-    connection.as_mut().graceful_shutdown();
-    let _ = time::timeout(limits.connection, connection).await;
+}
+
+fn is_events(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// An answer that is handed over in pieces, so that the request counts as being worked on until almost all of it is taken.
+struct Answer {
+    body: Body,
+    rest: Bytes,
+    _working: Working,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.rest.is_empty() {
+            let frame = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                other => return other,
+            };
+            match frame.into_data() {
+                Ok(data) => self.rest = data,
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+            }
+        }
+        let piece = self.rest.len().min(PIECE);
+        let piece = self.rest.split_to(piece);
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (body, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(body.lower() + rest);
+        if let Some(upper) = body.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
+    }
 }

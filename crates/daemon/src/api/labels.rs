@@ -14,6 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
+use super::bounds::Listener;
 use super::topology::Place;
 use crate::topology::Board;
 
@@ -76,11 +77,15 @@ impl LabelOf {
 
 /// Server-sent events: first every label as it is, then each as it is told. `event: label` has one label as its data;
 /// `event: missed` says that the client was too slow, and is followed by every label as it is.
-pub struct Events(mpsc::Receiver<Event>);
+pub struct Events {
+    events: mpsc::Receiver<Event>,
+    /// What lets others listen when it goes.
+    _listener: Listener,
+}
 
 impl Events {
     /// Of one tenant, from now on.
-    pub fn new(board: Board, tenant: TenantId) -> Events {
+    pub(super) fn new(board: Board, tenant: TenantId, listener: Listener) -> Events {
         let (sender, events) = mpsc::channel(WAITING);
         tokio::spawn(async move {
             let mut told = board.listen();
@@ -115,7 +120,7 @@ impl Events {
                 }
             }
         });
-        Events(events)
+        Events { events, _listener: listener }
     }
 }
 
@@ -123,7 +128,7 @@ impl Stream for Events {
     type Item = Result<Event, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|event| event.map(Ok))
+        self.events.poll_recv(context).map(|event| event.map(Ok))
     }
 }
 

@@ -3,7 +3,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `GET /healthz` | 200 with counts when every shard answers within a second, else 503 |
-//! | `GET /metrics` | Prometheus text |
+//! | `GET /metrics` | Prometheus text: sums per tenant and per switch; with `?detail=product` each tenant on each switch |
 //! | `GET /api/v1/tenants` | tenants as configured, and what each counts on each switch |
 //! | `GET /api/v1/tenants/{name}` | one of them, or 404 |
 //! | `GET /api/v1/switches` | connected switches, and what their tenants count |
@@ -16,8 +16,9 @@
 //! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //!
-//! Without passwords, hence bound to the loopback by default. Numbers are at most a quarter of a
-//! second old. Everything runs on the one control thread; nothing here is on the forwarding path.
+//! Without passwords, hence bound to the loopback, and guarded against pages of other sites ([`guard`]). Numbers are at
+//! most a quarter of a second old. All input and output is on the one control thread, what takes longer beside it; nothing here
+//! is on the forwarding path. What clients may use is bounded in [`http`] per connection, in [`bounds`] for all.
 //!
 //! What cannot be done is answered with one JSON object ([`Failure`]) whatever the path, as the document says; what is not
 //! HTTP, or too long a header, the server under it refuses without one.
@@ -25,6 +26,9 @@
 //! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
 
 mod answers;
+mod bounds;
+pub mod clients;
+mod guard;
 pub mod http;
 pub mod labels;
 pub mod networks;
@@ -34,20 +38,23 @@ pub mod view;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
+use axum::middleware;
 use axum::response::sse::KeepAlive;
 use axum::response::{IntoResponse, Json, Response, Sse};
 use axum::routing::get;
+use axum::{Extension, Router};
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
-use crate::metrics::{self, Registry};
+use crate::metrics::{self, ApiRefusal, Detail, Registry};
 use crate::networks::Control;
 use crate::reload::Current;
 use crate::topology::{Board, Watch};
-use answers::{Name, Unnamed, error};
+use answers::{Elsewhere, Name, Unnamed, error};
+use bounds::Bounds;
+pub(crate) use bounds::THREADS;
 
 pub use answers::Failure;
 
@@ -109,8 +116,10 @@ struct Labels {
     labels: Vec<labels::LabelOf>,
 }
 
-/// All routes.
-pub fn router(sources: Sources) -> Router {
+/// All routes; `tcp_changes` says whether changes are taken by TCP, too.
+pub fn router(sources: Sources, tcp_changes: bool) -> Router {
+    let guard = guard::Guard { metrics: Arc::clone(&sources.metrics), tcp_changes };
+    let bounds = Bounds::new(Arc::clone(&sources.metrics));
     Router::new()
         .route("/healthz", get(health))
         .route("/metrics", get(prometheus))
@@ -127,6 +136,9 @@ pub fn router(sources: Sources) -> Router {
         .method_not_allowed_fallback(|| async {
             error(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
         })
+        .layer(middleware::from_fn(bounds::answers))
+        .layer(middleware::from_fn_with_state(guard, guard::guard))
+        .layer(Extension(bounds))
         .with_state(sources)
 }
 
@@ -137,39 +149,62 @@ pub fn router(sources: Sources) -> Router {
     responses(
         (status = 200, description = "all is well", body = Health),
         (status = 503, description = "a shard does not answer", body = Health),
+        Elsewhere,
     )
 )]
-async fn health(State(sources): State<Sources>) -> Response {
+async fn health(State(sources): State<Sources>, Extension(bounds): Extension<Bounds>) -> Response {
     let pulse = Arc::clone(&sources.pulse);
-    let answer = tokio::task::spawn_blocking(move || pulse(PATIENCE)).await;
+    let answer = bounds.pulse(move || pulse(PATIENCE)).await;
     let tenants = sources.current.get().tenants.len();
     let (code, status, switches) = match answer {
-        Ok(Some(switches)) => (StatusCode::OK, "ok", Some(switches)),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "a shard does not answer", None),
+        Some(switches) => (StatusCode::OK, "ok", Some(switches)),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "a shard does not answer", None),
     };
     (code, Json(Health { status, switches, tenants })).into_response()
 }
 
-/// Metrics as Prometheus text.
+/// Metrics as Prometheus text: per tenant and per switch, or each tenant on each switch.
 #[utoipa::path(
     get,
     path = "/metrics",
-    responses((status = 200, description = "metrics", body = String, content_type = "text/plain"))
+    params(("detail" = Option<String>, Query, description = "`product`: each tenant on each switch, which are many series")),
+    responses(
+        (status = 200, description = "metrics", body = String, content_type = "text/plain"),
+        (status = 400, description = "the query cannot be read", body = Failure),
+        (status = 503, description = "such an answer is being made for somebody else", body = Failure),
+        Elsewhere,
+    )
 )]
-async fn prometheus(State(sources): State<Sources>) -> Response {
-    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], sources.metrics.encode()).into_response()
+async fn prometheus(Extension(bounds): Extension<Bounds>, uri: Uri) -> Response {
+    let detail = match uri.query() {
+        None => Detail::Sums,
+        Some("detail=product") => Detail::Product,
+        Some(_) => {
+            let message = "all that can stand behind the ? is detail=product";
+            return error(StatusCode::BAD_REQUEST, message);
+        }
+    };
+    match bounds.metrics(detail).await {
+        Some(body) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], body).into_response(),
+        None => {
+            bounds.refuse(ApiRefusal::Answers, "such an answer is being made for somebody else")
+        }
+    }
 }
 
 /// Tenants as configured, and what each counts on each switch.
 #[utoipa::path(
     get,
     path = "/api/v1/tenants",
-    responses((status = 200, description = "all tenants", body = Tenants))
+    responses((status = 200, description = "all tenants", body = Tenants), Elsewhere)
 )]
-async fn tenants(State(sources): State<Sources>) -> Response {
-    let (config, switches) = (sources.current.get(), sources.metrics.switches());
-    let tenants = config.tenants.iter().map(|tenant| view::Tenant::new(tenant, &switches));
-    Json(Tenants { tenants: tenants.collect() }).into_response()
+async fn tenants(State(sources): State<Sources>, Extension(bounds): Extension<Bounds>) -> Response {
+    let work = move || {
+        let (config, switches) = (sources.current.get(), sources.metrics.switches());
+        let tenants = config.tenants.iter().map(|tenant| view::Tenant::new(tenant, &switches));
+        Json(Tenants { tenants: tenants.collect() }).into_response()
+    };
+    bounds.off_thread(work).await
 }
 
 /// One tenant.
@@ -177,7 +212,7 @@ async fn tenants(State(sources): State<Sources>) -> Response {
     get,
     path = "/api/v1/tenants/{name}",
     params(("name" = String, Path, description = "the tenant's name")),
-    responses((status = 200, description = "the tenant", body = view::Tenant), Unnamed)
+    responses((status = 200, description = "the tenant", body = view::Tenant), Unnamed, Elsewhere)
 )]
 async fn tenant(State(sources): State<Sources>, Name(name): Name) -> Response {
     let config = sources.current.get();
@@ -193,29 +228,42 @@ async fn tenant(State(sources): State<Sources>, Name(name): Name) -> Response {
 #[utoipa::path(
     get,
     path = "/api/v1/switches",
-    responses((status = 200, description = "all switches", body = Switches))
+    responses((status = 200, description = "all switches", body = Switches), Elsewhere)
 )]
-async fn switches(State(sources): State<Sources>) -> Response {
-    let switches = sources.metrics.switches();
-    let switches = switches.iter().map(|switch| view::Switch::new(switch)).collect();
-    Json(Switches { switches }).into_response()
+async fn switches(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+) -> Response {
+    let work = move || {
+        let switches = sources.metrics.switches();
+        let switches = switches.iter().map(|switch| view::Switch::new(switch)).collect();
+        Json(Switches { switches }).into_response()
+    };
+    bounds.off_thread(work).await
 }
 
 /// The physical network as it is known.
 #[utoipa::path(
     get,
     path = "/api/v1/topology",
-    responses((status = 200, description = "switches, ports, links", body = topology::Topology))
+    responses(
+        (status = 200, description = "switches, ports, links", body = topology::Topology),
+        Elsewhere,
+    )
 )]
-async fn topology_now(State(sources): State<Sources>) -> Response {
-    Json(topology::Topology::new(&sources.topology)).into_response()
+async fn topology_now(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+) -> Response {
+    let work = move || Json(topology::Topology::new(&sources.topology)).into_response();
+    bounds.off_thread(work).await
 }
 
 /// How many flows are followed, and how many labels were told.
 #[utoipa::path(
     get,
     path = "/api/v1/labels",
-    responses((status = 200, description = "counts", body = labels::Counts))
+    responses((status = 200, description = "counts", body = labels::Counts), Elsewhere)
 )]
 async fn label_counts(State(sources): State<Sources>) -> Response {
     Json(labels::Counts::new(&sources.labels)).into_response()
@@ -226,7 +274,7 @@ async fn label_counts(State(sources): State<Sources>) -> Response {
     get,
     path = "/api/v1/tenants/{name}/labels",
     params(("name" = String, Path, description = "the tenant's name")),
-    responses((status = 200, description = "labels", body = Labels), Unnamed)
+    responses((status = 200, description = "labels", body = Labels), Unnamed, Elsewhere)
 )]
 async fn tenant_labels(State(sources): State<Sources>, Name(name): Name) -> Response {
     match sources.labels.tenant(&name) {
@@ -243,12 +291,24 @@ async fn tenant_labels(State(sources): State<Sources>, Name(name): Name) -> Resp
     get,
     path = "/api/v1/tenants/{name}/labels/events",
     params(("name" = String, Path, description = "the tenant's name")),
-    responses((status = 200, description = "events", body = String, content_type = "text/event-stream"), Unnamed)
+    responses(
+        (status = 200, description = "events", body = String, content_type = "text/event-stream"),
+        (status = 503, description = "too many listen already", body = Failure),
+        Unnamed,
+        Elsewhere,
+    )
 )]
-async fn label_events(State(sources): State<Sources>, Name(name): Name) -> Response {
+async fn label_events(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+    Name(name): Name,
+) -> Response {
     match sources.labels.tenant(&name) {
         Some(tenant) => {
-            let events = labels::Events::new(sources.labels.clone(), tenant);
+            let Some(listener) = bounds.listener(&name) else {
+                return bounds.refuse(ApiRefusal::Listeners, "too many listen to events already");
+            };
+            let events = labels::Events::new(sources.labels.clone(), tenant, listener);
             // A comment now and then keeps proxies from closing a quiet stream.
             Sse::new(events).keep_alive(KeepAlive::default()).into_response()
         }
@@ -284,7 +344,7 @@ async fn label_events(State(sources): State<Sources>, Name(name): Name) -> Respo
 struct Document;
 
 /// This document.
-#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = Object)))]
+#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = Object), Elsewhere))]
 async fn openapi() -> Response {
     Json(Document::openapi()).into_response()
 }

@@ -1,20 +1,22 @@
 //! `/api/v1/networks`: the tenants' own networks, seen and changed. A request that changes something is one transaction.
 
-use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{StatusCode, Uri, header};
-use axum::middleware::{self, Next};
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Sources;
-use super::answers::{Body, Failure, Name, Unchanged, Unnamed, Unread, error};
-use crate::networks::{ChangeError, Document, NetworkView, Operation, Outcome, SetAside};
-
-/// A document of a thousand links has some 200 kB.
-const LARGEST: usize = 16 << 20;
+use super::answers::{Body, Elsewhere, Failure, Name, Unchanged, Unnamed, Unread, error};
+use super::bounds::Bounds;
+use super::clients::{Client, Peer};
+use crate::networks::{
+    ChangeError, Document, NetworkView, Operation, Outcome, PartOutcome, SetAside,
+};
 
 /// All networks.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -43,24 +45,6 @@ pub(super) fn routes() -> Router<Sources> {
         .route("/api/v1/networks", get(list))
         .route("/api/v1/networks/{tenant}", get(show).put(put).delete(remove))
         .route("/api/v1/networks/{tenant}/changes", post(change))
-        .layer(DefaultBodyLimit::max(LARGEST))
-        .layer(middleware::from_fn(from_here))
-}
-
-/// Without passwords, a page in somebody's browser must not reach this by a name of its own that leads here: what is
-/// asked for must be an address, or `localhost`.
-async fn from_here(request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let name = host.unwrap_or_default();
-    let bare = match name.rsplit_once(':') {
-        Some((bare, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => bare,
-        _ => name,
-    };
-    let is_address = bare.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
-    if request.method().is_safe() || is_address || bare == "localhost" {
-        return next.run(request).await;
-    }
-    error(StatusCode::FORBIDDEN, "changes are asked for by an address or localhost, not by a name")
 }
 
 /// All networks, and where they lie.
@@ -70,14 +54,18 @@ async fn from_here(request: Request, next: Next) -> Response {
     responses(
         (status = 200, description = "all networks", body = Networks),
         (status = 500, description = "the request failed by a fault of Weir's", body = Failure),
+        Elsewhere,
     )
 )]
-pub(super) async fn list(State(sources): State<Sources>) -> Response {
-    off_thread(move || {
+pub(super) async fn list(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+) -> Response {
+    let work = move || {
         let (networks, set_aside) = (sources.networks.list(), sources.networks.set_aside());
         Json(Networks { networks, set_aside }).into_response()
-    })
-    .await
+    };
+    bounds.off_thread(work).await
 }
 
 /// A tenant's network, and where it lies.
@@ -89,10 +77,15 @@ pub(super) async fn list(State(sources): State<Sources>) -> Response {
         (status = 200, description = "the network", body = NetworkView),
         (status = 500, description = "the request failed by a fault of Weir's", body = Failure),
         Unnamed,
+        Elsewhere,
     )
 )]
-pub(super) async fn show(State(sources): State<Sources>, Name(tenant): Name) -> Response {
-    off_thread(move || answer(sources.networks.get(&tenant))).await
+pub(super) async fn show(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+    Name(tenant): Name,
+) -> Response {
+    bounds.off_thread(move || answer(sources.networks.get(&tenant))).await
 }
 
 /// Makes a tenant's network what the document says.
@@ -105,18 +98,25 @@ pub(super) async fn show(State(sources): State<Sources>, Name(tenant): Name) -> 
         (status = 200, description = "what changed, or would change", body = Outcome),
         Unchanged,
         Unread,
+        Elsewhere,
     )
 )]
 pub(super) async fn put(
     State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+    Extension(client): Extension<Arc<Client>>,
     Name(tenant): Name,
     uri: Uri,
     Body(document): Body<Document>,
 ) -> Response {
     match dry_run(&uri) {
         Ok(dry_run) => {
-            off_thread(move || answer(sources.networks.put(&tenant, Some(&document), dry_run)))
-                .await
+            let work = move || {
+                let done = sources.networks.put(&tenant, Some(&document), dry_run);
+                tell(client.peer(), "set", &tenant, dry_run, &done);
+                answer(done)
+            };
+            bounds.off_thread(work).await
         }
         Err(refused) => *refused,
     }
@@ -130,16 +130,24 @@ pub(super) async fn put(
     responses(
         (status = 200, description = "what changed, or would change", body = Outcome),
         Unchanged,
+        Elsewhere,
     )
 )]
 pub(super) async fn remove(
     State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+    Extension(client): Extension<Arc<Client>>,
     Name(tenant): Name,
     uri: Uri,
 ) -> Response {
     match dry_run(&uri) {
         Ok(dry_run) => {
-            off_thread(move || answer(sources.networks.put(&tenant, None, dry_run))).await
+            let work = move || {
+                let done = sources.networks.put(&tenant, None, dry_run);
+                tell(client.peer(), "remove", &tenant, dry_run, &done);
+                answer(done)
+            };
+            bounds.off_thread(work).await
         }
         Err(refused) => *refused,
     }
@@ -155,17 +163,25 @@ pub(super) async fn remove(
         (status = 200, description = "what changed, or would change", body = Outcome),
         Unchanged,
         Unread,
+        Elsewhere,
     )
 )]
 pub(super) async fn change(
     State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+    Extension(client): Extension<Arc<Client>>,
     Name(tenant): Name,
     uri: Uri,
     Body(operations): Body<Vec<Operation>>,
 ) -> Response {
     match dry_run(&uri) {
         Ok(dry_run) => {
-            off_thread(move || answer(sources.networks.change(&tenant, &operations, dry_run))).await
+            let work = move || {
+                let done = sources.networks.change(&tenant, &operations, dry_run);
+                tell(client.peer(), "change", &tenant, dry_run, &done);
+                answer(done)
+            };
+            bounds.off_thread(work).await
         }
         Err(refused) => *refused,
     }
@@ -185,10 +201,34 @@ fn answer<T: Serialize>(result: Result<T, ChangeError>) -> Response {
     }
 }
 
-/// Placing a large network takes a while, and so may the store.
-async fn off_thread(work: impl FnOnce() -> Response + Send + 'static) -> Response {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(response) => response,
-        Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the request failed"),
+/// Parts that a log line names one by one.
+const NAMED: usize = 20;
+
+/// Tells the log who has changed what.
+fn tell(peer: Peer, what: &str, tenant: &str, dry_run: bool, done: &Result<Outcome, ChangeError>) {
+    match done {
+        _ if dry_run => {}
+        Ok(outcome) => {
+            let changes = difference(outcome);
+            tracing::info!(%peer, tenant, what, changes, "a network was changed by REST");
+        }
+        Err(refused) => {
+            tracing::info!(%peer, tenant, what, %refused, "a change by REST was refused");
+        }
     }
+}
+
+fn difference(outcome: &Outcome) -> String {
+    let part = |it: &PartOutcome| match (&it.was, &it.is) {
+        (None, Some(is)) => format!("+ {}: {is}", it.part),
+        (Some(was), None) => format!("- {}: {was}", it.part),
+        (Some(was), Some(is)) => format!("{}: {was} -> {is}", it.part),
+        (None, None) => it.part.clone(),
+    };
+    let mut parts: Vec<String> = outcome.parts.iter().take(NAMED).map(part).collect();
+    let more = outcome.parts.len().saturating_sub(NAMED);
+    if more > 0 {
+        parts.push(format!("and {more} more"));
+    }
+    parts.join("; ")
 }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::config;
 use crate::dpid::Dpid;
-use crate::metrics::{Direction, DropReason, Histogram, SwitchMetrics, TenantMetrics};
+use crate::metrics::{Direction, DropReason, Histogram, SwitchMetrics, TenantMetrics, contacts};
 
 /// A tenant as configured, and as it fares.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,6 +91,8 @@ struct OfTenant {
 #[schema(as = TenantCounts)]
 struct Counts {
     controllers_connected: u64,
+    /// The connections to the tenant's controllers.
+    controllers: Vec<Contact>,
     flows: u64,
     entries: u64,
     messages_from_controllers: u64,
@@ -102,6 +104,28 @@ struct Counts {
     queue_north: u64,
     added_latency_south: Option<Latency>,
     added_latency_north: Option<Latency>,
+}
+
+/// A connection to a controller.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ControllerContact)]
+struct Contact {
+    address: String,
+    connected: bool,
+    /// How often it was dialled.
+    dials: u64,
+    /// Why it failed or ended last; absent if it never did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    /// The same in one word, as in the metrics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error_reason: Option<&'static str>,
+    /// When, in milliseconds of Unix time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error_ms: Option<u64>,
+    /// How long Weir waits from then until it dials again; absent while it is connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
 }
 
 /// Upper bounds of quantiles, in microseconds.
@@ -192,6 +216,7 @@ impl Counts {
         let messages = |direction| metrics.messages(direction).total();
         Counts {
             controllers_connected: metrics.controllers.get(),
+            controllers: metrics.contacts.all().into_iter().map(Contact::new).collect(),
             flows: metrics.flows.get(),
             entries: metrics.entries.get(),
             messages_from_controllers: messages(Direction::FromController),
@@ -203,6 +228,24 @@ impl Counts {
             queue_north: metrics.queue_northbound.get(),
             added_latency_south: Latency::new(&metrics.added_southbound),
             added_latency_north: Latency::new(&metrics.added_northbound),
+        }
+    }
+}
+
+impl Contact {
+    fn new((address, contact): (String, contacts::Contact)) -> Contact {
+        let (reason, words, at) = match contact.last_error {
+            Some((reason, words, at)) => (Some(reason), Some(words), Some(at)),
+            None => (None, None, None),
+        };
+        Contact {
+            address,
+            connected: contact.connected,
+            dials: contact.dials,
+            last_error: words,
+            last_error_reason: reason,
+            last_error_ms: at,
+            retry_after_ms: contact.retry,
         }
     }
 }

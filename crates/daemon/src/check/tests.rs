@@ -86,8 +86,8 @@ fn what_entries_do_to_each_other() {
 
 #[test]
 fn what_is_missing_or_open_is_found() {
-    let text = "[listen]\napi = \"0.0.0.0:8080\"\n[tls]\nprivate_key = \"/nonexistent/k\"\ncertificate = \"/dev/null\"\n\
-                ca = \"/dev/null\"\n[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n\
+    let text = "[listen]\napi = \"127.0.0.1:8080\"\napi_changes = \"loopback\"\n[tls]\nprivate_key = \"/nonexistent/k\"\ncertificate = \"/dev/null\"\n\
+                switch_ca = \"/dev/null\"\ncontroller_ca = \"/dev/zero\"\n[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n\
                 controllers = [\"ssl:1.2.3.4:5\", \"ssl:1.2.3.4:5\"]\n[[tenants.flowspace]]\nmatch = \"\"\n\
                 [[tenants]]\nname = \"c\"\ncontrollers = [\"ssl:1.2.3.4:5\"]\n[[tenants.flowspace]]\nmatch = \"ip\"\n\
                 priority = 200\n";
@@ -95,7 +95,7 @@ fn what_is_missing_or_open_is_found() {
     assert_eq!(
         topics(&report),
         [
-            ('F', "", Topic::OpenApi),
+            ('N', "", Topic::OpenApi),
             ('F', "", Topic::TlsFile),
             ('F', "a", Topic::Incomplete),
             ('F', "a", Topic::Incomplete),

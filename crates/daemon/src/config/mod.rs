@@ -7,30 +7,35 @@
 //! Start reading at [`Config`]; `sections` and `tenants` read the file's tables with the help of `reader`.
 
 mod agents;
+mod api;
 mod diagnostic;
 mod labels;
 mod networks;
 mod own;
 mod reader;
 mod sections;
+mod switches;
 mod tenants;
+mod tls;
 mod topology;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
-use channel::{Address, TlsFiles};
+use channel::{Address, CertificateName};
 use flowspace::Match;
 use hypervisor::policy;
 use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
 
 pub use agents::Agents;
+pub use api::{Api, SOCKET, Socket};
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
 pub use labels::{Labels, Told, Vnic};
 pub use networks::Network;
 pub(crate) use networks::wanted;
+pub use switches::Listed;
+pub use tls::Tls;
 pub use topology::{Link, Topology};
 
 /// Everything that the operator says.
@@ -41,7 +46,7 @@ pub struct Config {
     /// `[listen]`
     pub listen: Listen,
     /// `[tls]`; there whenever an `ssl:` address is. Relative paths are relative to the configuration file's folder.
-    pub tls: Option<TlsFiles>,
+    pub tls: Option<Tls>,
     /// `[scheduler]`
     pub scheduler: Scheduler,
     /// `[keepalive]`
@@ -56,17 +61,21 @@ pub struct Config {
     pub labels: Labels,
     /// `[agents]`, if any are listened to.
     pub agents: Option<Agents>,
+    /// `[[switches]]`, in the file's order.
+    pub switches: Vec<Listed>,
     /// `[[tenants]]`, in the file's order.
     pub tenants: Vec<Tenant>,
 }
 
-/// Where Weir listens. Read at start only.
+/// Where Weir listens. Read at start only, but for `unlisted`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// Switches connect here. Default `tcp:127.0.0.1:6653`.
     pub openflow: Vec<Address>,
-    /// REST, metrics. Default `127.0.0.1:8080`; `"off"` for none.
-    pub api: Option<SocketAddr>,
+    /// REST, metrics. Default `127.0.0.1:8080`, and changes by [`SOCKET`]; `"off"` for none.
+    pub api: Api,
+    /// How many switches may be here that `[[switches]]` does not list. Default 0 if it lists any, else 1024.
+    pub unlisted: usize,
 }
 
 /// Bounds on what may wait.
@@ -119,6 +128,8 @@ pub struct Tenant {
     pub at: Position,
     /// Weir connects to all of these, for each switch.
     pub controllers: Vec<Address>,
+    /// Certificates of which they may show one, over TLS; none: one with the tenant's name.
+    pub controller_certificates: Vec<CertificateName>,
     /// Share of control-plane service, 1 to 1000. Default 1.
     pub weight: u32,
     /// What the tenant may see and touch of the physical network.

@@ -19,7 +19,7 @@ impl<'a> Own<'a> {
     /// Whether a connection to this address is one to Weir.
     pub(super) fn is(&self, address: SocketAddr) -> bool {
         let openflow = self.listen.openflow.iter().map(|listener| listener.addr);
-        openflow.chain(self.listen.api).any(|listener| self.reaches(address, listener))
+        openflow.chain(self.listen.api.tcp).any(|listener| self.reaches(address, listener))
     }
 
     fn reaches(&self, address: SocketAddr, listener: SocketAddr) -> bool {
@@ -66,10 +66,7 @@ mod tests {
             ("[::]:6653", "[::1]:6653", true),
             ("[::1]:6653", "[::1]:6653", true),
         ] {
-            let listen = Listen {
-                openflow: vec![listens.parse().unwrap()],
-                api: Some(([127, 0, 0, 1], 8080).into()),
-            };
+            let listen = Listen { openflow: vec![listens.parse().unwrap()], ..Listen::default() };
             let own = Own::new(&listen, |address| address == IpAddr::from([192, 0, 2, 1]));
             assert_eq!(own.is(controller.parse().unwrap()), is_own, "{listens} {controller}");
             assert!(own.is(([127, 0, 0, 1], 8080).into()));

@@ -1,17 +1,16 @@
 //! The file's sections, apart from the tenants.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use channel::{Address, Scheme, TlsFiles};
+use channel::{Address, Scheme};
 use toml::de::DeTable;
 
 use super::diagnostic::{Diagnostics, Source};
 use super::own::Own;
 use super::reader::{Reader, Table, Value};
-use super::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{agents, labels, networks, tenants, topology};
+use super::{Api, Config, Keepalive, Listen, Reconnect, Scheduler, Store};
+use super::{agents, api, labels, networks, switches, tenants, tls, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(
@@ -34,15 +33,20 @@ pub(super) fn parse(
         return Err(Diagnostics(reader.into_errors()));
     }
     let mut root = Table::root(&reader, &document);
-    let tls = root.get("tls", |value| value.table(|table| tls(table, file)).flatten());
+    let tls = root.get("tls", |value| value.table(|table| tls::read(table, file)).flatten());
     let agents =
         root.get("agents", |value| value.table(|table| agents::read(table, file)).flatten());
     // What is wrong there is reported; interfaces that name its agents are not wrong beside.
     let has_agents = document.get_ref().contains_key("agents");
     let mut vnics = labels::Vnics::new(has_agents, agents.as_ref());
-    let has_tls = document.get_ref().contains_key("tls");
-    let listen =
-        root.get("listen", |value| value.table(|table| listen(table, has_tls))).unwrap_or_default();
+    let sides = tls::Sides::of(document.get_ref());
+    let switches = root.get("switches", switches::read).unwrap_or_default();
+    let has_switches = !switches.is_empty();
+    let listen = root
+        .get("listen", |value| {
+            value.table(|table| listen(table, file, sides.switches, has_switches))
+        })
+        .unwrap_or(Listen::new(has_switches));
     let own = Own::new(&listen, is_here);
     let config = Config {
         file: file.to_owned(),
@@ -57,8 +61,9 @@ pub(super) fn parse(
         topology: root.get("topology", |value| value.table(topology::read)).unwrap_or_default(),
         labels: root.get("labels", |value| value.table(labels::read)).unwrap_or_default(),
         tenants: root
-            .get("tenants", |value| tenants::read(value, has_tls, &own, &mut vnics))
+            .get("tenants", |value| tenants::read(value, sides.controllers, &own, &mut vnics))
             .unwrap_or_default(),
+        switches,
         agents,
     };
     root.end();
@@ -71,48 +76,56 @@ pub(super) fn parse(
 }
 
 /// An address of a listener or a controller; `ssl:` needs certificates.
-pub(super) fn address(value: &Value<'_, '_>, has_tls: bool) -> Option<Address> {
+pub(super) fn address(
+    value: &Value<'_, '_>,
+    has_authority: bool,
+    authority: &str,
+) -> Option<Address> {
     let address: Address = value.parsed()?;
-    if address.scheme == Scheme::Ssl && !has_tls {
-        let help = "add a section [tls] with private_key, certificate and ca".to_owned();
+    if address.scheme == Scheme::Ssl && !has_authority {
+        let help = format!("add a section [tls] with private_key, certificate and {authority}");
         return value.refuse("an ssl: address needs certificates", Some(help));
     }
     Some(address)
 }
 
-fn listen(table: &mut Table<'_, '_>, has_tls: bool) -> Listen {
-    let default = Listen::default();
+fn listen(table: &mut Table<'_, '_>, file: &str, has_tls: bool, has_switches: bool) -> Listen {
+    let default = Listen::new(has_switches);
     let openflow = table.get("openflow", |value| {
-        let addresses = value.one_or_list(|value| address(value, has_tls))?;
+        let addresses = value.one_or_list(|value| address(value, has_tls, "switch_ca"))?;
         if value.is_empty_list() {
             value.refuse("at least one address is needed", None)
         } else {
             Some(addresses)
         }
     });
-    let api = table.get("api", |value| match value.maybe_string() {
-        Some("off") => Some(None),
-        _ => value.socket_address().map(Some),
-    });
-    Listen { openflow: openflow.unwrap_or(default.openflow), api: api.unwrap_or(default.api) }
+    let api = api::read(table, file);
+    let unlisted = table.get("unlisted", |value| value.integer(0..=65_536));
+    Listen {
+        openflow: openflow.unwrap_or(default.openflow),
+        api,
+        unlisted: unlisted.map_or(default.unlisted, |n| n as usize),
+    }
+}
+
+/// Where nobody says which switches there are, as many as this may come.
+const UNLISTED: usize = 1024;
+
+impl Listen {
+    fn new(has_switches: bool) -> Listen {
+        let unlisted = if has_switches { 0 } else { UNLISTED };
+        Listen { unlisted, ..Listen::default() }
+    }
 }
 
 impl Default for Listen {
     fn default() -> Self {
         Listen {
             openflow: vec![Address::tcp(([127, 0, 0, 1], 6653).into())],
-            api: Some(([127, 0, 0, 1], 8080).into()),
+            api: Api::default(),
+            unlisted: UNLISTED,
         }
     }
-}
-
-fn tls(table: &mut Table<'_, '_>, file: &str) -> Option<TlsFiles> {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let path = |value: &Value<'_, '_>| -> Option<PathBuf> { Some(folder.join(value.string()?)) };
-    let private_key = table.require("private_key", "\"weir-privkey.pem\"", path);
-    let certificate = table.require("certificate", "\"weir-cert.pem\"", path);
-    let ca = table.require("ca", "\"cacert.pem\"", path);
-    Some(TlsFiles { private_key: private_key?, certificate: certificate?, ca_certificate: ca? })
 }
 
 fn scheduler(table: &mut Table<'_, '_>) -> Scheduler {

@@ -45,6 +45,8 @@ fn tenant(
     let name = table.require("name", "\"red\"", |value| name(value, names));
     let controllers =
         table.get("controllers", |value| value.list(|value| controller(value, has_tls, own)));
+    let certificates =
+        table.get("controller_certificates", |value| value.one_or_list(Value::parsed));
     let weight = table.get("weight", |value| value.integer(1..=1000));
     let flowspace =
         table.get("flowspace", |value| value.list(|value| value.table(entry).flatten()));
@@ -64,6 +66,7 @@ fn tenant(
         name: name?,
         at: table.position(),
         controllers: controllers.unwrap_or_default(),
+        controller_certificates: certificates.unwrap_or_default(),
         weight: weight.map_or(1, |n| n as u32),
         flowspace: flowspace.unwrap_or_default(),
         network,
@@ -77,7 +80,7 @@ fn tenant(
 }
 
 fn controller(value: &Value<'_, '_>, has_tls: bool, own: &Own<'_>) -> Option<Address> {
-    let address = address(value, has_tls)?;
+    let address = address(value, has_tls, "controller_ca")?;
     if own.is(address.addr) {
         let help = "a controller listens somewhere else than Weir does ([listen])".to_owned();
         return value.refuse("that is Weir itself, which would be its own switch", Some(help));

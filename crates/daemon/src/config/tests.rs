@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches, TenantId};
 
-use super::{Config, Diagnostics, Listen, Scheduler};
+use super::{Api, Config, Diagnostics, Listen, Scheduler, Socket};
 use crate::store::Sync;
 
 fn parse(text: &str) -> Result<Config, Diagnostics> {
@@ -16,7 +16,9 @@ fn an_empty_file_is_all_defaults() {
     let config = parse("").unwrap();
     assert_eq!(config.listen, Listen::default());
     assert_eq!(config.listen.openflow[0].to_string(), "tcp:127.0.0.1:6653");
-    assert_eq!(config.listen.api.unwrap().to_string(), "127.0.0.1:8080");
+    assert_eq!(config.listen.api, Api::default());
+    assert_eq!(config.listen.api.tcp.unwrap().to_string(), "127.0.0.1:8080");
+    assert!(!config.listen.api.tcp_changes);
     assert_eq!(config.scheduler, Scheduler::default());
     assert_eq!(config.store.sync, Sync::Every(Duration::from_millis(100)));
     assert!(config.tls.is_none() && config.tenants.is_empty());
@@ -28,8 +30,16 @@ fn the_documented_example_is_read() {
     let page = include_str!("../../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let config = parse(example).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(config.listen.openflow.len(), 2);
-    assert_eq!(config.tls.unwrap().ca_certificate.to_str(), Some("etc/pki/switchca/cacert.pem"));
+    assert_eq!((config.listen.openflow.len(), config.listen.unlisted), (2, 0));
+    let api = &config.listen.api;
+    assert_eq!(api.socket, Some(Socket::Wanted("/run/weir/api.sock".into())));
+    assert_eq!((api.tcp.unwrap().port(), api.tcp_changes), (8080, false));
+    assert_eq!(config.switches[0].name.as_deref(), Some("edge-1"));
+    assert_eq!(config.switches[0].address, Some([10, 0, 0, 11].into()));
+    let tls = config.tls.unwrap();
+    assert_eq!(tls.switch_ca.unwrap().to_str(), Some("etc/pki/switchca/cacert.pem"));
+    assert_eq!(tls.controller_ca.unwrap().to_str(), Some("etc/pki/controllerca/cacert.pem"));
+    assert_eq!(config.switches[0].certificate.as_ref().unwrap().to_string(), "name:edge-1");
     assert_eq!(config.keepalive.interval, Duration::from_secs(5));
     assert_eq!(config.reconnect.max, Duration::from_secs(10));
     let [red, blue, green] = config.tenants.as_slice() else { panic!("three tenants") };
@@ -82,7 +92,7 @@ const WRONG: &[(&str, &[&str])] = &[
     (
         "[zzz]\nx = 1",
         &[
-            "1:2: unknown key `zzz` (known keys here: tls, agents, listen, scheduler, keepalive, reconnect, store, topology, labels, tenants)",
+            "1:2: unknown key `zzz` (known keys here: tls, agents, switches, listen, scheduler, keepalive, reconnect, store, topology, labels, tenants)",
         ],
     ),
     ("[listen\n", &["1:8: unclosed table, expected `]`"]),
@@ -99,15 +109,52 @@ const WRONG: &[(&str, &[&str])] = &[
         "[listen]\nopenflow = [\"127.0.0.1:1\", 5]",
         &["2:28: listen.openflow[1]: expected a string, found an integer"],
     ),
+    (
+        "[[switches]]\ndpid = \"1\"\n[[switches]]\ndpid = \"0x1\"\naddress = \"here\"",
+        &[
+            "4:8: switches[1].dpid: there is another switch 00:00:00:00:00:00:00:01 (the first stands in line 2)",
+            "5:11: switches[1].address: invalid IP address syntax",
+        ],
+    ),
+    ("[[switches]]\nname = \"a\"", &["1:1: switches[0]: `dpid` is missing"]),
+    ("[listen]\nunlisted = 65537", &["2:12: listen.unlisted: 65537 is out of range"]),
+    (
+        "[listen]\napi = [\"off\", \"0.0.0.0:8080\"]\napi_changes = \"everywhere\"",
+        &[
+            "2:15: listen.api[1]: the REST interface asks for no password (keep it on the loopback, and put before it what asks for one)",
+            "3:15: listen.api_changes: unknown value \"everywhere\" (it must be \"socket\" or \"loopback\")",
+        ],
+    ),
     ("[listen]\napi = \"8080\"", &["2:7: listen.api: bad address \"8080\""]),
     ("listen = 5", &["1:10: listen: expected a table, found an integer"]),
     (
         "[listen]\nopenflow = \"ssl:127.0.0.1:6653\"",
         &["2:12: listen.openflow: an ssl: address needs certificates"],
     ),
+    ("[tls]\nprivate_key = \"k\"", &["1:1: tls: `certificate` is missing"]),
     (
-        "[tls]\nprivate_key = \"k\"",
-        &["1:1: tls: `certificate` is missing", "1:1: tls: `ca` is missing"],
+        "[tls]\nprivate_key = \"k\"\ncertificate = \"c\"\nswitch_ca = \"a\"\ncontroller_ca = \"a\"",
+        &[
+            "5:17: tls.controller_ca: the same authority for switches and for controllers (a tenant with a certificate for its controller could be any switch)",
+        ],
+    ),
+    (
+        "[tls]\nprivate_key = \"k\"\ncertificate = \"c\"\nca = \"a\"",
+        &[
+            "4:1: tls: unknown key `ca` (known keys here: private_key, certificate, switch_ca, controller_ca)",
+        ],
+    ),
+    (
+        "[listen]\nopenflow = \"ssl:127.0.0.1:1\"\n[tls]\nprivate_key = \"k\"\ncertificate = \"c\"\ncontroller_ca = \"a\"",
+        &[
+            "2:12: listen.openflow: an ssl: address needs certificates (add a section [tls] with private_key, certificate and switch_ca)",
+        ],
+    ),
+    (
+        "[[switches]]\ndpid = \"1\"\ncertificate = \"edge\"",
+        &[
+            "3:15: switches[0].certificate: expected \"name:NAME\" or \"sha256:\" and 64 hexadecimal digits",
+        ],
     ),
     ("[keepalive]\ninterval = \"5\"", &["2:12: keepalive.interval: bad duration \"5\""]),
     ("[keepalive]\ntimeout = \"1ms\"", &["2:11: keepalive.timeout: \"1ms\" is out of range"]),

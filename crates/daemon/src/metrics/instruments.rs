@@ -139,6 +139,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Adds what another histogram held.
+    pub fn add(&mut self, other: &Snapshot) {
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(sum, count)| *sum += count);
+        self.sum_nanos += other.sum_nanos;
+    }
+
     /// How many durations were counted.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()

@@ -4,7 +4,8 @@
 //! [`SwitchMetrics::tenant`] for a [`TenantMetrics`] per tenant on it. It keeps the `Arc`s with the session and
 //! drops them with it: the registry holds weak references only, so what a disconnected switch counted disappears
 //! from `/metrics`, and the number of series is bounded by the number of live connections, whatever dpids peers
-//! invent.
+//! invent. What tenants counted there is added to their [`totals`] ([`Registry::retire`]), so that sums over switches only
+//! grow.
 //!
 //! ```text
 //!   shard 0 ──writes──► SwitchMetrics ─► TenantMetrics …  ◄──reads── control thread (GET /metrics)
@@ -18,29 +19,41 @@
 //! Start reading at [`Registry`], then [`series`] (what is counted), [`instruments`] (how), `text` (how it is
 //! printed).
 
+mod api;
+pub mod contacts;
 pub mod instruments;
 mod names;
 pub mod series;
 mod text;
+pub mod totals;
 
 use hypervisor::{Account, TenantId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+pub use api::{ApiMetrics, ApiRefusal};
+pub use contacts::Lost;
 pub use instruments::{Counter, Gauge, Histogram, SharedCounter};
 pub use series::{
     AgentMetrics, Direction, DropReason, Kind, LabelMetrics, ProcessMetrics, Rejection,
     SwitchMetrics, TenantMetrics,
 };
+pub use text::Detail;
+use totals::{Sums, TenantTotals, Totals};
 
 /// The content type of [`Registry::encode`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// By tenant: its totals, and what it counted on switches that have gone.
+type Past = BTreeMap<String, (Arc<TenantTotals>, Sums)>;
 
 /// Everything that is being counted now.
 #[derive(Debug, Default)]
 pub struct Registry {
     /// What belongs to no switch.
     pub process: ProcessMetrics,
+    /// What belongs to tenants, whichever switches are there.
+    pub totals: Arc<Totals>,
     switches: Mutex<BTreeMap<u64, Weak<SwitchMetrics>>>,
     accounts: Mutex<BTreeMap<TenantId, Arc<Account>>>,
 }
@@ -56,7 +69,7 @@ impl Registry {
     /// A second registration of the same dpid replaces the first in the output: a switch that reconnects before its
     /// old connection is noticed dead counts from zero, which Prometheus reads as a counter reset.
     pub fn switch(&self, dpid: u64, version: u8) -> Arc<SwitchMetrics> {
-        let metrics = Arc::new(SwitchMetrics::new(dpid, version));
+        let metrics = Arc::new(SwitchMetrics::new(dpid, version, Arc::clone(&self.totals)));
         let mut switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
         switches.retain(|_, switch| switch.strong_count() > 0);
         switches.insert(dpid, Arc::downgrade(&metrics));
@@ -75,9 +88,28 @@ impl Registry {
         switches.values().filter_map(Weak::upgrade).collect()
     }
 
-    /// All series in the Prometheus text format 0.0.4.
-    pub fn encode(&self) -> String {
-        text::encode(self)
+    /// The instruments of all connected switches, and what each tenant counted on those that have gone, as of one moment.
+    fn moment(&self) -> (Vec<Arc<SwitchMetrics>>, Past) {
+        let switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
+        let past = self.totals.all().into_iter().map(|(name, totals)| {
+            let past = totals.past();
+            (name, (totals, past))
+        });
+        (switches.values().filter_map(Weak::upgrade).collect(), past.collect())
+    }
+
+    /// The session of a switch ends: what its tenants counted stays in their totals.
+    pub fn retire(&self, switch: &Arc<SwitchMetrics>) {
+        let mut switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
+        if switches.get(&switch.dpid).is_some_and(|it| it.as_ptr() == Arc::as_ptr(switch)) {
+            switches.remove(&switch.dpid);
+            switch.tenants().iter().for_each(|tenant| tenant.totals.retire(switch, tenant));
+        }
+    }
+
+    /// All series in the Prometheus text format 0.0.4, in pieces of some 32 kB, as long as `take` wants more.
+    pub fn encode(&self, detail: Detail, take: &mut dyn FnMut(String) -> bool) {
+        text::encode(self, detail, take);
     }
 }
 

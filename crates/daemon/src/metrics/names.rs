@@ -96,6 +96,10 @@ pub(super) fn rejection(why: Rejection) -> &'static str {
         Rejection::Timeout => "timeout",
         Rejection::DuplicateDpid => "duplicate_dpid",
         Rejection::TooMany => "too_many",
+        Rejection::Unreachable => "unreachable",
+        Rejection::Descriptors => "descriptors",
+        Rejection::Unlisted => "unlisted",
+        Rejection::Impostor => "impostor",
     }
 }
 

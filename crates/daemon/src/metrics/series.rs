@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use super::api::ApiMetrics;
+use super::contacts::Contacts;
 use super::instruments::{Counter, Gauge, Histogram, SharedCounter};
+use super::totals::{TenantTotals, Totals};
 
 /// OpenFlow message types with a counter of their own; all others share the last one.
 pub(super) const TYPES: usize = 31;
@@ -129,13 +132,15 @@ pub struct SwitchMetrics {
     /// Messages that are unacknowledged at the switch now.
     pub outstanding: Gauge,
     tenants: Mutex<BTreeMap<u16, Weak<TenantMetrics>>>,
+    totals: Arc<Totals>,
 }
 
 impl SwitchMetrics {
-    pub(super) fn new(dpid: u64, version: u8) -> Self {
+    pub(super) fn new(dpid: u64, version: u8, totals: Arc<Totals>) -> Self {
         SwitchMetrics {
             dpid,
             version,
+            totals,
             received: Messages::default(),
             sent: Messages::default(),
             own_messages: Counter::default(),
@@ -151,7 +156,7 @@ impl SwitchMetrics {
 
     /// Instruments for a tenant on this switch, counting from zero; the newest registration of an id is shown.
     pub fn tenant(&self, id: u16, name: &str) -> Arc<TenantMetrics> {
-        let metrics = Arc::new(TenantMetrics::new(name));
+        let metrics = Arc::new(TenantMetrics::new(name, self.totals.tenant(name)));
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         tenants.retain(|_, tenant| tenant.strong_count() > 0);
         tenants.insert(id, Arc::downgrade(&metrics));
@@ -170,6 +175,10 @@ impl SwitchMetrics {
 pub struct TenantMetrics {
     /// The tenant's name.
     pub name: String,
+    /// What it counts over all switches.
+    pub totals: Arc<TenantTotals>,
+    /// Its connections to its controllers, for this switch.
+    pub contacts: Contacts,
     /// Controllers connected now for this switch.
     pub controllers: Gauge,
     /// Messages that wait in this tenant's southbound queue.
@@ -194,9 +203,11 @@ pub struct TenantMetrics {
 }
 
 impl TenantMetrics {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, totals: Arc<TenantTotals>) -> Self {
         TenantMetrics {
             name: name.to_owned(),
+            totals,
+            contacts: Contacts::default(),
             controllers: Gauge::default(),
             queue_southbound: Gauge::default(),
             queue_northbound: Gauge::default(),
@@ -296,18 +307,30 @@ pub enum Rejection {
     Timeout,
     /// Another connection holds this dpid.
     DuplicateDpid,
-    /// The bound on connections is reached.
+    /// The bound on connections is reached: who has waited longest gives way.
     TooMany,
+    /// The controller refuses connections, or cannot be reached.
+    Unreachable,
+    /// No file descriptors are left.
+    Descriptors,
+    /// The datapath id is not among `[[switches]]`, or there are too many of these.
+    Unlisted,
+    /// The datapath id is listed with another address or certificate.
+    Impostor,
 }
 
 impl Rejection {
     /// In the order of the discriminants.
-    pub const ALL: [Rejection; 5] = [
+    pub const ALL: [Rejection; 9] = [
         Rejection::Tls,
         Rejection::Handshake,
         Rejection::Timeout,
         Rejection::DuplicateDpid,
         Rejection::TooMany,
+        Rejection::Unreachable,
+        Rejection::Descriptors,
+        Rejection::Unlisted,
+        Rejection::Impostor,
     ];
 }
 
@@ -330,7 +353,13 @@ impl Kind {
 #[derive(Debug, Default)]
 pub struct ProcessMetrics {
     connections: [SharedCounter; 2],
-    rejected: [[SharedCounter; 5]; 2],
+    rejected: [[SharedCounter; Rejection::ALL.len()]; 2],
+    /// File descriptors: the process's limit, those of switches, those towards controllers.
+    pub descriptors: [Gauge; 3],
+    /// Until when Weir's own certificate is valid, in seconds of Unix time; 0 without one.
+    pub certificate_not_after: Gauge,
+    /// What the REST interface refuses.
+    pub api: ApiMetrics,
     /// Configurations taken over, the first one included.
     pub reloads_applied: SharedCounter,
     /// Configurations refused because of errors in them.

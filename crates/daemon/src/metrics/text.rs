@@ -1,35 +1,76 @@
 //! The Prometheus text format, version 0.0.4: hand-written because the set of families is fixed and all numbers
 //! already stand in arrays; a client library would add a map look-up per series and a second copy of each counter.
 
+mod sums;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::instruments::{Gauge, Histogram};
+use super::api::ApiRefusal;
+use super::instruments::{Gauge, Histogram, Snapshot};
 use super::series::{
     AgentMetrics, Direction, DropReason, Kind, LabelMetrics, Messages, Rejection, SwitchMetrics,
     TenantMetrics,
 };
 use super::{Registry, names};
+use sums::{OfTenant, sum};
 
 type Tenants = Vec<Arc<TenantMetrics>>;
 
-pub(super) fn encode(registry: &Registry) -> String {
-    let switches: Vec<(Arc<SwitchMetrics>, Tenants)> = registry
-        .switches()
-        .into_iter()
-        .map(|switch| (Arc::clone(&switch), switch.tenants()))
-        .collect();
-    let mut text = Text::default();
-    text.process(registry);
-    text.switches(&switches);
-    text.tenants(&switches);
-    text.0
+/// How finely what tenants count on switches is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Per tenant over all switches, and per switch over all tenants.
+    #[default]
+    Sums,
+    /// For each tenant on each switch: as many series as both together multiplied.
+    Product,
 }
 
-#[derive(Default)]
-struct Text(String);
+/// Bytes that are handed over at a time.
+const PIECE: usize = 32 << 10;
 
-impl Text {
+pub(super) fn encode(registry: &Registry, detail: Detail, take: &mut dyn FnMut(String) -> bool) {
+    let (switches, totals) = registry.moment();
+    let switches: Vec<(Arc<SwitchMetrics>, Tenants)> = switches
+        .into_iter()
+        .map(|switch| {
+            let tenants = switch.tenants();
+            (switch, tenants)
+        })
+        .collect();
+    let mut text = Text { text: String::new(), take, is_wanted: true };
+    text.process(registry);
+    let contacts = totals.iter().map(|(name, (totals, _))| (name.as_str(), &totals.contacts));
+    text.contacts(contacts.collect());
+    text.switches(&switches);
+    text.sums_of_switches(&switches);
+    match detail {
+        Detail::Product => text.tenants(&switches),
+        Detail::Sums => {
+            let past = totals.into_iter().map(|(name, (_, past))| (name, OfTenant::new(past)));
+            text.sums_of_tenants(&sum(&switches, past.collect()));
+        }
+    }
+    text.hand_over(0);
+}
+
+struct Text<'a> {
+    text: String,
+    take: &'a mut dyn FnMut(String) -> bool,
+    /// Who takes it is still there.
+    is_wanted: bool,
+}
+
+impl Text<'_> {
+    /// Hands over what there is, if it is more than so much.
+    fn hand_over(&mut self, more_than: usize) {
+        if self.text.len() > more_than {
+            let piece = std::mem::take(&mut self.text);
+            self.is_wanted = self.is_wanted && (self.take)(piece);
+        }
+    }
+
     fn process(&mut self, registry: &Registry) {
         let process = &registry.process;
         self.family("weir_build_info", "gauge", "Always 1; the label says what runs.");
@@ -57,6 +98,27 @@ impl Text {
                     process.rejected(kind, why).get(),
                 );
             }
+        }
+        const API: &str = "weir_api_refused_total";
+        self.family(API, "counter", "Clients of the REST interface that were refused or cut off.");
+        for why in ApiRefusal::ALL {
+            self.sample(API, &[("reason", why.name())], process.api.refused(why).get());
+        }
+        const CERTIFICATE: &str = "weir_certificate_expiry_timestamp_seconds";
+        self.family(
+            CERTIFICATE,
+            "gauge",
+            "Until when Weir's own certificate is valid, in Unix time; 0 without one.",
+        );
+        self.sample(CERTIFICATE, &[], process.certificate_not_after.get());
+        const DESCRIPTORS: &str = "weir_file_descriptors";
+        self.family(
+            DESCRIPTORS,
+            "gauge",
+            "File descriptors: the limit, those of switches, those towards controllers.",
+        );
+        for (of, gauge) in ["limit", "switches", "controllers"].iter().zip(&process.descriptors) {
+            self.sample(DESCRIPTORS, &[("of", of)], gauge.get());
         }
         self.family(
             "weir_reloads_total",
@@ -176,12 +238,7 @@ impl Text {
     }
 
     fn tenants(&mut self, switches: &[(Arc<SwitchMetrics>, Tenants)]) {
-        const MESSAGES: &str = "weir_messages_total";
-        self.family(
-            MESSAGES,
-            "counter",
-            "Messages of a tenant on a switch, by OpenFlow type and direction.",
-        );
+        self.family(MESSAGES, "counter", MESSAGES_HELP);
         each(switches, |switch, dpid, tenant| {
             for direction in Direction::ALL {
                 let labels = [
@@ -192,12 +249,7 @@ impl Text {
                 self.messages(MESSAGES, &labels, switch.version, tenant.messages(direction));
             }
         });
-        const REFUSED: &str = "weir_refused_total";
-        self.family(
-            REFUSED,
-            "counter",
-            "Requests of a tenant that Weir answered with an ERROR, by OpenFlow error.",
-        );
+        self.family(REFUSED, "counter", REFUSED_HELP);
         each(switches, |switch, dpid, tenant| {
             for (error, count) in tenant.refusals() {
                 let error = names::error(switch.version, error);
@@ -208,12 +260,7 @@ impl Text {
                 );
             }
         });
-        const DROPPED: &str = "weir_packet_in_dropped_total";
-        self.family(
-            DROPPED,
-            "counter",
-            "PACKET_INs of a tenant that reached none of its controllers, by reason.",
-        );
+        self.family(DROPPED, "counter", DROPPED_HELP);
         each(switches, |_, dpid, tenant| {
             for why in DropReason::ALL {
                 let labels =
@@ -221,53 +268,28 @@ impl Text {
                 self.sample(DROPPED, &labels, tenant.dropped(why).get());
             }
         });
-        const QUEUE: &str = "weir_queue_messages";
-        self.family(
-            QUEUE,
-            "gauge",
-            "Messages that wait in the queue of a tenant for a switch, or for its controllers.",
-        );
+        self.family(QUEUE, "gauge", QUEUE_HELP);
         each(switches, |_, dpid, tenant| {
-            let both = [("south", &tenant.queue_southbound), ("north", &tenant.queue_northbound)];
-            for (towards, gauge) in both {
+            let both = [&tenant.queue_southbound, &tenant.queue_northbound];
+            for (towards, gauge) in TOWARDS.into_iter().zip(both) {
                 let labels =
                     [("switch", dpid), ("tenant", tenant.name.as_str()), ("towards", towards)];
                 self.sample(QUEUE, &labels, gauge.get());
             }
         });
-        self.per_tenant(
-            "weir_controllers",
-            "Controllers of a tenant connected for a switch.",
-            switches,
-            |t| &t.controllers,
-        );
-        self.per_tenant("weir_flows", "Entries in a tenant's virtual flow table.", switches, |t| {
-            &t.flows
-        });
-        const ENTRIES: &str =
-            "Entries on the switch that stand for those of a tenant's virtual flow table.";
-        self.per_tenant("weir_entries", ENTRIES, switches, |t| &t.entries);
-        const HELD: &str = "Bytes that are held for requests of a tenant that are not finished.";
-        self.per_tenant("weir_held_bytes", HELD, switches, |t| &t.held);
-        const EXAMINED: &str = "weir_examined_entries_total";
-        self.family(
-            EXAMINED,
-            "counter",
-            "Work inside Weir for the requests of a tenant, in examined entries of flow tables.",
-        );
+        self.per_tenant(CONTROLLERS, CONTROLLERS_HELP, switches, |t| &t.controllers);
+        self.per_tenant(FLOWS, FLOWS_HELP, switches, |t| &t.flows);
+        self.per_tenant(ENTRIES, ENTRIES_HELP, switches, |t| &t.entries);
+        self.per_tenant(HELD, HELD_HELP, switches, |t| &t.held);
+        self.family(EXAMINED, "counter", EXAMINED_HELP);
         each(switches, |_, dpid, tenant| {
             let labels = [("switch", dpid), ("tenant", tenant.name.as_str())];
             self.sample(EXAMINED, &labels, tenant.examined.get());
         });
-        const ADDED: &str = "weir_added_latency_seconds";
-        self.family(
-            ADDED,
-            "histogram",
-            "From reading a message until it is in the send buffer towards its receiver.",
-        );
+        self.family(ADDED, "histogram", ADDED_HELP);
         each(switches, |_, dpid, tenant| {
-            let both = [("south", &tenant.added_southbound), ("north", &tenant.added_northbound)];
-            for (towards, histogram) in both {
+            let both = [&tenant.added_southbound, &tenant.added_northbound];
+            for (towards, histogram) in TOWARDS.into_iter().zip(both) {
                 let labels =
                     [("switch", dpid), ("tenant", tenant.name.as_str()), ("towards", towards)];
                 self.histogram(ADDED, &labels, histogram);
@@ -321,7 +343,10 @@ impl Text {
     }
 
     fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
-        let snapshot = histogram.snapshot();
+        self.snapshot(name, labels, &histogram.snapshot());
+    }
+
+    fn snapshot(&mut self, name: &str, labels: &[(&str, &str)], snapshot: &Snapshot) {
         let count = snapshot.count();
         if count == 0 {
             return;
@@ -342,34 +367,66 @@ impl Text {
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
-        self.0.push_str(name);
+        if !self.is_wanted {
+            return;
+        }
+        self.text.push_str(name);
         for (i, (label, text)) in labels.iter().enumerate() {
             self.line(format_args!("{}{label}=\"", if i == 0 { '{' } else { ',' }));
             self.escaped(text);
-            self.0.push('"');
+            self.text.push('"');
         }
         if !labels.is_empty() {
-            self.0.push('}');
+            self.text.push('}');
         }
         self.line(format_args!(" {value}\n"));
+        self.hand_over(PIECE);
     }
 
     fn escaped(&mut self, text: &str) {
         for c in text.chars() {
             match c {
-                '\\' => self.0.push_str("\\\\"),
-                '"' => self.0.push_str("\\\""),
-                '\n' => self.0.push_str("\\n"),
-                c => self.0.push(c),
+                '\\' => self.text.push_str("\\\\"),
+                '"' => self.text.push_str("\\\""),
+                '\n' => self.text.push_str("\\n"),
+                c => self.text.push(c),
             }
         }
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
-        let _ = self.0.write_fmt(line);
+        let _ = self.text.write_fmt(line);
     }
 }
+
+const MESSAGES: &str = "weir_messages_total";
+const MESSAGES_HELP: &str = "Messages of a tenant, by OpenFlow type and direction.";
+const REFUSED: &str = "weir_refused_total";
+const REFUSED_HELP: &str =
+    "Requests of a tenant that Weir answered with an ERROR, by OpenFlow error.";
+const DROPPED: &str = "weir_packet_in_dropped_total";
+const DROPPED_HELP: &str =
+    "PACKET_INs of a tenant that reached none of its controllers, by reason.";
+const QUEUE: &str = "weir_queue_messages";
+const QUEUE_HELP: &str = "Messages of a tenant that wait for switches, or for its controllers.";
+const CONTROLLERS: &str = "weir_controllers";
+const CONTROLLERS_HELP: &str = "Connections to controllers of a tenant, one for each switch.";
+const FLOWS: &str = "weir_flows";
+const FLOWS_HELP: &str = "Entries in a tenant's virtual flow tables.";
+const ENTRIES: &str = "weir_entries";
+const ENTRIES_HELP: &str =
+    "Entries on switches that stand for those of a tenant's virtual flow tables.";
+const HELD: &str = "weir_held_bytes";
+const HELD_HELP: &str = "Bytes that are held for requests of a tenant that are not finished.";
+const EXAMINED: &str = "weir_examined_entries_total";
+const EXAMINED_HELP: &str =
+    "Work inside Weir for the requests of a tenant, in examined entries of flow tables.";
+const ADDED: &str = "weir_added_latency_seconds";
+const ADDED_HELP: &str =
+    "From reading a message until it is in the send buffer towards its receiver.";
+/// Towards switches and towards controllers.
+const TOWARDS: [&str; 2] = ["south", "north"];
 
 fn each(
     switches: &[(Arc<SwitchMetrics>, Tenants)],

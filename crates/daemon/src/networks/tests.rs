@@ -30,8 +30,9 @@ impl Scene {
             settings: hypervisor::Settings::default(),
             keepalive: config.keepalive,
             reconnect: config.reconnect,
-            tls: None,
+            identity: crate::identity::Identity::default(),
             tracks_flows: false,
+            admission: Arc::default(),
         };
         let following = Setup::new(&config, base.policy.clone());
         let (_, joining) = big_switches::Prepared::new(Instant::now()).unwrap();

@@ -1,13 +1,16 @@
 //! Links to the tenants' controllers: for each switch, each of a tenant's controllers is dialled, and dialled again.
 
 use super::Shard;
+use super::contact::Contact;
+use super::publish::tenant_metrics;
 use super::session::Peer;
 use super::turn::{Entry, HANDSHAKE_TIME, Timer};
 use crate::big_switches;
-use crate::metrics::{Kind, Rejection};
+use crate::dpid::Dpid;
+use crate::metrics::{Kind, Lost, Rejection};
 use channel::{
-    Address, Backoff, Connection, Dialer, Handshake, Liveness, Options, ReadState, Readiness, Step,
-    Token,
+    Address, Backoff, CloseReason, Connection, Dialer, Handshake, Liveness, Options, ReadState,
+    Readiness, Step, Token,
 };
 use hypervisor::{ControllerIndex, TenantId};
 use openflow::VersionSet;
@@ -19,10 +22,9 @@ pub(super) struct Link {
     pub tenant: TenantId,
     pub dialer: Way,
     pub progress: Progress,
-    /// Whether an operator was told that the controller does not shake hands: it is dialled again and again.
-    pub is_warned: bool,
     /// Whether the controller has sent anything but HELLO and ERROR since it connected.
     pub has_spoken: bool,
+    pub contact: Contact,
 }
 
 /// What a controller that cannot be talked to may lack.
@@ -184,12 +186,15 @@ impl Shard {
 
     /// After a reload: new connections show the certificate, and trust the authorities, that the files now hold.
     pub(super) fn renew_identity(&mut self) {
-        let Some(tls) = &self.snapshot.tls else { return };
+        let identity = &self.snapshot.identity;
         for token in self.table.tokens() {
-            if let Some(Entry::Listener(listener)) = self.table.get(token) {
+            if let Some(Entry::Listener(listener)) = self.table.get(token)
+                && let Some(tls) = &identity.switches
+            {
                 listener.set_tls(tls);
             }
         }
+        let Some(tls) = &identity.controllers else { return };
         for session in self.sessions.iter_mut().flatten() {
             for link in session.links.values_mut() {
                 if let Way::Controller(dialer) = &mut link.dialer {
@@ -210,7 +215,7 @@ impl Shard {
         let backoff = Backoff::new(min, max, seed);
         // Controllers often leave Nagle's algorithm on.
         let options = Options { acknowledge_reads: true, ..Options::default() };
-        let tls = self.snapshot.tls.clone();
+        let tls = self.snapshot.identity.controllers.clone();
         let dialer = match address {
             None => Way::Joined(key, backoff),
             Some(address) => match Dialer::new(address, tls.as_ref(), options, backoff) {
@@ -221,9 +226,8 @@ impl Shard {
                 }
             },
         };
-        let progress = Progress::Waiting;
-        let link = Link { tenant, dialer, progress, is_warned: false, has_spoken: false };
-        session.links.insert(number, link);
+        let (progress, contact) = (Progress::Waiting, Contact::default());
+        session.links.insert(number, Link { tenant, dialer, progress, has_spoken: false, contact });
         self.dial(at, number);
     }
 
@@ -231,6 +235,11 @@ impl Shard {
         self.events.cancel_timer(Timer::Link(at, link).key());
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         if let Some(state) = session.links.remove(&link) {
+            if let Some(metrics) = session.tenants.get(&state.tenant)
+                && let Some(address) = state.dialer.address()
+            {
+                metrics.contacts.forget(&address.to_string());
+            }
             if let Progress::Up { controller, .. } = state.progress {
                 session.by_controller.remove(&controller);
                 session.core.controller_disconnected(controller);
@@ -258,7 +267,25 @@ impl Shard {
         let handshake = Handshake::towards_controller(VersionSet::only(version), 0);
         let mut hello = Vec::new();
         let dpid = session.core.dpid();
+        // A connection within the process has both its ends here.
+        let descriptors = if let Some(address) = link.dialer.address() {
+            let tenants = &mut session.tenants;
+            let policy = &self.snapshot.policy;
+            let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
+            metrics.totals.contacts.dials.increment();
+            metrics.contacts.dialled(&address.to_string());
+            1
+        } else {
+            2
+        };
+        let Some(permit) = self.descriptors.controller(descriptors) else {
+            let reason =
+                "no file descriptor is left for this controller: raise the limit (ulimit -n)";
+            self.link_failed(at, number, Lost::Descriptors, reason);
+            return;
+        };
         let dialled = link.dialer.dial(dpid, &self.joiner).and_then(|mut connection| {
+            connection.hold(permit);
             if handshake.start(&mut hello).is_ok() {
                 // An empty buffer takes a HELLO.
                 let _ = connection.push(&hello);
@@ -274,27 +301,52 @@ impl Shard {
                 self.table.put(token, Entry::Controller(at, number));
                 self.events.set_timer(Timer::Link(at, number).key(), until);
             }
-            Err(error) => self.link_failed(at, number, &error.to_string()),
+            Err(error @ channel::Error::TlsIdentity(_)) => {
+                self.link_failed(at, number, Lost::Tls, &error.to_string());
+            }
+            Err(error) => self.link_failed(at, number, Lost::Unreachable, &error.to_string()),
         }
     }
 
-    /// The connection is over, or never came to be: dial again, later each time.
-    pub(super) fn link_failed(&mut self, at: usize, number: u32, reason: &str) {
+    /// The connection is over, or never came to be: dial again, later each time until one has lasted.
+    pub(super) fn link_failed(&mut self, at: usize, number: u32, why: Lost, reason: &str) {
+        let (now, lasting) = (self.events.now(), self.snapshot.reconnect.max);
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let Some(link) = session.links.get_mut(&number) else { return };
         let progress = std::mem::replace(&mut link.progress, Progress::Waiting);
+        let verdict = link.contact.lost(why, now, lasting);
+        if verdict.lasted {
+            link.dialer.succeeded();
+        }
         let delay = link.dialer.failed();
-        tracing::debug!(
-            tenant = link.tenant.0, controller = %link.dialer, reason, ?delay,
-            "no connection to a controller"
-        );
+        let (tenants, policy) = (&mut session.tenants, &self.snapshot.policy);
+        let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
+        let was_up = matches!(progress, Progress::Up { .. });
+        let (tenant, switch, way) = (&metrics.name, Dpid(session.core.dpid()), &link.dialer);
+        // What is joined within the process is no controller of anybody's: that it is not there yet is no news.
+        let is_news = verdict.tell && (was_up || way.address().is_some());
+        // A controller that lacks the version says so by an ERROR, or hangs up at once.
+        let is_mute = if was_up { !link.has_spoken } else { why == Lost::Handshake };
+        let hint = if is_mute { MUST_SPEAK } else { "" };
+        match (is_news, was_up) {
+            (true, true) => tracing::warn!(
+                tenant, %switch, controller = %way, reason, ?delay, "controller disconnected{hint}"
+            ),
+            (true, false) => tracing::warn!(
+                tenant, %switch, controller = %way, reason, ?delay, "no connection to a controller{hint}"
+            ),
+            (false, _) => tracing::debug!(
+                tenant, %switch, controller = %way, reason, ?delay, "still no connection to a controller"
+            ),
+        }
+        if let Some(address) = link.dialer.address() {
+            metrics.totals.contacts.lost(why).increment();
+            metrics.contacts.lost(&address.to_string(), why, reason, delay);
+            if let Some(rejection) = rejection(why).filter(|_| !was_up) {
+                self.metrics.process.rejected(Kind::Controller, rejection).increment();
+            }
+        }
         if let Progress::Up { controller, .. } = &progress {
-            // What lacks the version says so by an ERROR, or hangs up at once.
-            let hint = if link.has_spoken { "" } else { MUST_SPEAK };
-            tracing::warn!(
-                tenant = link.tenant.0, controller = %link.dialer, reason,
-                "controller disconnected{hint}"
-            );
             session.by_controller.remove(controller);
             session.core.controller_disconnected(*controller);
         }
@@ -310,12 +362,16 @@ impl Shard {
         let Some(link) = session.links.get_mut(&number) else { return };
         match &mut link.progress {
             Progress::Waiting => self.dial(at, number),
-            Progress::Greeting { until, .. } => {
+            Progress::Greeting { until, connection, .. } => {
                 if now >= *until {
-                    let rejected =
-                        self.metrics.process.rejected(Kind::Controller, Rejection::Timeout);
-                    rejected.increment();
-                    self.link_failed(at, number, "no HELLO in time");
+                    let (why, reason) = if !connection.is_connected() {
+                        (Lost::Unreachable, "cannot connect: no answer in time")
+                    } else if connection.is_tls_handshaking() {
+                        (Lost::Tls, "TLS: the peer does not finish the handshake in time")
+                    } else {
+                        (Lost::Timeout, "no HELLO in time")
+                    };
+                    self.link_failed(at, number, why, reason);
                 }
             }
             Progress::Up { peer, .. } => {
@@ -330,14 +386,23 @@ impl Shard {
                             let _ = peer.connection.push(&probe);
                         }
                         if let Err(reason) = peer.connection.flush() {
-                            self.link_failed(at, number, &reason.to_string());
+                            self.link_failed(at, number, Lost::Closed, &reason.to_string());
                             return;
                         }
                     }
                     Liveness::Dead => {
-                        self.link_failed(at, number, "the controller does not answer");
+                        let reason = "the controller does not answer";
+                        self.link_failed(at, number, Lost::Silent, reason);
                         return;
                     }
+                }
+                if link.contact.stands(now, self.snapshot.reconnect.max) {
+                    let (tenants, policy) = (&mut session.tenants, &self.snapshot.policy);
+                    let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
+                    tracing::info!(
+                        tenant = metrics.name, switch = %Dpid(session.core.dpid()),
+                        controller = %link.dialer, "controller connected, and it stays"
+                    );
                 }
                 let deadline = peer.keepalive.deadline();
                 self.events.set_timer(Timer::Link(at, number).key(), deadline);
@@ -359,6 +424,13 @@ impl Shard {
         let Some(link) = session.links.get_mut(&number) else { return };
         let Progress::Greeting { connection, handshake, .. } = &mut link.progress else { return };
         let state = connection.receive(Shard::controller_budget()).state;
+        // Nothing is said to somebody else's controller.
+        if let Some(shown) = connection.peer_certificate()
+            && let Err(reason) = self.snapshot.identity.judge(link.tenant, &shown)
+        {
+            self.link_failed(at, number, Lost::Tls, &reason);
+            return;
+        }
         let mut out = Vec::new();
         let verdict = loop {
             match connection.next_frame() {
@@ -373,35 +445,27 @@ impl Shard {
         };
         let pushed = connection.push(&out);
         let flushed = connection.flush();
+        let handshake = Lost::Handshake;
         let failure = match (verdict, state, flushed) {
             (Some(Ok(())), _, _) => {
                 self.link_up(at, number, readiness);
                 return;
             }
-            (Some(Err(reason)), _, _) => {
-                let rejected =
-                    self.metrics.process.rejected(Kind::Controller, Rejection::Handshake);
-                rejected.increment();
-                if !std::mem::replace(&mut link.is_warned, true) {
-                    tracing::warn!(
-                        tenant = link.tenant.0, controller = %link.dialer, reason,
-                        "no handshake with a controller{MUST_SPEAK}"
-                    );
-                }
-                Some(reason)
-            }
+            (Some(Err(reason)), _, _) => Some((handshake, reason)),
             (None, ReadState::Closed(reason), _) | (None, _, Err(reason)) => {
-                Some(reason.to_string())
+                Some((before_hello(&reason), reason.to_string()))
             }
-            (None, _, _) if pushed.is_err() => Some("the send buffer is full".to_owned()),
+            (None, _, _) if pushed.is_err() => {
+                Some((handshake, "the send buffer is full".to_owned()))
+            }
             (None, ReadState::More, _) => {
                 self.events.again(readiness.token);
                 None
             }
             (None, ReadState::Drained, _) => None,
         };
-        if let Some(reason) = failure {
-            self.link_failed(at, number, &reason);
+        if let Some((why, reason)) = failure {
+            self.link_failed(at, number, why, &reason);
         }
     }
 
@@ -423,10 +487,21 @@ impl Shard {
         let deadline = keepalive.deadline();
         let peer = Box::new(Peer { token, connection: *connection, keepalive });
         link.progress = Progress::Up { peer, controller };
-        link.dialer.succeeded();
-        (link.is_warned, link.has_spoken) = (false, false);
+        link.has_spoken = false;
         self.metrics.process.connections(Kind::Controller).increment();
-        tracing::info!(tenant = link.tenant.0, controller = %link.dialer, "controller connected");
+        let (tenants, policy) = (&mut session.tenants, &self.snapshot.policy);
+        let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
+        match link.dialer.address() {
+            Some(address) => metrics.contacts.connected(&address.to_string()),
+            // Nobody from outside makes it come and go.
+            None => link.dialer.succeeded(),
+        }
+        if link.contact.connected(self.events.now()) {
+            tracing::info!(
+                tenant = metrics.name, switch = %Dpid(session.core.dpid()),
+                controller = %link.dialer, "controller connected"
+            );
+        }
         session.by_controller.insert(controller, number);
         self.events.set_timer(Timer::Link(at, number).key(), deadline);
         self.controller_ready(at, number, readiness);
@@ -465,9 +540,9 @@ impl Shard {
             }
         }
         match (received.state, failure) {
-            (_, Some(reason)) => self.link_failed(at, number, &reason),
+            (_, Some(reason)) => self.link_failed(at, number, Lost::Fault, &reason),
             (ReadState::Closed(reason), None) if !paused => {
-                self.link_failed(at, number, &reason.to_string());
+                self.link_failed(at, number, Lost::Closed, &reason.to_string());
             }
             (ReadState::More, None) if !paused => self.events.again(*token),
             _ => {}
@@ -480,5 +555,29 @@ impl Shard {
             session.core.written(controller, false);
         }
         self.touch(at);
+    }
+}
+
+/// What the end of a connection means that came before the controller's HELLO.
+fn before_hello(reason: &CloseReason) -> Lost {
+    match reason {
+        CloseReason::ConnectFailed(_) => Lost::Unreachable,
+        CloseReason::PlainPeer
+        | CloseReason::TlsPeer
+        | CloseReason::TlsHandshakeCut
+        | CloseReason::Tls(_) => Lost::Tls,
+        _ => Lost::Handshake,
+    }
+}
+
+/// How a connection counts that never stood.
+fn rejection(why: Lost) -> Option<Rejection> {
+    match why {
+        Lost::Unreachable => Some(Rejection::Unreachable),
+        Lost::Tls => Some(Rejection::Tls),
+        Lost::Handshake => Some(Rejection::Handshake),
+        Lost::Timeout => Some(Rejection::Timeout),
+        Lost::Descriptors => Some(Rejection::Descriptors),
+        Lost::Closed | Lost::Silent | Lost::Fault => None,
     }
 }

@@ -20,20 +20,27 @@
 //! locked. Within a turn of the event loop everything that can be read is read (a bounded amount from each), then
 //! each peer for which something came up is written to once.
 
+mod accept;
+mod arrivals;
+mod contact;
 mod counting;
 mod dial;
 mod publish;
 mod session;
 mod turn;
 
+use crate::admission::{Admission, Unlisted};
 use crate::big_switches;
 use crate::config::{Keepalive, Reconnect};
+use crate::descriptors::Descriptors;
 use crate::dpid::Dpid;
+use crate::identity::Identity;
 use crate::metrics::Registry;
 use crate::refused::Refused;
 use crate::store::{self, ShardStore, Stored};
 use crate::topology::{Inbox, Orders};
-use channel::{Address, Connection, Established, Event, EventLoop, Listener, Tls, Waker};
+use arrivals::Arrivals;
+use channel::{Address, Connection, Established, Event, EventLoop, Listener, Waker};
 use counting::Counting;
 use hypervisor::{LldpKey, Policy, Settings, TenantId};
 use openflow::VersionSet;
@@ -60,8 +67,10 @@ pub struct Snapshot {
     pub reconnect: Reconnect,
     /// Whether changes of tenants' flow tables are told to the topology's thread.
     pub tracks_flows: bool,
-    /// Our identity, for `ssl:` controllers.
-    pub tls: Option<Tls>,
+    /// Which switches may come.
+    pub admission: Arc<Admission>,
+    /// Our identity over TLS, and which certificates are whose.
+    pub identity: Identity,
 }
 
 /// What other threads tell a shard.
@@ -115,6 +124,9 @@ pub struct Shard {
     metrics: Arc<Registry>,
     topology: Arc<Inbox>,
     refused: Arc<Refused>,
+    descriptors: Descriptors,
+    unlisted: Unlisted,
+    arrivals: Arrivals,
     table: Table,
     sessions: Vec<Option<Session>>,
     by_dpid: HashMap<u64, usize>,
@@ -154,6 +166,10 @@ pub struct Setup {
     pub joiner: big_switches::Handle,
     /// Where to tell of ports that are down because a switch refuses what they need.
     pub refused: Arc<Refused>,
+    /// What connections take.
+    pub descriptors: Descriptors,
+    /// How many switches are here that are not listed.
+    pub unlisted: Unlisted,
 }
 
 impl Shard {
@@ -187,6 +203,9 @@ impl Shard {
             metrics: setup.metrics,
             topology: setup.topology,
             refused: setup.refused,
+            arrivals: Arrivals::new(setup.descriptors.arriving()),
+            descriptors: setup.descriptors,
+            unlisted: setup.unlisted,
             table: Table::default(),
             sessions: Vec::new(),
             by_dpid: HashMap::new(),

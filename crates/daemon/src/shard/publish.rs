@@ -62,6 +62,7 @@ impl Shard {
                 metrics.added_southbound.publish(&counters.waited.buckets, counters.waited.sum);
             }
         }
+        self.publish_descriptors();
         self.schedule_publishing();
     }
 }

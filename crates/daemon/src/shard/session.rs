@@ -6,7 +6,7 @@ use super::publish::tenant_metrics;
 use super::turn::{Entry, Timer};
 use super::{Shard, Snapshot};
 use crate::dpid::Dpid;
-use crate::metrics::{Kind, Rejection, SwitchMetrics, TenantMetrics};
+use crate::metrics::{Kind, Lost, Rejection, SwitchMetrics, TenantMetrics};
 use crate::store::{Batch, Done, Full, Stored};
 use crate::topology::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
@@ -214,7 +214,7 @@ impl Shard {
             }
         }
         for (link, reason) in broken {
-            self.link_failed(at, link, &reason);
+            self.link_failed(at, link, Lost::Closed, &reason);
         }
     }
 
@@ -255,7 +255,8 @@ impl Shard {
                 Some(Event::Withdraw(tenant)) => self.withdraw(at, tenant),
                 Some(Event::CloseController(controller)) => {
                     if let Some(&link) = session.by_controller.get(&controller) {
-                        self.link_failed(at, link, "the controller does not read its replies");
+                        let reason = "the controller does not read its replies";
+                        self.link_failed(at, link, Lost::Fault, reason);
                     }
                 }
                 // The topology is that of real switches.
@@ -364,6 +365,7 @@ impl Shard {
         self.take_changes(at);
         let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
         tracing::warn!(dpid = %Dpid(dpid), reason, "switch disconnected");
+        self.metrics.retire(&session.metrics);
         self.by_dpid.remove(&dpid);
         if !is_key(dpid) {
             self.topology.gone(dpid);
@@ -388,6 +390,7 @@ impl Shard {
     pub(super) fn apply(&mut self, snapshot: Snapshot) {
         self.snapshot = snapshot;
         self.renew_identity();
+        self.judge_again();
         let now = self.now();
         for at in 0..self.sessions.len() {
             let policy = self.snapshot.policy.clone();

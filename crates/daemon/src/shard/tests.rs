@@ -21,8 +21,9 @@ fn shard(store: &Store) -> Shard {
         settings: Settings::default(),
         keepalive: config.keepalive,
         reconnect: config.reconnect,
-        tls: None,
+        identity: Identity::default(),
         tracks_flows: false,
+        admission: Arc::default(),
     };
     let origin = Instant::now();
     let (_, joiner) = big_switches::Prepared::new(origin).unwrap();
@@ -36,6 +37,8 @@ fn shard(store: &Store) -> Shard {
         topology: Arc::default(),
         joiner,
         refused: Arc::default(),
+        descriptors: Descriptors::new(1024),
+        unlisted: Unlisted::default(),
     };
     Shard::new(0, setup, store).unwrap().0
 }

@@ -15,8 +15,6 @@ const SWITCH_BUDGET: usize = 32 << 10;
 const CONTROLLER_BUDGET: usize = 4 << 10;
 /// How long a peer may take to shake hands.
 pub(super) const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// Switches that may be shaking hands at once; more are turned away.
-const HANDSHAKES: usize = 1024;
 
 /// What a token stands for.
 pub(super) enum Entry {
@@ -41,7 +39,6 @@ pub(super) struct Arriving {
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Option<(Token, Entry)>>,
-    pub arriving: usize,
 }
 
 impl Table {
@@ -87,6 +84,8 @@ pub(super) enum Timer {
     Link(usize, u32),
     /// Metrics.
     Publish,
+    /// A listener takes new connections again.
+    Accept(usize),
 }
 
 impl Timer {
@@ -97,6 +96,7 @@ impl Timer {
             Timer::Alive(at) => (3, at as u64, 0),
             Timer::Link(at, link) => (4, at as u64, u64::from(link)),
             Timer::Publish => (5, 0, 0),
+            Timer::Accept(at) => (6, at as u64, 0),
         };
         TimerKey(kind << 60 | (a & 0xfff_ffff) << 32 | b)
     }
@@ -109,6 +109,7 @@ impl Timer {
             3 => Timer::Alive(a),
             4 => Timer::Link(a, b),
             5 => Timer::Publish,
+            6 => Timer::Accept(a),
             _ => return None,
         })
     }
@@ -146,46 +147,13 @@ impl Shard {
             Some(Timer::Alive(at)) => self.check_switch(at),
             Some(Timer::Link(at, link)) => self.link_timer(at, link),
             Some(Timer::Publish) => self.publish(),
-            None => {}
-        }
-    }
-
-    fn accept(&mut self, token: Token) {
-        loop {
-            let Some(Entry::Listener(listener)) = self.table.get(token) else { return };
-            match listener.accept() {
-                Ok(Some((connection, peer))) => {
-                    if self.table.arriving >= HANDSHAKES {
-                        self.metrics.process.rejected(Kind::Switch, Rejection::TooMany).increment();
-                        tracing::warn!(%peer, "too many switches are shaking hands; turned away");
-                        continue;
-                    }
-                    tracing::debug!(%peer, "a switch connects");
-                    self.welcome(connection);
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    // Out of file descriptors, most likely: try again when the next one comes.
-                    tracing::error!(%error, "cannot accept");
-                    return;
+            Some(Timer::Accept(index)) => {
+                if let Some(token) = self.table.at(index) {
+                    self.events.again(token);
                 }
             }
+            None => {}
         }
-    }
-
-    fn welcome(&mut self, mut connection: Connection) {
-        let handshake = Handshake::towards_switch(self.versions, 0);
-        let mut hello = Vec::new();
-        if handshake.start(&mut hello).is_err() || connection.push(&hello).is_err() {
-            return;
-        }
-        let Ok(token) = self.events.register(&mut connection) else { return };
-        let until = self.events.now() + HANDSHAKE_TIME;
-        self.events.set_timer(Timer::Arrival(token.index()).key(), until);
-        let arriving = Arriving { token, connection, handshake };
-        self.table.put(token, Entry::Arriving(Box::new(arriving)));
-        self.table.arriving += 1;
-        self.events.again(token);
     }
 
     fn arriving(&mut self, readiness: Readiness) {
@@ -210,10 +178,13 @@ impl Shard {
         match verdict {
             Some(Ok(established)) => {
                 if let Some(Entry::Arriving(arriving)) = self.table.take(readiness.token) {
-                    self.table.arriving -= 1;
+                    self.arrivals.remove(readiness.token);
                     self.events.cancel_timer(Timer::Arrival(readiness.token.index()).key());
                     let Arriving { token, mut connection, .. } = *arriving;
-                    if self.events.deregister(token, &mut connection).is_ok() {
+                    if self.events.deregister(token, &mut connection).is_ok()
+                        && let Some((connection, established)) =
+                            self.admitted(connection, established)
+                    {
                         self.route(connection, established);
                     }
                 }
@@ -243,9 +214,9 @@ impl Shard {
         }
     }
 
-    fn forget_arriving(&mut self, token: Token) {
+    pub(super) fn forget_arriving(&mut self, token: Token) {
         if let Some(Entry::Arriving(mut arriving)) = self.table.take(token) {
-            self.table.arriving -= 1;
+            self.arrivals.remove(token);
             self.events.cancel_timer(Timer::Arrival(token.index()).key());
             arriving.connection.finish();
             let _ = self.events.deregister(token, &mut arriving.connection);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daemon::api::{Sources, http};
-use daemon::config::Config;
+use daemon::config::{Api, Config, Socket};
 use daemon::control::{Control, Setup};
 use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, ServeOptions};
@@ -28,6 +28,7 @@ pub(crate) struct Scene {
     pub(crate) folder: PathBuf,
     pub(crate) daemon: Option<Arc<Daemon>>,
     control: Option<Control>,
+    tcp_changes: bool,
 }
 
 impl Scene {
@@ -35,7 +36,7 @@ impl Scene {
         let name = format!("weir-networks-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
-        let mut scene = Scene { folder, daemon: None, control: None };
+        let mut scene = Scene { folder, daemon: None, control: None, tcp_changes: true };
         scene.start(TENANTS);
         scene
     }
@@ -56,12 +57,21 @@ impl Scene {
         let path = self.folder.join("weir.toml");
         let reloader =
             Reloader::new(&path, current, Box::new(|_: &Config| Ok(())), daemon.metrics());
-        let api = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let socket = Some(Socket::Wanted(self.folder.join("api.sock")));
+        let tcp = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let api = Api { tcp, socket, tcp_changes: self.tcp_changes };
         let limits = http::Limits::default();
         let terminate = Box::new(|_| {});
         let setup = Setup { api, limits, sources, reloader, terminate };
         self.control = Some(Control::start(setup).unwrap());
         self.daemon = Some(daemon);
+    }
+
+    #[allow(dead_code, reason = "not all tests need it")]
+    /// From now on changes are not taken by TCP.
+    pub(crate) fn restart_for_reading(&mut self) {
+        self.tcp_changes = false;
+        self.restart(TENANTS);
     }
 
     #[allow(dead_code, reason = "not all tests need it")]
@@ -78,9 +88,15 @@ impl Scene {
         self.start(TENANTS);
     }
 
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         drop(self.control.take());
         Arc::into_inner(self.daemon.take().unwrap()).unwrap().stop();
+    }
+
+    #[allow(dead_code, reason = "not all tests need it")]
+    /// After a stop.
+    pub(crate) fn begin(&mut self) {
+        self.start(TENANTS);
     }
 
     pub(crate) fn api(&self) -> SocketAddr {

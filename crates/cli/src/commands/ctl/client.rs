@@ -2,9 +2,14 @@
 
 use anyhow::{Context, bail};
 use daemon::api::Failure;
+use daemon::config::SOCKET;
 use serde::Serialize;
+use std::fmt;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{AddrParseError, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Until there is an answer; placing a large network takes less than a second.
@@ -13,7 +18,75 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest answer that is read.
 const LARGEST: u64 = 64 << 20;
 
-pub struct Client(SocketAddr);
+pub struct Client(Endpoint);
+
+/// Where Weir's REST interface is.
+#[derive(Clone, Debug)]
+pub enum Endpoint {
+    /// By TCP.
+    Tcp(SocketAddr),
+    /// By a socket in the file system.
+    Unix(PathBuf),
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        match PathBuf::from(SOCKET) {
+            socket if socket.exists() => Endpoint::Unix(socket),
+            _ => Endpoint::Tcp(([127, 0, 0, 1], 8080).into()),
+        }
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        match text.strip_prefix("unix:") {
+            Some(path) => Ok(Endpoint::Unix(path.into())),
+            None => text.parse().map(Endpoint::Tcp),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => write!(f, "http://{address}"),
+            Endpoint::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
+
+impl Endpoint {
+    fn connect(&self) -> std::io::Result<Box<dyn Stream>> {
+        match self {
+            Endpoint::Tcp(address) => {
+                let stream = TcpStream::connect_timeout(address, PATIENCE)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                Ok(Box::new(stream))
+            }
+            Endpoint::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                Ok(Box::new(stream))
+            }
+        }
+    }
+
+    fn host(&self) -> String {
+        match self {
+            Endpoint::Tcp(address) => address.to_string(),
+            Endpoint::Unix(_) => "localhost".to_owned(),
+        }
+    }
+}
 
 pub enum Answer {
     /// The body.
@@ -23,7 +96,7 @@ pub enum Answer {
 }
 
 impl Client {
-    pub fn new(api: SocketAddr) -> Client {
+    pub fn new(api: Endpoint) -> Client {
         Client(api)
     }
 
@@ -36,17 +109,19 @@ impl Client {
     }
 
     fn ask(&self, method: &str, path: &str, body: Option<&str>) -> anyhow::Result<Answer> {
-        let api = self.0;
-        let (status, body) = self
-            .exchange(method, path, body)
-            .with_context(|| format!("no answer from http://{api}: is `weir serve` running there, and [listen] api not off?"))?;
+        let api = &self.0;
+        let (status, body) = self.exchange(method, path, body).with_context(|| {
+            format!(
+                "no answer from {api}: is `weir serve` running there, and [listen] api not off?"
+            )
+        })?;
         match status {
             200 => Ok(Answer::Done(body)),
             400..=499 | 503 => match serde_json::from_str(&body) {
                 Ok(failure) => Ok(Answer::Refused(failure)),
-                Err(_) => bail!("http://{api} answers {status}: not a Weir of this version"),
+                Err(_) => bail!("{api} answers {status}: not a Weir of this version"),
             },
-            _ => bail!("http://{api} answers {status}: {body}"),
+            _ => bail!("{api} answers {status}: {body}"),
         }
     }
 
@@ -56,12 +131,10 @@ impl Client {
         path: &str,
         body: Option<&str>,
     ) -> anyhow::Result<(u16, String)> {
-        let api = self.0;
-        let mut stream = TcpStream::connect_timeout(&api, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        let host = self.0.host();
+        let mut stream = self.0.connect()?;
         let mut request =
-            format!("{method} {} HTTP/1.1\r\nHost: {api}\r\nConnection: close\r\n", escaped(path));
+            format!("{method} {} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n", escaped(path));
         if let Some(body) = body {
             let length = body.len();
             request.push_str(&format!(

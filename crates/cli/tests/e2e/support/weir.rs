@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::Command;
 
 use nix::sys::signal::Signal;
 
@@ -41,6 +42,30 @@ impl Weir {
         let weir = Weir { folder, openflow, api, process };
         weir.wait_until_healthy();
         weir
+    }
+
+    /// Serves `tenants` as a process that may have so many file descriptors.
+    pub fn serve_with_descriptors(limit: u32, tenants: &str) -> Weir {
+        let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let folder = Folder::new();
+        fs::create_dir_all(folder.path().join("state")).expect("a state folder");
+        fs::write(folder.path().join("weir.toml"), with_listen(openflow, api, tenants))
+            .expect("a configuration");
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -n {limit} && exec \"$0\" serve \"$1\" --state \"$2\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_weir")]);
+        command.args([folder.join("weir.toml"), folder.join("state")]);
+        let process = Program::of("weir", command);
+        let weir = Weir { folder, openflow, api, process };
+        weir.wait_until_healthy();
+        weir
+    }
+
+    /// All lines of the log so far that contain all `words`.
+    pub fn logged(&self, words: &[&str]) -> Vec<String> {
+        let has_all = |line: &String| words.iter().all(|word| line.contains(word));
+        self.process.stderr.all().into_iter().filter(has_all).collect()
     }
 
     fn wait_until_healthy(&self) {
@@ -91,12 +116,6 @@ impl Weir {
         })
     }
 
-    /// How many log lines so far contain all `words`.
-    pub fn logged(&self, words: &[&str]) -> usize {
-        let lines = self.process.stderr.all();
-        lines.iter().filter(|line| words.iter().all(|word| line.contains(word))).count()
-    }
-
     pub fn get(&self, path: &str) -> (u16, String) {
         http::get(self.api, path)
             .unwrap_or_else(|| panic!("no answer from http://{}{path}", self.api))
@@ -137,7 +156,9 @@ fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
     if tenants.contains("[listen]") {
         return tenants.to_owned();
     }
-    format!("[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\n{SHORT_BACK_OFF}{tenants}")
+    format!(
+        "[listen]\nopenflow = \"{openflow}\"\napi = \"{api}\"\napi_changes = \"loopback\"\n{SHORT_BACK_OFF}{tenants}"
+    )
 }
 
 /// How `weir` with these arguments ended: the exit code, stdout and stderr.

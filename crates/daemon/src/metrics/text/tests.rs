@@ -2,8 +2,101 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Direction, DropReason, Kind, Registry, Rejection};
+use super::super::{Detail, Direction, DropReason, Kind, Lost, Registry, Rejection};
 use super::seconds;
+
+fn encoded(registry: &Registry, detail: Detail) -> String {
+    let mut text = String::new();
+    registry.encode(detail, &mut |piece| {
+        text.push_str(&piece);
+        true
+    });
+    text
+}
+
+#[test]
+fn sums_are_per_tenant_and_per_switch_and_only_grow() {
+    let registry = Registry::new();
+    let (first, second) = (registry.switch(1, 0x01), registry.switch(2, 0x04));
+    let (red1, red2) = (first.tenant(1, "red"), second.tenant(1, "red"));
+    let blue = second.tenant(2, "blue");
+    // STATS_REQUEST of 1.0 is type 16, BARRIER_REQUEST of 1.3 is type 20.
+    red1.messages(Direction::FromController).count(16);
+    red2.messages(Direction::FromController).count(20);
+    blue.messages(Direction::FromController).count(20);
+    red1.dropped(DropReason::QueueFull).add(3);
+    red2.dropped(DropReason::QueueFull).add(4);
+    [&red1, &red2].iter().for_each(|red| red.refuse(1, 5));
+    red1.flows.set(5);
+    red2.flows.set(7);
+    blue.flows.set(11);
+    red1.added_northbound.observe(1_500);
+    red2.added_northbound.observe(9_000_000_000);
+    red1.totals.contacts.dials.add(9);
+    red1.totals.contacts.lost(Lost::Tls).add(8);
+    let check = |flows_of_red: &str| {
+        let scrape = Scrape::parse(&encoded(&registry, Detail::Sums)).unwrap();
+        for (series, value) in [
+            ("weir_messages_total|tenant=red|direction=from_controller|type=stats_request", "1"),
+            ("weir_messages_total|tenant=red|direction=from_controller|type=barrier_request", "1"),
+            ("weir_packet_in_dropped_total|tenant=red|reason=queue_full", "7"),
+            ("weir_refused_total|tenant=red|error=OFPBRC_EPERM", "2"),
+            ("weir_flows|tenant=red", flows_of_red),
+            ("weir_flows|tenant=blue", "11"),
+            ("weir_switch_flows|switch=00:00:00:00:00:00:00:02", "18"),
+            ("weir_added_latency_seconds_count|tenant=red|towards=north", "2"),
+            ("weir_added_latency_seconds_sum|tenant=red|towards=north", "9.0000015"),
+            ("weir_controller_dials_total|tenant=red", "9"),
+            ("weir_controller_lost_total|tenant=red|reason=tls", "8"),
+        ] {
+            let found = scrape.samples.get(series).map(String::as_str);
+            assert_eq!(found, Some(value), "{series}\n{:#?}", scrape.samples);
+        }
+        let product = |series: &&String| series.contains("tenant=") && series.contains("switch=");
+        assert_eq!(scrape.samples.keys().find(product), None);
+    };
+    check("12");
+    registry.retire(&first);
+    registry.retire(&first);
+    check("7");
+    drop((first, red1));
+    check("7");
+}
+
+/// 900 switches with 20 tenants each.
+#[test]
+fn sums_stay_small_where_the_product_is_large() {
+    let registry = Registry::new();
+    let switches: Vec<_> = (0..900).map(|dpid| registry.switch(dpid, 0x04)).collect();
+    let names: Vec<String> = (0..20).map(|number| format!("tenant{number}")).collect();
+    let tenants: Vec<_> = switches
+        .iter()
+        .flat_map(|switch| (0..20).map(|number| switch.tenant(number as u16, &names[number])))
+        .collect();
+    for tenant in &tenants {
+        Direction::ALL.iter().for_each(|&it| (0..30).for_each(|t| tenant.messages(it).count(t)));
+        tenant.added_northbound.observe(1_000);
+        tenant.added_southbound.observe(1_000);
+    }
+    let sums = encoded(&registry, Detail::Sums);
+    assert!(sums.len() < 2 << 20, "{} bytes", sums.len());
+    let mut largest = 0;
+    let mut length = 0;
+    registry.encode(Detail::Product, &mut |piece| {
+        largest = largest.max(piece.len());
+        length += piece.len();
+        true
+    });
+    assert!(length > 20 * sums.len(), "{length} bytes");
+    assert!(largest < 100_000, "in pieces: {largest} bytes");
+    // Who goes is not written for any more.
+    let mut pieces = 0;
+    registry.encode(Detail::Product, &mut |_| {
+        pieces += 1;
+        pieces < 3
+    });
+    assert_eq!(pieces, 3);
+}
 
 #[test]
 fn a_populated_registry_reads_back() {
@@ -26,7 +119,7 @@ fn a_populated_registry_reads_back() {
     nasty.queue_southbound.set(7);
     registry.process.rejected(Kind::Switch, Rejection::Tls).increment();
 
-    let scrape = Scrape::parse(&registry.encode()).unwrap();
+    let scrape = Scrape::parse(&encoded(&registry, Detail::Product)).unwrap();
     let dpid = "switch=00:00:00:00:00:00:00:10";
     for (series, value) in [
         ("weir_switches", "1"),
@@ -90,15 +183,17 @@ fn the_page_documents_every_family_and_no_other() {
             format!("weir_{} {}", cells[0].trim_end_matches('`'), cells[1])
         })
         .collect();
-    let text = Registry::new().encode();
-    let printed: BTreeSet<String> =
-        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(str::to_owned).collect();
-    assert_eq!(documented, printed);
+    for detail in [Detail::Sums, Detail::Product] {
+        let text = encoded(&Registry::new(), detail);
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        let printed: BTreeSet<String> = types.map(str::to_owned).collect();
+        assert_eq!(documented, printed);
+    }
 }
 
 #[test]
 fn an_empty_registry_is_valid_too() {
-    let scrape = Scrape::parse(&Registry::new().encode()).unwrap();
+    let scrape = Scrape::parse(&encoded(&Registry::new(), Detail::Sums)).unwrap();
     assert_eq!(scrape.samples.get("weir_switches").map(String::as_str), Some("0"));
 }
 

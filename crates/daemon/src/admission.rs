@@ -1,0 +1,217 @@
+//! Which switches are let in: those that `[[switches]]` lists, from where it says, and so many others.
+//!
+//! Judged when a switch has said its datapath id, and again after a reload. Deliberately without sockets. Start reading at
+//! [`Admission::judge`].
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use channel::{CertificateName, PeerCertificate};
+
+use crate::config::Config;
+use crate::dpid::Dpid;
+use crate::metrics::Rejection;
+
+/// Who may come, by a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Admission {
+    listed: HashMap<u64, Listed>,
+    /// Others that may be here at a time.
+    unlisted: usize,
+}
+
+/// What is known of a switch beforehand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Where it comes from.
+    pub address: Option<IpAddr>,
+    /// The certificate that it has.
+    pub certificate: Option<CertificateName>,
+    /// Its name, which may stand in its certificate.
+    pub name: Option<String>,
+}
+
+/// How a switch stands that may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is listed.
+    Listed,
+    /// It is one of those that are not.
+    Unlisted,
+}
+
+/// Why a switch may not come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is not listed, and no others may come.
+    Unlisted,
+    /// It is not listed, and as many others as may are here.
+    TooMany(usize),
+    /// It is listed with another address.
+    Address(IpAddr),
+    /// It has shown another certificate than is its own, or none.
+    Certificate(String),
+}
+
+impl Admission {
+    /// What the configuration says.
+    pub fn new(config: &Config) -> Admission {
+        let listed = config.switches.iter().map(|switch| {
+            let (certificate, name) = (switch.certificate.clone(), switch.name.clone());
+            (switch.dpid, Listed { address: switch.address, certificate, name })
+        });
+        Admission { listed: listed.collect(), unlisted: config.listen.unlisted }
+    }
+
+    /// Whether a switch with this datapath id may come from there, with the certificate that it has shown if it speaks TLS.
+    pub fn judge(
+        &self,
+        dpid: u64,
+        source: Option<IpAddr>,
+        shown: Option<&PeerCertificate>,
+    ) -> Result<Standing, Refused> {
+        let listed = self.listed.get(&dpid);
+        if listed.is_none() && self.unlisted == 0 {
+            return Err(Refused::Unlisted);
+        }
+        if let Some(address) = listed.and_then(|listed| listed.address)
+            && source.map(|it| it.to_canonical()) != Some(address.to_canonical())
+        {
+            return Err(Refused::Address(address));
+        }
+        let certificate = listed.and_then(|listed| listed.certificate.as_ref());
+        match (certificate, shown) {
+            (Some(certificate), None) => {
+                let words =
+                    format!("[[switches]] says that it shows the certificate {certificate}");
+                return Err(Refused::Certificate(format!("{words}, and it comes without TLS")));
+            }
+            (Some(certificate), Some(shown)) if !shown.is(certificate) => {
+                let words =
+                    format!("[[switches]] says that it shows the certificate {certificate}");
+                return Err(Refused::Certificate(format!("{words}, and not {}", named(shown))));
+            }
+            (None, Some(shown)) if !is_for(dpid, listed, shown) => {
+                return Err(Refused::Certificate(format!(
+                    "its certificate is that of {}, and not of this datapath id",
+                    named(shown)
+                )));
+            }
+            _ => {}
+        }
+        Ok(if listed.is_some() { Standing::Listed } else { Standing::Unlisted })
+    }
+}
+
+/// Whether a certificate itself says whose it is: by the datapath id, or by the switch's name.
+fn is_for(dpid: u64, listed: Option<&Listed>, shown: &PeerCertificate) -> bool {
+    let own = listed.and_then(|listed| listed.name.clone());
+    let names = [Some(Dpid(dpid).to_string()), Some(format!("{dpid:016x}")), own];
+    names.into_iter().flatten().any(|name| shown.is(&CertificateName::Name(name)))
+}
+
+fn named(shown: &PeerCertificate) -> String {
+    format!("{shown} ({})", shown.fingerprint())
+}
+
+impl Refused {
+    /// How it counts.
+    pub fn rejection(&self) -> Rejection {
+        match self {
+            Refused::Unlisted | Refused::TooMany(_) => Rejection::Unlisted,
+            Refused::Address(_) | Refused::Certificate(_) => Rejection::Impostor,
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Unlisted => f.write_str("its datapath id is not among [[switches]]"),
+            Refused::TooMany(most) => write!(
+                f,
+                "its datapath id is not among [[switches]], and {most} such switches are here already"
+            ),
+            Refused::Address(address) => {
+                write!(f, "[[switches]] says that it comes from {address}")
+            }
+            Refused::Certificate(words) => f.write_str(words),
+        }
+    }
+}
+
+/// How many switches are here that are not listed; one for the process.
+#[derive(Clone, Debug, Default)]
+pub struct Unlisted(Arc<AtomicUsize>);
+
+impl Unlisted {
+    /// A place for one more.
+    pub fn take(&self, admission: &Admission) -> Result<Place, Refused> {
+        let place = Place(Arc::clone(&self.0));
+        if self.0.fetch_add(1, Ordering::SeqCst) >= admission.unlisted {
+            return Err(Refused::TooMany(admission.unlisted));
+        }
+        Ok(place)
+    }
+}
+
+/// A place that is given back with the connection in which it lies.
+#[derive(Debug)]
+pub struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(text: &str) -> Admission {
+        Admission::new(&Config::parse("weir.toml", text).unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    const LISTED: &str =
+        "[[switches]]\ndpid = \"1\"\n[[switches]]\ndpid = \"2\"\naddress = \"192.0.2.2\"\n";
+
+    #[test]
+    fn once_switches_are_listed_others_are_turned_away() {
+        let here = Some(IpAddr::from([192, 0, 2, 2]));
+        let there = Some(IpAddr::from([192, 0, 2, 3]));
+        let mapped = Some(IpAddr::from([0, 0, 0, 0, 0, 0xffff, 0xc000, 0x0202]));
+        let admission = admission(LISTED);
+        let address = IpAddr::from([192, 0, 2, 2]);
+        for (dpid, source, expected) in [
+            (1, there, Ok(Standing::Listed)),
+            (2, here, Ok(Standing::Listed)),
+            (2, mapped, Ok(Standing::Listed)),
+            (2, there, Err(Refused::Address(address))),
+            (2, None, Err(Refused::Address(address))),
+            (3, here, Err(Refused::Unlisted)),
+        ] {
+            assert_eq!(admission.judge(dpid, source, None), expected, "{dpid} from {source:?}");
+        }
+    }
+
+    #[test]
+    fn unlisted_switches_are_bounded() {
+        let none = admission("");
+        assert_eq!(none.judge(7, None, None), Ok(Standing::Unlisted));
+        let few = admission(&format!("[listen]\nunlisted = 2\n{LISTED}"));
+        assert_eq!(few.judge(7, None, None), Ok(Standing::Unlisted));
+        let unlisted = Unlisted::default();
+        let mut here: Vec<_> = (0..2).map(|_| unlisted.take(&few).unwrap()).collect();
+        assert_eq!(unlisted.take(&few).unwrap_err(), Refused::TooMany(2));
+        here.pop();
+        here.push(unlisted.take(&few).unwrap());
+        assert_eq!(unlisted.take(&few).unwrap_err(), Refused::TooMany(2));
+        drop(here);
+        let many: Vec<_> = (0..5000).map_while(|_| unlisted.take(&none).ok()).collect();
+        assert_eq!(many.len(), 1024);
+    }
+}

@@ -1,0 +1,287 @@
+//! What all clients of the REST interface together may use: threads, memory for bodies and answers, streams of events.
+//!
+//! Whoever comes when something is used up is refused with 503 and counted, and those who do with little are not concerned:
+//! small bodies and small answers take nothing of what is shared, and neither does `/healthz`.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_core::Stream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{Duration, Instant, timeout};
+
+use super::answers::error;
+use crate::metrics::{ApiRefusal, Detail, Registry};
+
+/// A document of a thousand links has some 200 kB.
+const LARGEST_BODY: usize = 16 << 20;
+/// Bodies, and answers, that are no larger than this are bounded by the number of connections alone.
+const SMALL: usize = 64 << 10;
+/// KiB of larger bodies, and of larger answers, at a time.
+const LARGE: usize = 64 << 10;
+/// Who listens to events at a time, and how many of them to one tenant's.
+const LISTENERS: usize = 32;
+const LISTENERS_TO_ONE: usize = 8;
+/// Answers that are worked on beside the control thread at a time.
+const WORKERS: usize = 4;
+/// Threads that work beside it: those, two for metrics, one for health, one that reads the configuration.
+pub(crate) const THREADS: usize = WORKERS + 4;
+/// How long a request waits for a worker.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Pieces of an answer that are made before the client has taken them.
+const AHEAD: usize = 4;
+
+/// What there is for all. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Bounds(Arc<Shared>);
+
+struct Shared {
+    metrics: Arc<Registry>,
+    bodies: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
+    workers: Arc<Semaphore>,
+    sums: Arc<Semaphore>,
+    product: Arc<Semaphore>,
+    listeners: Mutex<HashMap<String, usize>>,
+    /// When the last pulse was begun that has been felt, and what it was.
+    pulse: tokio::sync::Mutex<Option<(Instant, Option<usize>)>>,
+}
+
+impl Bounds {
+    /// Everything is free.
+    pub(super) fn new(metrics: Arc<Registry>) -> Bounds {
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        Bounds(Arc::new(Shared {
+            metrics,
+            bodies: semaphore(LARGE),
+            answers: semaphore(LARGE),
+            workers: semaphore(WORKERS),
+            sums: semaphore(1),
+            product: semaphore(1),
+            listeners: Mutex::default(),
+            pulse: tokio::sync::Mutex::default(),
+        }))
+    }
+
+    /// Refuses a request, and counts that.
+    pub(super) fn refuse(&self, why: ApiRefusal, message: &str) -> Response {
+        self.0.metrics.process.api.refused(why).increment();
+        error(StatusCode::SERVICE_UNAVAILABLE, message)
+    }
+
+    /// Feels the pulse, once for all who ask at the same time. Takes no worker from others.
+    pub(super) async fn pulse(
+        &self,
+        feel: impl FnOnce() -> Option<usize> + Send + 'static,
+    ) -> Option<usize> {
+        let asked = Instant::now();
+        let mut last = self.0.pulse.lock().await;
+        if let Some((begun, felt)) = *last
+            && begun >= asked
+        {
+            return felt;
+        }
+        let begun = Instant::now();
+        let felt = tokio::task::spawn_blocking(feel).await.ok().flatten();
+        *last = Some((begun, felt));
+        felt
+    }
+
+    /// Placing a large network takes a while, so does the store, and so does writing down all switches.
+    pub(super) async fn off_thread(
+        &self,
+        work: impl FnOnce() -> Response + Send + 'static,
+    ) -> Response {
+        let worker = timeout(PATIENCE, Arc::clone(&self.0.workers).acquire_owned()).await;
+        let Ok(Ok(worker)) = worker else {
+            return self.refuse(ApiRefusal::Answers, "other requests are being worked on");
+        };
+        let worked = tokio::task::spawn_blocking(move || {
+            let response = work();
+            drop(worker);
+            response
+        });
+        match worked.await {
+            Ok(response) => response,
+            Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the request failed"),
+        }
+    }
+
+    /// Metrics. Sums are made for one at a time, while others wait; of the product, which is large, there is one at a time
+    /// until it has been taken, and others are refused.
+    pub(super) async fn metrics(&self, detail: Detail) -> Option<Body> {
+        let metrics = Arc::clone(&self.0.metrics);
+        match detail {
+            Detail::Sums => {
+                let sums = timeout(PATIENCE, Arc::clone(&self.0.sums).acquire_owned());
+                let permit = sums.await.ok()?.ok()?;
+                let made = tokio::task::spawn_blocking(move || {
+                    let mut text = String::new();
+                    metrics.encode(detail, &mut |piece| {
+                        text.push_str(&piece);
+                        true
+                    });
+                    drop(permit);
+                    text
+                });
+                Some(Body::from(made.await.ok()?))
+            }
+            Detail::Product => {
+                let permit = Arc::clone(&self.0.product).try_acquire_owned().ok()?;
+                Some(Body::from_stream(Pieces::new(metrics, detail, permit)))
+            }
+        }
+    }
+
+    /// A place for one more who listens to a tenant's events.
+    pub(super) fn listener(&self, tenant: &str) -> Option<Listener> {
+        let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = listeners.values().sum();
+        let of_tenant = listeners.get(tenant).copied().unwrap_or(0);
+        if all >= LISTENERS || of_tenant >= LISTENERS_TO_ONE {
+            return None;
+        }
+        listeners.insert(tenant.to_owned(), of_tenant + 1);
+        Some(Listener { of: self.clone(), tenant: tenant.to_owned() })
+    }
+}
+
+/// One who listens to events.
+pub(super) struct Listener {
+    of: Bounds,
+    tenant: String,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut listeners = self.of.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = listeners.get_mut(&self.tenant) {
+            *count -= 1;
+            if *count == 0 {
+                listeners.remove(&self.tenant);
+            }
+        }
+    }
+}
+
+/// The whole body of a request. What cannot be kept is read to its end before it is refused, lest the client miss the answer.
+pub(super) async fn body(request: Request) -> Result<Bytes, Response> {
+    let bounds = request.extensions().get::<Bounds>().cloned();
+    let mut frames = request.into_body().into_data_stream();
+    let (mut kept, mut length) = (Vec::new(), 0);
+    let mut permits: Option<OwnedSemaphorePermit> = None;
+    let mut has_room = true;
+    while let Some(frame) = next(&mut frames).await {
+        let Ok(frame) = frame else {
+            return Err(error(StatusCode::BAD_REQUEST, "the body is cut off"));
+        };
+        length += frame.len();
+        if length > LARGEST_BODY {
+            return Err(error(StatusCode::PAYLOAD_TOO_LARGE, "the body has more than 16 MiB"));
+        }
+        let held = permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let more = length.saturating_sub(SMALL).div_ceil(1024).saturating_sub(held);
+        if more > 0 && has_room {
+            let more = bounds.as_ref().and_then(|bounds| {
+                Arc::clone(&bounds.0.bodies).try_acquire_many_owned(more as u32).ok()
+            });
+            match (more, &mut permits) {
+                (Some(more), Some(permits)) => permits.merge(more),
+                (Some(more), None) => permits = Some(more),
+                (None, _) => {
+                    has_room = false;
+                    kept = Vec::new();
+                    permits = None;
+                }
+            }
+        }
+        if has_room {
+            kept.extend_from_slice(&frame);
+        }
+    }
+    match bounds {
+        Some(bounds) if !has_room => {
+            Err(bounds.refuse(ApiRefusal::Bodies, "too many large bodies come at once"))
+        }
+        _ if !has_room => Err(error(StatusCode::SERVICE_UNAVAILABLE, "there is no room")),
+        _ => Ok(kept.into()),
+    }
+}
+
+async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    std::future::poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await
+}
+
+/// Bounds the memory of answers: a large one needs room until it has been taken.
+pub(super) async fn answers(request: Request, next: Next) -> Response {
+    let bounds = request.extensions().get::<Bounds>().cloned();
+    let response = next.run(request).await;
+    let size = response.body().size_hint().lower();
+    if size <= SMALL as u64 {
+        return response;
+    }
+    let Some(bounds) = bounds else { return response };
+    let needed = u32::try_from(size.div_ceil(1024)).unwrap_or(u32::MAX).min(LARGE as u32);
+    match Arc::clone(&bounds.0.answers).try_acquire_many_owned(needed) {
+        Ok(permit) => response.map(|body| Body::new(Held { body, _permit: permit })),
+        Err(_) => {
+            drop(response);
+            bounds.refuse(ApiRefusal::Answers, "too many large answers are under way")
+        }
+    }
+}
+
+/// A body that holds a permit until it has been taken.
+struct Held {
+    body: Body,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// An answer that is made piece by piece while it is taken.
+struct Pieces(mpsc::Receiver<String>);
+
+impl Pieces {
+    fn new(metrics: Arc<Registry>, detail: Detail, permit: OwnedSemaphorePermit) -> Pieces {
+        let (sender, pieces) = mpsc::channel(AHEAD);
+        tokio::task::spawn_blocking(move || {
+            metrics.encode(detail, &mut |piece| sender.blocking_send(piece).is_ok());
+            drop(permit);
+        });
+        Pieces(pieces)
+    }
+}
+
+impl Stream for Pieces {
+    type Item = Result<String, std::convert::Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|piece| piece.map(Ok))
+    }
+}

@@ -1,0 +1,180 @@
+//! Who is connected to the REST interface, and who gives way when that are too many.
+//!
+//! A connection waits for a request (its header is not complete, or it is kept open), works on one, or streams events. Where
+//! all connections are in use, the one that has waited longest is closed for a new one; so a client that opens many and says
+//! nothing, or half of a request, keeps nobody out. What works on a request has a limited time for the whole of it: the body, the
+//! answer, and the taking of the answer.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// By TCP, from there.
+    Tcp(SocketAddr),
+    /// By the socket in the file system: the user id, if the kernel says so.
+    Unix(Option<u32>),
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Tcp(address) => address.fmt(f),
+            Peer::Unix(Some(user)) => write!(f, "unix user {user}"),
+            Peer::Unix(None) => f.write_str("unix"),
+        }
+    }
+}
+
+/// What a connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Working,
+    Streaming,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Client {
+    peer: Peer,
+    state: Mutex<(Phase, Instant)>,
+    gives_way: Notify,
+}
+
+impl Client {
+    fn new(peer: Peer) -> Arc<Client> {
+        let state = Mutex::new((Phase::Waiting, Instant::now()));
+        Arc::new(Client { peer, state, gives_way: Notify::new() })
+    }
+
+    /// Who it is.
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Returns when the connection is to be closed for another.
+    pub(super) async fn gives_way(&self) {
+        self.gives_way.notified().await;
+    }
+
+    /// A request has come. What is returned says that it is done when it is dropped.
+    pub(super) fn works(self: &Arc<Self>) -> Working {
+        self.set(Phase::Working);
+        Working(Arc::clone(self))
+    }
+
+    /// The answer to the request is a stream of events.
+    pub(super) fn streams(&self) {
+        self.set(Phase::Streaming);
+    }
+
+    /// Whether a request has been worked on for longer than this.
+    pub(super) fn is_slow(&self, limit: Duration) -> bool {
+        let (phase, since) = self.now();
+        phase == Phase::Working && since.elapsed() >= limit
+    }
+
+    fn set(&self, phase: Phase) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (phase, Instant::now());
+    }
+
+    fn now(&self) -> (Phase, Instant) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being worked on.
+#[derive(Debug)]
+pub(super) struct Working(Arc<Client>);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.set(Phase::Waiting);
+    }
+}
+
+/// All connections.
+#[derive(Debug)]
+pub struct Clients {
+    most: usize,
+    all: Mutex<(u64, BTreeMap<u64, Arc<Client>>)>,
+}
+
+/// A connection's place among all, which it leaves when this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    of: Arc<Clients>,
+    number: u64,
+    pub(super) client: Arc<Client>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.of.all.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.number);
+    }
+}
+
+impl Clients {
+    /// At most so many.
+    pub fn new(most: usize) -> Arc<Clients> {
+        Arc::new(Clients { most: most.max(1), all: Mutex::default() })
+    }
+
+    /// A place for one more, and whether another gave way for it; `None` if all others work.
+    pub(super) fn admit(self: &Arc<Self>, peer: Peer) -> Option<(Place, bool)> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = all.1.len() >= self.most;
+        if is_full {
+            let waiting = all.1.iter().filter_map(|(number, client)| {
+                let (phase, since) = client.now();
+                (phase == Phase::Waiting).then_some((since, *number))
+            });
+            let (_, oldest) = waiting.min()?;
+            if let Some(gone) = all.1.remove(&oldest) {
+                gone.gives_way.notify_one();
+            }
+        }
+        let number = all.0;
+        all.0 += 1;
+        let client = Client::new(peer);
+        all.1.insert(number, Arc::clone(&client));
+        Some((Place { of: Arc::clone(self), number, client }, is_full))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_longest_gives_way_and_who_works_does_not() {
+        let clients = Clients::new(3);
+        let mut places = Vec::new();
+        for _ in 0..3 {
+            places.push(clients.admit(Peer::Unix(None)).unwrap().0);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        let working = places[0].client.works();
+        let (fourth, made_room) = clients.admit(Peer::Unix(None)).unwrap();
+        assert!(made_room);
+        places[1].client.gives_way().await;
+        drop(places.remove(1));
+        fourth.client.streams();
+        let last = places[1].client.works();
+        assert!(clients.admit(Peer::Unix(None)).is_none(), "all others work");
+        assert!(!places[0].client.is_slow(Duration::from_secs(30)));
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(places[0].client.is_slow(Duration::from_secs(30)));
+        assert!(!fourth.client.is_slow(Duration::from_secs(30)), "events go on");
+        drop((working, last));
+        assert!(clients.admit(Peer::Unix(None)).is_some());
+    }
+}

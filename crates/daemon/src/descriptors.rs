@@ -1,0 +1,190 @@
+//! File descriptors: how many the process may have, and who gets them.
+//!
+//! The soft limit is raised to the hard one at start. Of what there is, a reserve is kept for the store, the configuration, logs,
+//! and the REST interface with its health; the rest is for switches and controllers, and a part of that for switches alone,
+//! so that controllers, of which there may be one for each tenant and switch, keep no switch out.
+//!
+//! A [`Permit`] lies in the connection that it was given for, and is given back with it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// For the store, event loops, files that are read and written.
+const FILES: u64 = 64;
+/// More than this is not asked for, even where there is no limit.
+const MOST: u64 = 1 << 20;
+
+/// Raises the soft limit to the hard one, and says what it is then.
+pub fn raise() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let hard = limit.maximum.unwrap_or(MOST).min(MOST);
+    let soft = limit.current.unwrap_or(MOST);
+    if soft >= hard {
+        return soft.min(MOST);
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(hard), maximum: limit.maximum }) {
+        Ok(()) => hard,
+        Err(error) => {
+            tracing::warn!(%error, soft, hard, "the limit of file descriptors cannot be raised");
+            soft
+        }
+    }
+}
+
+/// What is left for whom. Cheap to clone; one for the process.
+#[derive(Clone, Debug)]
+pub struct Descriptors(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    limit: u64,
+    /// HTTP connections at a time.
+    api: u64,
+    /// For switches and controllers together.
+    openflow: u64,
+    /// Of those, for controllers at most.
+    controllers: u64,
+    used: Used,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    switches: AtomicU64,
+    controllers: AtomicU64,
+}
+
+/// For whom descriptors are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Switch,
+    Controller,
+}
+
+impl Descriptors {
+    /// Divides what there is.
+    pub fn new(limit: u64) -> Descriptors {
+        let api = (limit / 8).clamp(8, 256);
+        let openflow = limit.saturating_sub(FILES.min(limit / 4) + api);
+        let controllers = openflow - openflow / 4;
+        Descriptors(Arc::new(Inner { limit, api, openflow, controllers, used: Used::default() }))
+    }
+
+    /// The process's limit.
+    pub fn limit(&self) -> u64 {
+        self.0.limit
+    }
+
+    /// HTTP connections that there may be.
+    pub fn api(&self) -> usize {
+        self.0.api as usize
+    }
+
+    /// Those of switches, also of such as are shaking hands, and those towards controllers.
+    pub fn used(&self) -> (u64, u64) {
+        let used = &self.0.used;
+        (used.switches.load(Ordering::Relaxed), used.controllers.load(Ordering::Relaxed))
+    }
+
+    /// How many switches may be shaking hands: a quarter of all.
+    pub fn arriving(&self) -> usize {
+        (self.0.openflow / 4).max(1) as usize
+    }
+
+    /// For the connection of a switch.
+    pub fn switch(&self) -> Option<Permit> {
+        self.take(Whose::Switch, 1)
+    }
+
+    /// For a connection to a controller; one within the process takes two.
+    pub fn controller(&self, count: u64) -> Option<Permit> {
+        self.take(Whose::Controller, count)
+    }
+
+    fn take(&self, whose: Whose, count: u64) -> Option<Permit> {
+        // Counted first and looked at then, so that shards that ask at once do not get more than there is.
+        let permit = Permit { of: Arc::clone(&self.0), whose, count };
+        self.0.used.of(whose).fetch_add(count, Ordering::SeqCst);
+        let switches = self.0.used.switches.load(Ordering::SeqCst);
+        let controllers = self.0.used.controllers.load(Ordering::SeqCst);
+        let fits = switches + controllers <= self.0.openflow
+            && (whose == Whose::Switch || controllers <= self.0.controllers);
+        fits.then_some(permit)
+    }
+}
+
+impl Used {
+    fn of(&self, whose: Whose) -> &AtomicU64 {
+        match whose {
+            Whose::Switch => &self.switches,
+            Whose::Controller => &self.controllers,
+        }
+    }
+}
+
+/// Descriptors that somebody has.
+#[derive(Debug)]
+pub struct Permit {
+    of: Arc<Inner>,
+    whose: Whose,
+    count: u64,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.of.used.of(self.whose).fetch_sub(self.count, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers_leave_room_for_switches_and_for_rest() {
+        // The usual limit, and more honest controllers than fit: 60 switches with 20 tenants.
+        let descriptors = Descriptors::new(1024);
+        let switches: Vec<_> = (0..60).map_while(|_| descriptors.switch()).collect();
+        let controllers: Vec<_> = (0..1200).map_while(|_| descriptors.controller(1)).collect();
+        assert_eq!(switches.len(), 60);
+        assert!((600..1000).contains(&controllers.len()), "{}", controllers.len());
+        let more: Vec<_> = (0..100).map_while(|_| descriptors.switch()).collect();
+        assert_eq!(more.len(), 100, "there is room for switches that come then");
+        let all = (switches.len() + controllers.len() + more.len()) as u64;
+        assert!(all + FILES + descriptors.api() as u64 <= 1024, "and for files and REST");
+        assert_eq!(descriptors.used(), (160, controllers.len() as u64));
+    }
+
+    #[test]
+    fn what_is_given_back_and_what_was_refused_counts_no_more() {
+        let descriptors = Descriptors::new(64);
+        let mut all: Vec<_> = (0..1000).map_while(|_| descriptors.switch()).collect();
+        assert!(descriptors.switch().is_none() && descriptors.controller(1).is_none());
+        let used = all.len() as u64;
+        assert_eq!(descriptors.used(), (used, 0));
+        drop(all.pop());
+        all.extend(descriptors.switch());
+        assert_eq!(descriptors.used(), (used, 0));
+        drop(all);
+        assert_eq!(descriptors.used(), (0, 0));
+    }
+
+    #[test]
+    fn the_soft_limit_is_the_hard_one_afterwards() {
+        let limit = raise();
+        let now = getrlimit(Resource::Nofile);
+        assert_eq!(now.current.unwrap_or(MOST).min(MOST), limit);
+        assert_eq!(limit, now.maximum.unwrap_or(MOST).min(MOST));
+    }
+
+    #[test]
+    fn a_small_limit_is_divided_too() {
+        for limit in [0, 1, 16, 64, 256] {
+            let descriptors = Descriptors::new(limit);
+            let (openflow, api) = (descriptors.0.openflow, descriptors.0.api);
+            assert!(openflow <= limit && descriptors.0.controllers <= openflow, "{limit}");
+            assert!(api >= 8 && descriptors.arriving() >= 1);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Weir's own certificate comes to its end, and somebody has to renew it: told a month before, and every day from then on.
+
+/// How long before its end it is told.
+const SOON: u64 = 30 * DAY;
+const DAY: u64 = 24 * 3600;
+
+/// What there is to say of a certificate that is valid until then, if anything; all in seconds of Unix time.
+pub(crate) fn warning(not_after: u64, now: u64) -> Option<String> {
+    if now >= not_after {
+        return Some(format!("expired {} days ago", (now - not_after) / DAY));
+    }
+    let left = not_after - now;
+    (left < SOON).then(|| format!("expires in {} days", left / DAY))
+}
+
+/// Says it once a day, and at once when it is another certificate.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    told: Option<(u64, u64)>,
+}
+
+impl Watch {
+    /// What is to be told now; without a certificate the time is 0.
+    pub(crate) fn look(&mut self, not_after: u64, now: u64) -> Option<String> {
+        let today = (not_after, now / DAY);
+        if not_after == 0 || self.told == Some(today) {
+            return None;
+        }
+        let warning = warning(not_after, now)?;
+        self.told = Some(today);
+        Some(warning)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_told_a_month_before_once_a_day() {
+        let (mut watch, end) = (Watch::default(), 1_000 * DAY);
+        assert_eq!(watch.look(0, end), None, "there is none");
+        let mut told = Vec::new();
+        // A look every hour from 40 days before until two days after.
+        for hour in 960 * 24..1_002 * 24 {
+            told.extend(watch.look(end, hour * 3600));
+        }
+        assert_eq!(told.len(), 31 + 1);
+        assert_eq!(told[0], "expires in 29 days");
+        assert_eq!(told[31], "expired 1 days ago");
+        assert_eq!(watch.look(2_000 * DAY, end), None, "it was renewed");
+        assert!(watch.look(end + DAY, end).is_some(), "and again for too short a time");
+    }
+}

@@ -1,0 +1,238 @@
+//! A bound on log lines: whoever makes Weir say the same thing again and again fills no disk with it.
+//!
+//! A kind of line is its place in the code and, where the line names a tenant, that tenant. Of each kind the first lines in
+//! ten seconds are written; of a kind that had more, one line in ten seconds, and then how many were left out. Lines below
+//! INFO are not bounded: somebody asked for them.
+//!
+//! [`Limit`] has no clock and writes nothing; [`Limiter`] is what stands before the subscriber.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::callsite::Identifier;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+/// For how long lines of one kind are counted together.
+pub(super) const WINDOW: Duration = Duration::from_secs(10);
+/// First lines of a kind: of what happens to a tenant, and of what is wrong.
+pub(super) const FEW: u32 = 20;
+/// First lines of a kind: of what happens in good order, say when all switches come at a start.
+pub(super) const MANY: u32 = 200;
+/// Kinds that are told apart; all others count as one.
+const KINDS: usize = 4096;
+/// The target of lines that say how many were left out.
+pub(super) const LEFT_OUT: &str = "weir::left_out";
+
+/// What kind of line it is.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Kind {
+    place: Option<Identifier>,
+    tenant: String,
+}
+
+/// Lines of a kind.
+struct Lines {
+    began: Instant,
+    written: u32,
+    quota: u32,
+    /// More came in this window than were written.
+    over: bool,
+    left_out: u64,
+    /// When the first of those that were left out came.
+    since: Instant,
+    /// What it said.
+    message: String,
+}
+
+/// How many lines of one kind were left out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub(super) tenant: String,
+    pub(super) message: String,
+    pub(super) lines: u64,
+}
+
+/// Counts lines by kind.
+#[derive(Default)]
+pub(super) struct Limit {
+    kinds: HashMap<Kind, Lines>,
+}
+
+impl Limit {
+    /// Whether a line may be written.
+    fn admits(&mut self, mut kind: Kind, message: &str, first: u32, now: Instant) -> bool {
+        if self.kinds.len() >= KINDS && !self.kinds.contains_key(&kind) {
+            kind = Kind { place: None, tenant: String::new() };
+        }
+        let lines = self.kinds.entry(kind).or_insert_with(|| Lines::new(now, first));
+        lines.admits(message, first, now)
+    }
+
+    /// What was left out for a whole window and has not been told; forgets kinds that have gone quiet.
+    fn left_out(&mut self, now: Instant) -> Vec<LeftOut> {
+        let mut told = Vec::new();
+        self.kinds.retain(|kind, lines| {
+            if lines.left_out > 0 && now.saturating_duration_since(lines.since) >= WINDOW {
+                told.push(LeftOut {
+                    tenant: kind.tenant.clone(),
+                    message: std::mem::take(&mut lines.message),
+                    lines: std::mem::take(&mut lines.left_out),
+                });
+            }
+            lines.left_out > 0 || now.saturating_duration_since(lines.began) < WINDOW * 2
+        });
+        told
+    }
+}
+
+impl Lines {
+    fn new(now: Instant, quota: u32) -> Lines {
+        Lines {
+            began: now,
+            written: 0,
+            quota,
+            over: false,
+            left_out: 0,
+            since: now,
+            message: String::new(),
+        }
+    }
+
+    fn admits(&mut self, message: &str, first: u32, now: Instant) -> bool {
+        let age = now.saturating_duration_since(self.began);
+        if age >= WINDOW {
+            let busy = self.over && age < WINDOW * 2;
+            (self.began, self.written, self.over) = (now, 0, false);
+            self.quota = if busy { 1 } else { first };
+        }
+        if self.written < self.quota {
+            self.written += 1;
+            return true;
+        }
+        if self.left_out == 0 {
+            self.since = now;
+            self.message = message.to_owned();
+        }
+        self.over = true;
+        self.left_out += 1;
+        false
+    }
+}
+
+/// Stands before the subscriber that writes lines.
+#[derive(Clone, Default)]
+pub(super) struct Limiter(Arc<Mutex<Limit>>);
+
+impl Limiter {
+    /// What was left out for ten seconds and has not been told.
+    pub(super) fn left_out(&self, now: Instant) -> Vec<LeftOut> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).left_out(now)
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Limiter {
+    fn event_enabled(&self, event: &Event<'_>, _context: Context<'_, S>) -> bool {
+        let metadata = event.metadata();
+        if *metadata.level() > Level::INFO || metadata.target() == LEFT_OUT {
+            return true;
+        }
+        let mut said = Said::default();
+        event.record(&mut said);
+        let is_many = *metadata.level() == Level::INFO && said.tenant.is_empty();
+        let kind = Kind { place: Some(metadata.callsite()), tenant: said.tenant };
+        let first = if is_many { MANY } else { FEW };
+        let mut limit = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        limit.admits(kind, &said.message, first, Instant::now())
+    }
+}
+
+/// What an event says that matters here.
+#[derive(Default)]
+struct Said {
+    tenant: String,
+    message: String,
+}
+
+impl Visit for Said {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "tenant" {
+            value.clone_into(&mut self.tenant);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = match field.name() {
+            "tenant" => &mut self.tenant,
+            "message" => &mut self.message,
+            _ => return,
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{value:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(tenant: &str) -> Kind {
+        Kind { place: None, tenant: tenant.to_owned() }
+    }
+
+    #[test]
+    fn of_a_kind_that_goes_on_one_line_in_ten_seconds_is_written_and_the_rest_is_counted() {
+        let (mut limit, began) = (Limit::default(), Instant::now());
+        let (mut written, mut told) = (0, 0);
+        // A line every millisecond for 35 s, and a look at what was left out every half second.
+        for millisecond in 0..35_000 {
+            let now = began + Duration::from_millis(millisecond);
+            if limit.admits(kind(""), "again", FEW, now) {
+                written += 1;
+            }
+            if millisecond % 500 == 0 {
+                told += limit.left_out(now).iter().map(|left| left.lines).sum::<u64>();
+            }
+        }
+        assert_eq!(written, FEW + 3);
+        let late = began + Duration::from_secs(60);
+        let last = limit.left_out(late);
+        assert_eq!(last.len(), 1);
+        assert_eq!(last[0].message, "again");
+        assert_eq!(u64::from(written) + told + last[0].lines, 35_000, "none is forgotten");
+    }
+
+    #[test]
+    fn one_tenants_lines_do_not_hide_anothers() {
+        let (mut limit, now) = (Limit::default(), Instant::now());
+        let flood = (0..1000).filter(|_| limit.admits(kind("red"), "again", FEW, now)).count();
+        assert_eq!(flood as u32, FEW);
+        assert!(limit.admits(kind("blue"), "again", FEW, now));
+    }
+
+    #[test]
+    fn after_quiet_the_first_lines_are_written_again_and_kinds_are_forgotten() {
+        let (mut limit, began) = (Limit::default(), Instant::now());
+        for _ in 0..100 {
+            limit.admits(kind(""), "again", FEW, began);
+        }
+        let later = began + WINDOW * 3;
+        assert_eq!(limit.left_out(later).len(), 1);
+        assert!(limit.kinds.is_empty());
+        let again = (0..100).filter(|_| limit.admits(kind(""), "again", FEW, later)).count();
+        assert_eq!(again as u32, FEW);
+    }
+
+    #[test]
+    fn kinds_are_bounded() {
+        let (mut limit, now) = (Limit::default(), Instant::now());
+        for tenant in 0..KINDS * 2 {
+            limit.admits(kind(&tenant.to_string()), "again", FEW, now);
+        }
+        assert!(limit.kinds.len() <= KINDS + 1);
+    }
+}

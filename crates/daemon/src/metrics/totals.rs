@@ -1,0 +1,97 @@
+//! What a tenant counts over all switches, those that have gone included: sums of what is counted per switch may only grow.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::contacts::ContactCounts;
+use super::instruments::Snapshot;
+use super::names;
+use super::series::{Direction, DropReason, SwitchMetrics, TenantMetrics};
+
+/// The totals of all tenants, by name.
+#[derive(Debug, Default)]
+pub struct Totals(Mutex<BTreeMap<String, Arc<TenantTotals>>>);
+
+impl Totals {
+    /// A tenant's, which begin with zero.
+    pub fn tenant(&self, name: &str) -> Arc<TenantTotals> {
+        let mut tenants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match tenants.get(name) {
+            Some(totals) => Arc::clone(totals),
+            None => Arc::clone(tenants.entry(name.to_owned()).or_default()),
+        }
+    }
+
+    /// Forgets those who are configured no more.
+    pub fn keep(&self, is_configured: impl Fn(&str) -> bool) {
+        let mut tenants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.retain(|name, _| is_configured(name));
+    }
+
+    /// All of them, by name.
+    pub(super) fn all(&self) -> BTreeMap<String, Arc<TenantTotals>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// One tenant's.
+#[derive(Debug, Default)]
+pub struct TenantTotals {
+    /// Its connections to its controllers.
+    pub contacts: ContactCounts,
+    past: Mutex<Sums>,
+}
+
+impl TenantTotals {
+    /// What it counted on switches that have gone.
+    pub(super) fn past(&self) -> Sums {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The tenant's session on a switch has ended.
+    pub(super) fn retire(&self, switch: &SwitchMetrics, tenant: &TenantMetrics) {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner).add(switch, tenant);
+    }
+}
+
+/// Counts of one tenant on several switches, added up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    /// By direction and message type.
+    pub(super) messages: BTreeMap<(usize, &'static str), u64>,
+    /// By error.
+    pub(super) refused: BTreeMap<String, u64>,
+    /// By reason.
+    pub(super) dropped: [u64; DropReason::ALL.len()],
+    /// Work inside Weir, in examined entries.
+    pub(super) examined: u64,
+    /// Added latency, south and north.
+    pub(super) added: [Option<Snapshot>; 2],
+}
+
+impl Sums {
+    /// Adds what the tenant counts on one switch.
+    pub(super) fn add(&mut self, switch: &SwitchMetrics, tenant: &TenantMetrics) {
+        for (at, direction) in Direction::ALL.into_iter().enumerate() {
+            for (message_type, count) in tenant.messages(direction).seen() {
+                let known = message_type.and_then(|t| names::message_type(switch.version, t));
+                *self.messages.entry((at, known.unwrap_or("unknown"))).or_default() += count;
+            }
+        }
+        for (error, count) in tenant.refusals() {
+            *self.refused.entry(names::error(switch.version, error)).or_default() += count;
+        }
+        for (sum, why) in self.dropped.iter_mut().zip(DropReason::ALL) {
+            *sum += tenant.dropped(why).get();
+        }
+        self.examined += tenant.examined.get();
+        let histograms = [&tenant.added_southbound, &tenant.added_northbound];
+        for (sum, histogram) in self.added.iter_mut().zip(histograms) {
+            let snapshot = histogram.snapshot();
+            match sum {
+                Some(sum) => sum.add(&snapshot),
+                None => *sum = Some(snapshot),
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Switches come in: how many are let in, who gives way, and which of those that have said who they are may stay.
+
+use super::Shard;
+use super::arrivals::TURN;
+use super::turn::{Arriving, Entry, HANDSHAKE_TIME, Timer};
+use crate::admission::{Refused, Standing};
+use crate::dpid::Dpid;
+use crate::metrics::{Kind, Rejection};
+use channel::{Connection, Established, Handshake, Scheme, Token};
+use hypervisor::big_switch::is_key;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// After an error of the operating system, which is ours and not the switch's.
+const LATER: Duration = Duration::from_secs(1);
+
+impl Shard {
+    pub(super) fn accept(&mut self, token: Token) {
+        let now = self.events.now();
+        for _ in 0..TURN {
+            let Some(Entry::Listener(listener)) = self.table.get(token) else { return };
+            let tls = listener.address().scheme == Scheme::Ssl;
+            if let Err(when) = self.arrivals.pace(token, tls, now) {
+                self.events.set_timer(Timer::Accept(token.index()).key(), when);
+                return;
+            }
+            match listener.accept() {
+                Ok(Some((connection, peer))) => {
+                    tracing::debug!(%peer, "a switch connects");
+                    self.welcome(connection, token, peer.ip());
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::error!(%error, "cannot accept");
+                    self.events.set_timer(Timer::Accept(token.index()).key(), now + LATER);
+                    return;
+                }
+            }
+        }
+        // Others have their turns before the rest come in.
+        self.events.again(token);
+    }
+
+    fn welcome(&mut self, mut connection: Connection, listener: Token, source: IpAddr) {
+        let mut permit = self.descriptors.switch();
+        if permit.is_none() {
+            // Who has said nothing gives way to who may be a switch.
+            if let Some(oldest) = self.arrivals.oldest(source) {
+                self.give_way(oldest);
+                permit = self.descriptors.switch();
+            }
+        }
+        let Some(permit) = permit else {
+            self.metrics.process.rejected(Kind::Switch, Rejection::Descriptors).increment();
+            tracing::warn!(
+                peer = %source,
+                limit = self.descriptors.limit(),
+                "no file descriptor is left for another switch; turned away: raise the limit (ulimit -n)"
+            );
+            return;
+        };
+        connection.hold(permit);
+        let handshake = Handshake::towards_switch(self.versions, 0);
+        let mut hello = Vec::new();
+        if handshake.start(&mut hello).is_err() || connection.push(&hello).is_err() {
+            return;
+        }
+        let Ok(token) = self.events.register(&mut connection) else { return };
+        let until = self.events.now() + HANDSHAKE_TIME;
+        self.events.set_timer(Timer::Arrival(token.index()).key(), until);
+        let arriving = Arriving { token, connection, handshake };
+        self.table.put(token, Entry::Arriving(Box::new(arriving)));
+        if let Some(gives_way) = self.arrivals.add(token, listener, source) {
+            self.give_way(gives_way);
+        }
+        self.events.again(token);
+    }
+
+    fn give_way(&mut self, token: Token) {
+        let source = self.arrivals.source(token);
+        self.metrics.process.rejected(Kind::Switch, Rejection::TooMany).increment();
+        tracing::warn!(
+            peer = ?source, "too many switches are shaking hands; the one that has waited longest is turned away"
+        );
+        self.forget_arriving(token);
+    }
+
+    /// Whether a switch that has said its datapath id may come; if not, it is told to the log and counted.
+    pub(super) fn admit(&mut self, connection: &mut Connection, dpid: u64) -> bool {
+        let source = connection.peer_address().map(|peer| peer.ip());
+        let shown = connection.peer_certificate();
+        let standing = self.snapshot.admission.judge(dpid, source, shown.as_ref());
+        let admitted = standing.and_then(|standing| match standing {
+            Standing::Listed => Ok(()),
+            Standing::Unlisted => {
+                connection.hold(self.unlisted.take(&self.snapshot.admission)?);
+                Ok(())
+            }
+        });
+        match admitted {
+            Ok(()) => {
+                source.into_iter().for_each(|source| self.arrivals.recognise(source));
+                true
+            }
+            Err(refused) => {
+                self.refuse(dpid, source, &refused);
+                false
+            }
+        }
+    }
+
+    fn refuse(&self, dpid: u64, source: Option<IpAddr>, refused: &Refused) {
+        self.metrics.process.rejected(Kind::Switch, refused.rejection()).increment();
+        tracing::warn!(
+            dpid = %Dpid(dpid), peer = ?source, reason = %refused, "a switch is turned away"
+        );
+    }
+
+    /// After a reload: those that may not be here any more are closed.
+    pub(super) fn judge_again(&mut self) {
+        for at in 0..self.sessions.len() {
+            let Some(Some(session)) = self.sessions.get(at) else { continue };
+            let dpid = session.core.dpid();
+            let connection = &session.switch.connection;
+            let source = connection.peer_address().map(|peer| peer.ip());
+            let shown = connection.peer_certificate();
+            // One that is joined of several is Weir's own.
+            if is_key(dpid) {
+                continue;
+            }
+            if let Err(refused) = self.snapshot.admission.judge(dpid, source, shown.as_ref()) {
+                self.refuse(dpid, source, &refused);
+                self.close_session(at, "the configuration does not list it any more", dpid);
+            }
+        }
+    }
+
+    /// Gauges have one writer, which is the first shard.
+    pub(super) fn publish_descriptors(&self) {
+        if self.number == 0 {
+            let (switches, controllers) = self.descriptors.used();
+            let values = [self.descriptors.limit(), switches, controllers];
+            let gauges = &self.metrics.process.descriptors;
+            gauges.iter().zip(values).for_each(|(gauge, value)| gauge.set(value));
+        }
+    }
+
+    /// Tells a switch that has shaken hands good-bye, or lets it in.
+    pub(super) fn admitted(
+        &mut self,
+        mut connection: Connection,
+        established: Established,
+    ) -> Option<(Connection, Established)> {
+        let dpid = established.switch.as_ref()?.dpid;
+        if self.admit(&mut connection, dpid) {
+            return Some((connection, established));
+        }
+        connection.finish();
+        None
+    }
+}

@@ -1,0 +1,246 @@
+//! Switches that have connected and not said who they are: how many there may be, and who gives way.
+//!
+//! Anybody who reaches the port can be one of them, so they cost little, and nobody can keep others out by being many: where a
+//! bound is reached, who has waited longest gives way. Those that come from an address from which a switch has come before are
+//! counted apart; strangers do not push them out.
+//!
+//! Pure: connections are names, and time comes in.
+
+use channel::Token;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// Of strangers, and as many of known ones; and half of it from one address.
+const MOST: usize = 2048;
+/// Addresses from which switches have come; the oldest are forgotten.
+const KNOWN: usize = 4096;
+/// New connections of one listener in a turn of the event loop.
+pub(super) const TURN: u32 = 64;
+/// New connections of one listener in a second, without TLS and with: a TLS handshake costs a signature.
+const PLAIN_RATE: u32 = 2000;
+const TLS_RATE: u32 = 300;
+
+/// A connection that is shaking hands.
+#[derive(Clone, Copy, Debug)]
+struct One {
+    number: u64,
+    listener: Token,
+    source: IpAddr,
+    known: bool,
+}
+
+/// All that are shaking hands.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    most: usize,
+    next: u64,
+    by_token: HashMap<Token, One>,
+    /// By age, those of known addresses apart.
+    by_age: [BTreeMap<u64, Token>; 2],
+    by_source: HashMap<(Token, IpAddr), VecDeque<Token>>,
+    known: HashMap<IpAddr, u64>,
+    known_by_age: BTreeMap<u64, IpAddr>,
+    paces: HashMap<Token, Pace>,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Arrivals::new(MOST)
+    }
+}
+
+impl Arrivals {
+    /// At most so many, of known and unknown addresses each.
+    pub(super) fn new(most: usize) -> Arrivals {
+        Arrivals {
+            most: most.clamp(2, MOST),
+            next: 0,
+            by_token: HashMap::new(),
+            by_age: Default::default(),
+            by_source: HashMap::new(),
+            known: HashMap::new(),
+            known_by_age: BTreeMap::new(),
+            paces: HashMap::new(),
+        }
+    }
+
+    /// One more has connected. Who gives way for it, if anybody; it has to be removed then.
+    pub(super) fn add(&mut self, token: Token, listener: Token, source: IpAddr) -> Option<Token> {
+        let known = self.known.contains_key(&source);
+        let number = self.next;
+        self.next += 1;
+        let of_source = self.by_source.entry((listener, source)).or_default();
+        let gives_way = if of_source.len() >= self.most / 2 {
+            of_source.front().copied()
+        } else if self.by_age[usize::from(known)].len() >= self.most {
+            self.by_age[usize::from(known)].first_key_value().map(|(_, token)| *token)
+        } else {
+            None
+        };
+        of_source.push_back(token);
+        self.by_age[usize::from(known)].insert(number, token);
+        self.by_token.insert(token, One { number, listener, source, known });
+        gives_way
+    }
+
+    /// It has said who it is, or has gone.
+    pub(super) fn remove(&mut self, token: Token) {
+        let Some(one) = self.by_token.remove(&token) else { return };
+        self.by_age[usize::from(one.known)].remove(&one.number);
+        let key = (one.listener, one.source);
+        if let Some(of_source) = self.by_source.get_mut(&key) {
+            // Those that go are mostly the oldest, so that the search is short.
+            if let Some(at) = of_source.iter().position(|other| *other == token) {
+                of_source.remove(at);
+            }
+            if of_source.is_empty() {
+                self.by_source.remove(&key);
+            }
+        }
+    }
+
+    /// A switch has come from this address and said who it is.
+    pub(super) fn recognise(&mut self, source: IpAddr) {
+        let number = self.next;
+        self.next += 1;
+        if let Some(before) = self.known.insert(source, number) {
+            self.known_by_age.remove(&before);
+        }
+        self.known_by_age.insert(number, source);
+        if self.known_by_age.len() > KNOWN
+            && let Some((_, oldest)) = self.known_by_age.pop_first()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+
+    /// Who gives way to one from this address where there is no room at all: a stranger, or from a known address another
+    /// that comes from such.
+    pub(super) fn oldest(&self, source: IpAddr) -> Option<Token> {
+        let first = |at: usize| self.by_age[at].first_key_value().map(|(_, token)| *token);
+        first(0).or_else(|| self.known.contains_key(&source).then(|| first(1)).flatten())
+    }
+
+    /// Where it came from.
+    pub(super) fn source(&self, token: Token) -> Option<IpAddr> {
+        self.by_token.get(&token).map(|one| one.source)
+    }
+
+    /// Whether the listener may take one more now; else, when.
+    pub(super) fn pace(&mut self, listener: Token, tls: bool, now: Instant) -> Result<(), Instant> {
+        let rate = if tls { TLS_RATE } else { PLAIN_RATE };
+        self.paces.entry(listener).or_insert_with(|| Pace::new(rate, now)).take(now)
+    }
+}
+
+/// A bound on connections in a second: those of one second may come at once.
+#[derive(Debug)]
+struct Pace {
+    gap: Duration,
+    /// When all that were taken so far would have come, one after another.
+    full: Instant,
+}
+
+impl Pace {
+    fn new(per_second: u32, now: Instant) -> Pace {
+        Pace { gap: Duration::from_secs(1) / per_second.max(1), full: now }
+    }
+
+    fn take(&mut self, now: Instant) -> Result<(), Instant> {
+        let full = self.full.max(now);
+        let ahead = full - now;
+        if ahead + self.gap > Duration::from_secs(1) {
+            // A tenth of a second later there is room for many; to wake for each would be work for nothing.
+            return Err(now + Duration::from_millis(100));
+        }
+        self.full = full + self.gap;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use channel::{Connection, EventLoop, Options};
+
+    /// Names of connections.
+    fn tokens(count: usize) -> Vec<Token> {
+        let mut events = EventLoop::new().unwrap();
+        let (mut one, _other) = Connection::local_pair(&Options::default()).unwrap();
+        let mut next = || {
+            let token = events.register(&mut one).unwrap();
+            events.deregister(token, &mut one).unwrap();
+            token
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    fn address(number: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, number])
+    }
+
+    #[test]
+    fn who_is_silent_gives_way_to_who_comes_later() {
+        let tokens = tokens(1102);
+        let (listener, all) = tokens.split_first().unwrap();
+        let mut arrivals = Arrivals::new(1000);
+        let mut gone = Vec::new();
+        for token in &all[..1100] {
+            if let Some(gives_way) = arrivals.add(*token, *listener, address(1)) {
+                arrivals.remove(gives_way);
+                gone.push(gives_way);
+            }
+        }
+        assert_eq!(gone, all[..600], "half of all from one address, the oldest first");
+        assert_eq!(arrivals.add(all[1100], *listener, address(2)), None, "others find room");
+    }
+
+    #[test]
+    fn strangers_do_not_push_out_those_that_come_from_where_switches_came_before() {
+        let tokens = tokens(2001);
+        let (listener, all) = tokens.split_first().unwrap();
+        let mut arrivals = Arrivals::new(10);
+        arrivals.recognise(address(200));
+        assert_eq!(arrivals.add(all[0], *listener, address(200)), None);
+        for (number, token) in all.iter().enumerate().skip(1) {
+            if let Some(gives_way) = arrivals.add(*token, *listener, address((number % 100) as u8))
+            {
+                assert_ne!(gives_way, all[0]);
+                arrivals.remove(gives_way);
+            }
+        }
+        assert_eq!(arrivals.by_token.len(), 11);
+        assert_eq!(arrivals.source(all[0]), Some(address(200)));
+    }
+
+    #[test]
+    fn nothing_stays_of_those_that_have_gone() {
+        let tokens = tokens(50);
+        let (listener, all) = tokens.split_first().unwrap();
+        let mut arrivals = Arrivals::default();
+        all.iter().for_each(|token| assert_eq!(arrivals.add(*token, *listener, address(1)), None));
+        all.iter().for_each(|token| arrivals.remove(*token));
+        assert!(arrivals.by_token.is_empty() && arrivals.by_source.is_empty());
+        assert!(arrivals.by_age.iter().all(BTreeMap::is_empty));
+        for number in 0..KNOWN as u32 * 2 {
+            arrivals.recognise(IpAddr::from(number.to_be_bytes()));
+        }
+        assert_eq!((arrivals.known.len(), arrivals.known_by_age.len()), (KNOWN, KNOWN));
+    }
+
+    #[test]
+    fn new_connections_are_bounded_in_a_second_and_not_when_they_are_few() {
+        let listener = tokens(1)[0];
+        let (mut arrivals, began) = (Arrivals::default(), Instant::now());
+        let flood = |arrivals: &mut Arrivals, now| {
+            (0..10_000).take_while(|_| arrivals.pace(listener, true, now).is_ok()).count() as u32
+        };
+        assert_eq!(flood(&mut arrivals, began), TLS_RATE, "all switches of a network at once");
+        let mut later = 0;
+        for tenth in 1..=100 {
+            later += flood(&mut arrivals, began + Duration::from_millis(tenth * 100));
+        }
+        assert!((TLS_RATE * 9..=TLS_RATE * 11).contains(&later), "{later}");
+    }
+}

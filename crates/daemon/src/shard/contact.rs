@@ -1,0 +1,138 @@
+//! How it goes with one link over its many connections: when the back-off begins anew, and what is logged.
+//!
+//! A connection that ends before it has lasted proves nothing, whatever was said on it: the back-off goes on as after a
+//! failure, and the log is quiet until a connection lasts. So a controller that says HELLO and closes costs one attempt per
+//! longest back-off, and two lines.
+
+use crate::metrics::Lost;
+use std::time::{Duration, Instant};
+
+/// What is known of a link.
+#[derive(Debug, Default)]
+pub(super) struct Contact {
+    up: Option<Instant>,
+    told: Told,
+    /// A connection came up and did not last; since then none has.
+    flaps: bool,
+}
+
+/// What the log said last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Told {
+    #[default]
+    Nothing,
+    Up,
+    Down(Lost),
+}
+
+/// What follows from the end of a connection, or from its failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// The connection had lasted: the back-off begins anew.
+    pub lasted: bool,
+    /// The log has not said so yet.
+    pub tell: bool,
+}
+
+impl Contact {
+    /// The controller has said HELLO. Whether to log that.
+    pub(super) fn connected(&mut self, now: Instant) -> bool {
+        self.up = Some(now);
+        let tell = self.told != Told::Up && !self.flaps;
+        if tell {
+            self.told = Told::Up;
+        }
+        tell
+    }
+
+    /// A look at a connection that stands. Whether to log that it does, at last.
+    pub(super) fn stands(&mut self, now: Instant, lasting: Duration) -> bool {
+        if !self.flaps || !self.has_lasted(now, lasting) {
+            return false;
+        }
+        self.flaps = false;
+        self.told = Told::Up;
+        true
+    }
+
+    /// It failed, or ended.
+    pub(super) fn lost(&mut self, why: Lost, now: Instant, lasting: Duration) -> Verdict {
+        let lasted = self.has_lasted(now, lasting);
+        if self.up.take().is_some() {
+            self.flaps = !lasted;
+        }
+        let tell = self.told != Told::Down(why);
+        self.told = Told::Down(why);
+        Verdict { lasted, tell }
+    }
+
+    fn has_lasted(&self, now: Instant, lasting: Duration) -> bool {
+        self.up.is_some_and(|since| now.saturating_duration_since(since) >= lasting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use channel::Backoff;
+
+    const LASTING: Duration = Duration::from_secs(10);
+
+    /// A controller whose connections last for so long each; how often it is dialled in a time, and lines logged.
+    fn flap(lasts: Duration, within: Duration) -> (u32, u32) {
+        let mut contact = Contact::default();
+        let mut backoff = Backoff::new(Duration::from_millis(100), LASTING, 7);
+        let began = Instant::now();
+        let (mut now, mut dials, mut lines) = (began, 0, 0);
+        while now < began + within {
+            dials += 1;
+            lines += u32::from(contact.connected(now));
+            now += lasts;
+            lines += u32::from(contact.stands(now, LASTING));
+            let verdict = contact.lost(Lost::Closed, now, LASTING);
+            lines += u32::from(verdict.tell);
+            if verdict.lasted {
+                backoff.reset();
+            }
+            now += backoff.next_delay();
+        }
+        (dials, lines)
+    }
+
+    #[test]
+    fn a_controller_that_says_hello_and_closes_is_dialled_as_rarely_as_one_that_refuses() {
+        let (dials, lines) = flap(Duration::from_millis(1), Duration::from_secs(600));
+        // Seven attempts until the delay is the longest, then one in 5 to 10 s.
+        assert!((60..=127).contains(&dials), "{dials}");
+        assert_eq!(lines, 2, "that it came and that it went");
+    }
+
+    #[test]
+    fn a_connection_that_has_lasted_is_dialled_again_at_once_and_told() {
+        let (dials, lines) = flap(LASTING, Duration::from_secs(600));
+        assert!(dials >= 59, "{dials}");
+        assert_eq!(lines, dials * 2);
+    }
+
+    #[test]
+    fn one_line_per_change_of_state() {
+        let (mut contact, now) = (Contact::default(), Instant::now());
+        let lost = |contact: &mut Contact, why| contact.lost(why, now, LASTING).tell;
+        assert!(lost(&mut contact, Lost::Unreachable));
+        assert!(!lost(&mut contact, Lost::Unreachable));
+        assert!(lost(&mut contact, Lost::Tls), "another reason is news");
+        assert!(!lost(&mut contact, Lost::Tls));
+        assert!(contact.connected(now), "it has not come and gone before");
+        let later = now + LASTING;
+        assert_eq!(
+            contact.lost(Lost::Closed, later, LASTING),
+            Verdict { lasted: true, tell: true }
+        );
+        assert!(contact.connected(later));
+        assert!(contact.lost(Lost::Closed, later, LASTING).tell);
+        assert!(!contact.connected(later), "it came and did not last");
+        assert!(!contact.stands(later, LASTING));
+        assert!(contact.stands(later + LASTING, LASTING), "now it has");
+        assert!(!contact.stands(later + LASTING, LASTING), "which is said once");
+    }
+}
