@@ -26,6 +26,8 @@ pub struct Window {
     search: Search,
     demand: Demand,
     burst: Burst,
+    /// The switch has left a barrier unanswered: nothing can be known of its queue, and a bound would only stop everybody.
+    is_silent: bool,
 }
 
 /// What has to be remembered with a message in flight to learn from its answer.
@@ -60,6 +62,7 @@ impl Window {
             search: Search::new(now),
             demand: Demand::default(),
             burst: Burst::default(),
+            is_silent: false,
         }
     }
 
@@ -75,7 +78,7 @@ impl Window {
 
     /// Whether another message may be sent now.
     pub fn is_open(&self) -> bool {
-        self.in_flight == 0 || self.in_flight < self.limit()
+        self.in_flight == 0 || self.is_silent || self.in_flight < self.limit()
     }
 
     /// Notes that a message waits because the window is closed.
@@ -100,10 +103,21 @@ impl Window {
         self.in_flight = self.in_flight.saturating_sub(cost);
     }
 
+    /// Notes that a barrier was not answered in time. The window does not bind until an answer comes.
+    pub fn note_silence(&mut self) {
+        self.is_silent = true;
+    }
+
+    /// Whether the switch leaves barriers unanswered.
+    pub fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
     /// Learns from an answer. `cost` is all the work that the answer shows to be done, in units; `due` counts the answers
     /// that were due before this one, itself included.
     pub fn on_ack(&mut self, sent: Sent, cost: u32, due: u32, now: Instant) {
         self.release(cost);
+        self.is_silent = false;
         let ran_dry = self.burst.add(sent, due, now);
         // A barrier of the hypervisor's own takes the switch's time, too.
         let served = cost + u32::from(sent.cost == 0);

@@ -170,7 +170,9 @@ impl Switch {
         }
         if item.awaits == Awaits::Nothing {
             self.unacknowledged += item.share;
-            if self.unacknowledged >= (self.window.limit() / 2).max(2) {
+            // A switch that leaves barriers unanswered gets one at a time: each takes a place among what is pending.
+            let is_wanted = !self.window.is_silent() || self.answers_due == 0;
+            if is_wanted && self.unacknowledged >= (self.window.limit() / 2).max(2) {
                 self.send_own_barrier(now);
             }
         } else {
@@ -273,6 +275,9 @@ impl Switch {
             self.counters.unanswered += 1;
             let Some(entry) = self.acknowledge(xid, now) else { continue };
             self.pending.take(xid);
+            if entry.awaits == Awaits::OwnBarrier {
+                self.window.note_silence();
+            }
             self.asks &= entry.awaits != Awaits::OwnBarrier;
             self.not_answered(&entry, self.codes().unanswered, now);
         }
