@@ -126,6 +126,9 @@ impl Slicing {
 pub struct SwitchModel {
     /// How long it works on each message that it receives, one after the other; 0 is no time.
     pub service_ns: u64,
+    /// How many messages it works on at once: it looks at what waits only when it would be done with so many. 0 and 1 are one
+    /// at a time.
+    pub batch: u32,
     /// How many received messages may wait for service before it stops reading; 0 is 64.
     pub queue: usize,
     /// How many ports it has; 0 is 4, or one per tenant when ports tell tenants apart.

@@ -303,10 +303,13 @@ impl std::fmt::Debug for Table {
     }
 }
 
-/// A processor that works on one message at a time, first come first served.
+/// A processor that works on messages first come first served, one at a time or in batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     service_ns: u64,
+    batch: u32,
+    /// How many frames are done at `done_at`.
+    taken: u32,
     limit: usize,
     /// Waiting frames, one behind the other; the first `head` bytes are done.
     frames: Vec<u8>,
@@ -330,6 +333,8 @@ impl Service {
         let model = &setup.switch;
         (model.service_ns > 0).then(|| Self {
             service_ns: model.service_ns,
+            batch: model.batch,
+            taken: 0,
             limit: if model.queue == 0 { DEFAULT_QUEUE } else { model.queue },
             frames: Vec::new(),
             head: 0,
@@ -351,8 +356,24 @@ impl Service {
         }
         // A processor that was idle starts now, or when it would have been free: a wake-up that
         // came late must not slow the switch down.
-        self.done_at = now.max(self.done_at) + self.service_ns;
+        self.done_at = self.next(now.max(self.done_at));
         Some(self.done_at)
+    }
+
+    /// When the next frame is done that is there at `from`.
+    fn next(&mut self, from: u64) -> u64 {
+        if self.batch < 2 {
+            return from + self.service_ns;
+        }
+        let period = u64::from(self.batch) * self.service_ns;
+        let at = from.div_ceil(period) * period;
+        let is_of_this_batch = at == self.done_at;
+        if is_of_this_batch && self.taken >= self.batch {
+            self.taken = 1;
+            return at + period;
+        }
+        self.taken = if is_of_this_batch { self.taken + 1 } else { 1 };
+        at
     }
 
     /// Takes the frame that is done by `now`, if one is, into `frame`.
@@ -376,7 +397,7 @@ impl Service {
             self.frames.drain(..self.head);
             self.head = 0;
         }
-        self.done_at += self.service_ns;
+        self.done_at = self.next(self.done_at);
         Some(Served { work, next: Some(self.done_at) })
     }
 }
@@ -397,6 +418,27 @@ mod tests {
         let meaning = Switch::new(&setup(version), 0).handle(frame, &mut out);
         assert!(out.is_empty() || be16(&out, 2) == Some(out.len() as u16));
         (meaning, out)
+    }
+
+    #[test]
+    fn batches_are_done_together_and_as_many_in_a_time() {
+        let mut setup = setup(Version::V1_0);
+        (setup.switch.service_ns, setup.switch.batch) = (100, 3);
+        let mut service = Service::new(&setup).unwrap();
+        let frame = [1, 2, 0, 8, 0, 0, 0, 0];
+        assert_eq!(service.push(&frame, 10), Some(300));
+        (0..6).for_each(|_| assert_eq!(service.push(&frame, 20), None));
+        let mut taken = Vec::new();
+        let done = std::iter::from_fn(|| service.pop(10_000, &mut taken)).map(|it| it.work.1);
+        assert_eq!(done.collect::<Vec<_>>(), [300, 300, 300, 600, 600, 600, 900]);
+        // Two more find room in the last batch, the next ones do not.
+        let more = [900, 900, 900].map(|now| {
+            let at = service.push(&frame, now);
+            assert!(service.pop(10_000, &mut taken).is_some());
+            at
+        });
+        assert_eq!(more, [Some(900), Some(900), Some(1_200)]);
+        assert_eq!(service.push(&frame, 1_201), Some(1_500));
     }
 
     /// As many tables in statistics and features as in FEATURES_REPLY.
