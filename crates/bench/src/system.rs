@@ -219,7 +219,7 @@ fn start_haproxy(
     dir: &Path,
     host: IpAddr,
 ) -> Result<Target, Error> {
-    let ports = free_ports(controllers.addresses().len(), host)?;
+    let ports = free_ports(&vec![host; controllers.addresses().len()])?;
     let file = dir.join("haproxy.cfg");
     write(&file, &haproxy_config(&ports, controllers.addresses()))?;
     let arguments = ["-db".to_owned(), "-f".to_owned(), file.display().to_string()];
@@ -238,9 +238,7 @@ pub(crate) fn start_weir(
     dir: &Path,
     host: IpAddr,
 ) -> Result<Target, Error> {
-    let (&[switch_address], &[api]) =
-        (&free_ports(1, host)?[..], &free_ports(1, Ipv4Addr::LOCALHOST.into())?[..])
-    else {
+    let [switch_address, api] = free_ports(&[host, LOOPBACK])?[..] else {
         return Err(Error::System("no two free ports".to_owned()));
     };
     let file = dir.join("weir.toml");
@@ -393,11 +391,11 @@ fn write(file: &Path, text: &str) -> Result<(), Error> {
     fs::write(file, text).map_err(Error::io(file.display().to_string()))
 }
 
-/// Ports of `host` that were free a moment ago.
-fn free_ports(count: usize, host: IpAddr) -> Result<Vec<SocketAddr>, Error> {
-    let any = SocketAddr::new(host, 0);
+/// Ports that were free a moment ago, one of each host.
+fn free_ports(hosts: &[IpAddr]) -> Result<Vec<SocketAddr>, Error> {
     // All are held until all are known, so that no port is given out twice.
-    let held: Result<Vec<_>, _> = (0..count).map(|_| TcpListener::bind(any)).collect();
+    let held: Result<Vec<_>, _> =
+        hosts.iter().map(|&host| TcpListener::bind(SocketAddr::new(host, 0))).collect();
     let held = held.map_err(Error::io("free ports"))?;
     held.iter()
         .map(TcpListener::local_addr)

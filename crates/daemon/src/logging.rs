@@ -1,7 +1,7 @@
 //! Logs on stderr: text for people, or JSON lines for collectors.
 //!
 //! `WEIR_LOG` chooses levels, as in `WEIR_LOG=info,daemon::store=debug`; the default is `info`. How often one kind of line is
-//! written is bounded by [`limit`].
+//! written is bounded by `limit`.
 
 mod limit;
 

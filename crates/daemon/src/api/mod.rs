@@ -16,9 +16,9 @@
 //! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //!
-//! Without passwords, hence bound to the loopback, and guarded against pages of other sites ([`guard`]). Numbers are at
+//! Without passwords, hence bound to the loopback, and guarded against pages of other sites (`guard`). Numbers are at
 //! most a quarter of a second old. All input and output is on the one control thread, what takes longer beside it; nothing here
-//! is on the forwarding path. What clients may use is bounded in [`http`] per connection, in [`bounds`] for all.
+//! is on the forwarding path. What clients may use is bounded in [`http`] per connection, in `bounds` for all.
 //!
 //! What cannot be done is answered with one JSON object ([`Failure`]) whatever the path, as the document says; what is not
 //! HTTP, or too long a header, the server under it refuses without one.

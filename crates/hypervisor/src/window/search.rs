@@ -25,7 +25,7 @@ use crate::time::{Duration, Instant};
 pub(super) const LEAST: u32 = 3;
 const MOST: u32 = 2048;
 /// Small, and quickly found to be too small: a limit that is too high shows only when messages wait.
-const INITIAL: u32 = 32;
+const INITIAL: u32 = 16;
 /// Rounds that make a rate.
 const ROUNDS: usize = 6;
 /// Units in a round, at least: a round of three units is too short to be timed.

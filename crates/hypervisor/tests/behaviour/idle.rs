@@ -475,7 +475,7 @@ fn what_is_installed_again_stands_in_the_tenants_queue() {
     world.say(red, 1, "flow add prio=9 actions=output:3 cookie=7 idle=2 flags=rem");
     world.advance(1_000_000_000);
     world.packet(1, &packet("10.1.7.1>10.9.0.1"));
-    world.advance(1_250_000_000);
+    world.advance(1_150_000_000);
     assert!(world.tenant_flows().len() < 200, "all are there again already");
     world.say(blue, 1, "flow add match=ip,nw_src=10.2.0.1 actions=output:2");
     world.say(blue, 2, "barrier");
