@@ -271,15 +271,18 @@ impl Switch {
             .filter(|(_, entry)| entry.awaits != Awaits::Nothing && self.is_late(entry, now))
             .map(|(xid, _)| xid)
             .collect();
+        let mut is_silent = false;
         for xid in late {
             self.counters.unanswered += 1;
             let Some(entry) = self.acknowledge(xid, now) else { continue };
             self.pending.take(xid);
-            if entry.awaits == Awaits::OwnBarrier {
-                self.window.note_silence();
-            }
+            is_silent |= entry.awaits == Awaits::OwnBarrier;
             self.asks &= entry.awaits != Awaits::OwnBarrier;
             self.not_answered(&entry, self.codes().unanswered, now);
+        }
+        // Behind the loop: to give up on a request looks to the window like its answer.
+        if is_silent {
+            self.window.note_silence();
         }
     }
 }
