@@ -5,6 +5,10 @@
 //! [`Settings::minimum_interval`]. What changes in between is not queued: when its time comes, the newest label is
 //! told and those between are not. So the work has a bound that the operator sets, whatever the flows do.
 //!
+//! When a link is looked at depends on its changes, so the time of a label shows when a neighbour changed something. With
+//! [`Privacy::hold`] it does not: each tenant's label of each link is then looked at only at instants that a secret draws,
+//! one in each period of that length, and a label shows nothing but the load at that instant.
+//!
 //! With hysteresis *h* and no privacy a label that was told is less than *h* off as soon as a minimum interval has
 //! passed without a change; of an empty and of a full link it is exact.
 
@@ -45,19 +49,28 @@ impl Default for Settings {
 /// First comes the noise, then rounding down to the step. The noise is not drawn anew each time: it is a keyed hash
 /// (SipHash-2-4) of tenant, link and level, so the same load always looks the same to a tenant, and asking often does
 /// not average it away.
+///
+/// Both hide how large a change was, not that there was one; [`hold`](Privacy::hold) bounds how often any can be seen.
 #[derive(Clone, Default)]
 pub struct Privacy {
     /// Labels are multiples of this, rounded down; nothing for exact ones.
     pub step: Bandwidth,
     /// A label is off by at most this much either way, before it is rounded; nothing for none.
     pub noise: Bandwidth,
-    /// What the noise is drawn from; a secret of the operator.
+    /// A label changes at most once in each period of this length, at an instant that is drawn for tenant, link and
+    /// period alone; nothing for no bound.
+    pub hold: Duration,
+    /// What noise and instants are drawn from; a secret of the operator.
     pub seed: [u8; 16],
 }
 
 impl core::fmt::Debug for Privacy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Privacy {{ step: {}, noise: {}, .. }}", self.step, self.noise)
+        write!(
+            f,
+            "Privacy {{ step: {}, noise: {}, hold: {:?}, .. }}",
+            self.step, self.noise, self.hold
+        )
     }
 }
 
@@ -76,7 +89,7 @@ impl Privacy {
         let noisy = match noise.checked_mul(2).and_then(|width| width.checked_add(1)) {
             None | Some(1) => level,
             Some(width) => {
-                let off = self.draw(tenant, link, level) % width;
+                let off = self.draw(Draw::Noise, tenant, link, level) % width;
                 level.saturating_add(off).saturating_sub(noise)
             }
         };
@@ -84,13 +97,33 @@ impl Privacy {
         Bandwidth::from_bits_per_second(seen)
     }
 
-    fn draw(&self, tenant: TenantId, link: LinkId, level: u64) -> u64 {
+    /// The first instant from `now` on at which the tenant's label of the link may change.
+    pub fn next_look(&self, tenant: TenantId, link: LinkId, now: Instant) -> Instant {
+        let Duration(hold @ 1..) = self.hold else { return now };
+        let period = now.0 / hold;
+        let look = |period: u64| {
+            let into = self.draw(Draw::Instant, tenant, link, period) % hold;
+            Instant(period.saturating_mul(hold).saturating_add(into))
+        };
+        let this = look(period);
+        if this >= now { this } else { look(period + 1) }
+    }
+
+    fn draw(&self, what: Draw, tenant: TenantId, link: LinkId, level: u64) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.seed);
+        hasher.write(&[what as u8]);
         hasher.write(&tenant.0.to_be_bytes());
         hasher.write(&(link.index() as u64).to_be_bytes());
         hasher.write(&level.to_be_bytes());
         hasher.finish()
     }
+}
+
+/// What a secret number is drawn for.
+#[derive(Clone, Copy)]
+enum Draw {
+    Noise,
+    Instant,
 }
 
 /// What a tenant is told of a link.
@@ -111,11 +144,19 @@ pub struct Notice {
 pub struct Labels {
     settings: Settings,
     /// By link and tenant: what was told last.
-    told: HashMap<LinkId, BTreeMap<TenantId, Option<Bandwidth>>>,
+    told: HashMap<LinkId, BTreeMap<TenantId, Told>>,
     /// Links to look at, by when.
     due: BTreeSet<(Instant, LinkId)>,
     /// When each link in `due` is due, and when each link was last looked at.
     clocks: HashMap<LinkId, Clock>,
+}
+
+/// One tenant's label of one link.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    label: Option<Bandwidth>,
+    /// When the label is to be looked at, if the link has changed since the last look.
+    due: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,7 +173,7 @@ impl Labels {
 
     /// From now on the tenant is told about this link; its first label is due at once.
     pub fn subscribe(&mut self, tenant: TenantId, link: LinkId, now: Instant) {
-        self.told.entry(link).or_default().entry(tenant).or_insert(None);
+        self.told.entry(link).or_default().entry(tenant).or_default();
         self.schedule(link, now);
     }
 
@@ -151,8 +192,14 @@ impl Labels {
     /// The links' loads, capacities or states have changed.
     pub fn touch(&mut self, links: impl IntoIterator<Item = LinkId>, now: Instant) {
         for link in links {
-            if self.told.contains_key(&link) {
-                let due = self.next_look(link, now);
+            let Some(tenants) = self.told.get_mut(&link) else { continue };
+            let privacy = &self.settings.privacy;
+            let due = tenants.iter_mut().map(|(&tenant, told)| {
+                let next = privacy.next_look(tenant, link, now);
+                *told.due.insert(told.due.map_or(next, |due| due.min(next)))
+            });
+            if let Some(due) = due.min() {
+                let due = self.next_look(link, now).max(due);
                 self.schedule(link, due);
             }
         }
@@ -174,16 +221,22 @@ impl Labels {
             let early = self.is_early(link, now);
             let Some(tenants) = self.told.get_mut(&link) else { continue };
             let capacity = network.link(link).capacity;
-            for (&tenant, told) in tenants {
-                if early && told.is_some() {
+            for (&tenant, told) in tenants.iter_mut() {
+                let is_due = !early && told.due.is_some_and(|due| due <= now);
+                if told.label.is_some() && !is_due {
                     continue;
                 }
+                told.due = None;
                 let label = usage.label(network, link, tenant);
                 let label = self.settings.privacy.blur(tenant, link, label, capacity);
-                if is_worth_telling(*told, label, capacity, self.settings.hysteresis) {
-                    *told = Some(label);
+                if is_worth_telling(told.label, label, capacity, self.settings.hysteresis) {
+                    told.label = Some(label);
                     notices.push(Notice { tenant, link, label, capacity });
                 }
+            }
+            if let Some(due) = tenants.values().filter_map(|told| told.due).min() {
+                let due = self.next_look(link, now).max(due);
+                self.schedule(link, due);
             }
         }
         notices
@@ -203,8 +256,12 @@ impl Labels {
         true
     }
 
-    /// When the link's interval has passed; `now` if it has.
+    /// When the link's interval has passed; `now` if it has. With periods of [`Privacy::hold`] there is none: one tenant's
+    /// look would put off another's, and so show it.
     fn next_look(&self, link: LinkId, now: Instant) -> Instant {
+        if self.settings.privacy.hold > Duration(0) {
+            return now;
+        }
         // A clock that jumped back must not silence a link until it has caught up.
         let looked = self.clocks.get(&link).and_then(|clock| clock.looked);
         let looked = looked.filter(|looked| *looked <= now);
@@ -213,7 +270,7 @@ impl Labels {
 
     /// What the tenant was last told about the link.
     pub fn told(&self, tenant: TenantId, link: LinkId) -> Option<Bandwidth> {
-        *self.told.get(&link)?.get(&tenant)?
+        self.told.get(&link)?.get(&tenant)?.label
     }
 
     /// Looks at a link at `due`, or earlier if that was planned already.

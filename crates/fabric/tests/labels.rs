@@ -155,7 +155,7 @@ proptest! {
     ) {
         let (_, links) = chain();
         let bits = Bandwidth::from_bits_per_second;
-        let privacy = Privacy { step: bits(step), noise: bits(noise), seed };
+        let privacy = Privacy { step: bits(step), noise: bits(noise), seed, ..Privacy::default() };
         let seen = privacy.blur(RED, links[0], bits(label), bits(10_000)).bits_per_second();
         prop_assert!(seen <= 10_000 && seen.is_multiple_of(step.max(1)));
         prop_assert!(seen <= label + noise && seen + noise + 2 * step.max(1) > label);
@@ -230,9 +230,9 @@ fn privacy_keeps_a_neighbours_load_from_being_read_off() {
     let seed = *b"an operator's...";
     let (none, some) = (Bandwidth::ZERO, megabits(2));
     let exact = inference_error(&Privacy::default());
-    let stepped = inference_error(&Privacy { step: some, noise: none, seed });
-    let noisy = inference_error(&Privacy { step: none, noise: some, seed });
-    let both = inference_error(&Privacy { step: some, noise: some, seed });
+    let stepped = inference_error(&Privacy { step: some, noise: none, seed, ..Privacy::default() });
+    let noisy = inference_error(&Privacy { step: none, noise: some, seed, ..Privacy::default() });
+    let both = inference_error(&Privacy { step: some, noise: some, seed, ..Privacy::default() });
     println!(
         "error of an observer, Mbit/s: {exact:.2} exact, {stepped:.2} stepped, {noisy:.2} noisy, {both:.2} both"
     );
@@ -247,8 +247,87 @@ fn privacy_keeps_a_neighbours_load_from_being_read_off() {
 #[test]
 fn tenants_cannot_pool_what_they_see_of_exact_noise() {
     let (_, all) = chain();
-    let privacy = Privacy { step: Bandwidth::ZERO, noise: megabits(2), seed: [3; 16] };
+    let privacy =
+        Privacy { step: Bandwidth::ZERO, noise: megabits(2), seed: [3; 16], ..Privacy::default() };
     let seen = |tenant| privacy.blur(TenantId(tenant), all[0], megabits(5), megabits(10));
     let different: std::collections::BTreeSet<_> = (0..20).map(seen).collect();
     assert!(different.len() > 15, "each tenant has noise of its own");
+}
+
+/// Blue says `bits` by its load, each for `length`: 8 of 10 Mbit/s or nothing. What red is told meanwhile, and when.
+fn overheard(privacy: &Privacy, bits: &[bool], length: Duration) -> Vec<(Instant, Notice)> {
+    let (network, all) = chain();
+    let settings = Settings { privacy: privacy.clone(), ..Settings::default() };
+    let (mut labels, mut usage) = (Labels::new(settings), Usage::default());
+    let mut heard = Vec::new();
+    labels.subscribe(RED, all[0], Instant(0));
+    usage.add(&network, FlowId(1), flow(BLUE, 0, &all[..1])).unwrap();
+    for (number, bit) in bits.iter().enumerate() {
+        let now = Instant(number as u64 * length.0);
+        usage.set_rate(&network, FlowId(1), megabits(if *bit { 8 } else { 0 })).unwrap();
+        labels.touch(usage.take_touched(), now);
+        let mut poll = now;
+        while poll < now + length {
+            heard.extend(labels.poll(&network, &usage, poll).into_iter().map(|one| (poll, one)));
+            poll = labels.next_due().unwrap_or(now + length);
+        }
+    }
+    heard
+}
+
+/// Bits per second that red learns of what blue says at that rate, if red takes the label at each bit's end for the bit:
+/// the capacity of a symmetric channel with as many errors.
+fn leak(privacy: &Privacy, rate: f64) -> f64 {
+    let length = Duration((1e9 / rate) as u64);
+    let mut state = 7_u64;
+    let bits: Vec<bool> = (0..2_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state >> 63 == 1
+        })
+        .collect();
+    let heard = overheard(privacy, &bits, length);
+    let read = |number: usize| {
+        let end = Instant((number as u64 + 1) * length.0);
+        let last = heard.iter().rev().find(|(at, _)| *at < end).map(|(_, notice)| notice.label);
+        last.is_some_and(|label| label < megabits(6))
+    };
+    let wrong = (0..bits.len()).filter(|&number| read(number) != bits[number]).count();
+    let error = (wrong as f64 / bits.len() as f64).clamp(1e-9, 1.0 - 1e-9);
+    rate * (1.0 + error * error.log2() + (1.0 - error) * (1.0 - error).log2())
+}
+
+/// docs/labels.md has what this prints.
+#[test]
+fn a_neighbours_signals_are_heard_at_most_at_the_stated_rate() {
+    let (step, noise, seed) = (megabits(5), megabits(1), *b"an operator's...");
+    let stepped = Privacy { step: megabits(2), noise: megabits(2), seed, ..Privacy::default() };
+    let held = Privacy { step, noise, seed, hold: Duration::from_secs(30) };
+    let best = |privacy: &Privacy| {
+        let rates = [4.0, 1.0, 0.2, 0.1, 0.05, 0.02, 0.01];
+        rates.map(|rate| leak(privacy, rate)).into_iter().fold(0.0, f64::max)
+    };
+    let leaks = [&Privacy::default(), &stepped, &held].map(best);
+    let [exact, blurred, bounded] = leaks;
+    println!("bit/s: {exact:.3} exact, {blurred:.3} with step and noise, {bounded:.4} held");
+    assert!(exact > 3.9 && blurred > 3.9, "neither step nor noise hides signals: {leaks:?}");
+    // Three labels are possible, one in 30 s.
+    assert!(bounded > 0.0 && bounded < 3.0_f64.log2() / 30.0, "{leaks:?}");
+}
+
+#[test]
+fn held_labels_change_at_drawn_instants_alone() {
+    let (_, all) = chain();
+    let hold = Duration::from_secs(30);
+    let privacy = Privacy { hold, seed: [5; 16], ..Privacy::default() };
+    let bits: Vec<bool> = (0..5_000).map(|number| number % 3 == 0).collect();
+    let heard = overheard(&privacy, &bits, Duration::from_millis(730));
+    assert!(heard.len() > 20, "{}", heard.len());
+    for (at, notice) in &heard[1..] {
+        assert_eq!(privacy.next_look(RED, all[0], *at), *at, "{notice:?}");
+        let bit = bits[(at.0 / 730_000_000) as usize];
+        assert_eq!(notice.label, megabits(if bit { 2 } else { 10 }));
+    }
+    let looks = |tenant| privacy.next_look(tenant, all[0], Instant(hold.0 * 9));
+    assert_ne!(looks(RED), looks(BLUE));
 }

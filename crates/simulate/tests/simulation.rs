@@ -76,6 +76,7 @@ fn nothing_passes_the_optimum() {
         step: Bandwidth::from_megabits_per_second(1_000),
         noise: Bandwidth::from_megabits_per_second(2_000),
         seed: [1; 16],
+        ..Privacy::default()
     };
     let choices = [
         Choice::Random,

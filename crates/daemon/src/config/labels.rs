@@ -28,6 +28,9 @@ pub struct Labels {
     pub step: Bandwidth,
     /// A label is off by at most this much before it is rounded. Default 0.
     pub noise: Bandwidth,
+    /// A label changes at most once in each period of this length, at an instant that does not depend on any load.
+    /// Default 0: whenever the load changes.
+    pub hold: Duration,
     /// Labels per second that a tenant is told of at most, all links together. Default 100.
     pub notices: u32,
 }
@@ -39,6 +42,7 @@ impl Default for Labels {
             minimum_interval: Duration::from_millis(100),
             step: Bandwidth::ZERO,
             noise: Bandwidth::ZERO,
+            hold: Duration::ZERO,
             notices: 100,
         }
     }
@@ -82,6 +86,9 @@ pub(super) fn read(table: &mut Table<'_, '_>) -> Labels {
         minimum_interval: interval.unwrap_or(default.minimum_interval),
         step: table.get("step", any).unwrap_or(default.step),
         noise: table.get("noise", any).unwrap_or(default.noise),
+        hold: table
+            .get("hold", |value| value.duration(Duration::ZERO..=longest))
+            .unwrap_or(default.hold),
         notices: table
             .get("notices", |value| value.integer(1..=100_000))
             .map_or(default.notices, |number| number as u32),
@@ -197,11 +204,12 @@ mod tests {
 
     #[test]
     fn what_is_said_is_read() {
-        let text = "[labels]\nhysteresis = \"1Mbit\"\nnotices = 7\n[[tenants]]\nname = \"red\"\nlabels = \"of13\"\n\
+        let text = "[labels]\nhysteresis = \"1Mbit\"\nhold = \"30s\"\nnotices = 7\n[[tenants]]\nname = \"red\"\nlabels = \"of13\"\n\
                     [[tenants.vnics]]\nport = \"1 port 1\"\nmac = \"02:00:00:00:00:01\"\nip = \"10.0.0.1\"\n\
                     vlan = 7\nbandwidth = \"8Mbit\"";
         let config = Config::parse("weir.toml", text).unwrap();
         assert_eq!(config.labels.hysteresis, Bandwidth::from_megabits_per_second(1));
+        assert_eq!(config.labels.hold, Duration::from_secs(30));
         assert_eq!((config.labels.notices, config.labels.step), (7, Bandwidth::ZERO));
         let tenant = &config.tenants[0];
         assert_eq!(tenant.labels, Some(Told::OpenFlow(LabelForm::OpenFlow13)));

@@ -40,11 +40,18 @@ struct Bucket {
 impl Labeller {
     /// Nobody is told anything yet.
     pub(super) fn new(config: &config::Labels, seed: [u8; 16]) -> Labeller {
-        let nanos = u64::try_from(config.minimum_interval.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = |time: std::time::Duration| {
+            Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+        };
         let settings = Settings {
             hysteresis: config.hysteresis,
-            minimum_interval: Duration(nanos),
-            privacy: Privacy { step: config.step, noise: config.noise, seed },
+            minimum_interval: nanos(config.minimum_interval),
+            privacy: Privacy {
+                step: config.step,
+                noise: config.noise,
+                hold: nanos(config.hold),
+                seed,
+            },
         };
         Labeller {
             labels: Labels::new(settings),

@@ -173,7 +173,12 @@ impl Simulate {
         };
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&self.seed.to_be_bytes());
-        Privacy { step: bandwidth(self.step), noise: bandwidth(self.noise), seed }
+        Privacy {
+            step: bandwidth(self.step),
+            noise: bandwidth(self.noise),
+            seed,
+            ..Privacy::default()
+        }
     }
 }
 
