@@ -232,7 +232,7 @@ fn ovs_a_server_without_headroom_and_one_that_vanishes() {
     nix::sys::signal::kill(vanishing, nix::sys::signal::Signal::SIGKILL).expect("it is there");
     let gone = run.wait_for("gone");
     assert_eq!(gone["server"], "rack2");
-    // Others are told before anything else; a round later it is done.
+    // The next round sees the other servers after they have stopped mirroring to this one.
     run.wait_for("round");
     for server in [1, 3] {
         let ways = run.ways(server);

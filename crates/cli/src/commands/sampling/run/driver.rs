@@ -119,6 +119,10 @@ struct Link {
     before: Option<Observed>,
     spread: BTreeMap<String, Vec<(Option<usize>, f64)>>,
     round: Option<Seen>,
+    /// Observations that are asked for and have not come.
+    asked: usize,
+    /// How many of them do not count for the round, since a server was lost behind the question.
+    early: usize,
     has_reported: bool,
 }
 
@@ -279,6 +283,7 @@ impl Driver {
     fn begin_round(&mut self) {
         for link in self.links.iter_mut().flatten() {
             (link.round, link.has_reported) = (None, false);
+            link.asked += 1;
             link.send(&Request::Observe);
         }
     }
@@ -345,6 +350,11 @@ impl Driver {
         self.conduct.handle_gone(now, server, why);
         // Before anything else is done: others must not go on mirroring to it.
         self.carry_out();
+        // The round that is under way may have seen the others before that: it does not end. Agents carry out their orders
+        // in turn, so the next round sees what this order has done.
+        for link in self.links.iter_mut().flatten() {
+            (link.early, link.has_reported) = (link.asked, false);
+        }
         // Its agent may still be there, and just not do what it is told.
         let _ = link.end();
     }
@@ -352,7 +362,11 @@ impl Driver {
     fn handle_observed(&mut self, now: Duration, server: usize, observed: Observed) {
         let use_jitter = self.manner.capacity == CapacityOption::Jitter;
         let Some(Some(link)) = self.links.get_mut(server) else { return };
-        link.has_reported = true;
+        link.asked = link.asked.saturating_sub(1);
+        match link.early {
+            0 => link.has_reported = true,
+            _ => link.early -= 1,
+        }
         let before = link.before.replace(observed.clone());
         let Some(before) = before else { return };
         let traffic = traffic(&self.site, server, &before, &observed, &mut link.spread);
@@ -452,6 +466,8 @@ impl Link {
             before: None,
             spread: BTreeMap::new(),
             round: None,
+            asked: 0,
+            early: 0,
             has_reported: false,
         })
     }
