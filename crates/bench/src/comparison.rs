@@ -9,17 +9,17 @@ use crate::cpus::Cpus;
 pub use crate::criterion::Criterion;
 use crate::criterion::{self, Judge, Ruling};
 use crate::load::{Kind, Load, Plan, Stream};
-use crate::measure::{Collector, Measurement, ceiling};
+use crate::measure::{CPU_PER_MESSAGE, Collector, Measurement, OWN_MESSAGES, ceiling};
 use crate::outcome::Outcome;
 use crate::plan::{Setup, Topology};
 use crate::probing::PROBE_EVERY_NS;
 use crate::real::RealSwitches;
 use crate::session::Session;
 use crate::stop::Stop;
-use crate::system::{System, Target};
+use crate::system::{Southbound, System, Target};
 use report::pace::Pace;
 use report::table::number;
-use report::{Environment, Histogram, Results, Scalar, Table};
+use report::{Better, Environment, Histogram, Results, Scalar, Table};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub struct Options {
     pub subject: System,
     /// The relay to compare it with.
     pub relay: System,
+    /// Further systems to compare it with, which run already.
+    pub others: Vec<System>,
     /// OpenFlow version, slicing, threads and so on; topology and tenants are the case's.
     pub setup: Setup,
     /// What random choices are drawn from.
@@ -61,6 +63,7 @@ impl Options {
             cut_ms: 5_000,
             subject,
             relay: System::Haproxy { program: PathBuf::from("haproxy") },
+            others: Vec::new(),
             setup: Setup::new(Topology::Direct, 1),
             seed: 1,
             work_dir,
@@ -112,6 +115,8 @@ impl Verdict {
             "max µs",
             "unanswered %",
             "CPU %",
+            "CPU µs/message",
+            "own %",
             "MB",
             "busy %",
             "lag p99 µs",
@@ -130,6 +135,8 @@ impl Verdict {
                 cell("max_us"),
                 cell("unanswered_percent"),
                 cell("cpu_percent"),
+                cell(CPU_PER_MESSAGE),
+                cell(OWN_MESSAGES),
                 megabytes.map_or_else(|| "–".to_owned(), number),
                 cell("switch_busy_percent"),
                 cell("lag_p99_us"),
@@ -353,7 +360,7 @@ fn measure_once(
     collector: &mut Collector,
 ) -> Result<Kept, Error> {
     let switches = options.switches.as_deref();
-    let controllers = case.system.controllers(case.setup.tenants, switches)?;
+    let controllers = case.system.controllers(&case.setup, switches)?;
     let dir = options.work_dir.join(format!("{}-{run}", case.system.name()));
     std::fs::create_dir_all(&dir).map_err(Error::io(dir.display().to_string()))?;
     // A fresh system starts from nothing: not from what the one before it stored.
@@ -366,6 +373,7 @@ fn measure_once(
     if let (Some(switches), Topology::Interfaces { .. }) = (switches, &target.topology) {
         switches.forget(size).map_err(Error::System)?;
     }
+    let before = target.southbound();
     let load = Load { seed: options.seed.wrapping_add(run as u64), ..case.load.clone() };
     let outcome = session.run_under(&load, &target.pids, options.control.as_deref())?;
     // Where the generator has a CPU to itself, it falls behind for what the machine does meanwhile: that is no measurement.
@@ -377,6 +385,9 @@ fn measure_once(
     };
     if kept == Kept::Yes {
         collector.add(&outcome);
+        if let Some(percent) = before.zip(target.southbound()).and_then(own_percent) {
+            collector.sample(OWN_MESSAGES, "%", Better::Lower, percent);
+        }
     }
     if let Some(look) = case.afterwards.filter(|_| kept == Kept::Yes) {
         look(collector, &outcome, &target);
@@ -385,6 +396,13 @@ fn measure_once(
         return Err(Error::System(format!("{} ended during the run", case.system.name())));
     }
     Ok(kept)
+}
+
+/// Messages of the system's own for a hundred of tenants, between two counts.
+fn own_percent((before, after): (Southbound, Southbound)) -> Option<f64> {
+    let own = after.own - before.own;
+    let of_tenants = after.all - before.all - own;
+    (of_tenants > 0.0).then(|| own / of_tenants * 100.0)
 }
 
 /// Whether a run counts, or is made once more.

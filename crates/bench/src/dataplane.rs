@@ -118,7 +118,8 @@ impl Injector {
             let place = match due {
                 Due::Send(place) => place,
                 Due::Probe => {
-                    if let Some(at) = probe_rules(run, &mut self.ports, clock, &mut self.faults) {
+                    let (setup, faults) = (&self.setup, &mut self.faults);
+                    if let Some(at) = probe_rules(run, setup, &mut self.ports, clock, faults) {
                         run.due.push(Reverse((at, Due::Probe)));
                     }
                     continue;
@@ -137,11 +138,7 @@ impl Injector {
                 Next::Reply | Next::Over => continue,
             };
             let tenant = sender.tenant;
-            let Some(port) =
-                tenant.checked_rem(self.ports.len()).and_then(|i| self.ports.get_mut(i))
-            else {
-                continue;
-            };
+            let Some(port) = self.ports.get_mut(self.setup.place(tenant)) else { continue };
             if intended >= sender.excused_until && !sender.is_unscheduled() {
                 run.lag.record(now - intended);
             }
@@ -162,17 +159,17 @@ impl Injector {
 /// Sends a packet for each rule that waits for its first one. The answer is when to do so again.
 fn probe_rules(
     run: &mut Run,
+    setup: &Setup,
     ports: &mut [Transmitter],
     clock: Clock,
     faults: &mut Faults,
 ) -> Option<u64> {
     let now = clock.now();
-    let count = ports.len();
     let mut next: Option<u64> = None;
     for prober in &mut run.probers {
         prober.forget(&run.forwarded);
         let tenant = prober.tenant;
-        let port = tenant.checked_rem(count).and_then(|index| ports.get_mut(index))?;
+        let port = ports.get_mut(setup.place(tenant))?;
         prober.probe(now, AT_ONCE, |_, packet| {
             if !hand_over(port, packet, clock) {
                 faults.count(Fault::Interface { port: tenant });
@@ -208,8 +205,6 @@ pub(crate) struct Capturer {
     wiring: Wiring,
     run: Option<Run>,
     faults: Faults,
-    /// How many ports there are: tenants take turns over them.
-    count: usize,
     /// What the kernel's time of day is ahead of the session's clock.
     offset: u64,
 }
@@ -223,8 +218,7 @@ impl Capturer {
         let options = CaptureOptions::default();
         let open = |port| on_port(port, |interface| Capture::open(interface, &options));
         let ports: Vec<Capture> = ports.iter().map(open).collect::<Result<_, _>>()?;
-        let count = ports.len();
-        Ok(Self { setup, ports, wiring, run: None, faults: Faults::default(), count, offset: 0 })
+        Ok(Self { setup, ports, wiring, run: None, faults: Faults::default(), offset: 0 })
     }
 
     /// Works until the session hangs up.
@@ -279,8 +273,8 @@ impl Capturer {
                 let stream = usize::from(tag.stream);
                 let Some(tenant) = run.tenant_of(stream) else { continue };
                 let probed = run.is_probed(stream);
-                let at = (tenant + usize::from(probed)).checked_rem(self.count).unwrap_or(0);
-                if at != index {
+                let place = if probed { Setup::other_place } else { Setup::place };
+                if place(&self.setup, tenant) != index {
                     self.faults.count(Fault::Misdelivered { of: tenant, port: index });
                     continue;
                 }

@@ -70,7 +70,7 @@ pub use observe::Watched;
 pub use outcome::{Outcome, StreamOutcome};
 pub use plan::{DataPort, Identity, Setup, Slicing, SwitchModel, TlsSides, Topology, Version};
 pub use provisioning::Provisioning;
-pub use real::{RealSwitches, Size};
+pub use real::{RealSwitches, Size, Stand};
 pub use rfc8456::Test;
 pub use search::{Found, Goal, Search, Trial};
 pub use session::{Controllers, Session};

@@ -342,12 +342,13 @@ fn check_stream(stream: &Stream, setup: &Setup) -> Result<(), Error> {
         "one side when there is no schedule",
     )?;
     let wires = matches!(setup.topology, Topology::Interfaces { .. });
+    let is_paced = stream.arrivals != Arrivals::Saturate;
     let probes = |&(kind, _): &(Kind, u32)| !kind.from_switch() || kind == Kind::PacketIn;
     setting(
-        !wires || (stream.mix.iter().all(probes) && stream.arrivals != Arrivals::Saturate),
+        !wires || (stream.mix.iter().all(probes) && (is_paced || !sides[0])),
         "mix over interfaces",
         format!("{:?}", stream.mix),
-        "PACKET_IN and controllers' messages, at a rate",
+        "PACKET_IN at a rate, and controllers' messages",
     )?;
     let closed = matches!(stream.arrivals, Arrivals::Closed { .. });
     setting(

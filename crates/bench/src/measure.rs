@@ -18,6 +18,11 @@ pub const LAG_LIMIT_NS: u64 = 100_000;
 /// The metric that counts the runs in which the generator was behind.
 pub(crate) const GENERATOR_BEHIND: &str = "generator_behind";
 
+/// The metric that says how much CPU time the system took for each message that was sent, in µs.
+pub(crate) const CPU_PER_MESSAGE: &str = "cpu_us_per_message";
+/// The metric that says how many messages of its own the system sent to the switch for a hundred of tenants.
+pub(crate) const OWN_MESSAGES: &str = "own_messages_percent";
+
 /// All that is known of one system under one combination of parameters.
 #[derive(Debug)]
 pub struct Measurement {
@@ -187,6 +192,12 @@ impl Collector {
         let sum = |of: fn(&crate::observe::Usage) -> f64| outcome.usage.iter().map(of).sum::<f64>();
         let cpu = sum(|usage| usage.user_percent + usage.system_percent);
         self.sample("cpu_percent", "%", Better::Lower, cpu);
+        // What a relay sends cannot be counted: what was sent to it can.
+        let sent: u64 = outcome.streams.iter().map(|stream| stream.counts.sent).sum();
+        if sent > 0 {
+            let us = sum(|usage| usage.cpu_ns as f64) / 1e3;
+            self.sample(CPU_PER_MESSAGE, "µs", Better::Lower, us / sent as f64);
+        }
         self.sample("cpu_user_percent", "%", Better::Lower, sum(|usage| usage.user_percent));
         self.sample("cpu_system_percent", "%", Better::Lower, sum(|usage| usage.system_percent));
         self.sample(

@@ -58,6 +58,9 @@ pub enum Topology {
         ports: Vec<DataPort>,
         /// How many switches' sessions each tenant's controller gets.
         switches: usize,
+        /// The first switch's datapath id.
+        #[serde(default = "one_dpid")]
+        dpid: u64,
     },
     /// A real controller: every "tenant" is a switch of its own that dials it, and there are no
     /// emulated controllers.
@@ -141,16 +144,18 @@ pub struct SwitchModel {
     pub table: bool,
     /// With a table: a FLOW_MOD takes effect only so long after it came, whatever barriers say.
     pub lies_ns: u64,
+    /// Whether each tenant needs two ports: its rules forward from one to the other.
+    pub pairs: bool,
     /// How many hosts' addresses the packets of [`crate::Kind::Response`] go through; 0 is 100.
     pub macs: u32,
 }
 
 impl SwitchModel {
-    /// The same with a flow table, if one of these kinds needs it.
+    /// The same with a flow table and two ports for each tenant, if one of these kinds needs them.
     #[must_use]
     pub fn for_kinds(&self, kinds: impl IntoIterator<Item = crate::Kind>) -> Self {
         let needed = kinds.into_iter().any(|kind| kind == crate::Kind::FlowModPacket);
-        Self { table: self.table || needed, ..self.clone() }
+        Self { table: self.table || needed, pairs: self.pairs || needed, ..self.clone() }
     }
 }
 
@@ -204,6 +209,9 @@ pub struct Setup {
     /// The emulated switches.
     #[serde(default)]
     pub switch: SwitchModel,
+    /// How many ports each tenant has to itself; 0: tenants take turns over all ports.
+    #[serde(default)]
+    pub own_ports: usize,
     /// TCP_NODELAY on the generator's sockets (ND); off is AGG.
     #[serde(default = "yes")]
     pub nodelay: bool,
@@ -237,6 +245,9 @@ fn one() -> usize {
 fn default_spin_ns() -> u64 {
     30_000
 }
+fn one_dpid() -> u64 {
+    1
+}
 fn ten_thousand() -> u64 {
     10_000
 }
@@ -251,6 +262,7 @@ impl Setup {
             tenants,
             slicing: Slicing::default(),
             switch: SwitchModel::default(),
+            own_ports: 0,
             nodelay: true,
             switch_nodelay: None,
             tls: TlsSides::default(),
@@ -285,22 +297,70 @@ impl Setup {
     /// The port that tenant `index`'s packets come in by and go out by.
     #[must_use]
     pub fn port(&self, index: usize) -> u16 {
-        if let Topology::Interfaces { ports, .. } = &self.topology {
-            let port = index.checked_rem(ports.len()).and_then(|place| ports.get(place));
-            return port.map_or(1, |port| port.switch_port);
+        if matches!(self.topology, Topology::Interfaces { .. }) {
+            return self.data_port(self.place(index));
         }
         let port = match self.slicing {
             Slicing::InPort => index + 1,
-            Slicing::SourcePrefix | Slicing::Vlan => index % self.ports() + 1,
+            Slicing::SourcePrefix | Slicing::Vlan => self.place(index) + 1,
         };
         u16::try_from(port).unwrap_or(1)
+    }
+
+    /// The place of [`Setup::port`] among all ports, counted from 0.
+    #[must_use]
+    pub fn place(&self, index: usize) -> usize {
+        index.saturating_mul(self.own_ports.max(1)).checked_rem(self.places()).unwrap_or(0)
+    }
+
+    /// The place of [`Setup::other_port`] among all ports.
+    #[must_use]
+    pub fn other_place(&self, index: usize) -> usize {
+        (self.place(index) + 1).checked_rem(self.places()).unwrap_or(0)
+    }
+
+    fn places(&self) -> usize {
+        match &self.topology {
+            Topology::Interfaces { ports, .. } => ports.len(),
+            _ => self.ports(),
+        }
+    }
+
+    /// The number of a real switch's port, by its place.
+    fn data_port(&self, place: usize) -> u16 {
+        match &self.topology {
+            Topology::Interfaces { ports, .. } => {
+                ports.get(place).map_or(1, |port| port.switch_port)
+            }
+            _ => 1,
+        }
+    }
+
+    /// The datapath id of the first switch.
+    #[must_use]
+    pub fn dpid(&self) -> u64 {
+        match self.topology {
+            Topology::Interfaces { dpid, .. } => dpid,
+            _ => 1,
+        }
+    }
+
+    /// The highest port number that packets come in or go out by.
+    #[must_use]
+    pub fn last_port(&self) -> usize {
+        match &self.topology {
+            Topology::Interfaces { ports, .. } => {
+                ports.iter().map(|port| usize::from(port.switch_port)).max().unwrap_or(0)
+            }
+            _ => self.ports(),
+        }
     }
 
     /// The port that tenant `index`'s rules send to, where another one than [`Setup::port`] is needed.
     #[must_use]
     pub fn other_port(&self, index: usize) -> u16 {
         match &self.topology {
-            Topology::Interfaces { .. } => self.port(index + 1),
+            Topology::Interfaces { .. } => self.data_port(self.other_place(index)),
             _ => self.port(index) % self.ports() as u16 + 1,
         }
     }

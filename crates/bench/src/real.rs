@@ -15,29 +15,34 @@ pub struct Size {
     pub ports: usize,
 }
 
+/// What there is of real switches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stand {
+    /// This machine's address as the switches see it: what they are to dial must listen there.
+    pub host: IpAddr,
+    /// The first switch's datapath id.
+    pub dpid: u64,
+    /// All ports, those of the first switch first.
+    pub ports: Vec<DataPort>,
+}
+
 /// Real switches that stand ready to be connected.
-pub trait RealSwitches: Debug {
+pub trait RealSwitches: Debug + Send + Sync {
     /// What results call them, such as `Open vSwitch 3.1.0`.
     fn name(&self) -> String;
 
-    /// Makes sure that there are so many switches, with the dpids 1, 2, ... and their ports numbered from 1. The answer is this machine's address as they see
-    /// it: what they are to dial must listen there.
+    /// Makes sure that there are so many switches with so many ports.
     ///
     /// # Errors
     /// A sentence.
-    fn prepare(&self, size: Size) -> Result<IpAddr, String>;
+    fn prepare(&self, size: Size) -> Result<Stand, String>;
 
-    /// Empties the switches' tables and makes switch *i* dial address *i*, and nobody else. The
-    /// answer is all ports, those of the first switch first.
+    /// Empties the switches' tables and makes switch *i* dial address *i*, and nobody else.
     ///
     /// # Errors
     /// A sentence.
-    fn connect(
-        &self,
-        size: Size,
-        addresses: &[SocketAddr],
-        version: Version,
-    ) -> Result<Vec<DataPort>, String>;
+    fn connect(&self, size: Size, addresses: &[SocketAddr], version: Version)
+    -> Result<(), String>;
 
     /// These switches' controllers are there now: what a switch has cached of the time when
     /// nobody listened has to go.
@@ -45,12 +50,16 @@ pub trait RealSwitches: Debug {
     /// # Errors
     /// A sentence.
     fn forget(&self, size: Size) -> Result<(), String>;
+
+    /// Removes or gives back what [`RealSwitches::prepare`] made or took. No more are to be had.
+    fn down(&self);
 }
 
-/// The topology with real switches in the place of the emulated ones; `controllers` are the tenants'.
+/// Connects real switches in the place of the emulated ones. The answer is the topology with them; `controllers` are the
+/// tenants'.
 pub(crate) fn topology(
     switches: &dyn RealSwitches,
-    size: Size,
+    (size, stand): (Size, Stand),
     emulated: &Topology,
     controllers: &[SocketAddr],
     version: Version,
@@ -63,9 +72,8 @@ pub(crate) fn topology(
     };
     // A tenant behind a hypervisor has a session with every switch, one without has its own switch.
     let sessions = if matches!(emulated, Topology::Shared { .. }) { addresses.len() } else { 1 };
-    let host = switches.prepare(size).map_err(Error::System)?;
     let seen: Vec<SocketAddr> =
-        addresses.iter().map(|address| SocketAddr::new(host, address.port())).collect();
-    let ports = switches.connect(size, &seen, version).map_err(Error::System)?;
-    Ok(Topology::Interfaces { ports, switches: sessions })
+        addresses.iter().map(|address| SocketAddr::new(stand.host, address.port())).collect();
+    switches.connect(size, &seen, version).map_err(Error::System)?;
+    Ok(Topology::Interfaces { ports: stand.ports, switches: sessions, dpid: stand.dpid })
 }

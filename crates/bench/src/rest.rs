@@ -19,11 +19,26 @@ pub(crate) fn ask(
     body: Option<&Value>,
     limit: Duration,
 ) -> Result<(u16, Value), String> {
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let (status, text) = text(api, method, path, &body, limit)?;
+    Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
+}
+
+/// The same with texts.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn text(
+    api: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+    limit: Duration,
+) -> Result<(u16, String), String> {
     let failed = |error: std::io::Error| format!("{method} {path}: {error}");
     let mut stream = TcpStream::connect_timeout(&api, limit).map_err(failed)?;
     stream.set_read_timeout(Some(limit)).map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
-    let body = body.map(Value::to_string).unwrap_or_default();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: {api}\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -35,10 +50,21 @@ pub(crate) fn ask(
     read(&answer).ok_or_else(|| format!("{method} {path}: the answer cannot be read"))
 }
 
-fn read(answer: &str) -> Option<(u16, Value)> {
+fn read(answer: &str) -> Option<(u16, String)> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split_whitespace().nth(1)?.parse().ok()?;
-    Some((status, serde_json::from_str(body).unwrap_or(Value::Null)))
+    Some((status, body.to_owned()))
+}
+
+/// The sum of a metric's samples in Prometheus' text format, of those whose labels contain `label`.
+pub(crate) fn sum(text: &str, name: &str, label: &str) -> f64 {
+    let value = |line: &str| {
+        let rest = line.strip_prefix(name)?;
+        let (labels, value) = rest.rsplit_once(' ')?;
+        let is_it = labels.is_empty() || labels.starts_with('{');
+        (is_it && labels.contains(label)).then(|| value.parse::<f64>().ok()).flatten()
+    };
+    text.lines().filter_map(value).sum()
 }
 
 #[cfg(test)]
@@ -48,8 +74,19 @@ mod tests {
     #[test]
     fn answers() {
         let ok = read("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"flows\": 3}");
-        assert_eq!(ok, Some((200, serde_json::json!({"flows": 3}))));
-        assert_eq!(read("HTTP/1.1 404 Not Found\r\n\r\n"), Some((404, Value::Null)));
+        assert_eq!(ok, Some((200, "{\"flows\": 3}".to_owned())));
+        assert_eq!(read("HTTP/1.1 404 Not Found\r\n\r\n"), Some((404, String::new())));
         assert_eq!(read("SSH-2.0-OpenSSH"), None);
+    }
+
+    #[test]
+    fn samples_of_a_metric_are_added() {
+        let text = "# TYPE a counter\na{switch=\"1\",direction=\"to_switch\"} 3\n\
+                    a{switch=\"2\",direction=\"from_switch\"} 4\nab{direction=\"to_switch\"} 9\nb 1e3\n";
+        assert_eq!(sum(text, "a", "to_switch"), 3.0);
+        assert_eq!(
+            (sum(text, "a", ""), sum(text, "b", ""), sum(text, "c", "")),
+            (7.0, 1000.0, 0.0)
+        );
     }
 }

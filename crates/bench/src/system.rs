@@ -5,7 +5,8 @@ use crate::cpus::Cpus;
 use crate::flow_change;
 use crate::observe::Watched;
 use crate::plan::{Identity, Setup, Version};
-use crate::real::{self, RealSwitches, Size};
+use crate::real::{self, RealSwitches, Size, Stand};
+use crate::rest;
 use crate::session::Controllers;
 use crate::{Error, Topology};
 use std::fmt::Write as _;
@@ -35,7 +36,8 @@ pub enum System {
     Weir {
         /// The command with its first arguments, such as `weir serve`.
         command: Vec<String>,
-        /// Lines appended to the configuration, such as another table.
+        /// Lines appended to the configuration, such as another table. `{dpid}` in them is the first switch's,
+        /// `{port}` and `{other}` are the numbers of two of its ports.
         extra: String,
         /// What each tenant has.
         tenancy: Tenancy,
@@ -126,19 +128,18 @@ impl System {
     /// As [`Controllers::bind`]; [`Error::System`] when the real switches cannot be had.
     pub fn controllers(
         &self,
-        tenants: usize,
+        setup: &Setup,
         switches: Option<&dyn RealSwitches>,
     ) -> Result<Controllers, Error> {
         let base = match (self, switches) {
             (Self::External { controllers, .. }, _) => *controllers,
             // Without anything between, it is the switches that look for the controllers.
             (Self::Direct, Some(switches)) => {
-                let size = Size { switches: tenants, ports: 1 };
-                SocketAddr::new(switches.prepare(size).map_err(Error::System)?, 0)
+                SocketAddr::new(switches.prepare(self.size(setup)).map_err(Error::System)?.host, 0)
             }
             _ => SocketAddr::new(LOOPBACK, 0),
         };
-        Controllers::bind(tenants, base)
+        Controllers::bind(setup.tenants, base)
     }
 
     /// Starts it for these controllers, before emulated switches, or before `switches`; files go into
@@ -154,10 +155,15 @@ impl System {
         dir: &Path,
         switches: Option<&dyn RealSwitches>,
     ) -> Result<Target, Error> {
-        let host = match switches {
-            Some(switches) => switches.prepare(self.size(setup)).map_err(Error::System)?,
-            None => LOOPBACK,
-        };
+        let size = self.size(setup);
+        let stand = switches.map(|switches| switches.prepare(size)).transpose();
+        let stand = stand.map_err(Error::System)?;
+        let host = stand.as_ref().map_or(LOOPBACK, |stand| stand.host);
+        let mut setup = setup.clone();
+        if let Some(Stand { ports, dpid, .. }) = stand.clone() {
+            setup.topology = Topology::Interfaces { ports, switches: 1, dpid };
+        }
+        let setup = &setup;
         // Real switches run wherever they like, and the generator has several threads then.
         let cpus = Cpus::of(setup).filter(|_| switches.is_none());
         let apart = |start: &dyn Fn() -> Result<Target, Error>| match &cpus {
@@ -184,20 +190,21 @@ impl System {
                 apart(&|| start_weir(what, setup, addresses, dir, host))?
             }
         };
-        if let Some(switches) = switches {
+        if let Some((switches, stand)) = switches.zip(stand) {
             let (emulated, version) = (&target.topology, setup.version);
-            let (size, addresses) = (self.size(setup), controllers.addresses());
+            let (size, addresses) = ((size, stand), controllers.addresses());
             target.topology = real::topology(switches, size, emulated, addresses, version)?;
         }
         Ok(target)
     }
 
-    /// The real switches before it: a hypervisor's tenants share one, and in networks of their own each has a port.
+    /// The real switches before it: a hypervisor's tenants share one, and in networks of their own each has its ports.
     pub(crate) fn size(&self, setup: &Setup) -> Size {
+        let each = if setup.switch.pairs { 2 } else { 1 };
         let (switches, ports) = match self {
-            Self::Direct | Self::Haproxy { .. } => (setup.tenants, 1),
-            Self::Weir { tenancy: Tenancy::Networks, .. } => (1, setup.tenants),
-            Self::Weir { .. } | Self::External { .. } => (1, 1),
+            Self::Direct | Self::Haproxy { .. } => (setup.tenants, each),
+            Self::Weir { tenancy: Tenancy::Networks, .. } => (1, setup.tenants * each),
+            Self::Weir { .. } | Self::External { .. } => (1, each),
         };
         Size { switches, ports }
     }
@@ -206,8 +213,14 @@ impl System {
     #[must_use]
     pub fn fit(&self, setup: &Setup) -> Setup {
         let mut setup = setup.clone();
-        if matches!(self, Self::Weir { tenancy: Tenancy::Networks, .. }) {
-            setup.switch.ports = setup.ports().max(setup.tenants);
+        let each = if setup.switch.pairs { 2 } else { 1 };
+        match self {
+            Self::Weir { tenancy: Tenancy::Networks, .. } => {
+                setup.own_ports = each;
+                setup.switch.ports = setup.ports().max(setup.tenants * each);
+            }
+            Self::Direct | Self::Haproxy { .. } => setup.own_ports = each,
+            Self::Weir { .. } | Self::External { .. } => {}
         }
         setup
     }
@@ -336,14 +349,20 @@ pub fn weir_config(
             continue;
         }
         if tenancy == Tenancy::Networks {
-            // One switch on the one that there is; its port has the number that the generator uses.
-            let (dpid, port) = (0x100 + index, setup.port(index));
+            // One switch on the one that there is; its ports have the numbers that the generator uses.
+            let (dpid, on) = (0x100 + index, setup.dpid());
             let _ = write!(
                 text,
-                "[[tenants.network.switches]]\ndpid = \"{dpid:#x}\"\non = \"1\"\n\
-                 [[tenants.network.ports]]\nswitch = \"{dpid:#x}\"\nnumber = {port}\n\
-                 at = \"1 port {port}\"\n"
+                "[[tenants.network.switches]]\ndpid = \"{dpid:#x}\"\non = \"{on:#x}\"\n"
             );
+            let ports = [setup.port(index), setup.other_port(index)];
+            for port in ports.into_iter().take(setup.own_ports.max(1)) {
+                let _ = write!(
+                    text,
+                    "[[tenants.network.ports]]\nswitch = \"{dpid:#x}\"\nnumber = {port}\n\
+                     at = \"{on:#x} port {port}\"\n"
+                );
+            }
         } else {
             let flowspace = setup.slicing.flowspace(index, setup.tenants);
             if tenancy == Tenancy::Labels {
@@ -354,7 +373,13 @@ pub fn weir_config(
     }
     if !extra.is_empty() {
         text.push('\n');
-        text.push_str(extra);
+        let [dpid, port, other] = [
+            format!("{:#x}", setup.dpid()),
+            setup.port(0).to_string(),
+            setup.other_port(0).to_string(),
+        ];
+        let extra = extra.replace("{dpid}", &dpid).replace("{port}", &port);
+        text.push_str(&extra.replace("{other}", &other));
         text.push('\n');
     }
     text
@@ -369,12 +394,12 @@ fn vnics(setup: &Setup, index: usize) -> String {
     };
     let mut text = format!("labels = \"{form}\"\n");
     for (address, number, sends) in flow_change::hosts(setup, index) {
-        let port = setup.ports() + if sends { 1 } else { 2 };
+        let (on, port) = (setup.dpid(), setup.last_port() + if sends { 1 } else { 2 });
         let [high, low] = (index as u16).to_be_bytes();
         // Writing to a String cannot fail.
         let _ = write!(
             text,
-            "[[tenants.vnics]]\nport = \"1 port {port}\"\nmac = \"02:01:{high:02x}:{low:02x}:00:{number:02x}\"\n\
+            "[[tenants.vnics]]\nport = \"{on:#x} port {port}\"\nmac = \"02:01:{high:02x}:{low:02x}:00:{number:02x}\"\n\
              ip = \"{}\"\nbandwidth = \"10Mbit\"\n",
             Ipv4Addr::from(address)
         );
@@ -492,7 +517,30 @@ fn listening_ports() -> Vec<u16> {
     ports
 }
 
+/// Messages to switches, as a system of Weir's kind counts them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Southbound {
+    /// Those that no tenant asked for.
+    pub(crate) own: f64,
+    pub(crate) all: f64,
+}
+
+/// How old Weir's figures may be.
+const METRICS_AGE: Duration = Duration::from_millis(300);
+
 impl Target {
+    /// What it has sent to switches so far, if it says so.
+    pub(crate) fn southbound(&self) -> Option<Southbound> {
+        let api = self.api?;
+        std::thread::sleep(METRICS_AGE);
+        let (_, text) = rest::text(api, "GET", "/metrics", "", Duration::from_secs(5)).ok()?;
+        let sum = |name, label| rest::sum(&text, name, label);
+        Some(Southbound {
+            own: sum("weir_switch_own_messages_total", ""),
+            all: sum("weir_switch_messages_total", "to_switch"),
+        })
+    }
+
     /// Whether the system that was started here still runs.
     #[must_use]
     pub fn is_alive(&mut self) -> bool {
@@ -526,6 +574,42 @@ mod tests {
              \n[[tenants]]\nname = \"tenant1\"\ncontrollers = [\"tcp:127.0.0.1:4\"]\n\
              [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.2.0.0/16\"\n\n[limits]\n"
         );
+    }
+
+    /// The numbers of a real switch are in the configuration: its datapath id, and two ports for each tenant whose rules
+    /// forward.
+    #[test]
+    fn weir_is_told_of_a_real_switch() {
+        let system = System::Weir {
+            command: Vec::new(),
+            extra: "{dpid} {port} {other}".to_owned(),
+            tenancy: Tenancy::Networks,
+        };
+        let port = |switch_port| crate::DataPort {
+            interface: "eth0".to_owned(),
+            namespace: None,
+            switch_port,
+        };
+        let mut setup = Setup::new(Topology::Direct, 2);
+        setup.switch = setup.switch.for_kinds([crate::Kind::FlowModPacket]);
+        let mut setup = system.fit(&setup);
+        let size = system.size(&setup);
+        assert_eq!((size.switches, size.ports), (1, 4));
+        let ports = [11, 12, 15, 16].map(port).to_vec();
+        setup.topology = Topology::Interfaces { ports, switches: 1, dpid: 0xab };
+        assert_eq!([setup.port(0), setup.other_port(0)], [11, 12]);
+        assert_eq!([setup.port(1), setup.other_port(1)], [15, 16]);
+        let System::Weir { extra, tenancy, .. } = &system else { return };
+        let what = (extra.as_str(), *tenancy);
+        let text = weir_config(&setup, address(1), address(2), &[address(3), address(4)], what);
+        for port in ["0xab port 11", "0xab port 12", "0xab port 15", "0xab port 16"] {
+            assert_eq!(text.matches(port).count(), 1, "{port}: {text}");
+        }
+        assert_eq!(text.matches("on = \"0xab\"").count(), 2, "{text}");
+        assert!(text.ends_with("\n0xab 11 12\n"), "{text}");
+        // Without a hypervisor each tenant has a switch of its own, with two ports.
+        let direct = System::Direct.fit(&setup);
+        assert_eq!(System::Direct.size(&direct), Size { switches: 2, ports: 2 });
     }
 
     #[test]

@@ -33,7 +33,8 @@ fn open(name: &str, version: Version) -> (LabGuard, Session, u32) {
         namespace: Some(lab.namespace(host).unwrap()),
         switch_port,
     };
-    let topology = Topology::Interfaces { ports: vec![port("h1", 1), port("h2", 2)], switches: 1 };
+    let topology =
+        Topology::Interfaces { ports: vec![port("h1", 1), port("h2", 2)], switches: 1, dpid: 1 };
     let setup = Setup { version, ..Setup::new(topology, 1) };
     let session = Session::open(setup, &controllers).unwrap();
     let switch = lab.open_vswitch().unwrap().switch_process().unwrap().pid;
@@ -78,7 +79,7 @@ fn root_open_vswitch_over_interfaces() {
 #[test]
 fn an_interface_that_is_not_there_is_named() {
     let port = DataPort { interface: "no-such".into(), namespace: None, switch_port: 1 };
-    let topology = Topology::Interfaces { ports: vec![port], switches: 1 };
+    let topology = Topology::Interfaces { ports: vec![port], switches: 1, dpid: 1 };
     let controllers = Controllers::bind(1, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let error = Session::open(Setup::new(topology, 1), &controllers).unwrap_err();
     assert!(error.to_string().contains("no-such"), "{error}");

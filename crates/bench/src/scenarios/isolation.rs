@@ -142,34 +142,45 @@ pub(super) fn flood(options: &Options) -> Comparison {
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind }
 }
 
+/// What the tenant sends; the neighbour always floods with PACKET_OUTs.
+const REAL_KINDS: [Kind; 3] = [Kind::PacketOut, Kind::PortStats, Kind::FlowMod];
+
 /// Switch-only, through slices and through networks.
 fn flood_on_a_real_switch(options: &Options) -> Comparison {
-    let kind = Kind::PacketOut;
     let subjects = [options.subject.clone(), options.subject.clone().with_networks()];
-    let cases = [None, Some(REAL_FLOOD_RATE)].into_iter().flat_map(|rate| {
-        let systems = [System::Direct].into_iter().chain(subjects.clone());
-        systems.map(move |system| {
-            let case = case(options, kind, rate, 0);
-            // A real switch loses messages where it is overloaded; waiting longer brings none back.
-            let drain_ms = Load::new(Vec::new(), 1).drain_ms;
-            Case { system, load: Load { drain_ms, ..case.load }, ..case }
-        })
-    });
-    let cases = cases.collect();
+    let mut cases = Vec::new();
+    for kind in REAL_KINDS {
+        for beside in [false, true] {
+            let mut streams = vec![Stream::new(0, kind, Arrivals::Constant { rate: SUBJECT_RATE })];
+            let flood = Arrivals::Constant { rate: REAL_FLOOD_RATE };
+            let flood = Stream::new(1, Kind::PacketOut, flood).as_background();
+            streams.extend(beside.then_some(flood));
+            let load = timed(Load::new(streams, 1), options);
+            cases.extend([System::Direct].into_iter().chain(subjects.clone()).map(|system| Case {
+                system,
+                parameters: parameters(kind, beside),
+                setup: Setup { tenants: 2, ..options.setup.clone() },
+                load: load.clone(),
+                afterwards: None,
+            }));
+        }
+    }
     let criteria = move |points: &[report::Point]| {
         let mut criteria = Vec::new();
-        for subject in &subjects {
-            let name = subject.name();
+        for (kind, subject) in
+            REAL_KINDS.iter().flat_map(|&kind| subjects.iter().map(move |it| (kind, it)))
+        {
+            let (name, message) = (subject.name(), kind.name());
             let of = |beside, metric| mean_of(points, name, &parameters(kind, beside), metric);
             criteria.push(Criterion::at_most(
-                format!("{name}: the tenant's unanswered, %"),
+                format!("{name} {message}: the tenant's unanswered, %"),
                 of(true, "unanswered_percent"),
                 0.0,
             ));
             for (metric, times) in [("p50_us", 2.0), ("p99_us", 3.0)] {
                 let more = of(true, metric).zip(of(false, metric));
                 criteria.push(Criterion::at_most(
-                    format!("{name}: {metric} beside − {times} × alone, µs"),
+                    format!("{name} {message}: {metric} beside − {times} × alone, µs"),
                     more.map(|(beside, alone)| beside - times * alone),
                     2_000.0,
                 ));
@@ -177,5 +188,6 @@ fn flood_on_a_real_switch(options: &Options) -> Comparison {
         }
         criteria
     };
+    let kind = Kind::PacketOut;
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind }
 }

@@ -24,14 +24,14 @@ const CHANGES: f64 = 10_000.0;
 const NOTICES: f64 = 100.0;
 /// Two ports, one wire between them: every rule's packets cross it.
 const TOPOLOGY: &str = "[topology]\nbandwidth = \"10Gbit\"\n\
-                        [[topology.links]]\nbetween = [\"1 port 1\", \"1 port 2\"]\n";
+                        [[topology.links]]\nbetween = [\"{dpid} port {port}\", \"{dpid} port {other}\"]\n";
 
 pub(super) fn scene(options: &Options) -> Comparison {
     let plain = options.subject.clone().with_extra(TOPOLOGY);
     let followed = plain.clone().with_labels();
     let setup = Setup {
         tenants: TENANTS,
-        switch: SwitchModel { ports: 2, ..options.setup.switch.clone() },
+        switch: SwitchModel { ports: 2, pairs: true, ..options.setup.switch.clone() },
         ..options.setup.clone()
     };
     let mut cases = Vec::new();

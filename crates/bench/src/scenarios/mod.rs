@@ -3,7 +3,8 @@
 //!
 //! A scenario is data: its cases (which system under which load) and its criteria over the points
 //! that came out; [`Comparison::run`] does the rest. They are `weir bench relay`, `saturation`, `tenants`,
-//! `isolation-switch`, `isolation-flood`, `memory`, `networks` and `labels`; and `generator`, which measures the
+//! `isolation-switch`, `isolation-flood`, `memory`, `networks`, `labels`
+//! and `work`; and `generator`, which measures the
 //! measurer.
 
 mod generator;
@@ -14,6 +15,7 @@ mod networks;
 mod relay;
 mod saturation;
 mod tenants;
+mod work;
 
 use crate::comparison::{Case, Comparison};
 pub use crate::comparison::{Criterion, Options, Verdict};
@@ -43,13 +45,15 @@ pub enum Scenario {
     Networks,
     /// Flows followed and labels told beside neither.
     Labels,
+    /// CPU time per message, and messages of the hypervisor's own.
+    Work,
     /// What the generator can do, with nothing between its ends.
     Generator,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Relay,
         Self::Saturation,
         Self::Tenants,
@@ -58,6 +62,7 @@ impl Scenario {
         Self::Memory,
         Self::Networks,
         Self::Labels,
+        Self::Work,
         Self::Generator,
     ];
 
@@ -65,7 +70,14 @@ impl Scenario {
     /// by itself.
     #[must_use]
     pub const fn runs_on_real_switches(self) -> bool {
-        matches!(self, Self::Relay | Self::Tenants | Self::IsolationFlood | Self::Networks)
+        use Scenario::{IsolationFlood, Labels, Networks, Relay, Tenants, Work};
+        matches!(self, Relay | Tenants | IsolationFlood | Networks | Labels | Work)
+    }
+
+    /// Whether it measures further systems ([`Options::others`]); `real` says on which switch.
+    #[must_use]
+    pub const fn takes_others(self, real: bool) -> bool {
+        matches!((self, real), (Self::Work, _) | (Self::Relay, true))
     }
 
     /// As it is called on the command line.
@@ -80,6 +92,7 @@ impl Scenario {
             Self::Memory => "memory",
             Self::Networks => "networks",
             Self::Labels => "labels",
+            Self::Work => "work",
             Self::Generator => "generator",
         }
     }
@@ -118,6 +131,7 @@ fn comparison(scenario: Scenario, options: &Options) -> Comparison {
         Scenario::Memory => memory::scene(options),
         Scenario::Networks => networks::scene(options),
         Scenario::Labels => labels::scene(options),
+        Scenario::Work => work::scene(options),
         Scenario::Generator => generator::scene(options),
     };
     Comparison { tool: format!("bench {}", scenario.name()), ..comparison }
@@ -157,4 +171,104 @@ fn ratio(of: Option<&Point>, to: Option<&Point>, metric: &str) -> Option<f64> {
 fn peak_memory(collector: &mut Collector, _: &Outcome, target: &Target) {
     let peak: u64 = target.pids.iter().filter_map(|&pid| observe::resident_peak(pid)).sum();
     collector.sample("resident_peak_bytes", "bytes", Better::Lower, peak as f64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::{RealSwitches, Size, Stand};
+    use crate::system::{System, Tenancy};
+    use crate::{Topology, Version};
+    use std::net::SocketAddr;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    /// Switches that are only talked of.
+    #[derive(Debug)]
+    struct Told;
+
+    impl RealSwitches for Told {
+        fn name(&self) -> String {
+            "told".to_owned()
+        }
+        fn prepare(&self, _: Size) -> Result<Stand, String> {
+            Err("there are none".to_owned())
+        }
+        fn connect(&self, _: Size, _: &[SocketAddr], _: Version) -> Result<(), String> {
+            Err("there are none".to_owned())
+        }
+        fn forget(&self, _: Size) -> Result<(), String> {
+            Ok(())
+        }
+        fn down(&self) {}
+    }
+
+    fn options(real: bool) -> Options {
+        let subject =
+            System::Weir { command: Vec::new(), extra: String::new(), tenancy: Tenancy::default() };
+        let mut options = Options::new(subject, PathBuf::new());
+        options.switches = real.then(|| Arc::new(Told) as Arc<dyn RealSwitches>);
+        options
+    }
+
+    /// Nothing that a scenario sends is refused when it is about to be sent, on whichever switch.
+    #[test]
+    fn every_scenario_can_be_run() {
+        for real in [false, true] {
+            for scenario in Scenario::ALL {
+                if real && !scenario.runs_on_real_switches() {
+                    continue;
+                }
+                let comparison = comparison(scenario, &options(real));
+                assert!(!comparison.cases.is_empty(), "{scenario:?}");
+                for case in &comparison.cases {
+                    let mut setup = case.system.fit(&case.setup);
+                    if real {
+                        let port = |place: usize| crate::DataPort {
+                            interface: "eth0".to_owned(),
+                            namespace: None,
+                            switch_port: place as u16 + 1,
+                        };
+                        let ports = (0..case.system.size(&setup).ports).map(port).collect();
+                        setup.topology = Topology::Interfaces { ports, switches: 1, dpid: 1 };
+                    }
+                    let checked = setup.check().and_then(|()| case.load.check(&setup));
+                    assert!(checked.is_ok(), "{scenario:?} {:?} {checked:?}", case.parameters);
+                }
+                // Without points nothing is met, and nothing panics.
+                assert!((comparison.criteria)(&[]).iter().all(|it| it.measured.is_nan()));
+            }
+        }
+    }
+
+    /// Each criterion of these two rests on figures that cases of theirs have.
+    #[test]
+    fn criteria_find_their_cases() {
+        for (scenario, real) in [
+            (Scenario::Work, false),
+            (Scenario::Relay, true),
+            (Scenario::IsolationFlood, true),
+            (Scenario::Networks, true),
+        ] {
+            let comparison = comparison(scenario, &options(real));
+            let points: Vec<Point> = comparison
+                .cases
+                .iter()
+                .map(|case| {
+                    let mut point = Point::new(case.system.name(), case.parameters.iter().cloned());
+                    for metric in ["p50_us", "p99_us", "unanswered_percent"]
+                        .into_iter()
+                        .chain([crate::measure::CPU_PER_MESSAGE, crate::measure::OWN_MESSAGES])
+                    {
+                        let metric_of = report::Metric::new("", Better::Lower, vec![1.0]);
+                        point.metrics.insert(metric.to_owned(), metric_of);
+                    }
+                    point
+                })
+                .collect();
+            for criterion in (comparison.criteria)(&points) {
+                assert!(criterion.measured.is_finite(), "{scenario:?}: {criterion:?}");
+            }
+        }
+    }
 }

@@ -1,12 +1,19 @@
-//! Weir against a TCP relay in the same place: what looking at messages costs beyond carrying them.
+//! Weir against a TCP relay in the same place: what looking at messages costs beyond carrying them. On a real switch also
+//! against nothing in that place.
 
-use super::{Case, Comparison, Criterion, Options, find, ratio, timed};
+use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
+use crate::probing::MOST_RULES;
+use crate::system::System;
+use report::Scalar;
 
 const RATE: f64 = 40_000.0;
 
 pub(super) fn scene(options: &Options) -> Comparison {
+    if options.switches.is_some() {
+        return on_a_real_switch(options);
+    }
     let mut cases = Vec::new();
     for tenants in [1, 20] {
         for system in [&options.relay, &options.subject] {
@@ -30,6 +37,76 @@ pub(super) fn scene(options: &Options) -> Comparison {
                 let name = format!("{metric} over the relay's, {tenants} tenants");
                 criteria.push(Criterion::at_most(name, ratio(of, to, metric), limit));
             }
+        }
+        criteria
+    };
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
+}
+
+/// What is sent, at rates that leave the machine idle time, and by how many µs a hypervisor's p50 may be above that of
+/// switch-only.
+const PACED: [(Kind, f64, Option<f64>); 6] = [
+    (Kind::PacketIn, 20_000.0, Some(100.0)),
+    (Kind::PacketOut, 20_000.0, Some(100.0)),
+    (Kind::PortStats, 5_000.0, Some(100.0)),
+    (Kind::Echo, 20_000.0, None),
+    (Kind::FlowMod, 200.0, None),
+    (Kind::FlowModPacket, 200.0, Some(300.0)),
+];
+/// A network may have so much more than a slice in p50 at [`RATE`].
+const NETWORKS_OVER_SLICES: f64 = 1.2;
+
+fn parameters(kind: Kind, rate: f64) -> Vec<(&'static str, Scalar)> {
+    vec![("message", kind.name().into()), ("rate", rate.into())]
+}
+
+/// One tenant, since without a hypervisor several need several switches.
+fn on_a_real_switch(options: &Options) -> Comparison {
+    let subjects = [options.subject.clone(), options.subject.clone().with_networks()];
+    let systems = [System::Direct, options.relay.clone()].into_iter().chain(subjects.clone());
+    let systems: Vec<System> = systems.chain(options.others.clone()).collect();
+    let mut cases = Vec::new();
+    let full = [(Kind::PacketIn, RATE)];
+    for (kind, rate) in PACED.iter().map(|&(kind, rate, _)| (kind, rate)).chain(full) {
+        for system in &systems {
+            let parameters = parameters(kind, rate);
+            // Rules that are probed are numbered.
+            let most = MOST_RULES as f64 * 1e3 / options.duration_ms.max(1) as f64;
+            let rate = if kind == Kind::FlowModPacket { rate.min(most) } else { rate };
+            let switch = options.setup.switch.for_kinds([kind]);
+            cases.push(Case {
+                system: system.clone(),
+                parameters,
+                setup: Setup { tenants: 1, switch, ..options.setup.clone() },
+                load: timed(Load::constant(kind, 1, rate, 1), options),
+                afterwards: None,
+            });
+        }
+    }
+    let relay = options.relay.name().to_owned();
+    let [slices, networks] = subjects.map(|system| system.name().to_owned());
+    let criteria = move |points: &[report::Point]| {
+        let mut criteria = Vec::new();
+        for name in [&slices, &networks] {
+            for (kind, rate, limit) in PACED {
+                let of =
+                    |system: &str, metric| mean_of(points, system, &parameters(kind, rate), metric);
+                let more = |metric| Some(of(name, metric)? - of(System::Direct.name(), metric)?);
+                let message = kind.name();
+                if let Some(limit) = limit {
+                    let p50 = format!("{name} {message}: p50 over switch-only's, µs");
+                    criteria.push(Criterion::at_most(p50, more("p50_us"), limit));
+                }
+                let unanswered = format!("{name} {message}: unanswered beyond switch-only's, %");
+                criteria.push(Criterion::at_most(unanswered, more("unanswered_percent"), 0.0));
+            }
+        }
+        let of = |name: &str| find(points, name, &parameters(Kind::PacketIn, RATE));
+        for (name, to, limit) in
+            [(&slices, &relay, 1.15), (&networks, &slices, NETWORKS_OVER_SLICES)]
+        {
+            let p50 = format!("{name} PACKET_IN at 40,000/s: p50 over {to}'s");
+            criteria.push(Criterion::at_most(p50, ratio(of(name), of(to), "p50_us"), limit));
         }
         criteria
     };

@@ -10,6 +10,7 @@ mod provisioning;
 mod run;
 mod scenario;
 mod search;
+mod switch;
 pub mod values;
 
 use crate::exit::Exit;
@@ -60,6 +61,8 @@ enum Command {
     Networks(scenario::Scenario),
     /// What following 10,000 flows and telling tenants labels costs, with rules that stand and that change
     Labels(scenario::Scenario),
+    /// CPU time per message at 10,000 to 60,000/s and at saturation, beside a relay, and messages of Weir's own
+    Work(scenario::Scenario),
     /// The generator itself: as much as passes, 1,000 connections, and how evenly it sends
     Generator(scenario::Scenario),
     Run(run::Run),
@@ -81,6 +84,7 @@ impl Bench {
             Command::Memory(it) => it.run(Scenario::Memory),
             Command::Networks(it) => it.run(Scenario::Networks),
             Command::Labels(it) => it.run(Scenario::Labels),
+            Command::Work(it) => it.run(Scenario::Work),
             Command::Generator(it) => it.run(Scenario::Generator),
             Command::Run(run) => run.run(),
             Command::Scenario(file) => file.run(),

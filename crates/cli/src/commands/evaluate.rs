@@ -19,7 +19,7 @@ use report::{Environment, Extras};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-pub use target::Target;
+pub use target::{Target, data_port};
 
 /// Measure what a switch really does, from outside
 ///

@@ -8,12 +8,15 @@
 //!   generator ══ h2 ── s2 ──► ...
 //! ```
 
-use bench::{DataPort, RealSwitches, Size, Version};
+mod bridge;
+
+use bench::{DataPort, RealSwitches, Size, Stand, Version};
+pub use bridge::Bridge;
 use lab::{
     Controller, FailMode, Lab, LabGuard, OpenVSwitch, Options, Protocol, StateDirectory, Topology,
 };
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Open vSwitches that are made when they are asked for. Clones share them.
@@ -37,23 +40,8 @@ impl OpenVSwitches {
         Ok(OpenVSwitches { version, labs: Arc::default() })
     }
 
-    /// Takes all of them down, for good.
-    pub fn down(&self) {
-        let mut labs = self.lock();
-        labs.ended = true;
-        // A guard takes its lab down, and logs what cannot be removed.
-        labs.by_size.clear();
-    }
-
     fn lock(&self) -> MutexGuard<'_, Labs> {
         self.labs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn protocol(&self) -> Protocol {
-        match self.version {
-            Version::V1_0 => Protocol::OPENFLOW10,
-            Version::V1_3 => Protocol::OPENFLOW13,
-        }
     }
 
     fn make(&self, size: Size) -> lab::Result<LabGuard> {
@@ -62,14 +50,14 @@ impl OpenVSwitches {
         for number in 1..=switches {
             topology.switch(&switch(number))?;
             for place in 0..ports {
-                let host = host(size, number, place);
+                let host = host_at(size, number, place);
                 topology.host(&host)?;
                 topology.link(&switch(number), &host, None)?;
             }
         }
         let options = Options {
             name: Some(format!("bench{}-{switches}-{ports}", std::process::id())),
-            protocols: vec![self.protocol()],
+            protocols: vec![protocol(self.version)],
             fail_mode: Some(FailMode::Secure),
             ephemeral: true,
             ..Options::default()
@@ -77,32 +65,36 @@ impl OpenVSwitches {
         Ok(LabGuard::new(Lab::up(&topology.build()?, &options)?))
     }
 
-    fn connect_lab(
-        &self,
-        lab: &Lab,
-        size: Size,
-        addresses: &[SocketAddr],
-    ) -> lab::Result<Vec<DataPort>> {
-        let mut ports = Vec::new();
+    fn connect_lab(&self, lab: &Lab, addresses: &[SocketAddr]) -> lab::Result<()> {
         let mut controllers = Vec::new();
         for (number, address) in (1..).zip(addresses) {
             if let Some(instance) = lab.open_vswitch() {
-                instance.ofctl(["-O", self.protocol().name(), "del-flows", &switch(number)])?;
+                let protocol = protocol(self.version);
+                instance.ofctl(["-O", protocol.name(), "del-flows", &switch(number)])?;
             }
             controllers.push((switch(number), [format!("tcp:{address}").parse::<Controller>()?]));
-            for place in 0..size.ports {
-                ports.push(DataPort {
-                    interface: "eth0".to_owned(),
-                    namespace: Some(lab.namespace(&host(size, number, place))?),
-                    switch_port: u16::try_from(place + 1).unwrap_or(u16::MAX),
-                });
-            }
         }
         let orders: Vec<(&str, &[Controller])> =
             controllers.iter().map(|(switch, one)| (switch.as_str(), &one[..])).collect();
-        lab.set_controllers_of(&orders)?;
-        Ok(ports)
+        lab.set_controllers_of(&orders)
     }
+}
+
+/// What there is of a lab.
+fn stand(lab: &Lab, size: Size) -> Result<Stand, String> {
+    let host = lab.controller_address().ok_or("the lab has no control channel")?;
+    let mut ports = Vec::new();
+    for number in 1..=size.switches {
+        for place in 0..size.ports {
+            let namespace = lab.namespace(&host_at(size, number, place));
+            ports.push(DataPort {
+                interface: "eth0".to_owned(),
+                namespace: Some(namespace.map_err(|error| error.to_string())?),
+                switch_port: u16::try_from(place + 1).unwrap_or(u16::MAX),
+            });
+        }
+    }
+    Ok(Stand { host: host.into(), dpid: 1, ports })
 }
 
 impl RealSwitches for OpenVSwitches {
@@ -111,7 +103,7 @@ impl RealSwitches for OpenVSwitches {
         format!("Open vSwitch {version}, userspace datapath").replace("  ", " ")
     }
 
-    fn prepare(&self, size: Size) -> Result<IpAddr, String> {
+    fn prepare(&self, size: Size) -> Result<Stand, String> {
         let mut labs = self.lock();
         if labs.ended {
             return Err("the switches are gone".to_owned());
@@ -122,9 +114,7 @@ impl RealSwitches for OpenVSwitches {
                 place.insert(self.make(size).map_err(|error| error.to_string())?)
             }
         };
-        lab.controller_address()
-            .map(IpAddr::V4)
-            .ok_or_else(|| "the lab has no control channel".to_owned())
+        stand(lab, size)
     }
 
     fn connect(
@@ -132,7 +122,7 @@ impl RealSwitches for OpenVSwitches {
         size: Size,
         addresses: &[SocketAddr],
         version: Version,
-    ) -> Result<Vec<DataPort>, String> {
+    ) -> Result<(), String> {
         if version != self.version {
             return Err("the switches speak another version".to_owned());
         }
@@ -146,7 +136,7 @@ impl RealSwitches for OpenVSwitches {
             lab.set_controllers_of(&orders).map_err(|error| error.to_string())?;
         }
         let lab = labs.by_size.get(&size).ok_or("there is no such lab")?;
-        self.connect_lab(lab, size, addresses).map_err(|error| error.to_string())
+        self.connect_lab(lab, addresses).map_err(|error| error.to_string())
     }
 
     fn forget(&self, size: Size) -> Result<(), String> {
@@ -157,6 +147,21 @@ impl RealSwitches for OpenVSwitches {
         // it, for as long as more of them come.
         instance.appctl(["revalidator/purge"]).map(drop).map_err(|error| error.to_string())
     }
+
+    fn down(&self) {
+        let mut labs = self.lock();
+        labs.ended = true;
+        // A guard takes its lab down, and logs what cannot be removed.
+        labs.by_size.clear();
+    }
+}
+
+/// The protocol of a version.
+fn protocol(version: Version) -> Protocol {
+    match version {
+        Version::V1_0 => Protocol::OPENFLOW10,
+        Version::V1_3 => Protocol::OPENFLOW13,
+    }
 }
 
 fn switch(number: usize) -> String {
@@ -164,6 +169,6 @@ fn switch(number: usize) -> String {
 }
 
 /// The host at that switch's port, counted from 0.
-fn host(size: Size, switch: usize, place: usize) -> String {
+fn host_at(size: Size, switch: usize, place: usize) -> String {
     format!("h{}", (switch - 1) * size.ports + place + 1)
 }

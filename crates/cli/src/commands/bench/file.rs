@@ -1,6 +1,7 @@
 //! `weir bench scenario`: a load that changes while it runs, from a file.
 
-use super::{Output, Times, Work, own_serve, talk, values};
+use super::switch::Switch;
+use super::{Output, Times, own_serve, talk, values};
 use crate::exit::Exit;
 use anyhow::Context;
 use bench::{Comparison, Control, Options, Plan, System, Topology};
@@ -47,6 +48,8 @@ pub struct ScenarioFile {
     #[command(flatten)]
     times: Times,
     #[command(flatten)]
+    switch: Switch,
+    #[command(flatten)]
     output: Output,
 }
 
@@ -75,7 +78,11 @@ impl ScenarioFile {
         options.seed = plan.load.seed;
         self.times.apply(&mut options);
         (plan.load.duration_ms, plan.load.cut_ms) = (options.duration_ms, options.cut_ms);
-        let work = Work::new()?;
+        if let Some(wrong) = self.switch.wrong() {
+            return Ok(Exit::usage(&wrong));
+        }
+        let (taken, work) = self.switch.take(plan.setup.version)?;
+        options.switches = taken.0.clone();
         options.work_dir = work.path().to_owned();
         options.stop = work.stop();
         options.setup = plan.setup.clone();
@@ -92,6 +99,8 @@ impl ScenarioFile {
             self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect();
         let comparison = Comparison::of_plan(&plan, &systems).with_context(|| shown.to_string())?;
         let comparison = Comparison { tool: "bench scenario".to_owned(), ..comparison };
-        self.output.give(&comparison.run(&options, &mut talk)?)
+        let verdict = comparison.run(&options, &mut talk);
+        drop(taken);
+        self.output.give(&verdict?)
     }
 }

@@ -1,6 +1,7 @@
 //! `weir bench run`: every combination of what is asked for.
 
-use super::{Effort, Ends, Output, Work, own_serve, talk, values};
+use super::switch::Switch;
+use super::{Effort, Ends, Output, own_serve, talk, values};
 use crate::exit::Exit;
 use bench::{Kind, Matrix, Options, Shape, System};
 use values::Wanted;
@@ -13,7 +14,9 @@ use values::Wanted;
 #[command(after_help = "\
 Example:
   weir bench run --message packet-in,packet-out --rate 10000,40000 --tenants 1,20 --quick
-  weir bench run --system direct,weir,flowvisor=127.0.0.1:6633/4711 --message port-stats")]
+  weir bench run --system direct,weir,flowvisor=127.0.0.1:6633/4711 --message port-stats
+  weir bench run --switch openvswitch --system direct,haproxy,weir,weir-networks --message echo,flow-mod-packet --rate 100
+  weir bench run --switch br0 --channel veth1=1 --channel veth2=2 --message packet-out,flow-mod")]
 pub struct Run {
     /// Systems under test: direct, weir, weir-networks, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for one that runs already
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
@@ -38,6 +41,8 @@ pub struct Run {
     #[command(flatten)]
     ends: Ends,
     #[command(flatten)]
+    switch: Switch,
+    #[command(flatten)]
     output: Output,
 }
 
@@ -46,9 +51,13 @@ type Mix = Vec<(Kind, u32)>;
 
 impl Run {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let work = Work::new()?;
+        if let Some(wrong) = self.switch.wrong() {
+            return Ok(Exit::usage(&wrong));
+        }
+        let (taken, work) = self.switch.take(self.ends.openflow.version())?;
         let serve = own_serve()?;
-        let options: Options = work.options(&self.effort, &self.ends, System::Direct);
+        let mut options: Options = work.options(&self.effort, &self.ends, System::Direct);
+        options.switches = taken.0.clone();
         let matrix = Matrix {
             systems: self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect(),
             mixes: self.messages,
@@ -57,7 +66,9 @@ impl Run {
             shape: self.shape,
             batch: self.batch,
         };
-        let verdict = matrix.comparison(&options)?.run(&options, &mut talk)?;
+        let verdict = matrix.comparison(&options)?.run(&options, &mut talk);
+        drop(taken);
+        let verdict = verdict?;
         self.output.give(&verdict)
     }
 }

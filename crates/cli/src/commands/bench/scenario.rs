@@ -1,11 +1,9 @@
 //! `weir bench relay` and its like: comparisons with criteria.
 
-use super::{Effort, Ends, Output, Work, own_serve, talk};
-use crate::commands::switches::OpenVSwitches;
+use super::switch::Switch;
+use super::{Effort, Ends, Output, own_serve, talk, values};
 use crate::exit::Exit;
-use bench::{RealSwitches, System, Tenancy, scenarios};
-use lab::Requirements;
-use std::sync::Arc;
+use bench::{System, Tenancy, scenarios};
 
 /// A comparison that Weir has to stand: it starts its systems, measures them in turn, and says which criterion was met
 #[derive(clap::Args)]
@@ -21,47 +19,42 @@ pub struct Scenario {
     effort: Effort,
     #[command(flatten)]
     ends: Ends,
-    /// The switch: emulated, or a real Open vSwitch in a lab that is made for the run (needs root)
-    #[arg(long, value_name = "SWITCH", default_value = "emulated")]
+    #[command(flatten)]
     switch: Switch,
+    /// Further systems, where a comparison measures several on a real switch: NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
+    #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', value_parser = values::running)]
+    systems: Vec<System>,
     #[command(flatten)]
     output: Output,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Switch {
-    Emulated,
-    Openvswitch,
-}
-
 impl Scenario {
     pub fn run(self, scenario: scenarios::Scenario) -> anyhow::Result<Exit> {
-        let switches = self.switches(scenario)?;
-        let also = switches.clone();
-        let work = Work::beside(move || also.iter().for_each(OpenVSwitches::down))?;
+        if let Some(wrong) = self.wrong(scenario) {
+            return Ok(Exit::usage(&wrong));
+        }
+        let (taken, work) = self.switch.take(self.ends.openflow.version())?;
         let subject = System::Weir {
             command: own_serve()?,
             extra: String::new(),
             tenancy: Tenancy::default(),
         };
         let mut options = work.options(&self.effort, &self.ends, subject);
-        options.switches =
-            switches.clone().map(|switches| Arc::new(switches) as Arc<dyn RealSwitches>);
+        options.switches = taken.0.clone();
+        options.others = self.systems;
         let verdict = scenarios::run(scenario, &options, &mut talk);
-        switches.iter().for_each(OpenVSwitches::down);
+        drop(taken);
         self.output.give(&verdict?)
     }
 
-    fn switches(&self, scenario: scenarios::Scenario) -> anyhow::Result<Option<OpenVSwitches>> {
-        if self.switch == Switch::Emulated {
-            return Ok(None);
+    fn wrong(&self, scenario: scenarios::Scenario) -> Option<String> {
+        let name = scenario.name();
+        if self.switch.is_real() && !scenario.runs_on_real_switches() {
+            return Some(format!("{name} needs an emulated switch: leave out --switch"));
         }
-        anyhow::ensure!(
-            scenario.runs_on_real_switches(),
-            "{} needs an emulated switch: leave out --switch",
-            scenario.name()
-        );
-        Requirements { switches: true, rates: false }.require()?;
-        OpenVSwitches::new(self.ends.openflow.version()).map(Some)
+        if !self.systems.is_empty() && !scenario.takes_others(self.switch.is_real()) {
+            return Some(format!("{name} measures no further systems here: leave out --system"));
+        }
+        self.switch.wrong()
     }
 }

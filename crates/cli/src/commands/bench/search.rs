@@ -60,7 +60,7 @@ impl SearchCommand {
         let switch = setup.switch.for_kinds([self.message]);
         let system = self.system.system(&own_serve()?);
         let setup = system.fit(&Setup { tenants, switch, ..setup });
-        let controllers = system.controllers(tenants, None)?;
+        let controllers = system.controllers(&setup, None)?;
         talk(&format!("starting {}", system.name()));
         let target = system.start(&setup, &controllers, work.path(), None)?;
         let setup_version = setup.version;

@@ -1,6 +1,6 @@
 //! What `weir bench`'s options are made of, and how they are read.
 
-use bench::{Identity, Kind, Shape, System, Tenancy, Version, Watched};
+use bench::{DataPort, Identity, Kind, Shape, System, Tenancy, Version, Watched};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -87,6 +87,21 @@ pub fn system(text: &str) -> Result<Wanted, String> {
         })?,
     };
     Ok(Wanted::Known(known))
+}
+
+/// `NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]`: a system that runs already.
+pub fn running(text: &str) -> Result<System, String> {
+    external(text)
+        .ok_or_else(|| "not NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]".to_owned())
+}
+
+/// `INTERFACE[@NAMESPACE]=PORT`.
+pub fn data_port(text: &str) -> Result<DataPort, String> {
+    let port = crate::commands::evaluate::data_port(text)?;
+    let evaluate::DataPort { interface, namespace, switch_port } = port;
+    let switch_port =
+        u16::try_from(switch_port).map_err(|_| "a port is at most 65535".to_owned())?;
+    Ok(DataPort { interface, namespace, switch_port })
 }
 
 fn external(text: &str) -> Option<System> {

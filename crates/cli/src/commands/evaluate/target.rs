@@ -297,7 +297,7 @@ fn interface(text: &str) -> Result<DataPort, String> {
 }
 
 /// `INTERFACE[@NAMESPACE]=PORT`.
-fn data_port(text: &str) -> Result<DataPort, String> {
+pub fn data_port(text: &str) -> Result<DataPort, String> {
     let wrong = || "not INTERFACE=PORT or INTERFACE@NAMESPACE=PORT".to_owned();
     let (name, port) = text.rsplit_once('=').ok_or_else(wrong)?;
     let switch_port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;

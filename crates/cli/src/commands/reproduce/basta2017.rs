@@ -62,7 +62,7 @@ impl Basta2017 {
     pub fn run(self) -> anyhow::Result<Exit> {
         let switches = self.switches()?;
         let also = switches.clone();
-        let work = Work::beside(move || also.iter().for_each(|switches| switches.down()))?;
+        let work = Work::beside(move || also.iter().for_each(RealSwitches::down))?;
         let reproduction = self.plan()?.run(&self.options(&work, switches.as_ref()), &mut talk);
         if let Some(switches) = &switches {
             switches.down();

@@ -163,7 +163,7 @@ fn over(
         namespace: Some(lab.namespace(&format!("h{number}"))?),
         switch_port: 1,
     };
-    let topology = Topology::Interfaces { ports: vec![port], switches: 1 };
+    let topology = Topology::Interfaces { ports: vec![port], switches: 1, dpid: 1 };
     let session = Session::open(place.setup(topology, tenants), controllers)?;
     let pids = weir.iter().map(Weir::id).collect();
     let name = if weir.is_some() { "weir" } else { "direct" };

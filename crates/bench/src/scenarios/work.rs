@@ -1,0 +1,73 @@
+//! What a message costs the hypervisor: CPU time per message at several rates, beside a TCP relay, and how many messages
+//! of its own it sends to the switch.
+
+use super::{Case, Comparison, Criterion, Options, mean_of, timed};
+use crate::arrivals::Arrivals;
+use crate::load::{Kind, Load, Stream};
+use crate::measure::{CPU_PER_MESSAGE, OWN_MESSAGES};
+use crate::plan::Setup;
+use crate::system::System;
+use report::Scalar;
+
+/// Messages per second of all tenants together; `None` is as many as are taken.
+const RATES: [Option<f64>; 4] = [Some(10_000.0), Some(30_000.0), Some(60_000.0), None];
+/// A tenant alone, and several that share the switch.
+const TENANTS: [usize; 2] = [1, 10];
+/// Own messages that a hypervisor may send for a tenant's hundred at 60,000/s.
+const OWN_LIMIT: f64 = 2.0;
+/// The same while one tenant alone wants the switch: one barrier for each 128 messages is 0.8, and without any barrier
+/// nobody would know when the switch has stopped working.
+const OWN_LIMIT_ALONE: f64 = 1.0;
+
+fn parameters(rate: Option<f64>, tenants: usize) -> Vec<(&'static str, Scalar)> {
+    let rate = rate.map_or("saturated".into(), Scalar::from);
+    vec![("message", Kind::PacketOut.name().into()), ("rate", rate), ("tenants", tenants.into())]
+}
+
+pub(super) fn scene(options: &Options) -> Comparison {
+    let subjects = [options.subject.clone(), options.subject.clone().with_networks()];
+    let mut cases = Vec::new();
+    for tenants in TENANTS {
+        // A relay's tenants need a switch each, which would cost the machine more than a hypervisor's one.
+        let relay = [&options.relay].into_iter().filter(|_| tenants == 1);
+        let systems: Vec<&System> = relay.chain(&subjects).chain(&options.others).collect();
+        for rate in RATES {
+            let arrivals = match rate {
+                Some(rate) => Arrivals::Constant { rate: rate / tenants as f64 },
+                None => Arrivals::Saturate,
+            };
+            let stream = |tenant| Stream::new(tenant, Kind::PacketOut, arrivals.clone());
+            let load = timed(Load::new((0..tenants).map(stream).collect(), 1), options);
+            cases.extend(systems.iter().map(|&system| Case {
+                system: system.clone(),
+                parameters: parameters(rate, tenants),
+                setup: Setup { tenants, ..options.setup.clone() },
+                load: load.clone(),
+                afterwards: None,
+            }));
+        }
+    }
+    let names = subjects.map(|system| system.name().to_owned());
+    let criteria = move |points: &[report::Point]| {
+        let mut criteria = Vec::new();
+        for (name, tenants) in names.iter().flat_map(|name| TENANTS.map(|tenants| (name, tenants)))
+        {
+            let of = |rate, metric| mean_of(points, name, &parameters(rate, tenants), metric);
+            let [slow, _, fast, _] = RATES;
+            let limit = if tenants == 1 { OWN_LIMIT_ALONE } else { OWN_LIMIT };
+            criteria.push(Criterion::at_most(
+                format!("{name}: own messages at 60,000/s, {tenants} tenants, %"),
+                of(fast, OWN_MESSAGES),
+                limit,
+            ));
+            let cost = |rate| of(rate, CPU_PER_MESSAGE);
+            criteria.push(Criterion::at_most(
+                format!("{name}: CPU per message, 60,000/s over 10,000/s, {tenants} tenants"),
+                cost(fast).zip(cost(slow)).map(|(fast, slow)| fast / slow),
+                1.0,
+            ));
+        }
+        criteria
+    };
+    Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketOut }
+}

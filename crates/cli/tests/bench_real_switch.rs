@@ -1,0 +1,86 @@
+//! `weir bench` on a bridge that exists: every message through every system, and the bridge as it was afterwards.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use lab::{FailMode, Lab, LabGuard, Options, Requirements, StateDirectory, Topology};
+use report::Results;
+use std::process::Command;
+
+#[test]
+fn ovs_bench_on_a_bridge_that_exists() {
+    if lab::testing::skip("ovs_bench_on_a_bridge_that_exists", Requirements::ALL) {
+        return;
+    }
+    let name = format!("bb{}", std::process::id());
+    let folder = std::env::temp_dir().join(format!("weir-{name}"));
+    let options = Options {
+        state: StateDirectory::at(folder.join("lab")),
+        name: Some(name),
+        fail_mode: Some(FailMode::Standalone),
+        ephemeral: true,
+        ..Options::default()
+    };
+    let topology = Topology::builtin("single,2").expect("a topology");
+    let lab = LabGuard::new(Lab::up(&topology, &options).expect("a lab"));
+    let switch = lab.open_vswitch().expect("Open vSwitch").clone();
+    let here = lab.controller_address().expect("a control channel").to_string();
+    let state = || {
+        let columns = "--columns=controller,fail_mode,protocols";
+        let rules = switch.ofctl(["-O", "OpenFlow13", "dump-flows", "s1", "--no-stats"]);
+        (switch.vsctl([columns, "list", "Bridge", "s1"]).expect("its settings"), rules.ok())
+    };
+    let before = state();
+    let channel = |host: &str, port: u16| {
+        format!("eth0@{}={port}", lab.namespace(host).expect("a namespace"))
+    };
+    let out = folder.join("out");
+    let bench = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["bench", "run", "--switch", "s1", "--here", &here, "--ovs-rundir"])
+            .arg(switch.folder())
+            .args(["--channel", &channel("h1", 1), "--channel", &channel("h2", 2)])
+            .args(["--runs", "1", "--duration", "0.6", "--cut", "0.1", "--rate", "100"])
+            .args(arguments)
+            .arg("--out")
+            .arg(&out)
+            .output()
+            .expect("start weir")
+    };
+    let messages = "packet-in,packet-out,flow-mod,flow-mod-packet,port-stats,echo";
+    let output = bench(&["--system", "direct,weir,weir-networks", "--message", messages]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // 4: the generator was late, which is the machine's affair.
+    assert!(
+        matches!(output.status.code(), Some(0 | 4)),
+        "{stderr}{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let results = Results::read(&out).expect("result.json");
+    assert_eq!(results.points.len(), 6 * 3);
+    for point in &results.points {
+        let unanswered = point.mean("unanswered_percent");
+        assert_eq!(unanswered, Some(0.0), "{} {}", point.system, point.label());
+        let is_weir = point.system.starts_with("weir");
+        // Weir answers ECHOs itself.
+        let message = point.parameters["message"].to_string();
+        let goes_south = !["PACKET_IN", "ECHO"].contains(&message.as_str());
+        let own = point.mean("own_messages_percent");
+        assert_eq!(own.is_some(), is_weir && goes_south, "{} {message}", point.system);
+        assert_eq!(point.mean("cpu_us_per_message").is_some(), is_weir, "{}", point.system);
+    }
+    assert_eq!(state(), before, "the bridge is as it was");
+
+    let output = bench(&["--system", "direct,weir", "--message", "echo", "--tenants", "2"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{stdout}");
+    assert!(stdout.contains("not-measured") && stdout.contains("a switch of its own"), "{stdout}");
+
+    switch.vsctl(["set-controller", "s1", "tcp:127.0.0.1:9"]).expect("a controller");
+    let output = bench(&["--system", "direct", "--message", "echo"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("has a controller"), "{stderr}");
+    drop(lab);
+    let _ = std::fs::remove_dir_all(&folder);
+}
