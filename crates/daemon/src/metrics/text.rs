@@ -137,6 +137,13 @@ impl Text<'_> {
         self.sample("weir_store_changes_total", &[], process.store_changes.get());
         self.family("weir_store_failures_total", "counter", "Commits of the store that failed.");
         self.sample("weir_store_failures_total", &[], process.store_failed.get());
+        const UNJOURNALED: &str = "weir_store_unjournaled_total";
+        self.family(
+            UNJOURNALED,
+            "counter",
+            "Batches of changes that no journal took: their messages waited for a commit of the store.",
+        );
+        self.sample(UNJOURNALED, &[], process.store_unjournaled.get());
         self.family(
             "weir_store_commit_seconds",
             "histogram",

@@ -138,6 +138,8 @@ pub struct Shard {
     storing: VecDeque<(u64, u64, u64)>,
     unstored: VecDeque<store::Batch>,
     next_batch: u64,
+    /// The first batch of which the cores have not heard that it is safe.
+    unsafe_from: u64,
     /// Sessions for which something came up in this turn.
     touched: Vec<usize>,
     /// Sessions in which tenants wait for their turn: one session has one in each turn of the event loop.
@@ -213,7 +215,8 @@ impl Shard {
             behind: BTreeSet::new(),
             storing: VecDeque::new(),
             unstored: VecDeque::new(),
-            next_batch: 0,
+            next_batch: 1,
+            unsafe_from: 0,
             touched: Vec::new(),
             in_line: VecDeque::new(),
             stopping: false,
@@ -284,19 +287,10 @@ impl Shard {
     fn stored(&mut self, event: store::Event) {
         match event {
             store::Event::Stored(seq) => {
-                let now = self.now();
-                while let Some(&(batch, dpid, number)) = self.storing.front() {
-                    if batch > seq {
-                        break;
-                    }
+                self.store.committed(seq);
+                self.safe(seq);
+                while self.storing.front().is_some_and(|(batch, ..)| *batch <= seq) {
                     self.storing.pop_front();
-                    if let Some(&at) = self.by_dpid.get(&dpid)
-                        && let Some(Some(session)) = self.sessions.get_mut(at)
-                        && session.epoch <= batch
-                    {
-                        session.core.handle_stored(number, now);
-                        self.touch(at);
-                    }
                 }
                 self.load_behind();
             }
@@ -309,6 +303,24 @@ impl Shard {
                 }
             },
         }
+    }
+
+    /// Changes up to this batch survive the end of the process: the messages that waited for them may go.
+    fn safe(&mut self, seq: u64) {
+        let now = self.now();
+        let from = self.storing.partition_point(|(batch, ..)| *batch < self.unsafe_from);
+        let to = self.storing.partition_point(|(batch, ..)| *batch <= seq);
+        for at in from..to {
+            let Some(&(batch, dpid, number)) = self.storing.get(at) else { break };
+            if let Some(&at) = self.by_dpid.get(&dpid)
+                && let Some(Some(session)) = self.sessions.get_mut(at)
+                && session.epoch <= batch
+            {
+                session.core.handle_stored(number, now);
+                self.touch(at);
+            }
+        }
+        self.unsafe_from = self.unsafe_from.max(seq.saturating_add(1));
     }
 
     fn start(&mut self, dpid: u64, stored: Vec<Stored>) {

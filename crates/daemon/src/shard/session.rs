@@ -7,7 +7,7 @@ use super::turn::{Entry, Timer};
 use super::{Shard, Snapshot};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Lost, Rejection, SwitchMetrics, TenantMetrics};
-use crate::store::{Batch, Done, Full, Stored};
+use crate::store::{Batch, Done, Full, Pushed, Stored};
 use crate::topology::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
 use hypervisor::big_switch::is_key;
@@ -235,8 +235,9 @@ impl Shard {
         while let Some(batch) = self.unstored.pop_front() {
             let seq = batch.seq;
             match self.store.push(batch) {
-                Ok(Done::Later) => {}
-                Ok(Done::Now(())) => self.stored(crate::store::Event::Stored(seq)),
+                Ok(Pushed::Later) => {}
+                Ok(Pushed::Journaled) => self.safe(seq),
+                Ok(Pushed::Stored) => self.stored(crate::store::Event::Stored(seq)),
                 Err(Full(batch)) => {
                     self.unstored.push_front(batch);
                     return;

@@ -2,12 +2,13 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | `meta` | `"schema"`, `"secret"` | u32 in network byte order; 16 bytes |
+//! | `meta` | `"schema"`, `"secret"`, `"generation"` | u32 in network byte order; 16 bytes; 8 bytes, of the journals |
 //! | `tenants` | name | number, 1 to 32767 |
 //! | `items` | (dpid, tenant, item) | the core's encoding of a flow, group or meter |
 //! | `documents` | name | what the control side keeps under it |
+//! | `committed` | shard | its newest batch that is in `items`, in this generation of journals |
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -22,7 +23,7 @@ use redb::{
 };
 
 use super::backend::{Backend, SyncerThread};
-use super::{Batch, StoreError, Stored, Sync};
+use super::{Batch, StoreError, Stored, Sync, journal};
 
 /// The version of the tables above.
 pub(super) const SCHEMA: u32 = 1;
@@ -31,6 +32,8 @@ const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const TENANTS: TableDefinition<'_, &str, u16> = TableDefinition::new("tenants");
 const ITEMS: TableDefinition<'_, (u64, u16, u64), &[u8]> = TableDefinition::new("items");
 const DOCUMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("documents");
+const COMMITTED: TableDefinition<'_, u32, u64> = TableDefinition::new("committed");
+const GENERATION: &str = "generation";
 
 /// Pages that redb may keep in memory. The working set is the path to the flows being changed.
 const CACHE_BYTES: usize = 8 << 20;
@@ -40,6 +43,7 @@ pub(super) struct Database {
     dir: PathBuf,
     sync: Sync,
     secret: [u8; 16],
+    generation: u64,
     // In the order in which they must be dropped: database, then its fsync thread, then the lock.
     redb: Option<redb::Database>,
     syncer: Option<SyncerThread>,
@@ -60,6 +64,7 @@ impl Database {
             dir: dir.to_owned(),
             sync,
             secret: [0; 16],
+            generation: 0,
             redb: None,
             syncer: None,
             _lock: lock,
@@ -78,7 +83,52 @@ impl Database {
             Err(failure) => return Err(failure.into_error(&database.file())),
             Ok(()) => {}
         }
+        database.begin_generation()?;
         Ok(database)
+    }
+
+    /// Takes in what journals hold that were left by a process that was killed, and lets new ones begin.
+    fn begin_generation(&mut self) -> Result<(), StoreError> {
+        let (generation, committed) = self.committed().map_err(database_error)?;
+        if let Some(generation) = generation {
+            let newest = |shard| committed.get(&shard).copied().unwrap_or(0);
+            let missing = journal::read(&self.dir, generation, newest)?;
+            if !missing.is_empty() {
+                self.apply(&missing)?;
+                tracing::info!(batches = missing.len(), "changes were taken in from the journals");
+            }
+        }
+        let new = new_secret()?;
+        let generation = u64::from_be_bytes(new[..8].try_into().unwrap_or_default());
+        self.write(|transaction| {
+            transaction
+                .open_table(META)?
+                .insert(GENERATION, generation.to_be_bytes().as_slice())?;
+            transaction.open_table(COMMITTED)?.retain(|_, _| false)?;
+            Ok(())
+        })?;
+        // Before anything is done to the journals.
+        self.sync_now()?;
+        journal::remove(&self.dir)?;
+        self.generation = generation;
+        Ok(())
+    }
+
+    /// The generation of the journals, and what is stored of each shard.
+    fn committed(&self) -> Result<(Option<u64>, BTreeMap<u32, u64>), redb::Error> {
+        let transaction = self.redb()?.begin_read()?;
+        let generation = transaction.open_table(META)?.get(GENERATION)?;
+        let generation = generation.and_then(|bytes| bytes.value().try_into().ok());
+        let committed = transaction.open_table(COMMITTED)?;
+        let rows =
+            committed.iter()?.map(|row| row.map(|(shard, seq)| (shard.value(), seq.value())));
+        Ok((generation.map(u64::from_be_bytes), rows.collect::<Result<_, _>>()?))
+    }
+
+    /// Which shards may keep journals, if they may.
+    pub(super) fn journals(&self) -> Option<(PathBuf, u64)> {
+        // What is to outlast the machine waits for the disk anyway.
+        (self.sync != Sync::Always).then(|| (self.dir.clone(), self.generation))
     }
 
     pub(super) fn secret(&self) -> [u8; 16] {
@@ -127,14 +177,13 @@ impl Database {
             .ok_or_else(|| StoreError::Database("it could not be opened again".to_owned()))
     }
 
-    /// Stores changes, all or none.
-    pub(super) fn apply<'a>(
-        &self,
-        batches: impl Iterator<Item = &'a Batch>,
-    ) -> Result<(), StoreError> {
+    /// Stores changes of shards, all or none.
+    pub(super) fn apply(&self, batches: &[(u32, Batch)]) -> Result<(), StoreError> {
         self.write(|transaction| {
             let mut items = transaction.open_table(ITEMS)?;
-            for Batch { dpid, ops, .. } in batches {
+            let mut newest = BTreeMap::new();
+            for (shard, Batch { seq, dpid, ops }) in batches {
+                newest.insert(*shard, *seq);
                 for op in ops {
                     match op {
                         StoreOp::Put(key, value) => {
@@ -143,6 +192,10 @@ impl Database {
                         StoreOp::Delete(key) => items.remove((*dpid, key.tenant.0, key.item))?,
                     };
                 }
+            }
+            let mut committed = transaction.open_table(COMMITTED)?;
+            for (shard, seq) in newest {
+                committed.insert(shard, seq)?;
             }
             Ok(())
         })
@@ -193,10 +246,14 @@ impl Database {
                 }
                 Ok(())
             })?;
-            let file = File::open(self.file()).and_then(|file| file.sync_data());
-            file.map_err(|error| StoreError::io("fsync of the state database", &error))?;
+            self.sync_now()?;
         }
         Ok(ids)
+    }
+
+    fn sync_now(&self) -> Result<(), StoreError> {
+        let file = File::open(self.file()).and_then(|file| file.sync_data());
+        file.map_err(|error| StoreError::io("fsync of the state database", &error))
     }
 
     fn known_tenants(&self) -> Result<HashMap<String, u16>, redb::Error> {
@@ -302,6 +359,7 @@ fn initialize(database: &redb::Database) -> Result<[u8; 16], Failure> {
         transaction.open_table(TENANTS).map_err(redb::Error::from)?;
         transaction.open_table(ITEMS).map_err(redb::Error::from)?;
         transaction.open_table(DOCUMENTS).map_err(redb::Error::from)?;
+        transaction.open_table(COMMITTED).map_err(redb::Error::from)?;
         let get = |key| -> Result<Option<Vec<u8>>, redb::Error> {
             Ok(meta.get(key)?.map(|v| v.value().to_vec()))
         };

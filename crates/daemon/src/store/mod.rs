@@ -1,10 +1,12 @@
 //! What must outlive a restart: tenants' numbers, Weir's secret, and what each tenant has on each switch.
 //!
 //! A rule on a switch carries a cookie that only Weir can resolve; if Weir forgot, the rule would be orphaned. So the
-//! core withholds a FLOW_MOD from the switch until its state is stored, and the latency of a commit is latency of
+//! core withholds a FLOW_MOD from the switch until its state is safe, and the time that this takes is latency of
 //! every FLOW_MOD. That decides the design:
 //!
 //! ```text
+//!   journal-0, journal-1: one write (page cache), by the shard itself
+//!     ▲
 //!   shard 0 ─ push(batch) ─┐  bounded queue   ┌────────────────┐ commit (page cache) ┌──────┐
 //!   shard 1 ─ push(batch) ─┼─────────────────►│ store thread   │────────────────────►│ redb │
 //!   reload ─ tenant_ids() ─┘                  │ (owns database)│                     └──┬───┘
@@ -12,6 +14,9 @@
 //!        └───────── callback per shard ──────────────┘             100 ms, other thread ┘
 //! ```
 //!
+//! * A shard writes its batches into a file of its own first (`journal`): what is there survives `kill -9`, so the FLOW_MODs
+//!   go to the switch at once ([`Pushed::Journaled`]), and the commit is in nobody's way. With [`Sync::Always`] there are no
+//!   journals, and FLOW_MODs wait for the commit.
 //! * Batches that wait are committed together (group commit).
 //! * What cannot be stored goes back to its shard, which pushes it again; what came behind it goes back, too, so that no
 //!   older change takes a newer one's place. After a commit that failed the thread rests: changes wait, up to the queue's
@@ -21,14 +26,12 @@
 //!   the file may be damaged too, which is found at the next start. [`Sync::Always`] fsyncs before acknowledging.
 //! * A damaged file is set aside, not deleted, and a new one is begun.
 //!
-//! Measured in a 2-core virtual machine under load, ext4 on a virtual disk, release build, from push to acknowledgement
-//! of batches of four changes of 120 bytes (`cargo run --release -p weir-daemon --example store_writer -- DIR SYNC BATCHES
-//! IN_FLIGHT`):
+//! With [`Sync::Always`], measured in a 2-core virtual machine under load, ext4 on a virtual disk, release build, from push to
+//! acknowledgement of batches of four changes of 120 bytes (`cargo run --release -p weir-daemon --example store_writer -- DIR
+//! SYNC BATCHES IN_FLIGHT`, which also says how long the journal takes):
 //!
 //! | `SYNC BATCHES IN_FLIGHT` | p50 | p90 | p99 | p99.9 |
 //! |---|---|---|---|---|
-//! | `100 20000 1` | 49 µs | 53 µs | 98 µs | 3.3 ms |
-//! | `100 20000 64` | 215 µs | 247 µs | 292 µs | 8.7 ms |
 //! | `always 1000 1` | 3.9 ms | 6.5 ms | 8.9 ms | 20 ms |
 //! | `always 3000 64` | 4.0 ms | 8.0 ms | 8.5 ms | 8.5 ms |
 //!
@@ -39,6 +42,7 @@
 
 mod backend;
 mod database;
+mod journal;
 mod memory;
 mod queue;
 mod writer;
@@ -56,6 +60,7 @@ use hypervisor::store::{StoreKey, StoreOp};
 use crate::metrics::Registry;
 use crate::threads::Thread;
 use database::Database;
+use journal::Journal;
 use memory::Memory;
 use queue::Asker;
 use writer::{Command, REST, Reply};
@@ -81,7 +86,7 @@ pub type Stored = (StoreKey, Vec<u8>);
 /// Changes of one switch that are stored together or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Chosen by the shard, ascending over all its switches; comes back in [`Event::Stored`].
+    /// Chosen by the shard: from 1, one after the other over all its switches; comes back in [`Event::Stored`].
     pub seq: u64,
     /// The switch.
     pub dpid: u64,
@@ -113,6 +118,18 @@ pub enum Done<T> {
     /// It is done; no event will follow.
     Now(T),
     /// An event will follow.
+    Later,
+}
+
+/// How far a batch has come.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Pushed {
+    /// It is stored; no event will follow.
+    Stored,
+    /// It and all before it survive the end of the process; that it is in the database, an event will tell.
+    Journaled,
+    /// It is safe when an event says that it is stored.
     Later,
 }
 
@@ -189,6 +206,9 @@ impl StoreError {
 pub struct Store {
     inner: Inner,
     secret: [u8; 16],
+    /// Where shards keep journals, and of which generation.
+    journals: Option<(PathBuf, u64)>,
+    metrics: Arc<Registry>,
     shards: AtomicU32,
     thread: Option<Thread>,
 }
@@ -216,14 +236,17 @@ impl Store {
         rest: Duration,
         metrics: Arc<Registry>,
     ) -> Result<Store, StoreError> {
-        let secret = database.secret();
+        let (secret, journals) = (database.secret(), database.journals());
         let (asker, queue) = queue::queue();
-        let run = move || writer::run(database, queue, rest, &metrics);
+        let counting = Arc::clone(&metrics);
+        let run = move || writer::run(database, queue, rest, &counting);
         let thread = Thread::start("store", run)
             .map_err(|error| StoreError::io("starting the store thread", &error))?;
         Ok(Store {
             inner: Inner::Disk(asker),
             secret,
+            journals,
+            metrics,
             shards: AtomicU32::new(0),
             thread: Some(thread),
         })
@@ -235,6 +258,8 @@ impl Store {
         Ok(Store {
             inner,
             secret: database::new_secret()?,
+            journals: None,
+            metrics: Registry::new(),
             shards: AtomicU32::new(0),
             thread: None,
         })
@@ -294,7 +319,14 @@ impl Store {
             let register = Command::Register { shard, notify: Box::new(notify) };
             asker.ask(register).then_some(()).ok_or(StoreError::Closed)?;
         }
-        Ok(ShardStore { shard, inner: self.inner.clone() })
+        let journal = self.journals.as_ref().and_then(|(dir, generation)| {
+            let made = Journal::create(dir, shard, *generation);
+            let tell =
+                |error| tracing::warn!(%error, shard, "no journal: changes wait for the database");
+            made.map_err(tell).ok()
+        });
+        let (inner, metrics) = (self.inner.clone(), Arc::clone(&self.metrics));
+        Ok(ShardStore { shard, inner, journal, metrics })
     }
 }
 
@@ -347,28 +379,45 @@ impl Drop for Store {
     }
 }
 
-/// A shard's access to the store; it never blocks.
+/// A shard's access to the store; it never waits for the store thread.
 pub struct ShardStore {
     shard: u32,
     inner: Inner,
+    journal: Option<Journal>,
+    metrics: Arc<Registry>,
 }
 
 impl ShardStore {
-    /// Hands over changes. On disk they are stored when [`Event::Stored`] says so; in memory at once.
-    pub fn push(&self, batch: Batch) -> Result<Done<()>, Full<Batch>> {
-        match &self.inner {
+    /// Hands over changes.
+    pub fn push(&mut self, batch: Batch) -> Result<Pushed, Full<Batch>> {
+        let asker = match &self.inner {
             Inner::Memory(memory) => {
                 memory.lock().unwrap_or_else(PoisonError::into_inner).apply(batch);
-                Ok(Done::Now(()))
+                return Ok(Pushed::Stored);
             }
-            Inner::Disk(asker) => {
-                match asker.offer(Command::Store { shard: self.shard, batch }) {
-                    Ok(()) => Ok(Done::Later),
-                    // A store thread that is gone looks like a full queue: nothing can be promised any more.
-                    Err(Command::Store { batch, .. }) => Err(Full(batch)),
-                    Err(_) => Ok(Done::Later),
-                }
-            }
+            Inner::Disk(asker) => asker,
+        };
+        let seq = batch.seq;
+        if let Some(journal) = &mut self.journal {
+            journal.prepare(&batch);
+        }
+        match asker.offer(Command::Store { shard: self.shard, batch }) {
+            // A store thread that is gone looks like a full queue: nothing can be promised any more.
+            Err(Command::Store { batch, .. }) => return Err(Full(batch)),
+            Ok(()) | Err(_) => {}
+        }
+        let Some(journal) = &mut self.journal else { return Ok(Pushed::Later) };
+        if journal.write(seq) {
+            return Ok(Pushed::Journaled);
+        }
+        self.metrics.process.store_unjournaled.increment();
+        Ok(Pushed::Later)
+    }
+
+    /// To be called with what [`Event::Stored`] says.
+    pub fn committed(&mut self, seq: u64) {
+        if let Some(journal) = &mut self.journal {
+            journal.committed(seq);
         }
     }
 

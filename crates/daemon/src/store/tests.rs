@@ -71,11 +71,11 @@ pub(crate) fn documents(
 /// Pushes batches numbered from 1, and waits until all are stored.
 fn store_all(store: &Store, batches: Vec<(u64, Vec<StoreOp>)>) -> (ShardStore, Receiver<Event>) {
     let (sender, events) = mpsc::channel();
-    let shard = store.register(move |event| drop(sender.send(event))).unwrap();
+    let mut shard = store.register(move |event| drop(sender.send(event))).unwrap();
     let last = batches.len() as u64;
     let mut later = false;
     for (seq, (dpid, ops)) in (1..).zip(batches) {
-        later = shard.push(Batch { seq, dpid, ops }).unwrap() == Done::Later;
+        later = shard.push(Batch { seq, dpid, ops }).unwrap() == Pushed::Journaled;
     }
     while later && events.recv().unwrap() != Event::Stored(last) {}
     (shard, events)
@@ -135,13 +135,13 @@ fn disk_and_memory_give_the_same_answers() {
 fn a_load_sees_what_any_shard_pushed_before() {
     let folder = Folder::new("order");
     let store = open(&folder.0);
-    let first = store.register(|_| {}).unwrap();
+    let mut first = store.register(|_| {}).unwrap();
     let (sender, events) = mpsc::channel();
     let second = store.register(move |event| drop(sender.send(event))).unwrap();
     for seq in 1..=50 {
         assert_eq!(
             first.push(Batch { seq, dpid: 1, ops: vec![put(1, seq, "x")] }),
-            Ok(Done::Later)
+            Ok(Pushed::Journaled)
         );
     }
     assert_eq!(second.load(1), Ok(Done::Later));
@@ -189,9 +189,9 @@ fn batches_that_wait_are_committed_together() {
         let _ = sender.send(event);
         let _ = open_gate.recv();
     });
-    let shard = shard.unwrap();
-    let push = |seq| shard.push(Batch { seq, dpid: 1, ops: vec![put(1, seq, "x")] });
-    assert_eq!(push(1), Ok(Done::Later));
+    let mut shard = shard.unwrap();
+    let mut push = |seq| shard.push(Batch { seq, dpid: 1, ops: vec![put(1, seq, "x")] });
+    assert_eq!(push(1), Ok(Pushed::Journaled));
     assert_eq!(events.recv(), Ok(Event::Stored(1)));
     let mut seq = 1;
     while push(seq + 1).is_ok() {
@@ -204,6 +204,92 @@ fn batches_that_wait_are_committed_together() {
     assert_eq!(registry.process.store_changes.get(), seq);
 }
 
+/// A store whose thread is held up behind its first commit, and what its folder looks like when ten more batches have been
+/// pushed: as if the process had been killed then.
+fn killed(name: &str) -> Folder {
+    let (folder, left) = (Folder::new(name), Folder::new(&format!("{name}-left")));
+    let store = open(&folder.0);
+    let (sender, events) = mpsc::channel();
+    let (gate, open_gate) = mpsc::channel::<()>();
+    let shard = store.register(move |event| {
+        let _ = sender.send(event);
+        let _ = open_gate.recv();
+    });
+    let mut shard = shard.unwrap();
+    for seq in 1..=11 {
+        let batch =
+            Batch { seq, dpid: 1, ops: vec![put(1, seq, "x"), put(2, 0, &seq.to_string())] };
+        assert_eq!(shard.push(batch), Ok(Pushed::Journaled));
+        if seq == 1 {
+            assert_eq!(events.recv(), Ok(Event::Stored(1)));
+        }
+    }
+    copy(&folder.0, &left.0);
+    drop(gate);
+    left
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// What batches up to this one leave.
+fn until(last: u64) -> Vec<(u16, u64, String)> {
+    let own = (1..=last).map(|seq| (1, seq, "x".to_owned()));
+    own.chain([(2, 0, last.to_string())]).collect()
+}
+
+#[test]
+fn what_only_a_journal_has_is_taken_in_at_the_next_start() {
+    let folder = killed("journaled");
+    let journal = fs::read(folder.0.join("journal-0")).unwrap();
+    assert_eq!(stored(&open(&folder.0), 1), until(11));
+    assert!(!folder.0.join("journal-0").exists());
+    // What is newer stays: the journal of an earlier life counts for nothing.
+    store_all(&open(&folder.0), vec![(1, vec![put(2, 0, "newer"), StoreOp::Delete(key(1, 5))])]);
+    fs::write(folder.0.join("journal-0"), journal).unwrap();
+    let mut expected = until(11);
+    expected.remove(4);
+    expected[10].2 = "newer".to_owned();
+    assert_eq!(stored(&open(&folder.0), 1), expected);
+}
+
+#[test]
+fn of_a_journal_that_is_torn_or_damaged_the_beginning_is_taken_in() {
+    let left = killed("torn");
+    let good = fs::read(left.0.join("journal-0")).unwrap();
+    let mut lasts = HashSet::new();
+    for at in (0..good.len()).step_by(23) {
+        let mut flipped = good.clone();
+        flipped[at] ^= 0x10;
+        for bytes in [&good[..at], &flipped] {
+            let folder = Folder::new("torn-again");
+            copy(&left.0, &folder.0);
+            fs::write(folder.0.join("journal-0"), bytes).unwrap();
+            let found = stored(&open(&folder.0), 1);
+            let last = found.len() as u64 - 1;
+            assert_eq!(found, until(last), "byte {at}");
+            lasts.insert(last);
+        }
+    }
+    assert!((1..=10).all(|last| lasts.contains(&last)), "{lasts:?}");
+}
+
+#[test]
+fn where_all_is_to_outlast_the_machine_there_is_no_journal() {
+    let folder = Folder::new("no-journal");
+    let store = Store::open(&folder.0, Sync::Always, Registry::new()).unwrap();
+    let (sender, events) = mpsc::channel();
+    let mut shard = store.register(move |event| drop(sender.send(event))).unwrap();
+    let batch = Batch { seq: 1, dpid: 1, ops: vec![put(1, 1, "x")] };
+    assert_eq!(shard.push(batch), Ok(Pushed::Later));
+    assert_eq!(events.recv(), Ok(Event::Stored(1)));
+    assert!(!folder.0.join("journal-0").exists());
+}
+
 #[test]
 fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
     let (folder, away) = (Folder::new("rests"), Folder::new("rests-away"));
@@ -214,12 +300,12 @@ fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
     let store = Store::start(database, Duration::from_secs(36_000), Registry::new()).unwrap();
     let store = ManuallyDrop::new(store);
     let (sender, events) = mpsc::channel();
-    let shard = store.register(move |event| drop(sender.send(event))).unwrap();
+    let mut shard = store.register(move |event| drop(sender.send(event))).unwrap();
     let batch = |seq: usize| {
         let (newest, own) = (put(1, 0, &seq.to_string()), put(2, seq as u64, "x"));
         Batch { seq: seq as u64, dpid: 1, ops: vec![newest, own] }
     };
-    assert_eq!(shard.push(batch(1)), Ok(Done::Later));
+    assert_eq!(shard.push(batch(1)), Ok(Pushed::Later), "its folder was away when it began");
     assert_eq!(events.recv(), Ok(Event::Failed(batch(1))));
     // What failed is pushed again, and more, until there is no more room.
     let last = (1..).find(|seq| shard.push(batch(*seq)).is_err()).unwrap() - 1;

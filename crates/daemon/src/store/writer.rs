@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::SyncSender;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hypervisor::policy::TenantId;
@@ -41,14 +42,22 @@ pub(super) enum LoadTo {
 /// Changes in one commit, at most; what is beyond waits for the next, so that the first need not wait for long.
 const GROUP: usize = 4096;
 
+/// How long it waits for more before it commits what is in journals, for which nobody waits: so it is seldom in the way of
+/// those who answer controllers and switches, also where they share a core.
+pub(super) const GATHER: Duration = Duration::from_millis(2);
+
 /// How long it rests after a commit that failed: what failed is pushed again at once, and may fail for hours.
 pub(super) const REST: Duration = Duration::from_millis(500);
 
 pub(super) fn run(database: Database, queue: Queue, rest: Duration, metrics: &Registry) {
     let (shards, missing) = (BTreeMap::new(), Missing::default());
     let (group, rests) = (Vec::new(), None);
+    let gather = database.journals().map(|_| GATHER);
     let mut writer = Writer { database, queue, rest, rests, metrics, shards, group, missing };
     while let Some(command) = writer.next() {
+        if let (Some(gather), Command::Store { .. }) = (gather, &command) {
+            thread::sleep(gather);
+        }
         let mut next = Some(command);
         // Whatever has to see the changes before it, or does not belong to a group, ends the group.
         while let Some(Command::Store { shard, batch }) = next {
@@ -126,7 +135,7 @@ impl Writer<'_> {
             return;
         }
         let started = Instant::now();
-        let result = self.database.apply(self.group.iter().map(|(_, batch)| batch));
+        let result = self.database.apply(&self.group);
         let process = &self.metrics.process;
         let group = std::mem::take(&mut self.group);
         match result {
