@@ -269,11 +269,9 @@ impl fmt::Display for HandshakeError {
             HandshakeError::NotHello { type_ } => {
                 write!(f, "a message of type {type_} came before HELLO")
             }
-            HandshakeError::WrongVersion { agreed, got } => write!(
-                f,
-                "a message of version {:#04x} came after {:#04x} was agreed on",
-                got.0, agreed.0
-            ),
+            HandshakeError::WrongVersion { agreed, got } => {
+                write!(f, "a message of OpenFlow {got} came after {agreed} was agreed on")
+            }
             HandshakeError::Malformed { type_ } => {
                 write!(f, "a malformed message of type {type_} in the handshake")
             }
@@ -298,8 +296,8 @@ impl fmt::Display for Names {
         for (i, version) in self.0.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
             match version.0 {
-                n @ 1..=6 => write!(f, "{comma}1.{} ({n:#04x})", n - 1)?,
-                n => write!(f, "{comma}{n:#04x}")?,
+                n @ 1..=6 => write!(f, "{comma}{version} ({n:#04x})")?,
+                _ => write!(f, "{comma}{version}")?,
             }
         }
         Ok(())

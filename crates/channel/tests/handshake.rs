@@ -151,7 +151,7 @@ fn faults_of_the_peer() {
             (
                 hex("01 06 0008 00000009"),
                 "01 01 0014 00000009 0001 0000 01 06 0008 00000009",
-                "a message of version 0x01 came after 0x04 was agreed on",
+                "a message of OpenFlow 1.0 came after 1.3 was agreed on",
             ),
         ],
     );

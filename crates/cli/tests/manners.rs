@@ -45,6 +45,40 @@ fn weir(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
+/// Where `weir ctl` finds Weir, and what it says if that is nowhere.
+#[test]
+fn where_weir_is_asked_is_said_by_option_file_or_environment() {
+    let file = |api: &str| {
+        File::new(&api.replace([':', '/', '"'], "-"), &format!("[listen]\napi = {api}\n"))
+    };
+    let (off, gone) = (file("\"off\""), file("\"unix:/no/such/api.sock\""));
+    let (tcp, wrong) = (file("\"127.0.0.1:9\""), file("7"));
+    let cases: &[(&[&str], Option<&str>, i32, &str)] = &[
+        (&["--api", "127.0.0.1:9"], None, FAILURE, "no answer from http://127.0.0.1:9"),
+        (&[], Some("127.0.0.1:9"), FAILURE, "no answer from http://127.0.0.1:9"),
+        (&[], Some("unix:/no/such.sock"), FAILURE, "no answer from unix:/no/such.sock"),
+        (&[], Some("nowhere"), USAGE, "WEIR_API=nowhere"),
+        // What is said on the command line counts.
+        (&["--api", "127.0.0.1:10"], Some("nowhere"), FAILURE, "http://127.0.0.1:10"),
+        (&["--config", tcp.path()], Some("nowhere"), FAILURE, "http://127.0.0.1:9"),
+        (&["--config", gone.path()], None, FAILURE, "unix:/no/such/api.sock"),
+        (&["--config", off.path()], None, USAGE, "api is off"),
+        (&["--config", wrong.path()], None, USAGE, ":2:7"),
+        (&["--config", "/no/such.toml"], None, USAGE, "/no/such.toml"),
+        (&["--config", tcp.path(), "--api", "127.0.0.1:9"], None, USAGE, "cannot be used with"),
+    ];
+    for (options, variable, status, says) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.arg("ctl").args(*options).arg("tenants").env_remove("WEIR_API");
+        variable.iter().for_each(|value| drop(command.env("WEIR_API", value)));
+        let output = command.stdin(Stdio::null()).output().expect("start weir");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(*status), "{options:?} {variable:?}: {stderr}");
+        assert!(stderr.contains(says), "{options:?} {variable:?}: {stderr}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
 /// With these arguments it ends so, and stderr has all these words.
 #[track_caller]
 fn check(arguments: &[&str], status: i32, words: &[&str]) {

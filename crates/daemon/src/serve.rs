@@ -9,6 +9,7 @@ use crate::identity::Identity;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
 use crate::refused::Refused;
+use crate::shard::shown::{self, FlowsAsked, Shown};
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Store, StoreError};
 use crate::threads::Thread;
@@ -205,6 +206,14 @@ impl Daemon {
     pub fn pulse(&self) -> impl Fn(std::time::Duration) -> Option<usize> + Send + Sync + 'static {
         let shards = self.shards.clone();
         move |within| ping(&shards, within)
+    }
+
+    /// Something that can ask the shards for pages of tenants' flow tables, from any thread.
+    pub fn flow_reader(
+        &self,
+    ) -> impl Fn(&FlowsAsked, std::time::Duration) -> Shown + Send + Sync + 'static {
+        let shards = self.shards.clone();
+        move |asked, within| shown::ask(&shards, asked, within)
     }
 
     /// Closes all connections and ends. Rules stay on the switches.

@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -27,6 +30,15 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("GET", "/api/v1/tenants/nobody", "", 404, true),
     ("GET", "/api/v1/tenants/%ff", "", 400, true),
     ("GET", "/api/v1/switches", "", 200, true),
+    ("GET", "/api/v1/controllers", "", 200, true),
+    ("GET", "/api/v1/refusals", "", 200, true),
+    ("GET", "/api/v1/tenants/blue/switches/c/flows", "", 200, true),
+    ("GET", "/api/v1/tenants/blue/switches/0xc/flows?side=switch", "", 200, true),
+    ("GET", "/api/v1/tenants/blue/switches/a/flows?side=both", "", 400, true),
+    ("GET", "/api/v1/tenants/blue/switches/here/flows", "", 400, true),
+    ("GET", "/api/v1/tenants/blue/switches/%ff/flows", "", 400, true),
+    ("GET", "/api/v1/tenants/nobody/switches/a/flows", "", 404, true),
+    ("GET", "/api/v1/tenants/blue/switches/b/flows", "", 404, true),
     ("GET", "/api/v1/topology", "", 200, true),
     ("GET", "/api/v1/labels", "", 200, true),
     ("GET", "/api/v1/tenants/blue/labels", "", 200, true),
@@ -110,6 +122,7 @@ fn the_document_says_what_is_asked_and_answered() {
     scene.restart(&format!("{tenants}{topology}"));
     let switch = scene.daemon.as_ref().unwrap().metrics().switch(10, 4);
     switch.tenant(2, "blue").added_southbound.observe(30_000);
+    let _session = connect_switch(&scene, 0xc);
     let document = scene.ask("GET", "/api/v1/openapi.json", None).1;
     let mut told = BTreeSet::new();
 
@@ -138,7 +151,8 @@ fn the_document_says_what_is_asked_and_answered() {
     }
     // By a name that its owner lets lead here, and from a page of another site.
     for (path, methods) in document["paths"].as_object().unwrap() {
-        let path = path.replace("{name}", "blue").replace("{tenant}", "red");
+        let path =
+            path.replace("{name}", "blue").replace("{tenant}", "red").replace("{switch}", "a");
         for method in methods.as_object().unwrap().keys() {
             let method = method.to_uppercase();
             let api = scene.api();
@@ -168,6 +182,34 @@ fn the_document_says_what_is_asked_and_answered() {
     assert!(missing.iter().all(expected), "{missing:?}");
 }
 
+/// A switch of OpenFlow 1.3 that says who it is, and nothing more.
+fn connect_switch(scene: &Scene, dpid: u64) -> TcpStream {
+    let daemon = scene.daemon.as_ref().unwrap();
+    let address = daemon.addresses()[0].to_string();
+    let mut stream = TcpStream::connect(address.strip_prefix("tcp:").unwrap()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    let mut header = [0; 8];
+    // HELLO, then FEATURES_REQUEST.
+    loop {
+        stream.read_exact(&mut header).unwrap();
+        let rest = usize::from(u16::from_be_bytes([header[2], header[3]])) - header.len();
+        stream.read_exact(&mut vec![0; rest]).unwrap();
+        if header[1] == 5 {
+            break;
+        }
+    }
+    let mut reply = vec![4, 6, 0, 32];
+    reply.extend_from_slice(&header[4..]);
+    reply.extend_from_slice(&dpid.to_be_bytes());
+    reply.extend_from_slice(&[0, 0, 0, 0, 254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    stream.write_all(&reply).unwrap();
+    while daemon.ping(Duration::from_secs(20)) != Some(1) {
+        std::thread::yield_now();
+    }
+    stream
+}
+
 #[test]
 fn the_document_says_every_path() {
     let scene = Scene::new("openapi");
@@ -175,7 +217,12 @@ fn the_document_says_every_path() {
     assert_eq!(status, 200);
     let said: BTreeSet<&str> =
         document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
-    let sources = [include_str!("../src/api/mod.rs"), include_str!("../src/api/networks.rs")];
+    let sources = [
+        include_str!("../src/api/mod.rs"),
+        include_str!("../src/api/networks.rs"),
+        include_str!("../src/api/flows.rs"),
+        include_str!("../src/api/troubles.rs"),
+    ];
     let routes = sources.iter().flat_map(|source| source.split(".route(\"").skip(1));
     let routes: BTreeSet<&str> = routes.map(|rest| rest.split('"').next().unwrap()).collect();
     assert_eq!(said, routes);

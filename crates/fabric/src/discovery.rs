@@ -19,6 +19,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{Dpid, PortId, PortNumber};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::fmt;
 
 /// How often, and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,20 @@ pub enum Refusal {
     Replayed,
     /// The port's link, or the sender's, leads elsewhere and lives.
     Occupied,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::NotAProbe => "it is no probe of this Weir's",
+            Refusal::Stale => "it was under way for too long",
+            Refusal::NoSuchPort => "its port is not known, or down",
+            Refusal::AtTheEdge => "a port at the edge has no link",
+            Refusal::Reflected => "it came back to the port that it left by",
+            Refusal::Replayed => "it counted already",
+            Refusal::Occupied => "another link is at that port",
+        })
+    }
 }
 
 /// A frame to be sent.

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! What this crate deliberately lacks: OpenFlow sessions, sockets, clocks, policy. It knows the two
-//! wire forms of a match (1.0 and 1.3) and the text form of `ovs-ofctl`, nothing else of the
+//! wire forms of a match (1.0 and 1.3) and the text forms of `ovs-ofctl`, nothing else of the
 //! protocol.
 //!
 //! Start reading in [`field`] (the layout everything rests on), then `algebra.rs`.
@@ -61,6 +61,6 @@ pub use index::{MatchIndex, Relation};
 pub use key::Key;
 pub use port::{port_from_v10, port_to_v10};
 pub use space::{covered_by, wins_everywhere};
-pub use text::{ParseError, Problem};
+pub use text::{FlowText, ParseError, Problem};
 pub use v10::Inexpressible;
 pub use v13::MatchError;

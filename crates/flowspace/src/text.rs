@@ -1,12 +1,14 @@
 //! The text form of a match, as `ovs-ofctl` reads and prints it (ovs-fields(7)). The names of the
 //! OpenFlow specification are read as well.
 //!
-//! This file has the vocabulary; [`parse`] reads, [`print`] writes.
+//! This file has the vocabulary; [`parse`] reads, [`print`] writes; [`flow`] writes whole entries.
 
+mod flow;
 mod parse;
 mod print;
 mod suggest;
 
+pub use flow::FlowText;
 pub use parse::{ParseError, Problem};
 
 use crate::Field;

@@ -439,6 +439,11 @@ impl FlowTable {
         found
     }
 
+    /// Cookies and numbers of all entries from this on, in order. Nobody is charged for them.
+    pub(crate) fn in_order(&self, from: (u64, u32)) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.by_cookie.range(from..).copied()
+    }
+
     /// The entries with a cookie, by ascending numbers.
     pub fn with_cookie(&self, cookie: u64) -> impl Iterator<Item = u32> {
         let found = self.by_cookie.range((cookie, 0)..=(cookie, u32::MAX));

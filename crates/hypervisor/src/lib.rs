@@ -58,8 +58,8 @@ pub use outbox::Outbox;
 pub use policy::{Policy, TenantId};
 pub use store::{StoreKey, StoreOp};
 pub use switch::{
-    Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, Label, PortState,
-    Settings, StartError, Switch, TenantState, UNKNOWN,
+    Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, FlowPage, FlowPlace,
+    Known, Label, PortState, Settings, Side, StartError, Switch, TenantState, UNKNOWN,
 };
 pub use tally::Count;
 pub use time::{Duration, Instant};

@@ -18,6 +18,7 @@ mod postponed;
 mod reconcile;
 mod refused;
 mod sent_on;
+mod shown;
 mod slice_ports;
 mod start;
 mod tables;
@@ -68,6 +69,7 @@ use openflow::{DecodeError, Header, Version};
 pub(crate) use own::{Own, OwnChange};
 pub(crate) use port_mod::collide;
 pub(crate) use reconcile::Held;
+pub use shown::{FlowPage, FlowPlace, Known, Side};
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
@@ -311,7 +313,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Version(version) => {
-                write!(f, "OpenFlow version {:#04x} is not spoken", version.0)
+                write!(f, "OpenFlow {version} is not spoken")
             }
             StartError::Features(error) => write!(f, "FEATURES_REPLY cannot be read: {error}"),
             StartError::TooFewTables => {
@@ -354,6 +356,11 @@ impl Switch {
     /// The switch's datapath id.
     pub fn dpid(&self) -> u64 {
         self.dpid
+    }
+
+    /// The datapath id by which people know it: of a big switch, the one that its tenant sees.
+    pub fn known_as(&self) -> u64 {
+        self.joins.unwrap_or(self.dpid)
     }
 
     /// The version spoken with the switch, and so with the controllers.

@@ -3,6 +3,7 @@
 use crate::error::{DecodeError, Part};
 use crate::wire::{Decode, Encode, Reader};
 use alloc::vec::Vec;
+use core::fmt;
 
 open_enum! {
     /// A protocol version as the header carries it.
@@ -19,6 +20,16 @@ open_enum! {
         V1_4 = 0x05,
         /// OpenFlow 1.5.
         V1_5 = 0x06,
+    }
+}
+
+impl fmt::Display for Version {
+    /// "1.0", "1.3"; a version that is not known as its number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            number @ 0x01..=0x06 => write!(f, "1.{}", number - 1),
+            number => write!(f, "{number:#04x}"),
+        }
     }
 }
 

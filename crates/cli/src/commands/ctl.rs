@@ -1,12 +1,13 @@
-//! `weir ctl`: see and change the networks of a running `weir serve`, through its REST interface.
+//! `weir ctl`: see what a running `weir serve` does for its tenants, and change their networks, through its REST interface.
 
 mod client;
+mod operator;
 mod print;
 
 use crate::exit::Exit;
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use client::{Answer, Client, Endpoint};
+use client::{Answer, Client, Endpoint, segment};
 use daemon::api::networks::Networks;
 use daemon::networks::{
     BackupChange, Choice, Document, Ends, HostChange, LinkChange, NetworkView, NumberDocument,
@@ -16,24 +17,30 @@ use serde::de::DeserializeOwned;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
-/// See and change the tenants' own networks while `weir serve` runs
+/// See tenants, switches and flow tables, and change tenants' networks, while `weir serve` runs
 ///
-/// Each command is one transaction: all of it is done, or nothing and the reasons are said. A port is written as
+/// Each change is one transaction: all of it is done, or nothing and the reasons are said. A port is written as
 /// "DPID port NUMBER", or "DPID port LOCAL". Exit status 0: done; 1: refused, nothing was changed; 2: wrong arguments; 3: no answer.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
+  weir ctl tenants
+  weir ctl flows red 00:00:00:00:00:00:00:01
+  weir ctl flows red 1 --physical
   weir ctl networks
   weir ctl add red link '0xa1 port 2' '0xa2 port 2' --bandwidth 5Mbit --backup links --dry-run
   weir ctl stop red link '0xa1 port 2' '0xa2 port 2'
   weir ctl show red --json | jq .network > red.json && weir ctl set red red.json
 
-See docs/networks.md.")]
+See docs/ctl.md and docs/networks.md.")]
 pub struct Ctl {
-    /// Where `weir serve` has its REST interface ([listen] api), IP:PORT or unix:PATH [default: the socket
-    /// /run/weir/api.sock if it is there, else 127.0.0.1:8080]
-    #[arg(long, value_name = "WHERE", global = true)]
+    /// Where `weir serve` has its REST interface ([listen] api), IP:PORT or unix:PATH [default: what WEIR_API says in the
+    /// environment, else the socket /run/weir/api.sock if it is there, else 127.0.0.1:8080]
+    #[arg(long, value_name = "WHERE", global = true, conflicts_with = "config")]
     api: Option<Endpoint>,
+    /// The configuration file of `weir serve`, which says where that is
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
     /// Print the answer as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -43,6 +50,24 @@ pub struct Ctl {
 
 #[derive(Subcommand)]
 enum Command {
+    /// List all tenants
+    Tenants,
+    /// List all connected switches
+    Switches,
+    /// Print a tenant's flow table on a switch, as `ovs-ofctl --no-stats dump-flows` does
+    Flows {
+        /// The tenant
+        tenant: String,
+        /// A datapath id, as the tenant sees it or as the switch has it, or a name in [[switches]]
+        switch: String,
+        /// Print what stands for the entries on the switch
+        #[arg(long)]
+        physical: bool,
+    },
+    /// List the connections to tenants' controllers
+    Controllers,
+    /// List what was refused, by tenant, switch and reason
+    Refusals,
     /// List all networks
     Networks,
     /// Show a tenant's network, and where it lies
@@ -237,9 +262,20 @@ enum Apart {
 
 impl Ctl {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let client = Client::new(self.api.unwrap_or_default());
+        let endpoint = match endpoint(self.api, self.config)? {
+            Ok(endpoint) => endpoint,
+            Err(exit) => return Ok(exit),
+        };
+        let client = Client::new(endpoint);
         let tell = Tell { json: self.json };
         match self.command {
+            Command::Tenants => operator::tenants(&tell, &client),
+            Command::Switches => operator::switches(&tell, &client),
+            Command::Flows { tenant, switch, physical } => {
+                operator::flows(&tell, &client, &tenant, &switch, physical)
+            }
+            Command::Controllers => operator::controllers(&tell, &client),
+            Command::Refusals => operator::refusals(&tell, &client),
             Command::Networks => {
                 tell.found(client.get("/api/v1/networks")?, |out, all: &Networks| {
                     print::networks(out, &all.networks)?;
@@ -247,7 +283,7 @@ impl Ctl {
                 })
             }
             Command::Show { tenant } => {
-                let path = format!("/api/v1/networks/{tenant}");
+                let path = path(&tenant, "", false);
                 tell.found(client.get(&path)?, |out, one: &NetworkView| print::network(out, one))
             }
             Command::Set { tenant, file, how } => {
@@ -337,7 +373,45 @@ impl New {
 
 fn path(tenant: &str, rest: &str, dry_run: bool) -> String {
     let how = if dry_run { "?dry_run=true" } else { "" };
-    format!("/api/v1/networks/{tenant}{rest}{how}")
+    format!("/api/v1/networks/{}{rest}{how}", segment(tenant))
+}
+
+/// Where Weir is to be asked. The inner error is an exit status of which the reason has been said.
+fn endpoint(
+    api: Option<Endpoint>,
+    config: Option<PathBuf>,
+) -> anyhow::Result<Result<Endpoint, Exit>> {
+    if let Some(api) = api {
+        return Ok(Ok(api));
+    }
+    if let Some(file) = config {
+        return Ok(match daemon::config::load(&file) {
+            Ok(config) => Endpoint::of(&config.listen.api).ok_or_else(|| {
+                Exit::usage(&format!(
+                    "{}: [listen] api is off: there is nobody to ask",
+                    file.display()
+                ))
+            }),
+            Err(error) => Err(Exit::configuration(&error)),
+        });
+    }
+    match std::env::var(VARIABLE) {
+        Ok(text) if !text.is_empty() => Ok(text.parse().map_err(|error| {
+            Exit::usage(&format!("{VARIABLE}={text}: {error}: IP:PORT or unix:PATH is expected"))
+        })),
+        Err(std::env::VarError::NotUnicode(_)) => {
+            Ok(Err(Exit::usage(&format!("{VARIABLE} in the environment is not UTF-8"))))
+        }
+        _ => Ok(Ok(Endpoint::default())),
+    }
+}
+
+/// Says in the environment where Weir is to be asked.
+const VARIABLE: &str = "WEIR_API";
+
+/// A printer for answers that are refusals.
+fn no_answer(_: &mut dyn Write, (): &()) -> std::io::Result<()> {
+    Ok(())
 }
 
 /// A JSON file. The inner error is what is wrong with its text.

@@ -130,6 +130,7 @@ fn control(
         metrics: Arc::clone(&metrics),
         current: current.clone(),
         pulse: Arc::new(daemon.pulse()),
+        flows: Arc::new(daemon.flow_reader()),
         topology: daemon.topology(),
         labels: daemon.labels(),
         networks: daemon.networks(),

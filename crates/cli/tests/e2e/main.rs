@@ -18,6 +18,7 @@ mod labels;
 mod mininet;
 mod networks;
 mod operations;
+mod operator;
 mod own_groups;
 mod own_networks;
 mod own_port_counts;

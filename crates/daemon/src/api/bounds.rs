@@ -47,6 +47,7 @@ struct Shared {
     bodies: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     workers: Arc<Semaphore>,
+    pages: Arc<Semaphore>,
     sums: Arc<Semaphore>,
     product: Arc<Semaphore>,
     listeners: Mutex<HashMap<String, usize>>,
@@ -63,6 +64,7 @@ impl Bounds {
             bodies: semaphore(LARGE),
             answers: semaphore(LARGE),
             workers: semaphore(WORKERS),
+            pages: semaphore(1),
             sums: semaphore(1),
             product: semaphore(1),
             listeners: Mutex::default(),
@@ -112,6 +114,20 @@ impl Bounds {
             Ok(response) => response,
             Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the request failed"),
         }
+    }
+
+    /// Pages of flow tables, which shards make between their turns, are made for one at a time, while others wait.
+    pub(super) async fn page(&self, work: impl FnOnce() -> Response + Send + 'static) -> Response {
+        let turn = timeout(PATIENCE, Arc::clone(&self.0.pages).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else {
+            return self.refuse(ApiRefusal::Answers, "others are shown flow tables");
+        };
+        let work = move || {
+            let response = work();
+            drop(turn);
+            response
+        };
+        self.off_thread(work).await
     }
 
     /// Metrics. Sums are made for one at a time, while others wait; of the product, which is large, there is one at a time

@@ -6,6 +6,9 @@
 //! | `GET /metrics` | Prometheus text: sums per tenant and per switch; with `?detail=product` each tenant on each switch |
 //! | `GET /api/v1/tenants` | tenants as configured, and what each counts on each switch |
 //! | `GET /api/v1/tenants/{name}` | one of them, or 404 |
+//! | `GET /api/v1/tenants/{name}/switches/{switch}/flows` | its flow table there, as it wrote it or as it is on the switch |
+//! | `GET /api/v1/controllers` | connections to all tenants' controllers |
+//! | `GET /api/v1/refusals` | what was refused, by tenant, switch and reason |
 //! | `GET /api/v1/switches` | connected switches, and what their tenants count |
 //! | `GET /api/v1/tenants/{name}/labels` | what is left of links, as the tenant was told last; 404 if it is told nothing |
 //! | `GET /api/v1/tenants/{name}/labels/events` | the same as server-sent events, as it is told |
@@ -28,11 +31,13 @@
 mod answers;
 mod bounds;
 pub mod clients;
+pub mod flows;
 mod guard;
 pub mod http;
 pub mod labels;
 pub mod networks;
 pub mod topology;
+pub mod troubles;
 pub mod view;
 
 use std::sync::Arc;
@@ -45,12 +50,13 @@ use axum::response::sse::KeepAlive;
 use axum::response::{IntoResponse, Json, Response, Sse};
 use axum::routing::get;
 use axum::{Extension, Router};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
 use crate::metrics::{self, ApiRefusal, Detail, Registry};
 use crate::networks::Control;
 use crate::reload::Current;
+use crate::shard::shown::{FlowsAsked, Shown};
 use crate::topology::{Board, Watch};
 use answers::{Elsewhere, Name, Unnamed, error};
 use bounds::Bounds;
@@ -62,6 +68,9 @@ pub use answers::Failure;
 /// time. Blocks for that long at most.
 pub type Pulse = Arc<dyn Fn(Duration) -> Option<usize> + Send + Sync>;
 
+/// Asks shards for a page of a tenant's flow table. Blocks for that long at most.
+pub type FlowReader = Arc<dyn Fn(&FlowsAsked, Duration) -> Shown + Send + Sync>;
+
 /// What the answers are made of.
 #[derive(Clone)]
 pub struct Sources {
@@ -71,6 +80,8 @@ pub struct Sources {
     pub current: Current,
     /// The shards.
     pub pulse: Pulse,
+    /// The tenants' flow tables.
+    pub flows: FlowReader,
     /// The physical network.
     pub topology: Watch,
     /// What is left of links.
@@ -96,17 +107,17 @@ struct Health {
 }
 
 /// All tenants.
-#[derive(Serialize, ToSchema)]
-struct Tenants {
+#[derive(Serialize, Deserialize, ToSchema)]
+pub struct Tenants {
     /// In the order of the file.
-    tenants: Vec<view::Tenant>,
+    pub tenants: Vec<view::Tenant>,
 }
 
 /// All connected switches.
-#[derive(Serialize, ToSchema)]
-struct Switches {
+#[derive(Serialize, Deserialize, ToSchema)]
+pub struct Switches {
     /// By their datapath ids.
-    switches: Vec<view::Switch>,
+    pub switches: Vec<view::Switch>,
 }
 
 /// What a tenant was told.
@@ -132,6 +143,8 @@ pub fn router(sources: Sources, tcp_changes: bool) -> Router {
         .route("/api/v1/tenants/{name}/labels/events", get(label_events))
         .route("/api/v1/openapi.json", get(openapi))
         .merge(networks::routes())
+        .merge(flows::routes())
+        .merge(troubles::routes())
         .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
             error(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
@@ -235,8 +248,8 @@ async fn switches(
     Extension(bounds): Extension<Bounds>,
 ) -> Response {
     let work = move || {
-        let switches = sources.metrics.switches();
-        let switches = switches.iter().map(|switch| view::Switch::new(switch)).collect();
+        let (config, switches) = (sources.current.get(), sources.metrics.switches());
+        let switches = switches.iter().map(|switch| view::Switch::new(switch, &config)).collect();
         Json(Switches { switches }).into_response()
     };
     bounds.off_thread(work).await
@@ -339,6 +352,9 @@ async fn label_events(
         networks::put,
         networks::remove,
         networks::change,
+        flows::show,
+        troubles::controllers,
+        troubles::refusals,
     )
 )]
 struct Document;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use hypervisor::policy::{Permission, Rate, Statistics, Switches};
-use serde::Serialize;
+use openflow::Version;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::config;
@@ -11,10 +12,12 @@ use crate::dpid::Dpid;
 use crate::metrics::{Direction, DropReason, Histogram, SwitchMetrics, TenantMetrics, contacts};
 
 /// A tenant as configured, and as it fares.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Tenant {
-    name: String,
-    weight: u32,
+    /// Its name.
+    pub name: String,
+    /// Its share.
+    pub weight: u32,
     controllers: Vec<String>,
     flowspace: Vec<Entry>,
     limits: Limits,
@@ -24,20 +27,20 @@ pub struct Tenant {
     /// Greatest age of a statistics answer in milliseconds; 0 is passthrough.
     statistics_max_age_ms: u64,
     /// One element per connected switch.
-    switches: Vec<OnSwitch>,
+    pub switches: Vec<OnSwitch>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = FlowspaceEntry)]
 struct Entry {
     r#match: String,
     priority: u16,
     /// dpids, or `any`.
     switches: Vec<String>,
-    permission: &'static str,
+    permission: String,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 struct Limits {
     flows: u32,
     entries: u32,
@@ -48,57 +51,75 @@ struct Limits {
 }
 
 /// Messages per second, and at once.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 struct Bucket {
     rate: u32,
     burst: u32,
 }
 
 /// A connected switch.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Switch {
-    dpid: String,
-    openflow: &'static str,
-    messages_received: u64,
-    messages_sent: u64,
+    /// Of a big switch a number of Weir's own.
+    pub dpid: String,
+    /// The name in `[[switches]]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Of a big switch: the datapath id that its tenant sees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_as: Option<String>,
+    /// The version that is spoken.
+    pub openflow: String,
+    /// From the switch.
+    pub messages_received: u64,
+    /// To the switch.
+    pub messages_sent: u64,
     packet_in_unclaimed: u64,
     unexpected: u64,
     unanswered: u64,
     own_refused: u64,
     window: u64,
     outstanding: u64,
-    tenants: Vec<OfTenant>,
+    /// Those that have a part of it.
+    pub tenants: Vec<OfTenant>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+/// A switch of a tenant.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = TenantOnSwitch)]
-struct OnSwitch {
+pub struct OnSwitch {
     dpid: String,
+    /// What it counts there.
     #[serde(flatten)]
-    counts: Counts,
+    pub counts: Counts,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+/// A tenant of a switch.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = SwitchOfTenant)]
-struct OfTenant {
+pub struct OfTenant {
     name: String,
+    /// What it counts there.
     #[serde(flatten)]
-    counts: Counts,
+    pub counts: Counts,
 }
 
 /// What one tenant counts on one switch, since the switch connected.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = TenantCounts)]
-struct Counts {
+pub struct Counts {
     controllers_connected: u64,
     /// The connections to the tenant's controllers.
-    controllers: Vec<Contact>,
-    flows: u64,
-    entries: u64,
+    pub controllers: Vec<Contact>,
+    /// Its entries.
+    pub flows: u64,
+    /// What stands for them on the switch.
+    pub entries: u64,
     messages_from_controllers: u64,
     messages_to_controllers: u64,
     messages_to_switch: u64,
-    refused: u64,
+    /// Its requests that Weir answered with an error.
+    pub refused: u64,
     packet_in_dropped: u64,
     queue_south: u64,
     queue_north: u64,
@@ -107,29 +128,31 @@ struct Counts {
 }
 
 /// A connection to a controller.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = ControllerContact)]
-struct Contact {
-    address: String,
-    connected: bool,
+pub struct Contact {
+    /// Where it is.
+    pub address: String,
+    /// Whether it stands.
+    pub connected: bool,
     /// How often it was dialled.
-    dials: u64,
+    pub dials: u64,
     /// Why it failed or ended last; absent if it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_error: Option<String>,
+    pub last_error: Option<String>,
     /// The same in one word, as in the metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_error_reason: Option<&'static str>,
+    pub last_error_reason: Option<String>,
     /// When, in milliseconds of Unix time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_error_ms: Option<u64>,
+    pub last_error_ms: Option<u64>,
     /// How long Weir waits from then until it dials again; absent while it is connected.
     #[serde(skip_serializing_if = "Option::is_none")]
-    retry_after_ms: Option<u64>,
+    pub retry_after_ms: Option<u64>,
 }
 
 /// Upper bounds of quantiles, in microseconds.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 struct Latency {
     p50_us: f64,
     p99_us: f64,
@@ -181,8 +204,8 @@ impl Entry {
                 Switches::Only(dpids) => dpids.iter().map(|&dpid| Dpid(dpid).to_string()).collect(),
             },
             permission: match entry.permission {
-                Permission::Read => "read",
-                Permission::Write => "write",
+                Permission::Read => "read".to_owned(),
+                Permission::Write => "write".to_owned(),
             },
         }
     }
@@ -190,11 +213,15 @@ impl Entry {
 
 impl Switch {
     /// A switch's counts, and those of all tenants on it.
-    pub fn new(metrics: &SwitchMetrics) -> Switch {
+    pub fn new(metrics: &SwitchMetrics, config: &config::Config) -> Switch {
         let tenants = metrics.tenants();
+        let known_as = metrics.known_as();
+        let listed = config.switches.iter().find(|listed| listed.dpid == metrics.dpid);
         Switch {
             dpid: Dpid(metrics.dpid).to_string(),
-            openflow: if metrics.version == 0x01 { "1.0" } else { "1.3" },
+            name: listed.and_then(|listed| listed.name.clone()),
+            seen_as: (known_as != metrics.dpid).then(|| Dpid(known_as).to_string()),
+            openflow: Version(metrics.version).to_string(),
             messages_received: metrics.received.total(),
             messages_sent: metrics.sent.total(),
             packet_in_unclaimed: metrics.packet_in_unclaimed.get(),
@@ -233,9 +260,10 @@ impl Counts {
 }
 
 impl Contact {
-    fn new((address, contact): (String, contacts::Contact)) -> Contact {
+    /// What is known of a connection, by its address.
+    pub fn new((address, contact): (String, contacts::Contact)) -> Contact {
         let (reason, words, at) = match contact.last_error {
-            Some((reason, words, at)) => (Some(reason), Some(words), Some(at)),
+            Some((reason, words, at)) => (Some(reason.to_owned()), Some(words), Some(at)),
             None => (None, None, None),
         };
         Contact {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::api::ApiMetrics;
 use super::contacts::Contacts;
 use super::instruments::{Counter, Gauge, Histogram, SharedCounter};
+use super::names;
 use super::totals::{TenantTotals, Totals};
 
 /// OpenFlow message types with a counter of their own; all others share the last one.
@@ -131,6 +132,7 @@ pub struct SwitchMetrics {
     pub window: Gauge,
     /// Messages that are unacknowledged at the switch now.
     pub outstanding: Gauge,
+    known_as: AtomicU64,
     tenants: Mutex<BTreeMap<u16, Weak<TenantMetrics>>>,
     totals: Arc<Totals>,
 }
@@ -140,6 +142,7 @@ impl SwitchMetrics {
         SwitchMetrics {
             dpid,
             version,
+            known_as: AtomicU64::new(dpid),
             totals,
             received: Messages::default(),
             sent: Messages::default(),
@@ -152,6 +155,16 @@ impl SwitchMetrics {
             outstanding: Gauge::default(),
             tenants: Mutex::default(),
         }
+    }
+
+    /// The datapath id by which people know it: of a big switch, the one that its tenant sees.
+    pub fn known_as(&self) -> u64 {
+        self.known_as.load(Ordering::Relaxed)
+    }
+
+    /// Sets that.
+    pub fn set_known_as(&self, dpid: u64) {
+        self.known_as.store(dpid, Ordering::Relaxed);
     }
 
     /// Instruments for a tenant on this switch, counting from zero; the newest registration of an id is shown.
@@ -250,6 +263,18 @@ impl TenantMetrics {
     /// Requests refused so far, all errors together.
     pub fn refused(&self) -> u64 {
         self.refused.seen().map(|(_, count)| count).sum()
+    }
+
+    /// Requests refused so far, by the error's name; those of a kind beyond the first sixteen are `other`.
+    pub fn refused_by_error(&self, version: u8) -> Vec<(String, u64)> {
+        self.refused.seen().map(|(error, count)| (names::error(version, error), count)).collect()
+    }
+
+    /// PACKET_INs that did not reach the tenant, by reason.
+    pub fn dropped_by_reason(&self) -> Vec<(String, u64)> {
+        let all = DropReason::ALL.iter();
+        let counts = all.map(|&why| (names::drop(why).to_owned(), self.dropped(why).get()));
+        counts.filter(|(_, count)| *count > 0).collect()
     }
 
     /// Errors sent so far: (type, code), and `None` for all beyond the first sixteen kinds.
@@ -433,6 +458,15 @@ impl ProcessMetrics {
     /// Connections that shook hands.
     pub fn connections(&self, kind: Kind) -> &SharedCounter {
         &self.connections[kind as usize]
+    }
+
+    /// Connections that did not come to shaking hands: with whom, why, and how many.
+    pub fn rejected_by_reason(&self) -> Vec<(&'static str, &'static str, u64)> {
+        let kinds = Kind::ALL.iter().flat_map(|&kind| Rejection::ALL.map(|why| (kind, why)));
+        let named = |(kind, why)| {
+            (names::kind(kind), names::rejection(why), self.rejected(kind, why).get())
+        };
+        kinds.map(named).filter(|(_, _, count)| *count > 0).collect()
     }
 
     /// Connections that did not come to shaking hands.

@@ -80,7 +80,8 @@ impl Shard {
         let source = self.arrivals.source(token);
         self.metrics.process.rejected(Kind::Switch, Rejection::TooMany).increment();
         tracing::warn!(
-            peer = ?source, "too many switches are shaking hands; the one that has waited longest is turned away"
+            peer = source.map(display),
+            "too many switches are shaking hands; the one that has waited longest is turned away"
         );
         self.forget_arriving(token);
     }
@@ -112,7 +113,7 @@ impl Shard {
     fn refuse(&self, dpid: u64, source: Option<IpAddr>, refused: &Refused) {
         self.metrics.process.rejected(Kind::Switch, refused.rejection()).increment();
         tracing::warn!(
-            dpid = %Dpid(dpid), peer = ?source, reason = %refused, "a switch is turned away"
+            dpid = %Dpid(dpid), peer = source.map(display), reason = %refused, "a switch is turned away"
         );
     }
 

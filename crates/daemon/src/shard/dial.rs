@@ -322,7 +322,7 @@ impl Shard {
         let (tenants, policy) = (&mut session.tenants, &self.snapshot.policy);
         let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
         let was_up = matches!(progress, Progress::Up { .. });
-        let (tenant, switch, way) = (&metrics.name, Dpid(session.core.dpid()), &link.dialer);
+        let (tenant, switch, way) = (&metrics.name, Dpid(session.core.known_as()), &link.dialer);
         // What is joined within the process is no controller of anybody's: that it is not there yet is no news.
         let is_news = verdict.tell && (was_up || way.address().is_some());
         // A controller that lacks the version says so by an ERROR, or hangs up at once.
@@ -400,7 +400,7 @@ impl Shard {
                     let (tenants, policy) = (&mut session.tenants, &self.snapshot.policy);
                     let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
                     tracing::info!(
-                        tenant = metrics.name, switch = %Dpid(session.core.dpid()),
+                        tenant = metrics.name, switch = %Dpid(session.core.known_as()),
                         controller = %link.dialer, "controller connected, and it stays"
                     );
                 }
@@ -498,7 +498,7 @@ impl Shard {
         }
         if link.contact.connected(self.events.now()) {
             tracing::info!(
-                tenant = metrics.name, switch = %Dpid(session.core.dpid()),
+                tenant = metrics.name, switch = %Dpid(session.core.known_as()),
                 controller = %link.dialer, "controller connected"
             );
         }

@@ -27,6 +27,7 @@ mod counting;
 mod dial;
 mod publish;
 mod session;
+pub mod shown;
 mod turn;
 
 use crate::admission::{Admission, Unlisted};
@@ -87,6 +88,8 @@ pub enum Command {
     Topology(Orders),
     /// What the core of one switch wants to know of another, or tells it.
     Counts(Counting),
+    /// Show a page of a tenant's flow table.
+    Flows(Box<shown::Asked>),
     /// Are you there?
     Ping(Sender<usize>),
     /// Close everything, then end.
@@ -271,6 +274,7 @@ impl Shard {
             Command::Store(event) => self.stored(event),
             Command::Topology(orders) => self.take_orders(orders),
             Command::Counts(counting) => self.take_counting(counting),
+            Command::Flows(asked) => self.show_flows(&asked),
             Command::Ping(reply) => {
                 // Who asked may have stopped waiting.
                 let _ = reply.send(self.by_dpid.len());
@@ -298,7 +302,7 @@ impl Shard {
             store::Event::Loaded { dpid, stored } => match stored {
                 Ok(stored) => self.start(dpid, stored),
                 Err(error) => {
-                    tracing::error!(dpid, %error, "stored state cannot be read; the switch is turned away");
+                    tracing::error!(dpid = %Dpid(dpid), %error, "stored state cannot be read; the switch is turned away");
                     self.loading.remove(&dpid);
                 }
             },

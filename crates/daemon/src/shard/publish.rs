@@ -19,6 +19,7 @@ impl Shard {
     pub(super) fn publish(&mut self) {
         for session in self.sessions.iter_mut().flatten() {
             let counters = session.core.counters();
+            session.metrics.set_known_as(session.core.known_as());
             session.metrics.received.publish(&counters.from_switch);
             session.metrics.sent.publish(&counters.to_switch);
             session.metrics.own_messages.publish(counters.own_messages);

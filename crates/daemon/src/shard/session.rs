@@ -58,7 +58,7 @@ impl Shard {
             // comes again.
             tracing::warn!(
                 dpid = %Dpid(dpid),
-                peer = ?switch.0.peer_address(),
+                peer = switch.0.peer_address().map(display),
                 "a second switch with this datapath id; turned away"
             );
             self.metrics.process.rejected(Kind::Switch, Rejection::DuplicateDpid).increment();
@@ -104,6 +104,7 @@ impl Shard {
                 return;
             }
         };
+        let known_as = core.known_as();
         let token = match self.events.register(&mut connection) {
             Ok(token) => token,
             Err(error) => {
@@ -139,7 +140,10 @@ impl Shard {
         // Frames may have come with the handshake.
         self.events.again(token);
         self.touch(at);
-        tracing::info!(dpid = %Dpid(dpid), version = established.version.0, ?peer, "switch connected");
+        tracing::info!(
+            dpid = %Dpid(known_as), openflow = %established.version, peer = peer.map(display),
+            "switch connected"
+        );
     }
 
     /// Takes what the core has for everybody and writes it, once each.
@@ -267,7 +271,7 @@ impl Shard {
                 Some(Event::RefusedTransits(all)) => self.refused.add_transits(Dpid(dpid), all),
                 Some(Event::OwnRefused { match_, priority }) => {
                     tracing::warn!(
-                        dpid = %Dpid(dpid), %match_, priority,
+                        dpid = %Dpid(session.core.known_as()), %match_, priority,
                         "the switch refuses an entry of Weir's own"
                     );
                 }
@@ -287,7 +291,7 @@ impl Shard {
                 }
                 Some(Event::Reconciled { kept, installed, removed, foreign }) => {
                     tracing::info!(
-                        dpid = %Dpid(dpid), kept, installed, removed, foreign,
+                        dpid = %Dpid(session.core.known_as()), kept, installed, removed, foreign,
                         "the switch's tables are reconciled"
                     );
                 }
@@ -365,7 +369,7 @@ impl Shard {
         // What the core has changed last is kept.
         self.take_changes(at);
         let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
-        tracing::warn!(dpid = %Dpid(dpid), reason, "switch disconnected");
+        tracing::warn!(dpid = %Dpid(session.core.known_as()), reason, "switch disconnected");
         self.metrics.retire(&session.metrics);
         self.by_dpid.remove(&dpid);
         if !is_key(dpid) {

@@ -2,6 +2,7 @@
 
 use super::session::Peer;
 use super::{Command, Shard};
+use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};
 use channel::{
     CloseReason, Connection, Handshake, Listener, ReadState, Readiness, Step, TimerKey, Token,
@@ -228,14 +229,14 @@ impl Shard {
         let Some(features) = &established.switch else { return };
         if features.auxiliary_id != 0 {
             tracing::warn!(
-                dpid = features.dpid,
+                dpid = %Dpid(features.dpid),
                 "auxiliary connections are not served; the main one carries everything"
             );
             return;
         }
         if hypervisor::big_switch::is_key(features.dpid) {
             tracing::warn!(
-                dpid = features.dpid,
+                dpid = %Dpid(features.dpid),
                 "datapath ids from ffff:... on are Weir's own; turned away"
             );
             self.metrics.process.rejected(Kind::Switch, Rejection::DuplicateDpid).increment();

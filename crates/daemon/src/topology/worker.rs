@@ -154,7 +154,7 @@ impl Worker {
             let Ok(port) = PortNumber::new(port) else { continue };
             let at = PortId::new(Dpid(dpid), port);
             if let Err(refusal) = self.state.handle_probe(at, &frame, now) {
-                tracing::debug!(%at, ?refusal, "a probe counts for nothing");
+                tracing::debug!(%at, %refusal, "a probe counts for nothing");
             }
         }
         self.watch.set_refused_probes(self.state.refused());

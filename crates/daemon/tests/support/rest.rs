@@ -50,6 +50,7 @@ impl Scene {
             metrics: daemon.metrics(),
             current: current.clone(),
             pulse: Arc::new(daemon.pulse()),
+            flows: Arc::new(daemon.flow_reader()),
             topology: daemon.topology(),
             labels: daemon.labels(),
             networks: daemon.networks(),

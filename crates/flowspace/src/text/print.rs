@@ -234,7 +234,7 @@ impl Base {
     }
 }
 
-struct EthernetAddress(u64);
+pub(super) struct EthernetAddress(pub(super) u64);
 
 impl Display for EthernetAddress {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -129,14 +129,16 @@ impl Switch {
 
     /// Which tenants have a part of the switch.
     pub(super) fn served(&self) -> Vec<bool> {
-        (0..self.tenants.len())
-            .map(|at| {
-                let space = self.view.space(TenantIndex(at as u32));
-                let has_slice =
-                    space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());
-                self.tenants[at].present && (has_slice || self.tenants[at].network.is_some())
-            })
-            .collect()
+        (0..self.tenants.len()).map(|at| self.is_served(TenantIndex(at as u32))).collect()
+    }
+
+    /// Whether a tenant has a part of the switch.
+    pub(super) fn is_served(&self, tenant: TenantIndex) -> bool {
+        let space = self.view.space(tenant);
+        let has_slice =
+            space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());
+        let state = &self.tenants[tenant.0 as usize];
+        state.present && (has_slice || state.network.is_some())
     }
 
     /// Tells a tenant how its ports differ from what they were. What the switch itself has changed in its ports, it

@@ -65,6 +65,7 @@ mod sent_into_tables;
 mod sessions;
 mod sets_that_go_on;
 mod sharing;
+mod shown;
 mod sizes;
 mod slice_ports;
 mod slow_readers;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use daemon::api::Failure;
-use daemon::config::SOCKET;
+use daemon::config::{Api, SOCKET, Socket};
 use serde::Serialize;
 use std::fmt;
 use std::io::{Read, Write};
@@ -55,6 +55,19 @@ impl fmt::Display for Endpoint {
             Endpoint::Tcp(address) => write!(f, "http://{address}"),
             Endpoint::Unix(path) => write!(f, "unix:{}", path.display()),
         }
+    }
+}
+
+impl Endpoint {
+    /// Where a `weir serve` of this configuration is asked: by the socket, which takes changes, if it is there.
+    pub fn of(api: &Api) -> Option<Endpoint> {
+        let socket = match &api.socket {
+            Some(Socket::Wanted(path)) => Some(path),
+            Some(Socket::Possible(path)) => Some(path).filter(|path| path.exists()),
+            None => None,
+        };
+        let socket = socket.filter(|path| path.exists() || api.tcp.is_none());
+        socket.cloned().map(Endpoint::Unix).or(api.tcp.map(Endpoint::Tcp))
     }
 }
 
@@ -134,7 +147,7 @@ impl Client {
         let host = self.0.host();
         let mut stream = self.0.connect()?;
         let mut request =
-            format!("{method} {} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n", escaped(path));
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
         if let Some(body) = body {
             let length = body.len();
             request.push_str(&format!(
@@ -152,10 +165,10 @@ impl Client {
     }
 }
 
-/// Whatever cannot stand in a path, as a tenant's name may have been mistyped.
-fn escaped(path: &str) -> String {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.?=".contains(byte);
-    path.bytes()
+/// A name as a part of a path, whatever is in it: it may have been mistyped.
+pub fn segment(name: &str) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_:".contains(byte);
+    name.bytes()
         .map(|byte| match is_plain(&byte) {
             true => char::from(byte).to_string(),
             false => format!("%{byte:02X}"),

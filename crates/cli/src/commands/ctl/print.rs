@@ -1,9 +1,81 @@
-//! Networks, and changes of them, as people read them.
+//! Tables, networks, and changes of networks, as people read them.
 
 use daemon::networks::{
     MappedTags, NetworkView, Outcome, Passed, RouteDocument, SetAside, VlanTags,
 };
 use std::io::{Result, Write};
+
+/// Widest that a first column makes all others start at; what is longer has a line of its own.
+const WIDEST: usize = 26;
+
+/// Rows under a head: text on the left, numbers on the right.
+pub struct Columns {
+    rows: Vec<Row>,
+    /// How many columns there are from the first on that are text.
+    text: usize,
+}
+
+enum Row {
+    Cells(Vec<String>),
+    /// About the row before.
+    Note(String),
+}
+
+impl Columns {
+    /// With this head, of which the first columns are text.
+    pub fn new(head: &[&str], text: usize) -> Columns {
+        let head = head.iter().map(|&word| word.to_owned()).collect();
+        Columns { rows: vec![Row::Cells(head)], text }
+    }
+
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(Row::Cells(cells.into()));
+    }
+
+    pub fn note(&mut self, text: String) {
+        self.rows.push(Row::Note(text));
+    }
+
+    /// All rows, or what stands in the place of none.
+    pub fn write(&self, out: &mut dyn Write, none: &str) -> Result<()> {
+        if self.rows.len() == 1 {
+            return writeln!(out, "{none}");
+        }
+        let mut widths = Vec::new();
+        for row in &self.rows {
+            let Row::Cells(cells) = row else { continue };
+            widths.resize(widths.len().max(cells.len()), 0);
+            for (at, (width, cell)) in widths.iter_mut().zip(cells).enumerate() {
+                let length = cell.chars().count();
+                if at > 0 || length <= WIDEST {
+                    *width = length.max(*width);
+                }
+            }
+        }
+        self.rows.iter().try_for_each(|row| match row {
+            Row::Cells(cells) => self.write_cells(out, cells, &widths),
+            Row::Note(text) => writeln!(out, "    {text}"),
+        })
+    }
+
+    fn write_cells(&self, out: &mut dyn Write, cells: &[String], widths: &[usize]) -> Result<()> {
+        let mut line = String::new();
+        for (at, (cell, &width)) in cells.iter().zip(widths).enumerate() {
+            if at > 0 {
+                line.push_str("  ");
+            }
+            match at < self.text {
+                true => line.push_str(&format!("{cell:width$}")),
+                false => line.push_str(&format!("{cell:>width$}")),
+            }
+            if at == 0 && cell.chars().count() > width {
+                writeln!(out, "{line}")?;
+                line = " ".repeat(width);
+            }
+        }
+        writeln!(out, "{}", line.trim_end())
+    }
+}
 
 pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
     if all.is_empty() {

@@ -1,0 +1,156 @@
+//! What an operator asks of slices: tenants, switches, controllers, what was refused, and flow tables.
+
+use super::client::{Answer, Client, segment};
+use super::print::Columns;
+use super::{Tell, no_answer};
+use crate::exit::Exit;
+use anyhow::Context;
+use daemon::api::flows::Flows;
+use daemon::api::troubles::{Controllers, Refusals};
+use daemon::api::view::{Contact, Counts};
+use daemon::api::{Switches, Tenants};
+use std::io::{Result, Write};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub fn tenants(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
+    tell.found(client.get("/api/v1/tenants")?, |out, all: &Tenants| {
+        let head = ["TENANT", "WEIGHT", "CONTROLLERS", "SWITCHES", "FLOWS", "RULES", "REFUSED"];
+        let mut rows = Columns::new(&head, 1);
+        for tenant in &all.tenants {
+            let counts: Vec<&Counts> = tenant.switches.iter().map(|it| &it.counts).collect();
+            let contacts = || counts.iter().flat_map(|it| &it.controllers);
+            let up = contacts().filter(|contact| contact.connected).count();
+            let sum = |of: fn(&Counts) -> u64| counts.iter().map(|it| of(it)).sum::<u64>();
+            rows.row([
+                tenant.name.clone(),
+                tenant.weight.to_string(),
+                format!("{up} of {}", contacts().count()),
+                counts.len().to_string(),
+                sum(|it| it.flows).to_string(),
+                sum(|it| it.entries).to_string(),
+                sum(|it| it.refused).to_string(),
+            ]);
+        }
+        rows.write(out, "no tenants are configured")
+    })
+}
+
+pub fn switches(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
+    tell.found(client.get("/api/v1/switches")?, |out, all: &Switches| {
+        let head = ["SWITCH", "NAME", "OPENFLOW", "TENANTS", "FLOWS", "RULES", "REFUSED"];
+        let mut rows = Columns::new(&head, 2);
+        for switch in &all.switches {
+            let sum = |of: fn(&Counts) -> u64| {
+                switch.tenants.iter().map(|it| of(&it.counts)).sum::<u64>().to_string()
+            };
+            let (id, name) = match &switch.seen_as {
+                Some(seen_as) => (seen_as, "(big switch)"),
+                None => (&switch.dpid, switch.name.as_deref().unwrap_or("-")),
+            };
+            rows.row([
+                id.clone(),
+                name.to_owned(),
+                switch.openflow.clone(),
+                switch.tenants.len().to_string(),
+                sum(|it| it.flows),
+                sum(|it| it.entries),
+                sum(|it| it.refused),
+            ]);
+        }
+        rows.write(out, "no switches are connected")
+    })
+}
+
+pub fn controllers(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
+    tell.found(client.get("/api/v1/controllers")?, |out, all: &Controllers| {
+        let mut rows = Columns::new(&["TENANT", "SWITCH", "CONTROLLER", "STATE"], 4);
+        for controller in &all.controllers {
+            let contact = &controller.contact;
+            let state = if contact.connected { "connected" } else { "no connection" };
+            rows.row([
+                controller.tenant.clone(),
+                controller.switch.clone(),
+                contact.address.clone(),
+                state.to_owned(),
+            ]);
+            if let Some(trouble) = trouble(contact) {
+                rows.note(trouble);
+            }
+        }
+        rows.write(out, "no controllers are dialled: no switch of theirs is connected")
+    })
+}
+
+/// Why there is no connection.
+fn trouble(contact: &Contact) -> Option<String> {
+    let error = contact.last_error.as_ref().filter(|_| !contact.connected)?;
+    let at = UNIX_EPOCH + Duration::from_millis(contact.last_error_ms.unwrap_or(0));
+    let ago = SystemTime::now().duration_since(at).map_or(0, |ago| ago.as_secs());
+    Some(format!("{error}; {ago} s ago, {} attempts", contact.dials))
+}
+
+pub fn refusals(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
+    tell.found(client.get("/api/v1/refusals")?, |out, all: &Refusals| {
+        let mut rows = Columns::new(&["TENANT", "SWITCH", "WHAT", "COUNT"], 3);
+        for (what, refused) in [("", &all.requests), ("packet_in ", &all.packet_ins)] {
+            for one in refused {
+                rows.row([
+                    one.tenant.clone(),
+                    one.switch.clone(),
+                    format!("{what}{}", one.reason),
+                    one.count.to_string(),
+                ]);
+            }
+        }
+        for one in &all.connections {
+            let (what, nobody) =
+                (format!("{} connection {}", one.peer, one.reason), "-".to_owned());
+            rows.row([nobody.clone(), nobody, what, one.count.to_string()]);
+        }
+        rows.write(out, "nothing was refused")
+    })
+}
+
+/// Page after page. Text is written as pages come; JSON is one document.
+pub fn flows(
+    tell: &Tell,
+    client: &Client,
+    tenant: &str,
+    switch: &str,
+    physical: bool,
+) -> anyhow::Result<Exit> {
+    let side = if physical { "switch" } else { "tenant" };
+    let path = format!(
+        "/api/v1/tenants/{}/switches/{}/flows?side={side}",
+        segment(tenant),
+        segment(switch)
+    );
+    let (mut next, mut whole): (_, Option<Flows>) = (None::<String>, None);
+    let mut out = std::io::stdout().lock();
+    loop {
+        let after = next.map(|next| format!("&after={next}")).unwrap_or_default();
+        let text = match client.get(&format!("{path}{after}"))? {
+            Answer::Done(text) => text,
+            refused @ Answer::Refused(_) => return tell.found(refused, no_answer),
+        };
+        let mut page: Flows = serde_json::from_str(&text).context("an answer of another Weir")?;
+        next = page.next.take();
+        match (&mut whole, tell.json) {
+            (Some(whole), true) => whole.flows.append(&mut page.flows),
+            (None, true) => whole = Some(page),
+            (_, false) => write_flows(&mut out, &page)?,
+        }
+        if next.is_none() {
+            break;
+        }
+    }
+    if let Some(whole) = whole {
+        writeln!(out, "{:#}", serde_json::to_value(&whole)?)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// With the blank before each line that `ovs-ofctl` writes.
+fn write_flows(out: &mut dyn Write, page: &Flows) -> Result<()> {
+    page.flows.iter().try_for_each(|flow| writeln!(out, " {}", flow.text))
+}

@@ -1,0 +1,145 @@
+//! `/api/v1/controllers` and `/api/v1/refusals`: with whom there is no connection, and what was refused, of all tenants.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Sources;
+use super::answers::Elsewhere;
+use super::bounds::Bounds;
+use super::view::Contact;
+use crate::dpid::Dpid;
+use crate::metrics::Registry;
+
+/// All connections to tenants' controllers.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Controllers {
+    /// By switch, then by tenant.
+    pub controllers: Vec<ControllerOf>,
+}
+
+/// A connection to a tenant's controller, for one switch.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = ControllerOfTenant)]
+pub struct ControllerOf {
+    /// The tenant.
+    pub tenant: String,
+    /// The switch; a big switch by the datapath id that its tenant sees.
+    pub switch: String,
+    /// The connection.
+    #[serde(flatten)]
+    pub contact: Contact,
+}
+
+/// What was refused, and what was not passed on. Of requests and PACKET_INs: since the switch connected.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Refusals {
+    /// Requests of tenants that Weir answered with an error.
+    pub requests: Vec<OfTenant>,
+    /// PACKET_INs that did not reach their tenants.
+    pub packet_ins: Vec<OfTenant>,
+    /// Connections of switches and to controllers that did not come about, since Weir began.
+    pub connections: Vec<OfPeer>,
+}
+
+/// A count of one tenant on one switch.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = RefusedOfTenant)]
+pub struct OfTenant {
+    /// The tenant.
+    pub tenant: String,
+    /// The switch; a big switch by the datapath id that its tenant sees.
+    pub switch: String,
+    /// The OpenFlow error, or why not.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// A count of connections.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = RefusedOfPeer)]
+pub struct OfPeer {
+    /// `switch` or `controller`.
+    pub peer: String,
+    /// Why not.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl Controllers {
+    fn new(metrics: &Registry) -> Controllers {
+        let mut controllers = Vec::new();
+        for switch in metrics.switches() {
+            for tenant in switch.tenants() {
+                controllers.extend(tenant.contacts.all().into_iter().map(|contact| ControllerOf {
+                    tenant: tenant.name.clone(),
+                    switch: Dpid(switch.known_as()).to_string(),
+                    contact: Contact::new(contact),
+                }));
+            }
+        }
+        Controllers { controllers }
+    }
+}
+
+impl Refusals {
+    fn new(metrics: &Registry) -> Refusals {
+        let (mut requests, mut packet_ins) = (Vec::new(), Vec::new());
+        for switch in metrics.switches() {
+            for tenant in switch.tenants() {
+                let of_tenant = |(reason, count): (String, u64)| OfTenant {
+                    tenant: tenant.name.clone(),
+                    switch: Dpid(switch.known_as()).to_string(),
+                    reason,
+                    count,
+                };
+                requests.extend(tenant.refused_by_error(switch.version).into_iter().map(of_tenant));
+                packet_ins.extend(tenant.dropped_by_reason().into_iter().map(of_tenant));
+            }
+        }
+        let connections = metrics.process.rejected_by_reason();
+        let connections = connections.into_iter().map(|(peer, reason, count)| OfPeer {
+            peer: peer.to_owned(),
+            reason: reason.to_owned(),
+            count,
+        });
+        Refusals { requests, packet_ins, connections: connections.collect() }
+    }
+}
+
+pub(super) fn routes() -> Router<Sources> {
+    Router::new()
+        .route("/api/v1/controllers", get(controllers))
+        .route("/api/v1/refusals", get(refusals))
+}
+
+/// All connections to tenants' controllers.
+#[utoipa::path(
+    get,
+    path = "/api/v1/controllers",
+    responses((status = 200, description = "all connections", body = Controllers), Elsewhere)
+)]
+pub(super) async fn controllers(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+) -> Response {
+    bounds.off_thread(move || Json(Controllers::new(&sources.metrics)).into_response()).await
+}
+
+/// What was refused.
+#[utoipa::path(
+    get,
+    path = "/api/v1/refusals",
+    responses((status = 200, description = "counts", body = Refusals), Elsewhere)
+)]
+pub(super) async fn refusals(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+) -> Response {
+    bounds.off_thread(move || Json(Refusals::new(&sources.metrics)).into_response()).await
+}
