@@ -14,6 +14,7 @@ mod controllers;
 mod demo;
 mod discovering;
 mod evaluate;
+mod faucet;
 mod labels;
 mod mininet;
 mod networks;

@@ -3,12 +3,15 @@
 use std::env;
 
 use super::app::python;
+use super::faucet;
 
 /// What a scenario stands on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// os-ken in `.venv`.
     OsKen,
+    /// Faucet in `.venv-faucet`.
+    Faucet,
     /// Root, network namespaces and Open vSwitch.
     OpenVSwitch,
     /// A program in PATH.
@@ -31,6 +34,8 @@ fn missing(need: &Needs) -> Vec<String> {
     match need {
         Needs::OsKen if python().exists() => Vec::new(),
         Needs::OsKen => vec!["os-ken is not installed; run scripts/setup".to_owned()],
+        Needs::Faucet if faucet::program().exists() => Vec::new(),
+        Needs::Faucet => vec!["Faucet is not installed; run scripts/setup".to_owned()],
         Needs::OpenVSwitch => {
             lab::Requirements::ALL.check().iter().map(ToString::to_string).collect()
         }

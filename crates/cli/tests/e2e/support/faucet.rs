@@ -1,0 +1,72 @@
+//! Faucet as a tenant's controller. It has an environment of its own: it pins other versions of what os-ken needs.
+
+use std::{env, fs, iter};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::folder::Folder;
+use super::program::{GUARDED, Program};
+use super::{eventually, free_port, http, repository};
+
+pub struct Faucet {
+    pub address: SocketAddr,
+    metrics: SocketAddr,
+    _folder: Folder,
+    _process: Program,
+}
+
+impl Faucet {
+    /// Starts it with this configuration; switches reach it at `host`.
+    pub fn start(host: IpAddr, configuration: &str) -> Faucet {
+        let folder = Folder::new();
+        let path = folder.join("faucet.yaml");
+        fs::write(&path, configuration).expect("a configuration");
+        let address = SocketAddr::new(host, free_port());
+        let metrics = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        // It finds its own runner there.
+        let folders = env::var_os("PATH").unwrap_or_default();
+        let folders = iter::once(environment()).chain(env::split_paths(&folders));
+        let path_to_programs = env::join_paths(folders).expect("a PATH");
+        let mut command = Command::new(GUARDED[0]);
+        command
+            .args(&GUARDED[1..])
+            .arg(program())
+            .arg(format!("--ryu-ofp-listen-host={host}"))
+            .arg(format!("--ryu-ofp-tcp-listen-port={}", address.port()))
+            .env("PATH", path_to_programs)
+            .env("FAUCET_CONFIG", &path)
+            .env("FAUCET_LOG", "STDOUT")
+            .env("FAUCET_EXCEPTION_LOG", "STDERR")
+            .env("FAUCET_PROMETHEUS_ADDR", metrics.ip().to_string())
+            .env("FAUCET_PROMETHEUS_PORT", metrics.port().to_string());
+        let process = Program::of("faucet", command);
+        eventually("Faucet listens", || TcpStream::connect(address).is_ok());
+        Faucet { address, metrics, _folder: folder, _process: process }
+    }
+
+    /// The value of the first of its metrics whose name and labels begin so.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.values(name).first().copied()
+    }
+
+    /// How many of its metrics whose names begin so have this value.
+    pub fn count(&self, name: &str, value: f64) -> usize {
+        self.values(name).into_iter().filter(|it| *it == value).count()
+    }
+
+    fn values(&self, name: &str) -> Vec<f64> {
+        let (_, body) = http::get(self.metrics, "/metrics").unwrap_or_default();
+        let lines = body.lines().filter(|line| line.starts_with(name));
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse().ok()).collect()
+    }
+}
+
+/// It exists only once `scripts/setup` has run.
+pub fn program() -> PathBuf {
+    environment().join("faucet")
+}
+
+fn environment() -> PathBuf {
+    repository().join(".venv-faucet/bin")
+}
