@@ -1,8 +1,6 @@
 //! Networks, and changes of them, as people read them.
 
-use daemon::networks::{
-    MappedTags, NetworkView, Outcome, Passed, RouteDocument, SetAside, VlanTags,
-};
+use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, SetAside, VlanTags};
 use std::io::{Result, Write};
 
 pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
@@ -42,9 +40,6 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
     let stopped = |started: bool| if started { "" } else { "  (stopped)" };
     if let Some(block) = &network.addresses {
         writeln!(out, "addresses {block}")?;
-    }
-    if let Some(block) = &network.physical_addresses {
-        writeln!(out, "physical addresses {block}")?;
     }
     if !network.vlans.is_empty() {
         writeln!(out, "VLANs {}", listed(&network.vlans))?;
@@ -117,9 +112,7 @@ fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
             write!(out, "  tag {}", listed(&wire.tags))?;
         }
         let vlan = |of: &VlanTags| format!("VLAN {}: {}", of.vlan, listed(&of.tags));
-        let mapped = |of: &MappedTags| format!("{} physical: {}", of.addresses, listed(&of.tags));
-        let mapped = wire.mapped.iter().map(mapped);
-        let others: Vec<String> = mapped.chain(wire.vlans.iter().map(vlan)).collect();
+        let others: Vec<String> = wire.vlans.iter().map(vlan).collect();
         let others = match others.is_empty() {
             true => String::new(),
             false => format!(" ({})", others.join("; ")),
