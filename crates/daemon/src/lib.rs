@@ -40,3 +40,4 @@ pub mod shard;
 pub mod store;
 mod threads;
 pub mod topology;
+mod unsupported;

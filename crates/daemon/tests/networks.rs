@@ -49,6 +49,11 @@ fn a_request_is_done_whole_or_not_at_all() {
         ),
         (json!([{ "stop": { "port": "0xa1 port 9" } }]), 404, "the network has no edge port"),
         (json!([{ "explode": "network" }]), 400, "unknown variant `explode`"),
+        (
+            json!([{ "set-physical-addresses": "172.16.5.0/24" }]),
+            400,
+            "not supported: hosts keep their addresses on all links",
+        ),
     ] {
         let (found, body) = scene.ask("POST", "/api/v1/networks/red/changes", Some(what.clone()));
         assert_eq!(found, status, "{what}: {body}");

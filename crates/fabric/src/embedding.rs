@@ -12,8 +12,7 @@
 //! end where one is free on all its links, and has it swapped on the way where not. A backup has tags of its own from
 //! the beginning, so that all switches but the first know what to do before anything fails. Each VLAN that a tenant says
 //! its network has is a [`Lane`] with tags of its own beside that of untagged frames: where a frame can bear one tag only
-//! (OpenFlow 1.0), the tag says which of the tenant's VLANs it stands for. Of a network that has physical addresses a
-//! link has three more, for packets that bear these ([`AddressMap`]) as source, as destination, or as both ([`Mapped`]).
+//! (OpenFlow 1.0), the tag says which of the tenant's VLANs it stands for.
 //!
 //! **Repeating.** A virtual switch's own forwarding knows no loops: it sends by edge ports and by those links only that are
 //! in a spanning tree of the tenant's network ([`spanning_tree`]). When links get or lose their ways the tree changes by as
@@ -38,7 +37,6 @@
 //! ports at the edge.
 //! [`Embedding::stop_waiting`] ends that for what neither was said of.
 
-mod addresses;
 mod check;
 mod draw;
 mod growth;
@@ -70,7 +68,6 @@ use saved::{Remembered, Restored};
 use tags::Tags;
 use trunk::Trunk;
 
-pub use addresses::{AddressMap, Mapped, Side};
 pub use map::{
     Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay, Way,
 };

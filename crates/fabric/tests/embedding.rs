@@ -9,8 +9,8 @@ use common::spec::*;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{builtin, megabits};
 use fabric::embedding::{
-    Block, Carries, Changes, Embedding, Exit, Frames, LinkSpec, Mapped, Part, PortChange, PortKind,
-    Reason, Refusal, Route, Spec, Step, Trouble,
+    Block, Carries, Changes, Embedding, Exit, Frames, LinkSpec, Part, PortChange, PortKind, Reason,
+    Refusal, Route, Spec, Step, Trouble,
 };
 use fabric::paths::Disjoint;
 use fabric::{Dpid, Error, Network};
@@ -388,26 +388,6 @@ fn contradictions_are_refused() {
     let [least, most] = embedding().tag_range();
     refused(vlans(&[2999]), Part::Vlan(2999), Reason::VlanIsTag(least, most));
     refused(|it| it.vlans = (1..=100).collect(), Part::Vlan(33), Reason::TooManyVlans(32));
-    let physical = |text: &str| text.parse::<Block>().unwrap();
-    let cannot = |block: Option<Block>, at: &'static str, why| {
-        let change = |it: &mut Spec| (it.block, it.physical) = (block, Some(physical(at)));
-        refused(change, Part::Physical(physical(at)), why);
-    };
-    cannot(None, "172.16.5.0/24", Reason::NothingToMap);
-    cannot(Some(block), "172.16.4.0/23", Reason::NotAsMany(block));
-    cannot(Some(block), "fd00::/24", Reason::NotAsMany(block));
-    refused(
-        |it| {
-            (it.block, it.physical) =
-                (Some(physical("10.0.0.0/16")), Some(physical("172.16.0.0/16")));
-            let addresses = (1..=257u16).map(|it| it.to_be_bytes());
-            it.hosts[0].addresses = addresses
-                .map(|[high, low]| std::net::Ipv4Addr::new(10, 0, high, low).into())
-                .collect();
-        },
-        Part::Physical(physical("172.16.0.0/16")),
-        Reason::TooManyMapped(256),
-    );
     let small = Block::new("10.0.0.0".parse().unwrap(), 30);
     refused(
         |it| {
@@ -475,30 +455,6 @@ fn tags_run_out() {
     let why = Reason::Unroutable(Trouble::Tags(port(1, 2)));
     assert_eq!(refusals, [Refusal { tenant: RED, part: Part::Link(spec.links[4].ends), why }]);
     assert_eq!(embedding.tags_in_use(), 0);
-}
-
-#[test]
-fn physical_addresses_are_one_tenants_and_those_of_its_hosts() {
-    let (network, mut embedding) = (ring(), embedding());
-    let mut apart = two();
-    apart.switches = vec![switch(0xa1, &[2]), switch(0xa3, &[4])];
-    apart.ports = vec![edge(0xa1, 1, port(2, 1)), edge(0xa3, 1, port(4, 1))];
-    let (mut red, mut blue) = (two(), apart);
-    (red.block, red.physical) = blocks("10.0.0.0/24", "172.16.5.0/24");
-    (blue.block, blue.physical) = blocks("10.0.0.0/23", "172.16.4.0/23");
-    let refusals = embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap_err();
-    let part = Part::Physical(blue.physical.unwrap());
-    let why = Reason::PhysicalTaken(RED);
-    assert_eq!(refusals, [Refusal { tenant: BLUE, part, why }]);
-    (blue.block, blue.physical) = blocks("10.0.0.0/24", "172.16.4.0/24");
-    embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue)])).unwrap();
-    let members = embedding.switch_maps().values().flat_map(|map| &map.members);
-    for (&tenant, member) in members {
-        let map = member.addresses.as_ref().unwrap();
-        let physical = if tenant == RED { 0xac10_0501 } else { 0xac10_0401 };
-        assert_eq!((map.physical(0x0a00_0001), map.own(physical)), (physical, 0x0a00_0001));
-        assert_eq!(map.hosts().count(), 2, "its two hosts were given addresses");
-    }
 }
 
 #[test]
@@ -654,7 +610,6 @@ fn what_is_stored_is_not_believed_blindly() {
     let (network, mut before) = (ring(), embedding());
     let mut spec = two();
     spec.vlans = vec![10];
-    (spec.block, spec.physical) = blocks("10.0.0.0/24", "172.16.5.0/24");
     spec.links[0].protection = Some(Disjoint::Links);
     before.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
     let saved = before.export();
@@ -710,45 +665,6 @@ fn what_was_stored_before_there_were_vlans_stays_where_it_is() {
         let (_, status) = after.trunks(RED).next().unwrap();
         assert_eq!((status.is_held, status.active), (false, Some(&routed)));
     }
-}
-
-/// What a version that mapped both addresses or none has stored of [`two`] with physical addresses.
-const BEFORE_ONE_ALONE: &str = "\
-    0307d20000000100010000000000000000a10000000200000000000000a300000002000000230000000100000000000000010000000100000000\
-    00000003000000000000000000000000000002000000000000000100000002000000000000000200000003000000000000000200000002000000\
-    00000000030000000300000002000000000000000100000002000000000000000200000003000000000000000200000002000000000000000300\
-    00000300000004000000000000000000000207d007d0010000000000000000000207d007d00000000000ffff0000000207d107d10100000000ff\
-    ff0000000207d107d10001000000020001020000000001040a0000010001020000000003040a000002";
-
-#[test]
-fn what_was_stored_before_one_address_could_be_mapped_alone_stays_where_it_is() {
-    let octet = |at| u8::from_str_radix(&BEFORE_ONE_ALONE[at..at + 2], 16).unwrap();
-    let stored: Vec<u8> = (0..BEFORE_ONE_ALONE.len()).step_by(2).map(octet).collect();
-    let (network, mut after) = (ring(), embedding());
-    after.restore(&stored).unwrap();
-    let mut spec = two();
-    (spec.block, spec.physical) = blocks("10.0.0.0/24", "172.16.5.0/24");
-    after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
-    let tags = |embedding: &Embedding| {
-        let (_, status) = embedding.trunks(RED).next().unwrap();
-        let tags = &status.active.unwrap().tags;
-        let forth = tags.iter().filter(|(lane, _)| lane.forth);
-        let forth = forth.map(|(lane, tags)| (lane.frames, tags[0].get())).collect::<Vec<_>>();
-        (status.is_held, forth)
-    };
-    // What it had it keeps, and what it lacks it gets.
-    let [source, destination, both] =
-        [Mapped::Source, Mapped::Destination, Mapped::Both].map(Frames::Mapped);
-    let expected =
-        [(Frames::Untagged, 2000), (source, 2002), (destination, 2003), (both, 2001)].to_vec();
-    assert_eq!(tags(&after), (true, expected.clone()));
-    after.handle_changes(&network);
-    assert_eq!(tags(&after), (false, expected.clone()));
-    // And so it is stored from then on.
-    let mut again = embedding();
-    again.restore(&after.export()).unwrap();
-    again.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
-    assert_eq!(tags(&again), (true, expected));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use common::spec::all_follow;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{megabits, small};
 use fabric::embedding::{
-    Carries, Embedding, Frames, Hop, Lane, LinkSpec, Mapped, PortKind, PortSpec, Route, Routed,
-    Spec, Step, SwitchMap, SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId, Wire,
+    Carries, Embedding, Frames, Hop, Lane, LinkSpec, PortKind, PortSpec, Route, Routed, Spec, Step,
+    SwitchMap, SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId, Wire,
 };
 use fabric::paths::{Disjoint, Search};
 use fabric::{Bandwidth, Dpid, End, LinkId, Network, PortId, TenantId};
@@ -28,8 +28,6 @@ struct Drawn {
     on: Vec<u64>,
     links: Vec<DrawnLink>,
     vlans: u16,
-    /// Whether other addresses stand for the tenant's on links.
-    mapped: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -55,21 +53,12 @@ fn any_network() -> impl Strategy<Value = Drawn> {
     );
     let links = proptest::collection::vec(link, 0..9);
     let on = proptest::collection::vec(0_u64..4, 8);
-    (on, links, 0_u16..3, any::<bool>()).prop_map(|(on, links, vlans, mapped)| Drawn {
-        on,
-        links,
-        vlans,
-        mapped,
-    })
+    (on, links, 0_u16..3).prop_map(|(on, links, vlans)| Drawn { on, links, vlans })
 }
 
 /// A tenant's network on the switches that there are; edge ports are its own by `shared`, or not there.
 fn spec(network: &Network, drawn: &Drawn, edges: bool) -> Spec {
     let mut spec = Spec { vlans: (1..=drawn.vlans).collect(), ..Spec::default() };
-    if drawn.mapped {
-        spec.block = Some("10.0.0.0/24".parse().unwrap());
-        spec.physical = Some("172.16.0.0/24".parse().unwrap());
-    }
     let mut members: BTreeMap<u64, Vec<Dpid>> = BTreeMap::new();
     for (dpid, &on) in (0..network.switch_slots() as u64).zip(&drawn.on) {
         if on > 0 {
@@ -162,7 +151,7 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                 prop_assert_eq!(Arrived::Edge(PortId::new(here, *port)), expected);
                 prop_assert!(hosts.is_empty());
             }
-            PortKind::Link { sends: Some(hop), vlans, mapped, .. } => {
+            PortKind::Link { sends: Some(hop), vlans, .. } => {
                 prop_assert!(port.up);
                 prop_assert_eq!(walker.follow(here, *hop), expected);
                 for way in vlans {
@@ -171,24 +160,13 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                     let arrived = walker.follow_frames(here, sends, Frames::Vlan(way.vlan));
                     prop_assert_eq!(arrived, expected);
                 }
-                for (&it, way) in mapped {
-                    let sends = way.sends.unwrap();
-                    prop_assert_eq!(sends.port, hop.port);
-                    let arrived = walker.follow_frames(here, sends, Frames::Mapped(it));
-                    prop_assert_eq!(arrived, expected);
-                }
             }
             PortKind::Link { sends: None, .. } => prop_assert!(!port.up),
-            PortKind::Remote { sends: Some(hop), vlans, mapped, .. } => {
+            PortKind::Remote { sends: Some(hop), vlans, .. } => {
                 let expected = if port.up { expected } else { Arrived::Lost };
                 prop_assert_eq!(walker.follow(here, *hop), expected);
                 for way in vlans {
                     let frames = Frames::Vlan(way.vlan);
-                    let arrived = walker.follow_frames(here, way.sends.unwrap(), frames);
-                    prop_assert_eq!(arrived, expected);
-                }
-                for (&it, way) in mapped {
-                    let frames = Frames::Mapped(it);
                     let arrived = walker.follow_frames(here, way.sends.unwrap(), frames);
                     prop_assert_eq!(arrived, expected);
                 }
@@ -198,11 +176,6 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
         if let PortKind::Link { vlans, .. } | PortKind::Remote { vlans, .. } = &port.kind {
             let named: Vec<u16> = vlans.iter().map(|way| way.vlan).collect();
             prop_assert_eq!(named, embedding.wanted()[&tenant].vlans.clone());
-        }
-        if let PortKind::Link { mapped, .. } | PortKind::Remote { mapped, .. } = &port.kind {
-            let has = embedding.wanted()[&tenant].physical.is_some();
-            let all = Mapped::ALL.into_iter().filter(|_| has);
-            prop_assert!(all.eq(mapped.keys().copied()), "{:?}", mapped);
         }
     }
     check_repeating(embedding)?;
@@ -214,10 +187,9 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
         }
         let kinds = map.members.values().flat_map(|it| it.ports.values()).map(|port| &port.kind);
         for kind in kinds {
-            if let PortKind::Link { receives, vlans, mapped, .. } = kind {
+            if let PortKind::Link { receives, vlans, .. } = kind {
                 let tagged = vlans.iter().flat_map(|way| &way.receives);
-                let mapped = mapped.values().flat_map(|way| &way.receives);
-                for hop in receives.iter().chain(tagged).chain(mapped) {
+                for hop in receives.iter().chain(tagged) {
                     prop_assert!(seen.insert(*hop), "{hop:?} twice");
                 }
             }
@@ -281,7 +253,7 @@ fn sends_at(
 
 /// How many tags a link needs in each direction.
 fn needed(spec: &Spec) -> usize {
-    1 + spec.vlans.len() + spec.physical.map_or(0, |_| Mapped::ALL.len())
+    1 + spec.vlans.len()
 }
 
 /// Every path has all its tags, and whoever has none finds none with room and tags.

@@ -13,7 +13,7 @@
 //!                                                                       shared edge, for frames to these hosts only
 //! ```
 //! On 1.0, where a frame bears one tag, a link has a tag of its own for each of the tenant's VLANs beside that for untagged
-//! frames, and for packets with physical addresses; between two ends on 1.3 the tenant's tags travel behind the link's.
+//! frames; between two ends on 1.3 the tenant's tags travel behind the link's.
 //!
 //! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
 //! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
@@ -32,9 +32,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use fabric::embedding::{
-    AddressMap, Frames, Hop, Mapped, Member, PortKind, Tag, VirtualPort, VlanWay, Way,
-};
+use fabric::embedding::{Frames, Hop, Member, PortKind, Tag, VirtualPort, VlanWay};
 use fabric::{MacAddress, PortNumber, Tagging};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
@@ -66,8 +64,6 @@ pub(crate) struct Network {
     crowded: BTreeSet<u32>,
     /// The tenant's VLANs whose frames may pass by links where a frame bears one tag.
     vlans: BTreeSet<u16>,
-    /// Which physical addresses packets bear on links, if they do.
-    pub addresses: Option<AddressMap>,
     /// The table by which packets leave by shared edge ports, if they do.
     pub egress: Option<u8>,
     /// How a packet came, by the switch's port and what the packet bears.
@@ -151,9 +147,9 @@ pub(crate) struct WayOut<'a> {
 pub(crate) enum Wire<'a> {
     /// Nothing.
     Plain,
-    /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's, and for packets with
-    /// physical addresses. That may be so here, or at the other end.
-    Tagged { tag: Tag, vlans: &'a [VlanWay], mapped: &'a BTreeMap<Mapped, Way>, far: Tagging },
+    /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's. That may be so here, or at the
+    /// other end.
+    Tagged { tag: Tag, vlans: &'a [VlanWay], far: Tagging },
 }
 
 /// Why a translation has no answer.
@@ -215,7 +211,6 @@ impl Network {
             spares_spanning_tree: version == Version::V1_0,
             crowded: crowded.collect(),
             vlans,
-            addresses: member.addresses.clone(),
             egress,
             arrived,
         }
@@ -288,8 +283,7 @@ impl Network {
     /// Whether entries may ask the hypervisor what is to become of packets (1.0). Then it has to know of each packet that a switch
     /// tells of how it came, so the switch tells of none that it has changed.
     pub(crate) fn may_ask(&self) -> bool {
-        let is_wide = |map: &AddressMap| !map.is_restored_by_entries(Mapped::Both);
-        self.shared_edges().next().is_some() || self.addresses.as_ref().is_some_and(is_wide)
+        self.shared_edges().next().is_some()
     }
 
     /// Where a packet for the virtual port goes: nowhere if the port is down, is told not to forward, or the packet came
@@ -378,7 +372,7 @@ impl Network {
     }
 
     /// What packets look like when they come in by a virtual port, where a frame bears one tag; several for a link with
-    /// a backup, or with VLANs, or with hosts.
+    /// a backup, or with VLANs.
     pub(crate) fn arrivals(&self, number: u32) -> Vec<Arrival> {
         let plain = |looks| Arrival { looks, tag: None };
         match self.ports.get(&number).map(|port| &port.kind) {
@@ -519,17 +513,13 @@ fn comes_at(port: &VirtualPort) -> impl Iterator<Item = u32> + '_ {
 
 /// How packets come by a link, and which they are; not at all by other ports.
 pub(crate) fn ways_in(kind: &PortKind) -> impl Iterator<Item = (&Hop, Frames)> {
-    let (receives, vlans, mapped) = match kind {
-        PortKind::Link { receives, vlans, mapped, .. } => (&receives[..], &vlans[..], mapped),
-        PortKind::Edge { .. } | PortKind::Remote { .. } => (&[][..], &[][..], &UNMAPPED),
+    let (receives, vlans) = match kind {
+        PortKind::Link { receives, vlans, .. } => (&receives[..], &vlans[..]),
+        PortKind::Edge { .. } | PortKind::Remote { .. } => (&[][..], &[][..]),
     };
     let tagged = vlans.iter().flat_map(|way| each(&way.receives, Frames::Vlan(way.vlan)));
-    let mapped = mapped.iter().flat_map(|(it, way)| each(&way.receives, Frames::Mapped(*it)));
-    each(receives, Frames::Untagged).chain(tagged).chain(mapped)
+    each(receives, Frames::Untagged).chain(tagged)
 }
-
-/// No ways for packets with physical addresses.
-static UNMAPPED: BTreeMap<Mapped, Way> = BTreeMap::new();
 
 fn each(hops: &[Hop], frames: Frames) -> impl Iterator<Item = (&Hop, Frames)> {
     hops.iter().map(move |hop| (hop, frames))
@@ -565,18 +555,14 @@ fn way_out(port: &VirtualPort) -> Option<WayOut<'_>> {
         PortKind::Edge { port, hosts } => {
             Some(WayOut { port: port.get(), wire: Wire::Plain, hosts })
         }
-        PortKind::Link { sends, vlans, mapped, far, .. } => sends.map(|hop| WayOut {
+        PortKind::Link { sends, vlans, far, .. } => sends.map(|hop| WayOut {
             port: hop.port.get(),
-            wire: Wire::Tagged { tag: hop.tag, vlans, mapped, far: far.tagging },
+            wire: Wire::Tagged { tag: hop.tag, vlans, far: far.tagging },
             hosts: &[],
         }),
-        &PortKind::Remote { sends, ref vlans, ref mapped, tagging: far, ref hosts } => {
-            sends.map(|hop| WayOut {
-                port: hop.port.get(),
-                wire: Wire::Tagged { tag: hop.tag, vlans, mapped, far },
-                hosts,
-            })
-        }
+        &PortKind::Remote { sends, ref vlans, tagging: far, ref hosts } => sends.map(|hop| {
+            WayOut { port: hop.port.get(), wire: Wire::Tagged { tag: hop.tag, vlans, far }, hosts }
+        }),
     }
 }
 

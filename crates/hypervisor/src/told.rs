@@ -8,8 +8,8 @@
 use flowspace::field::ethertype;
 
 /// All headers that can be matched of frames with IPv4 or ARP, however they are written: Ethernet's addresses and type; two VLAN tags,
-/// of which one may be a link's; SNAP; IPv4 with all options that it can have, or ARP, which is shorter; and TCP, with the checksum
-/// that changes where addresses are restored, or UDP or ICMP, which are shorter.
+/// of which one may be a link's; SNAP; IPv4 with all options that it can have, or ARP, which is shorter; and TCP, or
+/// UDP or ICMP, which are shorter.
 pub(crate) const HEADERS: u16 = 14 + 2 * 4 + 8 + 60 + 20;
 
 /// A frame as long as there can be, which the switch may keep all the same (1.3 has the number as `OFPCML_MAX`).

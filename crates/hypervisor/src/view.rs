@@ -9,11 +9,9 @@ use crate::network::{at_hop, at_port, number_of, ways_in};
 use crate::policy::{Permission, Policy, TenantId};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use fabric::PortNumber;
-use fabric::embedding::{Exit, Mapped, PortKind, Transit, VirtualPort};
+use fabric::embedding::{PortKind, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Classifier, Field, Key, Match, wins_everywhere};
-use hashbrown::HashMap;
 
 /// Pieces that a containment check may split a region into before it gives up and answers "no".
 const PIECE_LIMIT: usize = 1024;
@@ -29,18 +27,6 @@ pub struct View {
     spaces: Vec<Space>,
     /// Ports at the edge of networks, where slices have nothing to seek.
     taken: BTreeSet<u32>,
-    /// What leaves a big switch, and the switch has no entries to restore its addresses: by the port at which it comes in, and
-    /// the tag that it bears.
-    restored: HashMap<(u32, u16), Restored>,
-}
-
-/// Packets with physical addresses that leave a big switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Restored {
-    pub tenant: TenantIndex,
-    /// The switch's port.
-    pub port: PortNumber,
-    pub mapped: Mapped,
 }
 
 /// Who owns what passes through for networks, and what bears a tag where none should be.
@@ -113,7 +99,6 @@ impl View {
     ) -> View {
         let mut networks: Vec<(u32, Match, TenantIndex)> = Vec::new();
         let mut taken = BTreeSet::new();
-        let mut restored = HashMap::new();
         let mut owners = Classifier::new();
         let mut readers = Classifier::new();
         let mut ranked: Vec<(u16, Match, TenantIndex)> = Vec::new();
@@ -144,15 +129,6 @@ impl View {
                     add_network_port(number, at, &mut networks, &mut taken);
                 }
             }
-            for Transit { from, to, .. } in &map.transit {
-                let Exit::Restored(port, id, mapped) = *to else { continue };
-                let by = map.members.get(&id).and_then(|member| member.addresses.as_ref());
-                let asks = by.is_some_and(|by| !by.is_restored_by_entries(mapped));
-                if let Some(tenant) = index(id).filter(|_| asks) {
-                    let leaves = Restored { tenant, port, mapped };
-                    restored.insert((from.port.get(), from.tag.get()), leaves);
-                }
-            }
             let at_sea = map.transit.iter().map(|transit| at_hop(&transit.from));
             networks.extend(at_sea.map(|match_| (NETWORKS + 3, match_, FABRIC)));
         }
@@ -174,17 +150,7 @@ impl View {
         let above = networks.len();
         let slices = ranked.into_iter().map(|(_, match_, at)| (match_, at));
         let ranked = networks.into_iter().chain(slices).collect();
-        View { owners, readers, ranked, above, spaces, taken, restored }
-    }
-
-    /// Where a packet leaves a big switch of which the hypervisor is to restore the addresses.
-    pub(crate) fn restored(&self, key: &Key) -> Option<Restored> {
-        if self.restored.is_empty() {
-            return None;
-        }
-        let vid = key.get(Field::VlanVid);
-        let at = (key.get(Field::InPort) as u32, (vid & 0xfff) as u16);
-        (vid & VLAN_PRESENT != 0).then(|| self.restored.get(&at).copied()).flatten()
+        View { owners, readers, ranked, above, spaces, taken }
     }
 
     /// The tenant that owns a packet.

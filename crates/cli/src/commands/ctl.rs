@@ -234,13 +234,6 @@ enum New {
         #[command(flatten)]
         how: How,
     },
-    /// Which IPv4 addresses stand for the hosts' between switches of OpenFlow 1.0
-    PhysicalAddresses {
-        /// As many as the network's block has, such as 172.16.5.0/24; without, none do
-        block: Option<String>,
-        #[command(flatten)]
-        how: How,
-    },
     /// The block of the hosts' addresses
     Addresses {
         /// Such as 10.0.0.0/24
@@ -365,7 +358,6 @@ impl New {
                 (Operation::ChangeHost(HostChange { mac, address, at }), how)
             }
             New::Vlans { vlans, how } => (Operation::SetVlans(vlans), how),
-            New::PhysicalAddresses { block, how } => (Operation::SetPhysicalAddresses(block), how),
             New::Addresses { block, how } => (Operation::SetAddresses(Some(block)), how),
         }
     }

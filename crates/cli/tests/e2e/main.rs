@@ -25,7 +25,6 @@ mod own_networks;
 mod own_port_counts;
 mod own_refused;
 mod own_vlans;
-mod physical_addresses;
 mod reconnect;
 mod reload;
 mod repeaters;

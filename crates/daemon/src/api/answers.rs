@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
 
 use super::bounds;
+use crate::unsupported;
 
 /// Why a request was not done.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -108,8 +109,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         }
         let bytes = bounds::body(request).await?;
         let body = serde_json::from_slice(&bytes)
-            .map_err(|refused| error(StatusCode::BAD_REQUEST, &refused.to_string()))?;
+            .map_err(|refused| error(StatusCode::BAD_REQUEST, &explained(refused.to_string())))?;
         Ok(Body(body))
+    }
+}
+
+/// What is wrong with a body; of a key that is left out on purpose also why.
+fn explained(refused: String) -> String {
+    match unsupported::reason_in(&refused) {
+        Some(reason) => format!("not supported: {reason} ({refused})"),
+        None => refused,
     }
 }
 

@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use fabric::embedding::{
-    Block, Embedding, HostSpec, LinkSpec, Part, PortSpec, Route, Spec, Step, SwitchSpec,
-    VirtualPortId,
+    Embedding, HostSpec, LinkSpec, Part, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
 };
 use fabric::paths::Disjoint;
 use fabric::{Bandwidth, Dpid, MacAddress, PortId, PortNumber, TenantId};
@@ -76,7 +75,6 @@ pub(super) fn read(value: &Value<'_, '_>) -> Option<Network> {
         Spec {
             started: table.get("started", Value::boolean).unwrap_or(default.started),
             block: table.get("addresses", Value::parsed),
-            physical: table.get("physical_addresses", |value| physical(value, &mut parts)),
             vlans: table.get("vlans", |value| vlans(value, &mut parts)).unwrap_or_default(),
             switches: list(table, "switches", |table| switch(table, &mut parts)),
             ports: list(table, "ports", |table| port(table, &mut parts)),
@@ -95,12 +93,6 @@ impl Parts {
     fn note(&mut self, part: Part, table: &Table<'_, '_>) {
         self.0.push((part, table.span(), table.position()));
     }
-}
-
-fn physical(value: &Value<'_, '_>, parts: &mut Parts) -> Option<Block> {
-    let block = value.parsed()?;
-    parts.0.push((Part::Physical(block), value.span(), value.position()));
-    Some(block)
 }
 
 fn vlans(value: &Value<'_, '_>, parts: &mut Parts) -> Option<Vec<u16>> {
@@ -328,28 +320,17 @@ mod tests {
     }
 
     #[test]
-    fn physical_addresses_are_read_and_refused_where_they_stand() {
-        let with = |keys: &str| {
-            let text = TWO.replace("addresses = \"10.0.0.0/24\"", keys);
-            Config::parse("weir.toml", &text)
-        };
-        let own = "addresses = \"10.0.0.0/24\"";
-        let config = with(&format!("{own}\nphysical_addresses = \"172.16.5.0/24\"")).unwrap();
-        let spec = &config.tenants[0].network.as_ref().unwrap().spec;
-        assert_eq!(spec.physical.unwrap().to_string(), "172.16.5.0/24");
-        for (own, physical, message) in [
-            (own, "172.16.5.1/24", "expected addresses with the length"),
-            (own, "172.16.4.0/23", "they are not as many as 10.0.0.0/24 has"),
-            ("", "172.16.5.0/24", "no block of IPv4 addresses"),
-            ("addresses = \"fd00::/120\"", "172.16.5.0/24", "no block of IPv4 addresses"),
-        ] {
-            let keys = format!("{own}\nphysical_addresses = \"{physical}\"");
-            let errors = with(&keys).unwrap_err();
-            let errors: Vec<_> = errors.iter().collect();
-            let [error] = errors.as_slice() else { panic!("{keys}: {errors:?}") };
-            assert!(error.message.contains(message), "{keys}: {}", error.message);
-            assert_eq!(error.at.line, 5, "{keys}");
-        }
+    fn what_networks_do_not_have_is_refused_with_the_reason() {
+        let text =
+            TWO.replace("addresses =", "physical_addresses = \"172.16.5.0/24\"\naddresses =");
+        let errors = Config::parse("weir.toml", &text).unwrap_err();
+        let errors: Vec<_> = errors.iter().collect();
+        let [error] = errors.as_slice() else { panic!("{errors:?}") };
+        assert_eq!(
+            error.message,
+            "`physical_addresses` is not supported: hosts keep their addresses on all links, and VLAN tags keep tenants apart"
+        );
+        assert_eq!(error.at.line, 4);
     }
 
     #[test]

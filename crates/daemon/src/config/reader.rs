@@ -14,6 +14,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, Position, Source};
+use crate::unsupported;
 
 /// Where errors are collected.
 pub(super) struct Reader<'s> {
@@ -119,6 +120,11 @@ impl<'r, 's> Table<'r, 's> {
     pub(super) fn end(self) {
         for key in self.entries.keys().filter(|key| !self.known.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref().as_ref();
+            if let Some(reason) = unsupported::reason(name) {
+                let message = format!("`{name}` is not supported: {reason}");
+                self.reader.error(key.span(), &self.path, message, None);
+                continue;
+            }
             let help = match nearest(name, self.known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known keys here: {}", self.known.join(", ")),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
 use fabric::embedding::{
-    Carries, Changes, Embedding, Frames, Mapped, Routed, Spec, TrunkStatus, VirtualPortId, Wire,
+    Carries, Changes, Embedding, Frames, Routed, Spec, TrunkStatus, VirtualPortId, Wire,
 };
 use fabric::{Dpid, MacAddress, TenantId};
 use serde::{Deserialize, Serialize};
@@ -89,9 +89,6 @@ pub struct Passed {
     /// The same for frames of the tenant's VLANs, by links an end of which is on OpenFlow 1.0.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub vlans: Vec<VlanTags>,
-    /// The same for packets that bear physical addresses there.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub mapped: Vec<MappedTags>,
 }
 
 /// What frames of one of the tenant's VLANs bear on a physical link in the place of their own tag.
@@ -99,15 +96,6 @@ pub struct Passed {
 pub struct VlanTags {
     /// The VLAN.
     pub vlan: u16,
-    /// The VLAN ids that they bear there.
-    pub tags: Vec<u16>,
-}
-
-/// What packets that bear physical addresses on a physical link bear there for a tag.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct MappedTags {
-    /// Which of their addresses are physical: `source`, `destination` or `both`.
-    pub addresses: String,
     /// The VLAN ids that they bear there.
     pub tags: Vec<u16>,
 }
@@ -481,18 +469,12 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
                 }
                 of_frames.values_mut().for_each(Vec::dedup);
                 let tags = of_frames.remove(&Frames::Untagged).unwrap_or_default();
-                let (mut vlans, mut mapped) = (Vec::new(), Vec::new());
-                for (frames, tags) in of_frames {
-                    match frames {
-                        Frames::Untagged => {}
-                        Frames::Mapped(it) => {
-                            mapped.push(MappedTags { addresses: addresses(it).to_owned(), tags });
-                        }
-                        Frames::Vlan(vlan) => vlans.push(VlanTags { vlan, tags }),
-                    }
-                }
+                let vlans = of_frames
+                    .into_iter()
+                    .filter_map(|(frames, tags)| Some(VlanTags { vlan: frames.vlan()?, tags }));
+                let vlans = vlans.collect();
                 let (from, to) = (wire.from.to_string(), wire.to.to_string());
-                Passed { from, to, tags, vlans, mapped }
+                Passed { from, to, tags, vlans }
             })
         });
         wires.into_iter().flatten().collect()
@@ -503,14 +485,6 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
         path: passed(status.active),
         backup: passed(status.backup),
         trouble: status.trouble.map(|trouble| trouble.to_string()),
-    }
-}
-
-fn addresses(mapped: Mapped) -> &'static str {
-    match mapped {
-        Mapped::Source => "source",
-        Mapped::Destination => "destination",
-        Mapped::Both => "both",
     }
 }
 
@@ -526,12 +500,7 @@ mod tests {
         let port = |dpid, number| PortId::new(Dpid(dpid), PortNumber::new(number).unwrap());
         let mut routed =
             Routed { wires: vec![Wire { from: port(1, 3), to: port(3, 1) }], ..Routed::default() };
-        for (frames, [there, back]) in [
-            (Untagged, [7, 5]),
-            (Vlan(10), [9, 8]),
-            (Frames::Mapped(Mapped::Both), [3, 3]),
-            (Frames::Mapped(Mapped::Destination), [2, 1]),
-        ] {
+        for (frames, [there, back]) in [(Untagged, [7, 5]), (Vlan(10), [9, 8])] {
             for (forth, tag) in [(true, there), (false, back)] {
                 let lane = Lane { frames, forth, port: 0 };
                 routed.tags.insert(lane, vec![Tag::new(tag).unwrap()]);
@@ -547,9 +516,6 @@ mod tests {
         let end = |switch| VirtualPortId { switch: Dpid(switch), number: 1 };
         let view = path(&Carries::Link([end(1), end(2)]), &status);
         assert_eq!(view.path[0].tags, [7, 5]);
-        let mapped = view.path[0].mapped.iter().map(|it| (&*it.addresses, &*it.tags));
-        let expected = [("destination", &[2, 1][..]), ("both", &[3])];
-        assert_eq!(mapped.collect::<Vec<_>>(), expected);
         assert_eq!((view.path[0].vlans[0].vlan, &*view.path[0].vlans[0].tags), (10, &[9, 8][..]));
         assert!(view.backup.is_empty());
     }

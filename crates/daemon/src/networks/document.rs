@@ -25,9 +25,6 @@ pub struct Document {
     /// The block of its hosts' addresses, such as `10.0.0.0/24`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<String>,
-    /// As many IPv4 addresses that stand for these between switches of OpenFlow 1.0, such as `172.16.5.0/24`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub physical_addresses: Option<String>,
     /// Its VLANs, at most 32: frames with their tags pass between switches of OpenFlow 1.0 too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 32)]
@@ -201,7 +198,6 @@ impl Document {
         Document {
             started: spec.started,
             addresses: spec.block.map(|block| block.to_string()),
-            physical_addresses: spec.physical.map(|block| block.to_string()),
             vlans: spec.vlans.clone(),
             switches: spec.switches.iter().map(SwitchDocument::new).collect(),
             ports: spec.ports.iter().map(PortDocument::new).collect(),
@@ -215,7 +211,6 @@ impl Document {
         Ok(Spec {
             started: self.started,
             block: block("addresses", self.addresses.as_deref())?,
-            physical: block("physical_addresses", self.physical_addresses.as_deref())?,
             vlans: self.vlans.clone(),
             switches: self.switches.iter().map(SwitchDocument::spec).collect::<Result<_, _>>()?,
             ports: self.ports.iter().map(PortDocument::spec).collect::<Result<_, _>>()?,

@@ -50,8 +50,8 @@ use rounds::Rounds;
 
 pub use changes::{BackupChange, HostChange, LinkChange, PortChange, SwitchChange};
 pub use control::{
-    Assigned, Control, MappedTags, NetworkView, Outcome, Passed, PathOutcome, PathView,
-    PortOutcome, PortView, VlanTags,
+    Assigned, Control, NetworkView, Outcome, Passed, PathOutcome, PathView, PortOutcome, PortView,
+    VlanTags,
 };
 pub use document::{
     Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, PortDocument,
@@ -166,7 +166,6 @@ pub(crate) fn why(reason: &Reason, name: impl Fn(TenantId) -> String) -> String 
         Reason::HostTaken(by) => {
             format!("\"{}\" has a host of that address at the same physical port", name(by))
         }
-        Reason::PhysicalTaken(by) => format!("\"{}\" has some of them", name(by)),
         ref other => other.to_string(),
     }
 }

@@ -31,8 +31,6 @@ pub enum Operation {
     ChangeHost(HostChange),
     /// Changes the block of the hosts' addresses; `null` is none.
     SetAddresses(Option<String>),
-    /// Changes which addresses stand for these between switches of OpenFlow 1.0; `null` is none.
-    SetPhysicalAddresses(Option<String>),
     /// Changes the network's VLANs; an empty list is none.
     SetVlans(Vec<u16>),
     /// Makes a part work.
@@ -130,12 +128,6 @@ impl Operation {
             Operation::SetAddresses(block) => {
                 let block = block.as_deref().map(|text| parse("addresses", text)).transpose()?;
                 on.get_or_insert_default().block = block;
-                Ok(())
-            }
-            Operation::SetPhysicalAddresses(block) => {
-                let read = |text| parse("physical addresses", text);
-                let block = block.as_deref().map(read).transpose()?;
-                on.get_or_insert_default().physical = block;
                 Ok(())
             }
             Operation::SetVlans(vlans) => {
@@ -250,15 +242,13 @@ mod tests {
                 {"put-port": {"switch": "0xa1", "number": 1, "at": "1 port 1"}},
                 {"put-link": {"between": ["0xa2 port 2", "0xa1 port 2"], "bandwidth": "5Mbit", "route": ["1", "2"]}},
                 {"put-host": {"mac": "02:00:00:00:00:01", "at": "0xa1 port 1"}},
-                {"set-addresses": "10.0.0.0/24"}, {"set-vlans": [10, 20]},
-                {"set-physical-addresses": "172.16.5.0/24"}]"#,
+                {"set-addresses": "10.0.0.0/24"}, {"set-vlans": [10, 20]}]"#,
             &mut network,
         )
         .unwrap();
         let spec = network.clone().unwrap();
         assert_eq!(Document::new(&spec).spec().unwrap(), spec);
         assert_eq!(spec.vlans, [10, 20]);
-        assert_eq!(spec.physical.unwrap().to_string(), "172.16.5.0/24");
         assert_eq!(
             [spec.switches.len(), spec.ports.len(), spec.links.len(), spec.hosts.len()],
             [2, 1, 1, 1]
@@ -266,8 +256,7 @@ mod tests {
         // The same link, whichever end is named first.
         make(
             r#"[{"put-link": {"between": ["0xa1 port 2", "0xa2 port 2"]}}, {"stop": {"link": ["0xa2 port 2", "0xa1 port 2"]}},
-                {"stop": "network"}, {"set-addresses": null}, {"set-vlans": []},
-                {"set-physical-addresses": null}]"#,
+                {"stop": "network"}, {"set-addresses": null}, {"set-vlans": []}]"#,
             &mut network,
         )
         .unwrap();

@@ -31,12 +31,11 @@ pub(super) type Parts = BTreeMap<(u8, String), String>;
 
 /// A network's parts; `assigned` are the addresses of hosts that asked for none.
 pub(super) fn parts(network: &Document, assigned: &[Assigned]) -> Parts {
-    let Document { started, addresses, physical_addresses, vlans, .. } = network;
+    let Document { started, addresses, vlans, .. } = network;
     let state = if *started { "started" } else { "stopped" };
     let whole = [
         ("network", Some(state.to_owned())),
         ("addresses", addresses.clone()),
-        ("physical addresses", physical_addresses.clone()),
         ("VLANs", (!vlans.is_empty()).then(|| joined(vlans))),
     ];
     let whole = whole.into_iter().filter_map(|(part, is)| Some((part.to_owned(), is?)));

@@ -274,7 +274,7 @@ impl Ground<'_> {
             let passes = map.transit.binary_search_by_key(&arrived, |transit| transit.from).ok();
             match passes.and_then(|at| map.transit.get(at)).map(|transit| transit.to) {
                 Some(Exit::Next(next)) => (dpid, hop) = (far.dpid, next),
-                Some(Exit::Edge(port) | Exit::Restored(port, ..)) => {
+                Some(Exit::Edge(port)) => {
                     walk.flow.arrives |= PortId::new(far.dpid, port) == walk.to.port;
                     return;
                 }

@@ -1,11 +1,8 @@
 //! What is wrong with networks before any path is looked for.
 
 use super::Embedding;
-use super::addresses::AddressMap;
 use super::map::Tag;
-use super::spec::{
-    Block, HostSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, VirtualPortId,
-};
+use super::spec::{HostSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use crate::network::{End, Network};
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -33,10 +30,6 @@ const MOST_HOSTS: usize = 65_536;
 /// Most VLANs of a network. On OpenFlow 1.0 each takes tags, and rules that let it through, on every link.
 const MOST_VLANS: usize = 32;
 
-/// Most addresses of hosts that physical ones may stand for: of each, where only one is physical, a switch of OpenFlow 1.0 may have
-/// an entry for each rule that delivers packets and does not name it.
-const MOST_MAPPED: usize = AddressMap::ENTRIES;
-
 /// Addresses that hosts were given because they asked for none.
 pub(super) type Assigned = BTreeMap<TenantId, BTreeMap<MacAddress, IpAddr>>;
 
@@ -62,12 +55,10 @@ pub(super) fn check(
         one.vlans(before.tags.range());
         let nothing = BTreeMap::new();
         let given = one.hosts(before.assigned.get(&tenant).unwrap_or(&nothing));
-        one.physical(&given);
         if !given.is_empty() {
             assigned.insert(tenant, given);
         }
     }
-    physical_addresses(wanted, &mut refusals);
     shared_ports(wanted, &mut refusals);
     if refusals.is_empty() { Ok(assigned) } else { Err(refusals) }
 }
@@ -238,24 +229,6 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The physical addresses, and those for which they stand.
-    fn physical(&mut self, given: &BTreeMap<MacAddress, IpAddr>) {
-        let Some(physical) = self.spec.physical else { return };
-        let part = Part::Physical(physical);
-        let asked = self.spec.hosts.iter().flat_map(|host| &host.addresses);
-        let hosts = asked.chain(given.values()).filter(|address| address.is_ipv4());
-        match self.spec.block.filter(|block| block.v4().is_some()) {
-            None => self.refuse(part, Reason::NothingToMap),
-            Some(block) if AddressMap::new(block, physical, []).is_none() => {
-                self.refuse(part, Reason::NotAsMany(block));
-            }
-            Some(_) if hosts.count() > MOST_MAPPED => {
-                self.refuse(part, Reason::TooManyMapped(MOST_MAPPED));
-            }
-            Some(_) => {}
-        }
-    }
-
     fn hosts(&mut self, before: &BTreeMap<MacAddress, IpAddr>) -> BTreeMap<MacAddress, IpAddr> {
         let mut macs = BTreeSet::new();
         let mut addresses: BTreeMap<IpAddr, MacAddress> = BTreeMap::new();
@@ -322,19 +295,6 @@ fn physical(network: &Network, at: PortId) -> Option<Reason> {
     }
     let link = network.link(network.link_from(at).ok()?);
     matches!(link.to, End::Switch { .. }).then_some(Reason::NotAnEdge(at))
-}
-
-/// Physical addresses of several tenants.
-fn physical_addresses(wanted: &BTreeMap<TenantId, Spec>, refusals: &mut Vec<Refusal>) {
-    let all = wanted.iter().filter_map(|(&tenant, spec)| Some((tenant, spec.physical?)));
-    let mut before: Vec<(TenantId, Block)> = Vec::new();
-    for (tenant, block) in all {
-        if let Some(&(by, _)) = before.iter().find(|(_, other)| other.overlaps(&block)) {
-            let (part, why) = (Part::Physical(block), Reason::PhysicalTaken(by));
-            refusals.push(Refusal { tenant, part, why });
-        }
-        before.push((tenant, block));
-    }
 }
 
 /// The switches where a given way begins and ends, where it says so.

@@ -1,7 +1,6 @@
 //! The switches' maps, drawn from what is wanted and where it lies.
 
 use super::Embedding;
-use super::addresses::{AddressMap, Mapped};
 use super::map::{
     Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay, Way,
 };
@@ -16,7 +15,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::Hasher;
-use core::net::{IpAddr, Ipv4Addr};
 use siphasher::sip::SipHasher13;
 
 /// All maps, of switches that have anything to do.
@@ -26,7 +24,6 @@ pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, S
         let tree = embedding.repeating.get(&tenant).map(Repeating::ends).unwrap_or_default();
         let draw = Draw::new(embedding, network, tenant, spec, tree);
         for switch in spec.switches.iter().filter(|switch| switch.started) {
-            let addresses = draw.addresses();
             for &here in &switch.members {
                 let place = |(number, port): (u32, &Port<'_>)| {
                     (number, draw.port(switch, here, number, port))
@@ -36,7 +33,6 @@ pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, S
                     name: switch.name.clone(),
                     ports: draw.ports_of(switch.dpid).map(place).collect(),
                     shared_with: switch.members.len() > 1,
-                    addresses: addresses.clone(),
                 };
                 maps.entry(here).or_default().members.insert(tenant, member);
             }
@@ -140,8 +136,8 @@ impl<'a> Draw<'a> {
                     Port::Edge(_) => Tagging::Stacked,
                     Port::Link(spec, first) => self.far(spec, *first).tagging,
                 };
-                let (vlans, mapped) = (self.vlans(way), self.mapped(way));
-                PortKind::Remote { sends: inside(Frames::Untagged), vlans, mapped, tagging, hosts }
+                let vlans = self.vlans(way);
+                PortKind::Remote { sends: inside(Frames::Untagged), vlans, tagging, hosts }
             }
             Port::Edge(spec) => PortKind::Edge { port: spec.at.port, hosts },
             Port::Link(spec, first) => self.link(spec, *first),
@@ -195,8 +191,7 @@ impl<'a> Draw<'a> {
             Way { sends, receives }
         };
         let Way { sends, receives } = way(Frames::Untagged);
-        let (vlans, mapped) = (self.vlans(way), self.mapped(way));
-        PortKind::Link { sends, receives, vlans, mapped, far: self.far(link, first) }
+        PortKind::Link { sends, receives, vlans: self.vlans(way), far: self.far(link, first) }
     }
 
     /// The end of a link that is not this one.
@@ -210,14 +205,6 @@ impl<'a> Draw<'a> {
         FarEnd { port: end.number, on, tagging }
     }
 
-    /// Which addresses the tenant's hosts have, and which they bear on links.
-    fn addresses(&self) -> Option<AddressMap> {
-        let (own, physical) = (self.spec.block?, self.spec.physical?);
-        let given = self.embedding.assigned(self.tenant).map(|(_, address)| address);
-        let asked = self.spec.hosts.iter().flat_map(|host| host.addresses.iter().copied());
-        AddressMap::new(own, physical, asked.chain(given).filter_map(v4))
-    }
-
     fn vlans(&self, way: impl Fn(Frames) -> Way) -> Vec<VlanWay> {
         let way = |&vlan: &u16| {
             let Way { sends, receives } = way(Frames::Vlan(vlan));
@@ -226,11 +213,6 @@ impl<'a> Draw<'a> {
         let mut vlans: Vec<VlanWay> = self.spec.vlans.iter().map(way).collect();
         vlans.sort_unstable_by_key(|way| way.vlan);
         vlans
-    }
-
-    fn mapped(&self, way: impl Fn(Frames) -> Way) -> BTreeMap<Mapped, Way> {
-        let all = Mapped::ALL.into_iter().filter(|_| self.spec.physical.is_some());
-        all.map(|mapped| (mapped, way(Frames::Mapped(mapped)))).collect()
     }
 
     /// Where a member sends what is for a port of another.
@@ -281,31 +263,18 @@ impl<'a> Draw<'a> {
     fn exit(&self, port: VirtualPortId, frames: Frames) -> Option<Exit> {
         let (link, first) = match *self.ports.get(&port)? {
             Port::Edge(edge) => {
-                return self.edge_up(edge).then_some(match frames {
-                    Frames::Untagged | Frames::Vlan(_) => Exit::Edge(edge.at.port),
-                    Frames::Mapped(mapped) => Exit::Restored(edge.at.port, self.tenant, mapped),
-                });
+                return self.edge_up(edge).then_some(Exit::Edge(edge.at.port));
             }
             Port::Link(link, first) => (link, first),
         };
-        let PortKind::Link { sends, vlans, mapped, .. } = self.link(link, first) else {
-            return None;
-        };
+        let PortKind::Link { sends, vlans, .. } = self.link(link, first) else { return None };
         let sends = match frames {
             Frames::Untagged => sends,
-            Frames::Mapped(it) => mapped.get(&it).and_then(|way| way.sends),
             Frames::Vlan(vlan) => {
                 vlans.iter().find(|way| way.vlan == vlan).and_then(|way| way.sends)
             }
         };
         sends.map(Exit::Next)
-    }
-}
-
-fn v4(address: IpAddr) -> Option<Ipv4Addr> {
-    match address {
-        IpAddr::V4(address) => Some(address),
-        IpAddr::V6(_) => None,
     }
 }
 

@@ -4,7 +4,6 @@
 //! is marked by that, is down, and tried again after each change; whoever wants something else is not refused it therefore.
 
 use super::Embedding;
-use super::addresses::Mapped;
 use super::draw::{link_trunk, sorted};
 use super::map::Frames;
 use super::moving::{Leaving, Step};
@@ -183,8 +182,6 @@ pub(super) fn link_lanes(spec: &Spec) -> BTreeSet<Lane> {
 
 /// The same way for all frames of a network that are told apart by their tags.
 fn each_of(spec: &Spec, lane: Lane) -> impl Iterator<Item = Lane> + '_ {
-    let mapped = Mapped::ALL.into_iter().filter(|_| spec.physical.is_some()).map(Frames::Mapped);
     let vlans = spec.vlans.iter().copied().map(Frames::Vlan);
-    let all = core::iter::once(Frames::Untagged).chain(mapped).chain(vlans);
-    all.map(move |frames| Lane { frames, ..lane })
+    core::iter::once(Frames::Untagged).chain(vlans).map(move |frames| Lane { frames, ..lane })
 }

@@ -5,7 +5,6 @@
 //! which it comes in, all that a switch needs to know of it: either it passes through ([`Transit`]), or it has arrived
 //! at a port of a tenant's switch ([`PortKind::Link`]).
 
-use super::addresses::{AddressMap, Mapped};
 use crate::error::Error;
 use crate::network::Tagging;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortNumber, TenantId};
@@ -64,8 +63,6 @@ pub struct Member {
     pub ports: BTreeMap<u32, VirtualPort>,
     /// Whether the virtual switch lies on other physical switches as well (a big switch).
     pub shared_with: bool,
-    /// Which physical addresses packets bear between switches, if they do.
-    pub addresses: Option<AddressMap>,
 }
 
 /// A port of a virtual switch.
@@ -105,8 +102,6 @@ pub enum PortKind {
         receives: Vec<Hop>,
         /// The same for each VLAN of the tenant's, in order.
         vlans: Vec<VlanWay>,
-        /// The same for untagged packets that bear physical addresses, by which they bear; nothing if none do.
-        mapped: BTreeMap<Mapped, Way>,
         /// The other end.
         far: FarEnd,
     },
@@ -116,8 +111,6 @@ pub enum PortKind {
         sends: Option<Hop>,
         /// The same for each VLAN of the tenant's, in order.
         vlans: Vec<VlanWay>,
-        /// The same for untagged packets that bear physical addresses, by which they bear; nothing if none do.
-        mapped: BTreeMap<Mapped, Way>,
         /// What the switch behind it can do with tags: the other end's, if it is the end of a link.
         tagging: Tagging,
         /// If it is an edge port that is shared with other tenants, the tenant's hosts there: what is for others must not be
@@ -143,8 +136,6 @@ pub enum Frames {
     /// Those without a tag of their own.
     #[default]
     Untagged,
-    /// Packets of IPv4 without a tag of their own that bear physical addresses in the place of the tenant's: these.
-    Mapped(Mapped),
     /// Those of this VLAN.
     Vlan(u16),
 }
@@ -153,7 +144,7 @@ impl Frames {
     /// The tenant's VLAN whose place the tag takes.
     pub const fn vlan(self) -> Option<u16> {
         match self {
-            Frames::Untagged | Frames::Mapped(_) => None,
+            Frames::Untagged => None,
             Frames::Vlan(vlan) => Some(vlan),
         }
     }
@@ -210,7 +201,4 @@ pub enum Exit {
     Next(Hop),
     /// By an edge port, without a tag of ours: to a port of a big switch from another of its members.
     Edge(PortNumber),
-    /// The same for packets that bear physical addresses, these: with the tenant's own in their place, as the tenant's
-    /// [`Member`] here says. Where no member of the big switch maps any (OpenFlow 1.3), none come.
-    Restored(PortNumber, TenantId, Mapped),
 }

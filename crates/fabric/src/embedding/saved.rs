@@ -4,7 +4,6 @@
 //! believed only as far as it is whole, and fits what is wanted.
 
 use super::Embedding;
-use super::addresses::Mapped;
 use super::check::Assigned;
 use super::map::{Frames, Tag};
 use super::repeating::Repeating;
@@ -34,11 +33,6 @@ const WITHOUT_VLANS: u8 = 1;
 
 /// In the place of a VLAN, where there is none.
 const NO_VLAN: u16 = 0;
-/// There too, where packets bear physical addresses: both, or one. Before they could bear one alone, a path had no tags for
-/// those; it takes them when it is taken back.
-const MAPPED: u16 = u16::MAX;
-const MAPPED_SOURCE: u16 = u16::MAX - 1;
-const MAPPED_DESTINATION: u16 = u16::MAX - 2;
 
 /// Whether switches repeated by a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,9 +295,6 @@ impl Writer {
             out.u32(lane.port);
             out.u16(match lane.frames {
                 Frames::Untagged => NO_VLAN,
-                Frames::Mapped(Mapped::Both) => MAPPED,
-                Frames::Mapped(Mapped::Source) => MAPPED_SOURCE,
-                Frames::Mapped(Mapped::Destination) => MAPPED_DESTINATION,
                 Frames::Vlan(vlan) => vlan,
             });
             out.list(tags, |out, tag| out.u16(tag.get()));
@@ -472,9 +463,6 @@ impl Reader<'_> {
             let (forth, port) = (from.flag()?, from.u32()?);
             let frames = match if from.has_vlans { from.u16()? } else { NO_VLAN } {
                 NO_VLAN => Frames::Untagged,
-                MAPPED => Frames::Mapped(Mapped::Both),
-                MAPPED_SOURCE => Frames::Mapped(Mapped::Source),
-                MAPPED_DESTINATION => Frames::Mapped(Mapped::Destination),
                 vlan => Frames::Vlan(vlan),
             };
             let lane = Lane { frames, forth, port };

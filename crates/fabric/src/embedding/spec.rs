@@ -16,9 +16,6 @@ pub struct Spec {
     pub started: bool,
     /// Where its hosts' addresses come from; without, they may be any.
     pub block: Option<Block>,
-    /// Addresses of IPv4, as many as the block has, that stand for these between switches of OpenFlow 1.0; without, its
-    /// hosts' addresses are the same everywhere.
-    pub physical: Option<Block>,
     /// Its switches.
     pub switches: Vec<SwitchSpec>,
     /// Their ports at the edge; the others are the ends of links.
@@ -36,8 +33,7 @@ impl Default for Spec {
     /// Started, and empty.
     fn default() -> Self {
         let (switches, ports, links, hosts, vlans) = Default::default();
-        let (block, physical) = (None, None);
-        Spec { started: true, block, physical, switches, ports, links, hosts, vlans }
+        Spec { started: true, block: None, switches, ports, links, hosts, vlans }
     }
 }
 
@@ -178,17 +174,6 @@ impl Block {
         })
     }
 
-    /// The first address and the length of the prefix, of IPv4.
-    pub(super) const fn v4(&self) -> Option<(u32, u8)> {
-        if self.v6 { None } else { Some((self.first as u32, self.length)) }
-    }
-
-    /// Whether an address belongs to both.
-    pub fn overlaps(&self, other: &Block) -> bool {
-        let free = self.free_bits().max(other.free_bits());
-        self.v6 == other.v6 && (self.first ^ other.first) & !low_bits(free) == 0
-    }
-
     const fn free_bits(&self) -> u8 {
         (if self.v6 { 128 } else { 32 }) - self.length
     }
@@ -242,8 +227,6 @@ pub enum Part {
     Host(MacAddress),
     /// A VLAN.
     Vlan(u16),
-    /// The addresses that stand for its own.
-    Physical(Block),
 }
 
 /// Why something cannot be.
@@ -307,14 +290,6 @@ pub enum Reason {
     TooManyVlans(usize),
     /// The tags from the first to the second are the links' own.
     VlanIsTag(Tag, Tag),
-    /// The network has no addresses of IPv4 for which these could stand.
-    NothingToMap,
-    /// They are not as many as the tenant's block has.
-    NotAsMany(Block),
-    /// Another tenant has some of them.
-    PhysicalTaken(TenantId),
-    /// The network's hosts have more addresses of IPv4 than this.
-    TooManyMapped(usize),
     /// It finds no place on the physical network.
     Unroutable(Trouble),
 }
@@ -333,7 +308,6 @@ impl fmt::Display for Part {
             Part::Link([a, b]) => write!(f, "link {a} - {b}"),
             Part::Host(mac) => write!(f, "host {mac}"),
             Part::Vlan(vlan) => write!(f, "VLAN {vlan}"),
-            Part::Physical(block) => write!(f, "physical addresses {block}"),
         }
     }
 }
@@ -342,9 +316,7 @@ impl Reason {
     /// The other tenant that it is about.
     pub const fn by(&self) -> Option<TenantId> {
         match *self {
-            Reason::PortTaken(_, by) | Reason::HostTaken(by) | Reason::PhysicalTaken(by) => {
-                Some(by)
-            }
+            Reason::PortTaken(_, by) | Reason::HostTaken(by) => Some(by),
             _ => None,
         }
     }
@@ -409,14 +381,6 @@ impl fmt::Display for Reason {
             Reason::TooManyVlans(most) => write!(f, "a network has at most {most} VLANs"),
             Reason::VlanIsTag(least, most) => {
                 write!(f, "the VLAN ids {least} to {most} are reserved for links (tags)")
-            }
-            Reason::NothingToMap => {
-                f.write_str("the network has no block of IPv4 addresses for which they could stand")
-            }
-            Reason::NotAsMany(block) => write!(f, "they are not as many as {block} has"),
-            Reason::PhysicalTaken(by) => write!(f, "tenant {} has some of them", by.0),
-            Reason::TooManyMapped(most) => {
-                write!(f, "they can stand for at most {most} addresses of hosts")
             }
             Reason::Unroutable(trouble) => trouble.fmt(f),
         }

@@ -53,10 +53,6 @@ pub fn host(last: u8, at: (u64, u32)) -> HostSpec {
     HostSpec { mac: mac(last), addresses: Vec::new(), at: virtual_port(at.0, at.1) }
 }
 
-pub fn blocks(own: &str, physical: &str) -> (Option<Block>, Option<Block>) {
-    (own.parse().ok(), physical.parse().ok())
-}
-
 /// The ring 1 - 2 - 3 - 4 - 1 with hosts at port 1 of each; port 2 leads on, port 3 back.
 pub fn ring() -> Network {
     let mut network = Network::default();

@@ -36,8 +36,7 @@ impl Walker<'_> {
     /// Follows what a switch sends of these frames.
     ///
     /// # Panics
-    /// When a switch has two ways for the same packet, takes it for another one, lets it out with physical addresses, or it
-    /// goes round in circles.
+    /// When a switch has two ways for the same packet, takes it for another one, or it goes round in circles.
     pub fn follow_frames(&self, here: Dpid, hop: Hop, frames: Frames) -> Arrived {
         self.arrive(here, hop, frames).1
     }
@@ -72,12 +71,6 @@ impl Walker<'_> {
                 None => return lost,
                 Some(Err(arrived)) => return (at.dpid, arrived),
                 Some(Ok(Exit::Edge(port))) => {
-                    assert!(!matches!(frames, Frames::Mapped(_)), "{comes_in:?} at {}", at.dpid);
-                    return (at.dpid, Arrived::Edge(PortId::new(at.dpid, port)));
-                }
-                Some(Ok(Exit::Restored(port, tenant, mapped))) => {
-                    assert_eq!(frames, Frames::Mapped(mapped), "{comes_in:?} at {}", at.dpid);
-                    assert!(map.members[&tenant].addresses.is_some(), "{tenant:?} at {}", at.dpid);
                     return (at.dpid, Arrived::Edge(PortId::new(at.dpid, port)));
                 }
                 Some(Ok(Exit::Next(next))) => (here, hop) = (at.dpid, next),
@@ -98,11 +91,10 @@ impl Walker<'_> {
 
 /// Which frames come in so at a port; `None` if none do.
 fn receives_at(kind: &PortKind, hop: Hop) -> Option<Frames> {
-    let PortKind::Link { receives, vlans, mapped, .. } = kind else { return None };
+    let PortKind::Link { receives, vlans, .. } = kind else { return None };
     let tagged = vlans.iter().find(|way| way.receives.contains(&hop));
     let plain = receives.contains(&hop).then_some(Frames::Untagged);
-    let mapped = mapped.iter().find(|(_, way)| way.receives.contains(&hop));
-    plain.or(mapped.map(|(it, _)| Frames::Mapped(*it))).or(tagged.map(|way| Frames::Vlan(way.vlan)))
+    plain.or(tagged.map(|way| Frames::Vlan(way.vlan)))
 }
 
 /// All ports of all members: the physical switch, whose, the virtual port and what is said of it there.

@@ -200,8 +200,7 @@ impl Switch {
         let mut own = Vec::new();
         if let Some(port) = network.ports.get(&number) {
             let id = self.tenants[tenant.0 as usize].id;
-            let (admits, addresses) = (network.admits(number), network.addresses.as_ref());
-            crate::v13::own::add_port(id, number, port, admits, addresses, &mut own);
+            crate::v13::own::add_port(id, number, port, network.admits(number), &mut own);
             self.add_deliveries(id, network, &mut own);
         }
         own

@@ -98,8 +98,7 @@ impl Switch {
     /// What passes through to another switch, or leaves a big switch, by an entry of this match.
     fn transit_by(&self, match_: &Match) -> Option<Transit> {
         let mut transits = self.policy.maps.get(&self.dpid)?.transit.iter();
-        // Where addresses are restored, it may say more.
-        transits.find(|it| at_hop(&it.from).contains(match_)).copied()
+        transits.find(|it| at_hop(&it.from) == *match_).copied()
     }
 
     /// The ports that an entry is about.

@@ -12,17 +12,13 @@
 //!   a frame of any other VLAN        –                    it stays where it came in
 //! ```
 //! So an entry that sends by a link and does not say of which VLAN is written once for each, and for untagged frames; one
-//! that makes of a packet what no tag stands for is refused. Of a network that has physical addresses a link has three
-//! more tags, for packets that bear these as source, as destination, or as both: see `addresses`.
+//! that makes of a packet what no tag stands for is refused.
 //!
 //! What leaves by a port that other tenants have as well depends on whom it is for. Where an entry does not say so, the
-//! hypervisor is told of its packets and sends them there; and so it is where physical addresses would take more entries
-//! than a table has room for: see `asking`.
+//! hypervisor is told of its packets and sends them there: see `asking`.
 
-pub(super) mod addresses;
 mod asking;
 pub(super) mod packet;
-mod restored;
 pub(super) mod statistics;
 
 use super::egress::{self, Leaving, Target};
@@ -35,11 +31,10 @@ use crate::network::{
 };
 use crate::switch::Switch;
 use crate::told;
-use addresses::Addresses;
 use alloc::vec::Vec;
 pub(super) use asking::{ASK, MOST_ASKED};
 use fabric::MacAddress;
-use fabric::embedding::{AddressMap, Frames, Mapped, Side};
+use fabric::embedding::Frames;
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match, port_from_v10};
 use hashbrown::HashSet;
@@ -62,7 +57,6 @@ struct Packets {
     dl_dst: Option<u128>,
     /// The Ethernet type, likewise.
     dl_type: Option<u128>,
-    addresses: Addresses,
 }
 
 impl Packets {
@@ -97,18 +91,9 @@ impl Vlan {
 /// Why a list cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unsaid {
-    /// It depends on what is not the same for all packets.
-    Needs(Need),
+    /// It depends on the VLAN tag that the packets came with, which is not the same for all.
+    NeedsVlan,
     Code(ErrorCode),
-}
-
-/// What a list may depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
-    /// The VLAN tag that the packets came with.
-    Vlan,
-    /// The address for which they bear a physical one.
-    Address(Side),
 }
 
 impl From<ErrorCode> for Unsaid {
@@ -121,7 +106,7 @@ impl Unsaid {
     /// Of one packet everything is known, so nothing is left open.
     fn code(self) -> ErrorCode {
         match self {
-            Unsaid::Needs(_) => code::BAD_ACTION_BAD_ARGUMENT,
+            Unsaid::NeedsVlan => code::BAD_ACTION_BAD_ARGUMENT,
             Unsaid::Code(code) => code,
         }
     }
@@ -192,13 +177,13 @@ impl Switch {
         for port in network.entries().filter(|port| only.is_none_or(|only| only == *port)) {
             let admits = network.admits(port);
             for arrival in network.arrivals(port) {
-                let Some(region) = region(network, &arrival, &flow.match_) else { continue };
+                let Some(region) = region(&arrival, &flow.match_) else { continue };
                 let region = match admits {
                     Admits::SpanningTree => spanning_tree(&region),
                     Admits::Everything | Admits::Nothing => Some(region),
                 };
                 let Some(region) = region else { continue };
-                let packets = packets(network, port, &arrival, &region);
+                let packets = packets(port, &arrival, &region);
                 let mut regions = Vec::new();
                 self.network_regions_v10(tenant, network, region, packets, actions, &mut regions)?;
                 for (region, actions, tells) in regions {
@@ -231,8 +216,7 @@ impl Switch {
     }
 
     /// Appends what is done with the packets of a region: with all alike or, where it depends on what they are, with each
-    /// part of them, at most three deep. With those of no part nothing is done: they meet no entry. Where there would be too
-    /// many parts, the hypervisor is asked of each packet.
+    /// part of them. With those of no part nothing is done: they meet no entry.
     fn network_regions_v10(
         &self,
         tenant: TenantIndex,
@@ -243,33 +227,14 @@ impl Switch {
         regions: &mut Vec<(Match, Vec<u8>, Tells)>,
     ) -> Result<(), ErrorCode> {
         let mut translated = Vec::new();
-        let need = match self.rule_actions_v10(tenant, network, packets, actions, &mut translated) {
-            Ok(tells) => {
-                regions.push((region, translated, tells));
-                return Ok(());
-            }
+        match self.rule_actions_v10(tenant, network, packets, actions, &mut translated) {
+            Ok(tells) => regions.push((region, translated, tells)),
             Err(Unsaid::Code(code)) => return Err(code),
-            Err(Unsaid::Needs(need)) => need,
-        };
-        let parts: Vec<(Match, Packets)> = match need {
-            Need::Vlan => {
-                let part = |(region, vlan)| (region, Packets { vlan: Vlan::of(vlan), ..packets });
-                network.by_vlan(&region).map(part).collect()
-            }
-            Need::Address(side) => by_host(network, &region, packets, side).collect(),
-        };
-        let before = regions.len();
-        let count = parts.len();
-        for (at, (part, packets)) in parts.into_iter().enumerate() {
-            self.network_regions_v10(tenant, network, part, packets, actions, regions)?;
-            let each = regions.len() - before;
-            if at == 0 && need != Need::Vlan && each * count > AddressMap::ENTRIES {
-                // All hosts are alike, and too many.
-                regions.truncate(before);
-                let mut ask = Vec::new();
-                ASK.write(&mut ask);
-                regions.push((region, ask, Tells::HypervisorForAll));
-                break;
+            Err(Unsaid::NeedsVlan) => {
+                for (part, vlan) in network.by_vlan(&region) {
+                    let packets = Packets { vlan: Vlan::of(vlan), ..packets };
+                    self.network_regions_v10(tenant, network, part, packets, actions, regions)?;
+                }
             }
         }
         Ok(())
@@ -330,9 +295,6 @@ impl Switch {
                         return Err(code::BAD_ACTION_BAD_VENDOR.into());
                     }
                     writer.found.has_experimenter = true;
-                    // Whatever that does, it is to the tenant's addresses, and what becomes of them is not known.
-                    writer.restore()?;
-                    writer.packets.addresses = Addresses::default();
                     action.write(writer.out);
                 }
                 Action::Unknown { .. } => return Err(code::BAD_ACTION_BAD_TYPE.into()),
@@ -347,7 +309,6 @@ impl Switch {
                 }
                 other => {
                     writer.settle_vlan(&other);
-                    writer.packets.addresses.settle(&other);
                     if let Action::SetDlDst(address) = other {
                         let dl_dst = address.iter().fold(0, |n, b| n << 8 | u128::from(*b));
                         writer.packets.dl_dst = Some(dl_dst);
@@ -423,22 +384,13 @@ impl Writer<'_> {
                 let tag_of = |frames| {
                     arrived.and_then(|(number, at)| self.network.arrival_tag(number, at, frames))
                 };
-                let mapped = self.packets.addresses.mapped();
-                let mapped = mapped.filter(|_| self.packets.vlan == Vlan::Untagged);
-                let mapped = mapped.and_then(|mapped| tag_of(Frames::Mapped(mapped)));
                 let own = match self.packets.vlan {
                     Vlan::Unknown => None,
                     Vlan::Untagged => Some(Frames::Untagged),
                     Vlan::Id(id) => Some(Frames::Vlan(id)),
                 };
                 let own = own.filter(|_| arrived.is_some()).map(tag_of);
-                let tag = match mapped {
-                    Some(tag) => Some(tag),
-                    None => {
-                        self.restore()?;
-                        own.map(|tag| tag.ok_or(code::BAD_ACTION_BAD_ARGUMENT)).transpose()?
-                    }
-                };
+                let tag = own.map(|tag| tag.ok_or(code::BAD_ACTION_BAD_ARGUMENT)).transpose()?;
                 self.bear(tag.map(|tag| tag.get()));
                 let max_len = told::length(max_len, self.packets.dl_type);
                 Action::Output { port, max_len }.write(self.out);
@@ -503,24 +455,14 @@ impl Writer<'_> {
         let send = send.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
         match way.wire {
             Wire::Plain => {
-                self.restore()?;
                 self.bear(None);
                 self.give(way.hosts, send)?;
             }
-            Wire::Tagged { tag, vlans, mapped: mapped_ways, .. } => {
+            Wire::Tagged { tag, vlans, .. } => {
                 let tag = match self.packets.vlan {
-                    Vlan::Unknown => return Err(Unsaid::Needs(Need::Vlan)),
-                    Vlan::Untagged => {
-                        let can = self.packets.addresses.can_be(self.network);
-                        let way = can.and_then(|mapped| mapped_ways.get(&mapped)?.sends);
-                        match way {
-                            Some(_) => self.map(),
-                            None => self.restore()?,
-                        }
-                        Some(way.map_or(tag, |hop| hop.tag))
-                    }
+                    Vlan::Unknown => return Err(Unsaid::NeedsVlan),
+                    Vlan::Untagged => Some(tag),
                     Vlan::Id(id) => {
-                        self.restore()?;
                         let way = vlans.iter().find(|way| way.vlan == id);
                         way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?.sends.map(|hop| hop.tag)
                     }
@@ -539,7 +481,7 @@ impl Writer<'_> {
     fn check_vlan(&self, wire: Wire<'_>) -> Result<(), Unsaid> {
         match (wire, self.packets.vlan) {
             (Wire::Plain, _) | (Wire::Tagged { .. }, Vlan::Untagged) => Ok(()),
-            (Wire::Tagged { .. }, Vlan::Unknown) => Err(Unsaid::Needs(Need::Vlan)),
+            (Wire::Tagged { .. }, Vlan::Unknown) => Err(Unsaid::NeedsVlan),
             (Wire::Tagged { vlans, .. }, Vlan::Id(id)) => {
                 let is_its = vlans.iter().any(|way| way.vlan == id);
                 is_its.then_some(()).ok_or(code::BAD_ACTION_BAD_ARGUMENT.into())
@@ -588,29 +530,12 @@ impl Writer<'_> {
     }
 }
 
-/// The packets of a region, which bear a physical address there, by the hosts whose that is.
-fn by_host<'a>(
-    network: &'a Network,
-    region: &'a Match,
-    packets: Packets,
-    side: Side,
-) -> impl Iterator<Item = (Match, Packets)> + 'a {
-    network.addresses.iter().flat_map(move |map| {
-        map.hosts().filter_map(move |host| {
-            let region = region.intersect(&addresses::physical_host(map, side, host))?;
-            let addresses = packets.addresses.with(side, host);
-            Some((region, Packets { addresses, ..packets }))
-        })
-    })
-}
-
 /// What is known of the packets of a region.
-fn packets(network: &Network, port: u32, arrival: &Arrival, region: &Match) -> Packets {
+fn packets(port: u32, arrival: &Arrival, region: &Match) -> Packets {
     let vlan = match arrival.tag {
         Some((_, frames)) => Vlan::of(frames.vlan()),
         None => region.exact_value(Field::VlanVid).map_or(Vlan::Unknown, Vlan::from_field),
     };
-    let map = arrival.tag.and_then(|(_, frames)| map_of(network, frames));
     Packets {
         entered: Entered::Port(port),
         by_link: arrival.tag.map(|(hop, _)| hop.port.get()),
@@ -619,20 +544,11 @@ fn packets(network: &Network, port: u32, arrival: &Arrival, region: &Match) -> P
         is_longer: arrival.tag.is_some_and(|(_, frames)| frames.vlan().is_none()),
         dl_dst: region.exact_value(Field::DlDst),
         dl_type: region.exact_value(Field::DlType),
-        addresses: Addresses::of_region(region, map),
-    }
-}
-
-/// By what addresses of these frames are physical, and which; `None` if none are.
-fn map_of(network: &Network, frames: Frames) -> Option<(&AddressMap, Mapped)> {
-    match frames {
-        Frames::Mapped(mapped) => Some((network.addresses.as_ref()?, mapped)),
-        Frames::Untagged | Frames::Vlan(_) => None,
     }
 }
 
 /// The packets of an arrival that a tenant's match means; `None` if there are none.
-fn region(network: &Network, arrival: &Arrival, match_: &Match) -> Option<Match> {
+fn region(arrival: &Arrival, match_: &Match) -> Option<Match> {
     let match_ = match_.without(Field::InPort);
     let Some((_, frames)) = arrival.tag else { return arrival.looks.intersect(&match_) };
     let vlan = frames.vlan();
@@ -642,10 +558,6 @@ fn region(network: &Network, arrival: &Arrival, match_: &Match) -> Option<Match>
     let inner = match vlan {
         None => match_.without(Field::VlanPcp).without(Field::VlanVid),
         Some(_) => match_.without(Field::VlanVid),
-    };
-    let inner = match frames {
-        Frames::Mapped(mapped) => addresses::physical(&inner, network.addresses.as_ref()?, mapped)?,
-        Frames::Untagged | Frames::Vlan(_) => inner,
     };
     arrival.looks.intersect(&inner)
 }

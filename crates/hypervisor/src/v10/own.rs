@@ -2,15 +2,13 @@
 //! are asked.
 
 use super::egress;
-use super::network::{ASK, addresses};
 use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
 use crate::tally::Counted;
 use crate::v13::own::EXCHANGED;
 use alloc::vec::Vec;
-use fabric::PortNumber;
-use fabric::embedding::{Exit, SwitchMap, Transit};
-use flowspace::{Match, port_to_v10};
+use fabric::embedding::{Exit, Transit};
+use flowspace::port_to_v10;
 use openflow::List;
 use openflow::v10::{Action, FlowMod, FlowModCommand, FlowModFlags, PortNo};
 
@@ -26,7 +24,7 @@ impl Switch {
         let Some(map) = self.policy.maps.get(&self.dpid) else { return Vec::new() };
         let passing = map.transit.iter().flat_map(|transit| {
             let counted = transit.leaves_by.and_then(|leaves_by| self.counted_transit(leaves_by));
-            passed(map, transit).into_iter().map(move |own| counting(own, transit, counted))
+            passed(transit).into_iter().map(move |own| counting(own, transit, counted))
         });
         let networks = || {
             let networks = self.tenants.iter();
@@ -39,64 +37,27 @@ impl Switch {
     }
 }
 
-/// The entry, for whose port it counts what it sends, if it does not ask the hypervisor.
+/// The entry, for whose port it counts what it sends.
 fn counting(own: Own, transit: &Transit, counted: Option<Counted>) -> Own {
-    let mut asking = Vec::new();
-    ASK.write(&mut asking);
-    let counted = counted.filter(|_| own.actions != asking);
     // The link's tag was in the place of another.
     let is_as_long = counted.is_some() && transit.vlan.is_some();
     Own { counted, priority: if is_as_long { EXCHANGED } else { own.priority }, ..own }
 }
 
-/// What passes something on: one entry, or for packets with physical addresses, which get their own back, one for each that
-/// they may bear; if those are too many, one that asks the hypervisor.
-fn passed(map: &SwitchMap, transit: &Transit) -> Vec<Own> {
-    let (port, actions) = match transit.to {
-        Exit::Next(hop) => (hop.port, Vec::from([Action::SetVlanVid(hop.tag.get())])),
-        Exit::Edge(port) => {
-            let own = transit.vlan.map_or(Action::StripVlan, Action::SetVlanVid);
-            (port, Vec::from([own]))
-        }
-        Exit::Restored(port, tenant, mapped) => {
-            let by = map.members.get(&tenant).and_then(|member| member.addresses.as_ref());
-            if by.is_some_and(|by| !by.is_restored_by_entries(mapped)) {
-                let mut actions = Vec::new();
-                ASK.write(&mut actions);
-                let match_ = at_hop(&transit.from);
-                return Vec::from([Own {
-                    table: 0,
-                    match_,
-                    priority: TAGGED,
-                    actions,
-                    counted: None,
-                }]);
-            }
-            let all = by.into_iter().flat_map(|by| addresses::restorations(by, mapped));
-            let restored = all.filter_map(|(borne, mut actions)| {
-                actions.push(Action::StripVlan);
-                pass(transit, port, at_hop(&transit.from).intersect(&borne)?, &actions)
-            });
-            return restored.collect();
-        }
+/// What passes something on. `None` for a port that 1.0 cannot say.
+fn passed(transit: &Transit) -> Option<Own> {
+    let (port, change) = match transit.to {
+        Exit::Next(hop) => (hop.port, Action::SetVlanVid(hop.tag.get())),
+        Exit::Edge(port) => (port, transit.vlan.map_or(Action::StripVlan, Action::SetVlanVid)),
     };
-    pass(transit, port, at_hop(&transit.from), &actions).into_iter().collect()
-}
-
-/// One entry: by that port, with these changes. `None` for a port that 1.0 cannot say.
-fn pass(
-    transit: &Transit,
-    port: PortNumber,
-    match_: Match,
-    changes: &[Action<'static>],
-) -> Option<Own> {
     let mut actions = Vec::new();
-    changes.iter().for_each(|change| change.write(&mut actions));
-    let port = match port == transit.from.port {
+    change.write(&mut actions);
+    let port_no = match port == transit.from.port {
         true => PortNo::IN_PORT,
         false => PortNo(port_to_v10(port.get())?),
     };
-    Action::Output { port, max_len: 0 }.write(&mut actions);
+    Action::Output { port: port_no, max_len: 0 }.write(&mut actions);
+    let match_ = at_hop(&transit.from);
     Some(Own { table: 0, match_, priority: TAGGED, actions, counted: None })
 }
 
@@ -133,43 +94,4 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     }
     .write_message(0, out)
     .is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::collections::BTreeMap;
-    use alloc::string::String;
-    use core::net::Ipv4Addr;
-    use fabric::embedding::{AddressMap, Hop, Mapped, Member, Tag};
-    use fabric::{Dpid, TenantId};
-    use openflow::v10::Message;
-
-    /// By that it is known again after a new connection.
-    #[test]
-    fn what_restores_addresses_is_read_back_as_it_was_written() {
-        let hosts = [1, 2].map(|last| Ipv4Addr::new(10, 0, 0, last));
-        let (own, physical) = ("10.0.0.0/24".parse().unwrap(), "172.16.5.0/24".parse().unwrap());
-        let addresses = AddressMap::new(own, physical, hosts);
-        let (datapath, ports) = (Dpid(1), BTreeMap::new());
-        let member = Member { datapath, name: String::new(), ports, shared_with: true, addresses };
-        let members = BTreeMap::from([(TenantId(1), member)]);
-        let map = SwitchMap { members, transit: Vec::new() };
-        let port = |number| PortNumber::new(number).unwrap();
-        let from = Hop { port: port(1), tag: Tag::new(2000).unwrap() };
-        for (mapped, count) in [(Mapped::Source, 2), (Mapped::Destination, 2), (Mapped::Both, 4)] {
-            let to = Exit::Restored(port(2), TenantId(1), mapped);
-            let entries = passed(&map, &Transit { from, to, vlan: None, leaves_by: None });
-            assert_eq!(entries.len(), count, "{mapped:?}");
-            for entry in entries {
-                let mut wire = Vec::new();
-                assert!(write_entry(&entry, OwnChange::Add, &mut wire));
-                let Ok((_, Message::FlowMod(flow_mod))) = Message::parse(&wire) else {
-                    panic!("no FLOW_MOD");
-                };
-                assert_eq!(Match::from_v10(&flow_mod.match_), entry.match_);
-                assert_eq!(flow_mod.actions.as_bytes(), entry.actions);
-            }
-        }
-    }
 }

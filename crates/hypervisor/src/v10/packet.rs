@@ -63,7 +63,6 @@ impl Switch {
                 Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),
                 None => self.deliver_v10(tenant, &packet, &key, frame, true, now),
             },
-            None if self.restore_v10(&packet, &key, now) => {}
             None => self.counters.nobody += 1,
         }
         if network.is_none() && self.view.has_readers() {

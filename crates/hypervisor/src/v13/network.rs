@@ -16,7 +16,6 @@ mod group_in_set;
 pub(crate) mod needed;
 pub(super) mod packet;
 pub(crate) mod presumed;
-pub(super) mod restored;
 pub(super) mod statistics;
 pub(crate) mod unused;
 mod whole_set;

@@ -1,6 +1,5 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
-use super::network::restored::restorations;
 use super::{
     METADATA_NETWORK, METADATA_TENANT, NO_PORT, egress, metadata_at, metadata_of, port_in,
     tenant_in,
@@ -13,7 +12,7 @@ use crate::switch::{Own, OwnChange, Switch, number};
 use crate::tally::{Counted, Direction};
 use alloc::vec::Vec;
 use fabric::Tagging;
-use fabric::embedding::{AddressMap, Exit, PortKind, VirtualPort};
+use fabric::embedding::{Exit, PortKind, VirtualPort};
 use flowspace::{Field, Match};
 use openflow::v13::{
     Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, FlowModFlags, Instruction, MatchBuf,
@@ -100,7 +99,7 @@ impl Switch {
                 |number: &u32| tenant.is_some_and(|it| it.refused_ports.contains(number));
             for (&number, port) in member.ports.iter().filter(|(number, _)| !is_refused(number)) {
                 let admits = network.map_or(Admits::Everything, |it| it.admits(number));
-                add_port(*id, number, port, admits, member.addresses.as_ref(), wanted);
+                add_port(*id, number, port, admits, wanted);
             }
             if let Some(tag) = self.entering_tag(*id) {
                 wanted.push(from_controller(*id, tag));
@@ -125,8 +124,6 @@ impl Switch {
                     }
                     port
                 }
-                // All members of a big switch speak one version, and those of 1.3 map nothing.
-                Exit::Restored(..) => continue,
             };
             let back = port == transit.from.port;
             let port = if back { PortNo::IN_PORT } else { PortNo(port.get()) };
@@ -178,14 +175,10 @@ pub(crate) fn add_port(
     number: u32,
     port: &VirtualPort,
     admits: Admits,
-    addresses: Option<&AddressMap>,
     wanted: &mut Vec<Own>,
 ) {
     if !port.up {
         return;
-    }
-    if admits == Admits::Everything {
-        add_mapped(id, number, port, addresses, wanted);
     }
     // Of a port that is the tenant's whole the switch's own counts are told.
     let counts = Counted::new(id, number, Direction::Received);
@@ -227,49 +220,9 @@ fn enter(id: TenantId, number: u32, actions: &[u8], out: &mut Vec<u8>) {
     if !actions.is_empty() {
         Instruction::ApplyActions(List::parse(actions).unwrap_or_default()).write(out);
     }
-    write_metadata(id, number, out);
-    Instruction::GotoTable(1).write(out);
-}
-
-fn write_metadata(id: TenantId, number: u32, out: &mut Vec<u8>) {
     let metadata = metadata_at(id, number);
     Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(out);
-}
-
-/// How packets come in to which a switch of 1.0 has given physical addresses: with the tenant's again, or by the
-/// [hypervisor](super::network::restored).
-fn add_mapped(
-    id: TenantId,
-    number: u32,
-    port: &VirtualPort,
-    addresses: Option<&AddressMap>,
-    wanted: &mut Vec<Own>,
-) {
-    let (PortKind::Link { mapped, .. }, Some(map)) = (&port.kind, addresses) else { return };
-    let hops = mapped.iter().flat_map(|(it, way)| way.receives.iter().map(move |hop| (hop, *it)));
-    for (hop, mapped) in hops {
-        if !map.is_restored_by_entries(mapped) {
-            let mut instructions = Vec::new();
-            let to_us =
-                [Action::Output { port: PortNo::CONTROLLER, max_len: CONTROLLER_NO_BUFFER }];
-            Instruction::ApplyActions(ListBuf::from(to_us).as_list()).write(&mut instructions);
-            // By that it is known whose port it is.
-            write_metadata(id, number, &mut instructions);
-            let (priority, actions) = (TAGGED, instructions);
-            wanted.push(Own { table: 0, match_: at_hop(hop), priority, actions, counted: None });
-            continue;
-        }
-        for (borne, restore) in restorations(map, mapped) {
-            let Some(match_) = at_hop(hop).intersect(&borne) else { continue };
-            let (mut actions, mut instructions) = (Vec::new(), Vec::new());
-            Action::PopVlan.write(&mut actions);
-            actions.extend_from_slice(&restore);
-            enter(id, number, &actions, &mut instructions);
-            let counted = Counted::new(id, number, Direction::Received);
-            let (priority, actions) = (TAGGED, instructions);
-            wanted.push(Own { table: 0, match_, priority, actions, counted });
-        }
-    }
+    Instruction::GotoTable(1).write(out);
 }
 
 /// Whose port an entry is about, if it is about one.

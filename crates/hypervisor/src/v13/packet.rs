@@ -76,9 +76,6 @@ impl Switch {
             return Ok(());
         };
         if self.tenants[tenant.0 as usize].network.is_some() {
-            if entry.is_none() && self.restore_v13(tenant, &packet, &key, now) {
-                return Ok(());
-            }
             let Some(port) = self.network_entry_v13(tenant, metadata, &key) else {
                 self.counters.nobody += 1;
                 return Ok(());

@@ -18,8 +18,7 @@ pub(crate) struct Names {
     strange: bool,
 }
 
-/// The tenants' hosts, then others: one of their block that no host has, what stands for red's and for blue's second host
-/// where they have [physical addresses](crate::mapped), and one of neither.
+/// The tenants' hosts, then others: one of their block that no host has, and three of other blocks.
 pub(crate) fn address(whose: u8) -> &'static str {
     const ALL: [&str; 7] =
         ["10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3", "172.16.5.1", "172.16.6.1", "192.0.2.1"];
@@ -539,6 +538,21 @@ proptest! {
 
     #[test]
     fn networks_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0, 0.3)) {
+        agrees(Version::V1_0, &local(two()), &case)?;
+    }
+
+    /// Whichever addresses rules and packets name.
+    #[test]
+    fn strange_addresses_are_forwarded_as_the_tenants_own_would_v13(
+        case in strange_cases(Version::V1_3)
+    ) {
+        agrees(Version::V1_3, &local(two()), &case)?;
+    }
+
+    #[test]
+    fn strange_addresses_are_forwarded_as_the_tenants_own_would_v10(
+        case in strange_cases(Version::V1_0)
+    ) {
         agrees(Version::V1_0, &local(two()), &case)?;
     }
 

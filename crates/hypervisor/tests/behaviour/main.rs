@@ -47,7 +47,6 @@ mod labels;
 mod later_tables;
 mod link_probes;
 mod lists_shared;
-mod mapped;
 mod message_policy;
 mod meters_kept;
 mod mixed;

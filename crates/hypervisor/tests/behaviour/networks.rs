@@ -352,12 +352,9 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
         // No path: the port is down, and its entries stay the tenant's.
         for map in maps.values_mut() {
             for port in map.members.values_mut().flat_map(|member| member.ports.values_mut()) {
-                if let fabric::embedding::PortKind::Link {
-                    sends, receives, vlans, mapped, ..
-                } = &mut port.kind
-                {
+                let kind = &mut port.kind;
+                if let fabric::embedding::PortKind::Link { sends, receives, vlans, .. } = kind {
                     (*sends, port.up) = (None, false);
-                    *mapped = Default::default();
                     receives.clear();
                     vlans.clear();
                 }

@@ -4,7 +4,6 @@
 use crate::networks::{big, two};
 use crate::support::*;
 use fabric::embedding::{FarEnd, PortKind};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const RED: usize = 0;
@@ -182,7 +181,6 @@ fn many_whose_time_is_over_while_they_change_keep_nobody_waiting() {
             sends: None,
             receives: Vec::new(),
             vlans: Vec::new(),
-            mapped: BTreeMap::new(),
             far: FarEnd::default(),
         }
     });

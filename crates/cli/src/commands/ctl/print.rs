@@ -1,8 +1,6 @@
 //! Tables, networks, and changes of networks, as people read them.
 
-use daemon::networks::{
-    MappedTags, NetworkView, Outcome, Passed, RouteDocument, SetAside, VlanTags,
-};
+use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, SetAside, VlanTags};
 use std::io::{Result, Write};
 
 /// Widest that a first column makes all others start at; what is longer has a line of its own.
@@ -115,9 +113,6 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
     if let Some(block) = &network.addresses {
         writeln!(out, "addresses {block}")?;
     }
-    if let Some(block) = &network.physical_addresses {
-        writeln!(out, "physical addresses {block}")?;
-    }
     if !network.vlans.is_empty() {
         writeln!(out, "VLANs {}", listed(&network.vlans))?;
     }
@@ -189,9 +184,7 @@ fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
             write!(out, "  tag {}", listed(&wire.tags))?;
         }
         let vlan = |of: &VlanTags| format!("VLAN {}: {}", of.vlan, listed(&of.tags));
-        let mapped = |of: &MappedTags| format!("{} physical: {}", of.addresses, listed(&of.tags));
-        let mapped = wire.mapped.iter().map(mapped);
-        let others: Vec<String> = mapped.chain(wire.vlans.iter().map(vlan)).collect();
+        let others: Vec<String> = wire.vlans.iter().map(vlan).collect();
         let others = match others.is_empty() {
             true => String::new(),
             false => format!(" ({})", others.join("; ")),

@@ -1,7 +1,6 @@
 //! PACKET_IN and PACKET_OUT of a network.
 
-use super::addresses::{self, Addresses};
-use super::{Packets, Sends, Unsaid, Vlan, Writer, map_of};
+use super::{Packets, Sends, Unsaid, Vlan, Writer};
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::network::{Came, Entered, Network};
@@ -25,8 +24,7 @@ const TAG: usize = 4;
 const VLAN_ID: usize = ADDRESSES + 2;
 
 impl Switch {
-    /// A packet of a network: by the virtual port, without the link's tag or with the tenant's own again, and with the
-    /// tenant's addresses.
+    /// A packet of a network: by the virtual port, without the link's tag or with the tenant's own again.
     pub(in crate::v10) fn deliver_network_v10(
         &mut self,
         tenant: TenantIndex,
@@ -179,9 +177,6 @@ impl Switch {
                 set_length(message);
                 let data = message.get_mut(PACKET_IN_DATA..).unwrap_or_default();
                 set_vlan(data, frames.vlan());
-                if let Some((map, mapped)) = map_of(network, frames) {
-                    addresses::restore(data, map, mapped);
-                }
             }
             Ok(())
         });
@@ -241,16 +236,13 @@ impl Switch {
     }
 }
 
-/// A packet as the tenant knows it: without the link's tag or with the tenant's own again, and with the tenant's addresses.
+/// A packet as the tenant knows it: without the link's tag or with the tenant's own again.
 fn own(network: &Network, data: &[u8], came: Came) -> Vec<u8> {
     let mut frame = data.to_vec();
     if bears_tag(network, came) && frame.len() >= ADDRESSES + TAG {
         frame.drain(ADDRESSES..ADDRESSES + TAG);
     }
     set_vlan(&mut frame, came.frames.vlan());
-    if let Some((map, mapped)) = map_of(network, came.frames) {
-        addresses::restore(&mut frame, map, mapped);
-    }
     frame
 }
 
@@ -281,7 +273,6 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
         is_longer: false,
         dl_dst: Some(key.get(Field::DlDst)),
         dl_type: Some(key.get(Field::DlType)),
-        addresses: Addresses::of_packet(key, None),
     }
 }
 
@@ -299,7 +290,6 @@ pub(super) fn kept(network: &Network, key: &Key) -> Packets {
         is_longer: bears_tag(network, came),
         dl_dst: Some(key.get(Field::DlDst)),
         dl_type: Some(key.get(Field::DlType)),
-        addresses: Addresses::of_packet(key, map_of(network, came.frames)),
     }
 }
 
@@ -315,7 +305,7 @@ fn looks_like_entry(network: &Network, packets: &Packets, key: &Key) -> Option<O
         PortKind::Link { .. } => {
             let frames = match packets.vlan {
                 Vlan::Unknown => return None,
-                Vlan::Untagged => packets.addresses.frames(),
+                Vlan::Untagged => Frames::Untagged,
                 Vlan::Id(id) => Frames::Vlan(id),
             };
             Some(Some(network.arrival_tag(number, packets.by_link?, frames)?.get()))

@@ -2,17 +2,14 @@
 
 use super::stage::{Versions, datapath};
 use fabric::embedding::{
-    AddressMap, Exit, FarEnd, Frames, Hop, Mapped, Member, PortKind, SwitchMap, Tag, Transit,
-    VirtualPort, VirtualPortId, VlanWay, Way, spanning_tree,
+    Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort,
+    VirtualPortId, VlanWay, Way, spanning_tree,
 };
 use fabric::{Dpid, MacAddress, PortNumber, Tagging};
 use hypervisor::TenantId;
 use hypervisor::policy::LabelForm;
 use openflow::Version;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The tenants' own addresses.
-const OWN: &str = "10.0.0.0/30";
 
 /// A tenant's network, in words.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +28,6 @@ pub struct Plan {
     pub big: Vec<u64>,
     /// VLANs of the tenant's own.
     pub vlans: Vec<u16>,
-    /// The addresses that stand for the tenant's 10.0.0.0/30 on links.
-    pub physical: Option<&'static str>,
     /// Those of the links that have no way.
     pub cut: Vec<[(u64, u32); 2]>,
     /// Those by which its switches repeat, if they did before.
@@ -83,8 +78,6 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                 routes.iter().map(both).collect::<Vec<Both>>()
             };
             let plain = both(Frames::Untagged);
-            let mapped = Mapped::ALL.into_iter().filter(|_| plan.physical.is_some());
-            let mapped: Vec<_> = mapped.map(|it| (it, both(Frames::Mapped(it)))).collect();
             let tagged = plan.vlans.iter().map(|&vlan| (vlan, both(Frames::Vlan(vlan))));
             let tagged: Vec<_> = tagged.collect();
             let end = |of: fn(Both) -> (Hop, Hop), here: (u64, u32), far: (u64, u32)| {
@@ -102,8 +95,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                 };
                 let Way { sends, receives } = way(&plain);
                 let vlans = tagged.iter().map(one).collect();
-                let mapped = mapped.iter().map(|(it, ways)| (*it, way(ways))).collect();
-                PortKind::Link { sends, receives, vlans, mapped, far: far_end(plan, far) }
+                PortKind::Link { sends, receives, vlans, far: far_end(plan, far) }
             };
             put(a.0, a.1, end(|(there, back)| (there.0, back.1), a, b));
             put(b.0, b.1, end(|(there, back)| (back.0, there.1), b, a));
@@ -144,23 +136,13 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
                     let sends = tunnel(Frames::Vlan(vlan), to);
                     vlans.push(VlanWay { vlan, sends, receives: Vec::new() });
                 }
-                let mut mapped = BTreeMap::new();
-                for it in Mapped::ALL.into_iter().filter(|_| plan.physical.is_some()) {
-                    let to = match kind {
-                        PortKind::Edge { port, .. } => Exit::Restored(*port, id, it),
-                        PortKind::Link { mapped, .. } => Exit::Next(mapped[&it].sends.unwrap()),
-                        PortKind::Remote { .. } => continue,
-                    };
-                    let sends = tunnel(Frames::Mapped(it), to);
-                    mapped.insert(it, Way { sends, receives: Vec::new() });
-                }
                 let hosts = match kind {
                     PortKind::Edge { hosts, .. } => hosts.clone(),
                     _ => Vec::new(),
                 };
                 // It becomes known with the versions that switches speak.
                 let tagging = Tagging::default();
-                let kind = PortKind::Remote { sends, vlans, mapped, tagging, hosts };
+                let kind = PortKind::Remote { sends, vlans, tagging, hosts };
                 put_port(&mut maps, at, plan, member, *number, kind);
             }
         }
@@ -208,10 +190,9 @@ pub fn cut(map: &mut SwitchMap, tenant: TenantId, port: u32) {
 
 /// A link that has no way for frames of any of the tenant's VLANs.
 fn no_way(far: FarEnd, vlans: &[u16]) -> PortKind {
-    let (sends, receives, mapped) = Default::default();
     let way = |&vlan: &u16| VlanWay { vlan, sends: None, receives: Vec::new() };
     let vlans = vlans.iter().map(way).collect();
-    PortKind::Link { sends, receives, vlans, mapped, far }
+    PortKind::Link { sends: None, receives: Vec::new(), vlans, far }
 }
 
 fn far_end(plan: &Plan, (switch, port): (u64, u32)) -> FarEnd {
@@ -234,7 +215,6 @@ fn put_port(
         name: String::new(),
         ports: BTreeMap::new(),
         shared_with: plan.big.contains(&switch),
-        addresses: plan.physical.map(addresses),
     });
     let mac = hw_addr(plan, at, switch, number);
     let name = format!("v{number}");
@@ -259,16 +239,6 @@ pub fn repeating(plan: &Plan) -> Vec<[(u64, u32); 2]> {
     let up = plan.links.iter().filter(|link| !plan.cut.contains(link));
     let tree = spanning_tree(&before, up.map(ends));
     plan.links.iter().filter(|link| tree.contains(&ends(link))).copied().collect()
-}
-
-/// The addresses of the first hosts, of which `packet` calls three 10.0.0.0 to 10.0.0.2: those three, or in a block of more than
-/// four one more than there are entries for each two of.
-fn addresses(physical: &str) -> AddressMap {
-    let (_, length) = physical.split_once('/').unwrap();
-    let own = format!("10.0.0.0/{length}");
-    let count = if length == "30" { 3 } else { 17 };
-    let hosts = (0..count).map(|last| std::net::Ipv4Addr::new(10, 0, 0, last));
-    AddressMap::new(own.parse().unwrap(), physical.parse().unwrap(), hosts).unwrap()
 }
 
 /// A virtual port's own address.

@@ -58,13 +58,8 @@ fn add_network(line: &str, policy: &mut Policy) {
         (number, port)
     });
     let datapath = Dpid(0xb0 + u64::from(id.0));
-    let member = Member {
-        datapath,
-        name: name.to_owned(),
-        ports: ports.collect(),
-        shared_with: false,
-        addresses: None,
-    };
+    let member =
+        Member { datapath, name: name.to_owned(), ports: ports.collect(), shared_with: false };
     let mut map = policy.maps.remove(&WORLD).map_or_else(SwitchMap::default, Arc::unwrap_or_clone);
     map.members.insert(id, member);
     policy.maps.insert(WORLD, Arc::new(map));

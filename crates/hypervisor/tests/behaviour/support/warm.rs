@@ -181,15 +181,13 @@ fn policy_of(tenants: u16, mode: Mode) -> Policy {
             let edge = PortKind::Edge { port: PortNumber::new(n).unwrap(), hosts: Vec::new() };
             let tag = 2000 + n as u16;
             let receives = vec![hop(tag), hop(tag + 100)];
-            let (sends, vlans) = (Some(hop(tag)), Vec::new());
-            let (mapped, far) = Default::default();
-            let link = PortKind::Link { sends, receives, vlans, mapped, far };
+            let (sends, vlans, far) = (Some(hop(tag)), Vec::new(), Default::default());
+            let link = PortKind::Link { sends, receives, vlans, far };
             let member = Member {
                 datapath: Dpid(0xa0),
                 name: String::new(),
                 ports: [(1, port(edge)), (2, port(link))].into(),
                 shared_with: false,
-                addresses: None,
             };
             map.members.insert(tenant.id, member);
         }

@@ -1,0 +1,19 @@
+//! Keys that an operator may expect and that Weir does not have, each with the reason: the configuration file and the REST
+//! interface refuse them with this sentence.
+
+/// The key and the reason.
+const KEYS: &[(&str, &str)] = &[(
+    "physical_addresses",
+    "hosts keep their addresses on all links, and VLAN tags keep tenants apart",
+)];
+
+/// Why there is no such key; `None` for any other.
+pub(crate) fn reason(key: &str) -> Option<&'static str> {
+    KEYS.iter().find(|(known, _)| *known == key).map(|(_, reason)| *reason)
+}
+
+/// The same of the first key that an error message quotes. The REST interface calls the change of a key `set-KEY`.
+pub(crate) fn reason_in(message: &str) -> Option<&'static str> {
+    let quoted = message.split('`').nth(1)?;
+    reason(&quoted.strip_prefix("set-").unwrap_or(quoted).replace('-', "_"))
+}
