@@ -70,7 +70,7 @@ fn where_weir_is_asked_is_said_by_option_file_or_environment() {
     for (options, variable, status, says) in cases {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.arg("ctl").args(*options).arg("tenants").env_remove("WEIR_API");
-        variable.iter().for_each(|value| drop(command.env("WEIR_API", value)));
+        command.envs(variable.map(|value| ("WEIR_API", value)));
         let output = command.stdin(Stdio::null()).output().expect("start weir");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(*status), "{options:?} {variable:?}: {stderr}");
