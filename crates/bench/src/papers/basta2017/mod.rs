@@ -224,6 +224,7 @@ impl Plan {
                 ..Load::new((0..tenants).map(stream).collect(), options.duration_ms)
             },
             afterwards: None,
+            beside: None,
         }
     }
 
