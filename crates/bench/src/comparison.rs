@@ -8,6 +8,7 @@ use crate::control::Control;
 use crate::cpus::Cpus;
 pub use crate::criterion::Criterion;
 use crate::criterion::{self, Judge, Ruling};
+use crate::hostile::{Attacking, Beside};
 use crate::load::{Kind, Load, Plan, Stream};
 use crate::measure::{CPU_PER_MESSAGE, Collector, Measurement, OWN_MESSAGES, ceiling};
 use crate::outcome::Outcome;
@@ -176,6 +177,8 @@ pub struct Case {
     pub load: Load,
     /// More samples, if any.
     pub afterwards: Option<Afterwards>,
+    /// Who attacks meanwhile, if anybody: all tenants but the first are hostile then.
+    pub beside: Option<Beside>,
 }
 
 impl Case {
@@ -218,6 +221,7 @@ impl Comparison {
             setup: plan.setup.clone(),
             load: plan.load.clone(),
             afterwards: None,
+            beside: None,
         };
         let cases: Vec<Case> = systems.iter().map(case).collect();
         cases.iter().try_for_each(Case::check)?;
@@ -360,7 +364,7 @@ fn measure_once(
     collector: &mut Collector,
 ) -> Result<Kept, Error> {
     let switches = options.switches.as_deref();
-    let controllers = case.system.controllers(&case.setup, switches)?;
+    let mut controllers = case.system.controllers(&case.setup, switches)?;
     let dir = options.work_dir.join(format!("{}-{run}", case.system.name()));
     std::fs::create_dir_all(&dir).map_err(Error::io(dir.display().to_string()))?;
     // A fresh system starts from nothing: not from what the one before it stored.
@@ -368,10 +372,16 @@ fn measure_once(
     let setup = case.system.fit(&case.setup);
     let mut target = case.system.start(&setup, &controllers, &dir, switches)?;
     let size = case.system.size(&setup);
-    let setup = Setup { topology: target.topology.clone(), ..setup };
+    let prepare = |beside| Attacking::prepare(beside, &setup, &mut controllers, &target);
+    let mut attacking = case.beside.map(prepare).transpose()?;
+    let tenants = controllers.addresses().len();
+    let setup = Setup { topology: target.topology.clone(), tenants, ..setup };
     let mut session = Session::open_until(setup, &controllers, options.stop.clone())?;
     if let (Some(switches), Topology::Interfaces { .. }) = (switches, &target.topology) {
         switches.forget(size).map_err(Error::System)?;
+    }
+    if let Some(attacking) = &mut attacking {
+        attacking.begin(&target)?;
     }
     let before = target.southbound();
     let load = Load { seed: options.seed.wrapping_add(run as u64), ..case.load.clone() };
@@ -383,6 +393,9 @@ fn measure_once(
         true if collector.sets_aside(&outcome, options.runs) => Kept::No,
         _ => Kept::Yes,
     };
+    if let Some(attacking) = attacking {
+        attacking.finish((kept == Kept::Yes).then_some(&mut *collector));
+    }
     if kept == Kept::Yes {
         collector.add(&outcome);
         if let Some(percent) = before.zip(target.southbound()).and_then(own_percent) {

@@ -47,6 +47,11 @@ impl Cpus {
         self.nice.map(|_| be_nice(FIRST));
     }
 
+    /// From here on this thread runs on the generator's CPU, behind the generator.
+    pub fn beside(&self) {
+        let _ = sched_setaffinity(None, &self.generator);
+    }
+
     /// What is started within inherits the system's part.
     pub fn for_system<T>(&self, start: impl FnOnce() -> T) -> T {
         let _ = sched_setaffinity(None, &self.system);

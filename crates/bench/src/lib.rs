@@ -7,7 +7,7 @@
 //! addresses.
 //!
 //! What can be asked for: a [`Comparison`] of systems (a [`Matrix`] of systems, messages, rates and
-//! tenants, one of the named [`scenarios`], or a published paper's measurements, [`papers`]), a
+//! tenants, one of the named [`scenarios`], a tenant beside [`hostile`] ones, or a published paper's measurements, [`papers`]), a
 //! [`Search`] for the highest rate, the [`controller`] benchmarks ([`rfc8456`]); or, underneath all
 //! of these, a [`Session`] over which any [`Load`] is run.
 //!
@@ -30,6 +30,7 @@ mod endpoint;
 pub mod error;
 pub mod fault;
 mod flow_change;
+pub mod hostile;
 pub mod load;
 pub mod matrix;
 pub mod measure;
@@ -63,6 +64,7 @@ pub use control::Control;
 pub use controller::ControllerPlan;
 pub use criterion::{Criterion, Judge, Ruling};
 pub use error::Error;
+pub use hostile::{Attack, Hostile};
 pub use load::{Kind, Load, Plan, Stream};
 pub use matrix::{Matrix, Shape};
 pub use measure::{Collector, Measurement, ceiling};

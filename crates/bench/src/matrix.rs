@@ -124,6 +124,7 @@ impl Matrix {
             },
             load,
             afterwards: None,
+            beside: None,
         }
     }
 }

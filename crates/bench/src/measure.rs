@@ -192,11 +192,10 @@ impl Collector {
         let sum = |of: fn(&crate::observe::Usage) -> f64| outcome.usage.iter().map(of).sum::<f64>();
         let cpu = sum(|usage| usage.user_percent + usage.system_percent);
         self.sample("cpu_percent", "%", Better::Lower, cpu);
-        // What a relay sends cannot be counted: what was sent to it can.
-        let sent: u64 = outcome.streams.iter().map(|stream| stream.counts.sent).sum();
+        let (sent, cpu_ns) = outcome.whole;
         if sent > 0 {
-            let us = sum(|usage| usage.cpu_ns as f64) / 1e3;
-            self.sample(CPU_PER_MESSAGE, "µs", Better::Lower, us / sent as f64);
+            let us = cpu_ns as f64 / 1e3 / sent as f64;
+            self.sample(CPU_PER_MESSAGE, "µs", Better::Lower, us);
         }
         self.sample("cpu_user_percent", "%", Better::Lower, sum(|usage| usage.user_percent));
         self.sample("cpu_system_percent", "%", Better::Lower, sum(|usage| usage.system_percent));

@@ -16,8 +16,6 @@ pub struct Usage {
     pub user_percent: f64,
     /// CPU in the kernel on its behalf, in percent of one core.
     pub system_percent: f64,
-    /// CPU of both kinds, in ns: finer than the percentages, which rest on clock ticks.
-    pub cpu_ns: u64,
     /// Each thread (name, then number) with its CPU in percent of one core.
     pub threads: Vec<(String, f64)>,
     /// The most memory that was seen resident, in bytes.
@@ -39,7 +37,6 @@ pub struct Observer {
 struct Snapshot {
     user: u64,
     system: u64,
-    cpu_ns: u64,
     threads: BTreeMap<u32, (String, u64)>,
     voluntary: u64,
     involuntary: u64,
@@ -82,7 +79,6 @@ impl Observer {
                 name: read(*pid, "comm").unwrap_or_default().trim().to_owned(),
                 user_percent: percent(after.user.saturating_sub(before.user)),
                 system_percent: percent(after.system.saturating_sub(before.system)),
-                cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
                 threads: threads.collect(),
                 resident_bytes: *most,
                 voluntary_switches: after.voluntary.saturating_sub(before.voluntary) as f64
@@ -181,8 +177,7 @@ fn read(pid: u32, file: &str) -> Option<String> {
 
 fn snapshot(pid: u32) -> Option<Snapshot> {
     let (user, system) = ticks(&read(pid, "stat")?)?;
-    let cpu_ns = cpu_by_thread(pid).iter().map(|(_, used)| used).sum();
-    let mut snapshot = Snapshot { user, system, cpu_ns, ..Snapshot::default() };
+    let mut snapshot = Snapshot { user, system, ..Snapshot::default() };
     for entry in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         let path = entry.path();
         let text = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();

@@ -32,6 +32,9 @@ pub struct Outcome {
     pub segments: Option<Segments>,
     /// What the observed processes used in the window.
     pub usage: Vec<Usage>,
+    /// Messages that were sent in the whole run, and the observed processes' CPU time from its beginning until what was sent
+    /// had arrived, in ns: what is sent in the window may be worked on after it.
+    pub whole: (u64, u64),
     /// The window's length in seconds.
     pub window_s: f64,
 }
@@ -107,6 +110,7 @@ pub(crate) fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
         messages_per_write: 0.0,
         segments: None,
         usage: Vec::new(),
+        whole: (0, 0),
         window_s: load.window_s(),
     };
     for (index, stream) in load.streams.iter().enumerate() {
@@ -162,6 +166,7 @@ pub(crate) fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
         sent += part.total_sent;
     }
     outcome.switch_busy = busy as f64 / (load.window_s() * 1e9 * switches.max(1) as f64);
+    outcome.whole.0 = sent;
     outcome.messages_per_write = if writes == 0 { 0.0 } else { sent as f64 / writes as f64 };
     outcome.records = join(parts);
     outcome

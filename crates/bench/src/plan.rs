@@ -212,6 +212,9 @@ pub struct Setup {
     /// How many ports each tenant has to itself; 0: tenants take turns over all ports.
     #[serde(default)]
     pub own_ports: usize,
+    /// Whether slices are on the first switch alone: a stranger who plays a switch has none of them.
+    #[serde(default)]
+    pub bound_to_switch: bool,
     /// TCP_NODELAY on the generator's sockets (ND); off is AGG.
     #[serde(default = "yes")]
     pub nodelay: bool,
@@ -263,6 +266,7 @@ impl Setup {
             slicing: Slicing::default(),
             switch: SwitchModel::default(),
             own_ports: 0,
+            bound_to_switch: false,
             nodelay: true,
             switch_nodelay: None,
             tls: TlsSides::default(),

@@ -13,7 +13,7 @@ use crate::cpus::Cpus;
 use crate::dataplane::{Capturer, Injector};
 use crate::error::Error;
 use crate::load::{Kind, Load, Stream};
-use crate::observe::Observer;
+use crate::observe::{Observer, cpu_by_thread};
 use crate::outcome::{Outcome, merge};
 use crate::plan::{DataPort, Setup, Topology};
 use crate::probing::Forwarded;
@@ -61,6 +61,12 @@ impl Controllers {
         let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>();
         let addresses = addresses.map_err(Error::io("controllers' addresses"))?;
         Ok(Self { listeners, addresses })
+    }
+
+    /// Takes the sockets of all tenants from that one on. Their addresses are theirs no more.
+    pub(crate) fn split_off(&mut self, tenant: usize) -> Vec<TcpListener> {
+        self.addresses.truncate(tenant);
+        self.listeners.split_off(tenant.min(self.listeners.len()))
     }
 
     /// None: a real controller is measured.
@@ -303,6 +309,8 @@ impl Session {
             worker.order(command)?;
         }
         let (from, to) = load.window_ns();
+        let cpu = || pids.iter().flat_map(|&pid| cpu_by_thread(pid)).map(|it| it.1).sum::<u64>();
+        let cpu_before = cpu();
         self.pass(start + from, start, &mut load, control)?;
         let segments_before = segments::count(&self.controller_ports, &self.switch_ports);
         let mut observer = Observer::start(pids);
@@ -315,10 +323,12 @@ impl Session {
         let segments_after = segments::count(&self.controller_ports, &self.switch_ports);
         self.pass(start + load.duration_ms * 1_000_000, start, &mut load, control)?;
         self.drain(&load);
+        let cpu_ns = cpu().saturating_sub(cpu_before);
         self.stop.check()?;
         let parts = self.collect()?;
         let mut outcome = merge(&load, parts, self.setup.switches());
         outcome.usage = usage;
+        outcome.whole.1 = cpu_ns;
         outcome.segments = segments_before.zip(segments_after).map(|(before, after)| {
             // Probes into a real switch's ports cross no socket of ours.
             let on_wires = matches!(self.setup.topology, Topology::Interfaces { .. });

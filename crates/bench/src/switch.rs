@@ -141,7 +141,7 @@ impl Switch {
     }
 
     /// One port: 48 bytes in 1.0, 64 in 1.3.
-    fn port(&self, number: u16) -> Vec<u8> {
+    pub(crate) fn port(&self, number: u16) -> Vec<u8> {
         let mut port = match self.version {
             Version::V1_0 => number.to_be_bytes().to_vec(),
             Version::V1_3 => {

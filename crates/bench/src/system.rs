@@ -78,6 +78,8 @@ pub struct Target {
     pub pids: Vec<u32>,
     /// Where its REST interface is, if it has one of Weir's kind.
     pub api: Option<SocketAddr>,
+    /// Where a hypervisor's switches connect.
+    pub switch_address: Option<SocketAddr>,
     process: Option<Process>,
 }
 
@@ -172,7 +174,8 @@ impl System {
         };
         let mut target = match self {
             Self::Direct => {
-                Target { topology: Topology::Direct, pids: Vec::new(), api: None, process: None }
+                let (pids, topology) = (Vec::new(), Topology::Direct);
+                Target { topology, pids, api: None, switch_address: None, process: None }
             }
             Self::External { switch_address, watched, .. } => {
                 let topology = Topology::Shared { switch_address: *switch_address, switches: 1 };
@@ -180,6 +183,7 @@ impl System {
                     topology,
                     pids: watched.as_ref().map(Watched::processes).unwrap_or_default(),
                     api: None,
+                    switch_address: Some(*switch_address),
                     process: None,
                 }
             }
@@ -240,7 +244,7 @@ fn start_haproxy(
     process.wait_listening(&ports)?;
     let pids = vec![process.id()];
     let topology = Topology::PerTenant { switch_addresses: ports };
-    Ok(Target { topology, pids, api: None, process: Some(process) })
+    Ok(Target { topology, pids, api: None, switch_address: None, process: Some(process) })
 }
 
 /// Starts Weir with these tenants' controllers. It ends with the [`Target`].
@@ -274,7 +278,8 @@ pub(crate) fn start_weir(
     process.wait_listening(&[switch_address])?;
     let pids = vec![process.id()];
     let topology = Topology::Shared { switch_address, switches: 1 };
-    Ok(Target { topology, pids, api: Some(api), process: Some(process) })
+    let (api, switch_address) = (Some(api), Some(switch_address));
+    Ok(Target { topology, pids, api, switch_address, process: Some(process) })
 }
 
 /// One listening section per tenant, on one thread.
@@ -369,6 +374,9 @@ pub fn weir_config(
                 text.push_str(&vnics(setup, index));
             }
             let _ = write!(text, "[[tenants.flowspace]]\nmatch = \"{flowspace}\"\n");
+            if setup.bound_to_switch {
+                let _ = writeln!(text, "switches = [\"{:#x}\"]", setup.dpid());
+            }
         }
     }
     if !extra.is_empty() {
@@ -539,6 +547,11 @@ impl Target {
             own: sum("weir_switch_own_messages_total", ""),
             all: sum("weir_switch_messages_total", "to_switch"),
         })
+    }
+
+    /// Where the system that was started here writes what it says.
+    pub(crate) fn log(&self) -> Option<&Path> {
+        self.process.as_ref().map(|process| process.log.as_path())
     }
 
     /// Whether the system that was started here still runs.

@@ -218,6 +218,28 @@ fn ovs_the_switch_is_real_where_it_can_be() {
     assert!(!labs().iter().any(|name| name.starts_with(&ours)), "a lab is left");
 }
 
+/// What FlowVisor and an earlier Weir did stands beside what is measured, and each line is judged.
+#[test]
+fn ovs_figure_4_stands_beside_earlier_measurements() {
+    let needed = lab::Requirements { switches: true, rates: false };
+    if lab::testing::skip("ovs_figure_4_stands_beside_earlier_measurements", needed) {
+        return;
+    }
+    let folder = Folder::new("earlier");
+    let arguments = ["--quick", "--runs", "1", "--duration", "0.3", "--switch", "openvswitch"];
+    let (stdout, _) = run(&folder.0, &[&["4"][..], &arguments].concat());
+    for words in [
+        "Figure 4 beside earlier measurements",
+        "FlowVisor 1.4, earlier",
+        "slices at ca33974",
+        "210 / 23 %",
+        "AGG, 2 tenants: slices' p50 over switch-only's, ms",
+        "ND, 20 tenants: networks' p50 over switch-only's, ms",
+    ] {
+        assert!(stdout.contains(words), "no {words:?} in\n{stdout}");
+    }
+}
+
 #[test]
 fn ovs_an_interrupted_one_leaves_only_what_it_measured() {
     let needed = lab::Requirements { switches: true, rates: false };

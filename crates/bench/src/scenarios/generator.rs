@@ -17,6 +17,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
         setup: Setup { tenants, threads, handshake_ms: 30_000, ..options.setup.clone() },
         load: timed(load, options),
         afterwards: None,
+        beside: None,
     };
     let all = [("PACKET_IN all", Kind::PacketIn), ("PACKET_OUT all", Kind::PacketOut)];
     let mut cases: Vec<Case> = Vec::new();

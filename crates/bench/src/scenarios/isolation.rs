@@ -52,6 +52,7 @@ fn case(options: &Options, kind: Kind, neighbour_rate: Option<f64>, service_ns: 
         },
         load: timed(load, options),
         afterwards: None,
+        beside: None,
     }
 }
 
@@ -162,6 +163,7 @@ fn flood_on_a_real_switch(options: &Options) -> Comparison {
                 setup: Setup { tenants: 2, ..options.setup.clone() },
                 load: load.clone(),
                 afterwards: None,
+                beside: None,
             }));
         }
     }

@@ -52,6 +52,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
                     ..load
                 },
                 afterwards: Some(look),
+                beside: None,
             });
         }
     }

@@ -21,6 +21,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
         setup: Setup { tenants: TENANTS, ..options.setup.clone() },
         load: Load::new((0..TENANTS).map(stream).collect(), duration_ms),
         afterwards: Some(peak_memory),
+        beside: None,
     };
     let subject = options.subject.name().to_owned();
     let criteria = move |points: &[report::Point]| {

@@ -143,7 +143,7 @@ fn timed(load: Load, options: &Options) -> Load {
 }
 
 /// A metric's mean at the point of `system` whose parameters include these.
-fn mean_of(
+pub(crate) fn mean_of(
     points: &[Point],
     system: &str,
     parameters: &[(&str, Scalar)],

@@ -25,6 +25,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
         setup: setup(tenants),
         load: timed(load, options),
         afterwards: None,
+        beside: None,
     };
     let mut cases = Vec::new();
     for tenants in [1, 20] {
@@ -82,6 +83,7 @@ fn on_a_real_switch(options: &Options) -> Comparison {
             setup: Setup { tenants, ..options.setup.clone() },
             load: timed(Load::constant(kind, tenants, rate, 1), options),
             afterwards: None,
+            beside: None,
         }));
     }
     let (slices, networks) = (options.subject.name().to_owned(), translated.name().to_owned());

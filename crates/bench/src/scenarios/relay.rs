@@ -23,6 +23,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
                 setup: Setup { tenants, ..options.setup.clone() },
                 load: timed(Load::constant(Kind::PacketIn, tenants, RATE, 1), options),
                 afterwards: None,
+                beside: None,
             });
         }
     }
@@ -80,6 +81,7 @@ fn on_a_real_switch(options: &Options) -> Comparison {
                 setup: Setup { tenants: 1, switch, ..options.setup.clone() },
                 load: timed(Load::constant(kind, 1, rate, 1), options),
                 afterwards: None,
+                beside: None,
             });
         }
     }

@@ -11,6 +11,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
         setup: Setup { tenants, ..options.setup.clone() },
         load: timed(Load::saturating(Kind::PacketIn, tenants, 1), options),
         afterwards: None,
+        beside: None,
     };
     let subject = options.subject.name().to_owned();
     let criteria = move |points: &[report::Point]| {

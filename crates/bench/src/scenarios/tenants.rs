@@ -14,6 +14,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
         setup: Setup { tenants, handshake_ms: 30_000, ..options.setup.clone() },
         load: timed(Load::constant(Kind::PacketIn, tenants, TOTAL_RATE, 1), options),
         afterwards: None,
+        beside: None,
     };
     let subject = options.subject.name().to_owned();
     let criteria = move |points: &[report::Point]| {

@@ -31,7 +31,8 @@ pub(super) fn scene(options: &Options) -> Comparison {
         // A relay's tenants need a switch each, which would cost the machine more than a hypervisor's one.
         let relay = [&options.relay].into_iter().filter(|_| tenants == 1);
         let systems: Vec<&System> = relay.chain(&subjects).chain(&options.others).collect();
-        for rate in RATES {
+        // Several tenants' full sockets would hold more than a run takes to drain.
+        for rate in RATES.into_iter().filter(|rate| rate.is_some() || tenants == 1) {
             let arrivals = match rate {
                 Some(rate) => Arrivals::Constant { rate: rate / tenants as f64 },
                 None => Arrivals::Saturate,
@@ -44,6 +45,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
                 setup: Setup { tenants, ..options.setup.clone() },
                 load: load.clone(),
                 afterwards: None,
+                beside: None,
             }));
         }
     }

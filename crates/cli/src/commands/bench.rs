@@ -6,6 +6,7 @@
 
 mod controller;
 mod file;
+mod hostile;
 mod provisioning;
 mod run;
 mod scenario;
@@ -65,6 +66,7 @@ enum Command {
     Work(scenario::Scenario),
     /// The generator itself: as much as passes, 1,000 connections, and how evenly it sends
     Generator(scenario::Scenario),
+    Hostile(hostile::HostileCommand),
     Run(run::Run),
     Scenario(file::ScenarioFile),
     Search(search::SearchCommand),
@@ -86,6 +88,7 @@ impl Bench {
             Command::Labels(it) => it.run(Scenario::Labels),
             Command::Work(it) => it.run(Scenario::Work),
             Command::Generator(it) => it.run(Scenario::Generator),
+            Command::Hostile(hostile) => hostile.run(),
             Command::Run(run) => run.run(),
             Command::Scenario(file) => file.run(),
             Command::Search(search) => search.run(),

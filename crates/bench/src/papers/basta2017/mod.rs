@@ -6,6 +6,7 @@
 //! combination. A further system, such as another mode of a hypervisor, is one more entry of
 //! [`Plan::systems`]. `published` is what the paper prints, `figures` draws both.
 
+mod earlier;
 mod figures;
 mod published;
 
@@ -184,7 +185,12 @@ impl Plan {
         // What is wrong is told before the first run, not in the middle.
         cases.iter().try_for_each(Case::check)?;
         let tool = "reproduce basta2017".to_owned();
-        let criteria = Box::new(|_: &[report::Point]| Vec::new());
+        let is_judged = self.is_on_a_real_switch(options);
+        let others = self.others();
+        let criteria = Box::new(move |points: &[report::Point]| match is_judged {
+            true => earlier::criteria(points, others.as_deref()),
+            false => Vec::new(),
+        });
         Ok(Comparison { tool, cases, criteria, kind: Kind::PacketOut })
     }
 
@@ -224,6 +230,7 @@ impl Plan {
                 ..Load::new((0..tenants).map(stream).collect(), options.duration_ms)
             },
             afterwards: None,
+            beside: None,
         }
     }
 
@@ -241,8 +248,22 @@ impl Plan {
         verdict.results.settings.insert("quick".to_owned(), self.quick.into());
         verdict.results.settings.insert("bursts".to_owned(), self.bursts.into());
         let note = self.note(options);
-        let extras = figures::extras(&verdict.results.points, &self.figures, &note);
+        let mut extras = figures::extras(&verdict.results.points, &self.figures, &note);
+        if self.is_on_a_real_switch(options) {
+            extras.tables.push(earlier::table(&verdict.results.points, self.others().as_deref()));
+        }
         Ok(Reproduction { verdict, extras })
+    }
+
+    /// Whether figure 4 can be held against earlier measurements, which were made on a real switch.
+    fn is_on_a_real_switch(&self, options: &Options) -> bool {
+        options.switches.is_some() && self.figures.contains(&Figure::Tenants)
+    }
+
+    /// The first hypervisor that runs already, if any.
+    fn others(&self) -> Option<String> {
+        let is_other = |system: &&System| matches!(system, System::External { .. });
+        self.systems.iter().find(is_other).map(|system| system.name().to_owned())
     }
 
     /// What stands on every figure.

@@ -74,6 +74,9 @@ impl Basta2017 {
         }
         // The last table's own line end stays.
         text.pop();
+        if !reproduction.verdict.criteria.is_empty() {
+            write!(text, "\n{}", reproduction.verdict.criteria_table())?;
+        }
         self.output.give_as(&reproduction.verdict, &text, |out| reproduction.write(out))
     }
 

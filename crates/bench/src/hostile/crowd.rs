@@ -1,0 +1,142 @@
+//! The hostile crowd: one thread that plays all of them.
+//!
+//! ```text
+//!   hostile tenants' controllers ◀── the system under test dials
+//!   strangers, silent connections ──▶ where switches connect
+//!   half-sent requests, subscribers ──▶ REST interface
+//! ```
+//!
+//! Nothing waits: each turn of a millisecond reads what has come, adds what each may add, and writes what the sockets take.
+
+use super::Attack;
+use super::clients::Clients;
+use super::strangers::Strangers;
+use super::tenants::Tenant;
+use crate::Error;
+use crate::cpus::Cpus;
+use crate::plan::Setup;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const TURN: Duration = Duration::from_millis(1);
+/// How long hostile tenants' rules may take until they stand.
+const PREPARATION: Duration = Duration::from_secs(120);
+
+/// What the crowd is to do, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Orders {
+    pub(crate) attack: Attack,
+    /// Rules of each hostile tenant before the attack.
+    pub(crate) rules: u32,
+    /// Where switches connect.
+    pub(crate) switch_address: SocketAddr,
+    pub(crate) api: Option<SocketAddr>,
+    /// The generator's CPU, if it has one to itself.
+    pub(crate) cpus: Option<Cpus>,
+    /// As the system under test was started with it: all tenants, the quiet one first.
+    pub(crate) setup: Setup,
+}
+
+/// Says how far the crowd is.
+#[derive(Debug, Default)]
+struct Phase {
+    phase: AtomicU8,
+    /// Tenants whose rules stand.
+    ready: AtomicUsize,
+    /// What was done to the system: messages, connections, requests.
+    done: AtomicU64,
+}
+
+const ATTACKS: u8 = 1;
+const ENDS: u8 = 2;
+
+/// The thread, and how it is spoken to.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    phase: Arc<Phase>,
+    tenants: usize,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Crowd {
+    /// Hostile tenants behave at first: they shake hands and add their rules.
+    pub(crate) fn start(orders: Orders, listeners: Vec<TcpListener>) -> Result<Crowd, Error> {
+        let tenants = listeners.len();
+        let phase = Arc::new(Phase::default());
+        let shared = Arc::clone(&phase);
+        let failed = Error::io("hostile tenants' sockets");
+        listeners.iter().try_for_each(|it| it.set_nonblocking(true)).map_err(failed)?;
+        let thread = std::thread::Builder::new().name("bench-hostile".to_owned());
+        let thread = thread.spawn(move || work(&orders, listeners, &shared));
+        Ok(Crowd { phase, tenants, thread: Some(thread.map_err(Error::io("thread"))?) })
+    }
+
+    /// Waits until all hostile tenants' rules stand, or were refused, and begins the attack.
+    pub(crate) fn attack(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + PREPARATION;
+        while self.phase.ready.load(Ordering::Relaxed) < self.tenants {
+            if Instant::now() > deadline {
+                let ready = self.phase.ready.load(Ordering::Relaxed);
+                let tenants = self.tenants;
+                return Err(Error::System(format!(
+                    "the rules of {ready} of {tenants} hostile tenants were acknowledged in time"
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.phase.phase.store(ATTACKS, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Messages, connections and requests so far.
+    pub(crate) fn done(&self) -> u64 {
+        self.phase.done.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.phase.phase.store(ENDS, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has already said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(orders: &Orders, listeners: Vec<TcpListener>, phase: &Phase) {
+    // The generator's CPU, behind the generator: the system's own must not be taken from it.
+    if let Some(cpus) = &orders.cpus {
+        cpus.beside();
+    }
+    let mut tenants: Vec<Tenant> = (1..)
+        .zip(listeners)
+        .map(|(index, listener)| Tenant::new(orders, index, listener))
+        .collect();
+    let mut strangers = Strangers::new(orders);
+    let mut clients = Clients::new(orders);
+    let mut scratch = vec![0; 1 << 17];
+    let mut since = None;
+    loop {
+        let now = Instant::now();
+        match phase.phase.load(Ordering::Relaxed) {
+            ENDS => return,
+            ATTACKS if since.is_none() => since = Some(now),
+            _ => {}
+        }
+        let since = since.map(|since: Instant| now - since);
+        let mut done = 0;
+        for tenant in &mut tenants {
+            done += tenant.turn(since, &mut scratch);
+        }
+        if since.is_some() {
+            done += strangers.turn(now, &mut scratch) + clients.turn(now);
+        }
+        phase.ready.store(tenants.iter().filter(|it| it.is_ready()).count(), Ordering::Relaxed);
+        phase.done.fetch_add(done, Ordering::Relaxed);
+        std::thread::sleep(TURN.saturating_sub(now.elapsed()));
+    }
+}

@@ -1,0 +1,268 @@
+//! Hostile tenants: controllers that ask for much work, do not read, or come and go.
+
+use super::crowd::Orders;
+use super::{Attack, frames};
+use crate::conn::{Conn, Flushed};
+use crate::load::Kind;
+use crate::plan::{Setup, Version};
+use crate::switch::hello_body;
+use crate::template::Template;
+use crate::wire::{HEADER_LEN, Types, be32, kind, message, put32};
+use std::net::TcpListener;
+use std::time::Duration;
+
+/// Requests of each hostile tenant per second.
+const RATE: f64 = 100.0;
+/// What may wait in one connection to be written.
+const MOST_UNSENT: usize = 64 << 10;
+/// Connections that one tenant takes in a turn.
+const ACCEPTED: usize = 64;
+const FEATURES_XID: u32 = 1;
+const LOADED_XID: u32 = 2;
+const ATTACK_XID: u32 = 3;
+
+/// One hostile tenant.
+#[derive(Debug)]
+pub(super) struct Tenant {
+    version: Version,
+    listener: TcpListener,
+    attack: Attack,
+    /// One attack's message.
+    message: Vec<u8>,
+    rule: Template,
+    rules: u32,
+    sessions: Vec<Session>,
+    /// Its rules were acknowledged once, or it has none to add.
+    is_ready: bool,
+    sent: u64,
+}
+
+/// A connection of the system under test to this tenant.
+#[derive(Debug)]
+struct Session {
+    conn: Conn,
+    /// Rules that were sent; `None` before the handshake is over.
+    loaded: Option<u32>,
+}
+
+impl Tenant {
+    /// Tenant `index`, counted from 0: the first is the quiet one.
+    pub(super) fn new(orders: &Orders, index: usize, listener: TcpListener) -> Self {
+        let attack = orders.attack.of_tenant(index);
+        let rule = Template::new(Kind::FlowMod, &orders.setup, index);
+        let rules = if attack.needs_rules() { orders.rules } else { 0 };
+        let message = request(attack, &orders.setup, &rule);
+        let version = orders.setup.version;
+        let (sessions, is_ready, sent) = (Vec::new(), false, 0);
+        Self { version, listener, attack, message, rule, rules, sessions, is_ready, sent }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// Does what there is to do; `since` is how long the attack has lasted. The answer is how much was done.
+    pub(super) fn turn(&mut self, since: Option<Duration>, scratch: &mut [u8]) -> u64 {
+        let mut done = self.accept(since.is_some());
+        let due = since.map_or(0, |since| (since.as_secs_f64() * RATE) as u64);
+        let reads = !(self.attack == Attack::SlowReaders && since.is_some());
+        let mut sessions = std::mem::take(&mut self.sessions);
+        sessions.retain_mut(|session| {
+            let is_open = !reads || self.read(session, scratch);
+            self.load(session);
+            if since.is_some() {
+                done += self.ask(session, due);
+            }
+            is_open && session.conn.flush() != Flushed::Closed
+        });
+        self.sessions = sessions;
+        // What could not be sent in its time is not sent later.
+        self.sent = self.sent.max(due);
+        done
+    }
+
+    fn accept(&mut self, attacks: bool) -> u64 {
+        let closes = attacks && self.attack == Attack::HelloAndClose;
+        if closes {
+            self.sessions.clear();
+        }
+        let mut closed = 0;
+        for _ in 0..ACCEPTED {
+            let Ok((stream, _)) = self.listener.accept() else { break };
+            let Ok(mut conn) = Conn::new(stream, true, None) else { continue };
+            message(&mut conn.out, self.version, kind::HELLO, 0, hello_body(self.version));
+            if closes {
+                conn.flush();
+                closed += 1;
+            } else {
+                self.sessions.push(Session { conn, loaded: None });
+            }
+        }
+        closed
+    }
+
+    /// Reads what has come. False at the end.
+    fn read(&mut self, session: &mut Session, scratch: &mut [u8]) -> bool {
+        let version = self.version;
+        let mut is_ready = self.is_ready;
+        let Session { conn, loaded } = session;
+        let is_open = frames(conn, scratch, |frame, out| {
+            let xid = be32(frame, 4).unwrap_or(0);
+            let body = frame.get(HEADER_LEN..).unwrap_or_default();
+            match frame.get(1).copied() {
+                Some(kind::HELLO) => {
+                    message(out, version, kind::FEATURES_REQUEST, FEATURES_XID, &[])
+                }
+                Some(kind::ECHO_REQUEST) => message(out, version, kind::ECHO_REPLY, xid, body),
+                Some(kind::FEATURES_REPLY) if loaded.is_none() => *loaded = Some(0),
+                Some(t) if t == Types::of(version).barrier_reply && xid == LOADED_XID => {
+                    is_ready = true
+                }
+                _ => {}
+            }
+        });
+        self.is_ready = is_ready;
+        is_open
+    }
+
+    /// Adds the rules that the attack needs, and asks for a barrier behind them.
+    fn load(&mut self, session: &mut Session) {
+        let Some(loaded) = session.loaded.as_mut().filter(|loaded| **loaded <= self.rules) else {
+            return;
+        };
+        let (end, out) = (self.rule.second_at.unwrap_or(0), &mut session.conn.out);
+        while *loaded < self.rules && out.len() < MOST_UNSENT {
+            let start = out.len();
+            out.extend_from_slice(self.rule.bytes.get(..end).unwrap_or_default());
+            put32(out, start + self.rule.rule_at.unwrap_or(0), *loaded + 1);
+            *loaded += 1;
+        }
+        if *loaded == self.rules {
+            *loaded += 1;
+            message(out, self.version, Types::of(self.version).barrier_request, LOADED_XID, &[]);
+        }
+    }
+
+    /// Sends what is due of the attack.
+    fn ask(&self, session: &mut Session, due: u64) -> u64 {
+        if self.message.is_empty() || session.loaded.is_none_or(|loaded| loaded <= self.rules) {
+            return 0;
+        }
+        // Who does not read asks for as much as is taken.
+        let wanted =
+            if self.attack == Attack::SlowReaders { u64::MAX } else { due - self.sent.min(due) };
+        let mut asked = 0;
+        while asked < wanted && session.conn.unsent() < MOST_UNSENT {
+            session.conn.out.extend_from_slice(&self.message);
+            asked += 1;
+        }
+        asked
+    }
+}
+
+/// One message of an attack; empty where there is none.
+fn request(attack: Attack, setup: &Setup, rule: &Template) -> Vec<u8> {
+    let version = setup.version;
+    let mut out = Vec::new();
+    match attack {
+        Attack::ModifyAll => flow_mod(version, &mut out, MODIFY, 0),
+        Attack::DeleteCookie => flow_mod(version, &mut out, DELETE, UNKNOWN),
+        Attack::CheckOverlap | Attack::DeleteNothing => {
+            // A rule of the tenant's own whose destination no other has.
+            let end = rule.second_at.unwrap_or(0);
+            out.extend_from_slice(rule.bytes.get(..end).unwrap_or_default());
+            put32(&mut out, rule.rule_at.unwrap_or(0), 0x0c00_0001);
+            let (command_at, flags_at) = match version {
+                // Behind header, match and cookie; behind header, cookie, mask and table.
+                Version::V1_0 => (HEADER_LEN + 40 + 8 + 1, HEADER_LEN + 40 + 8 + 15),
+                Version::V1_3 => (HEADER_LEN + 17, HEADER_LEN + 37),
+            };
+            let (at, value) = match attack {
+                Attack::CheckOverlap => (flags_at, CHECK_OVERLAP),
+                _ => (command_at, DELETE),
+            };
+            if let Some(place) = out.get_mut(at) {
+                *place = value;
+            }
+        }
+        Attack::SlowReaders => {
+            message(&mut out, version, kind::ECHO_REQUEST, ATTACK_XID, &[0; 1024])
+        }
+        _ => {}
+    }
+    put32(&mut out, 4, ATTACK_XID);
+    out
+}
+
+const MODIFY: u8 = 1;
+const DELETE: u8 = 3;
+const CHECK_OVERLAP: u8 = 2;
+/// A cookie that no rule has; in 1.0, where deletion knows no cookies, a port that no rule sends to.
+const UNKNOWN: u64 = 0x7777;
+
+/// A FLOW_MOD that means all of the tenant's rules, or those with a cookie.
+fn flow_mod(version: Version, out: &mut Vec<u8>, command: u8, cookie: u64) {
+    let mut body = Vec::new();
+    match version {
+        Version::V1_0 => {
+            // Everything is a wildcard; cookie, command, time-outs, priority, no buffer, out_port, flags.
+            body.extend_from_slice(&0x003f_ffff_u32.to_be_bytes());
+            body.resize(40 + 8, 0);
+            body.extend_from_slice(&[0, command, 0, 0, 0, 0, 0, 100, 0xff, 0xff, 0xff, 0xff]);
+            let out_port = if cookie == 0 { 0xffff } else { cookie as u16 };
+            body.extend_from_slice(&out_port.to_be_bytes());
+            body.extend_from_slice(&[0, 0]);
+            // OUTPUT to port 1.
+            body.extend_from_slice(&[0, 0, 0, 8, 0, 1, 0, 0]);
+        }
+        Version::V1_3 => {
+            let mask = if cookie == 0 { 0 } else { u64::MAX };
+            body.extend_from_slice(&cookie.to_be_bytes());
+            body.extend_from_slice(&mask.to_be_bytes());
+            // Table, command, time-outs, priority, no buffer, any port and group, flags, a match of everything.
+            body.extend_from_slice(&[0, command, 0, 0, 0, 0, 0, 100, 0xff, 0xff, 0xff, 0xff]);
+            body.extend_from_slice(&[0xff; 8]);
+            body.extend_from_slice(&[0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0]);
+            if command == MODIFY {
+                // APPLY_ACTIONS: OUTPUT to port 1.
+                body.extend_from_slice(&[0, 4, 0, 24, 0, 0, 0, 0]);
+                body.extend_from_slice(&[0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+            }
+        }
+    }
+    message(out, version, kind::FLOW_MOD, ATTACK_XID, &body);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Topology;
+
+    /// Both versions' attacks are whole messages of the right kind.
+    #[test]
+    fn attacks_are_well_formed() {
+        for version in [Version::V1_0, Version::V1_3] {
+            let setup = Setup { version, ..Setup::new(Topology::Direct, 20) };
+            let rule = Template::new(Kind::FlowMod, &setup, 3);
+            for attack in Attack::ALL {
+                let bytes = request(attack, &setup, &rule);
+                if bytes.is_empty() {
+                    continue;
+                }
+                let decoded = openflow::Header::parse(&bytes).unwrap();
+                assert_eq!(usize::from(decoded.length), bytes.len(), "{attack:?} {version:?}");
+                assert_eq!(be32(&bytes, 4), Some(ATTACK_XID));
+                let command = match version {
+                    Version::V1_0 => bytes[HEADER_LEN + 49],
+                    Version::V1_3 => bytes[HEADER_LEN + 17],
+                };
+                let expected = match attack {
+                    Attack::ModifyAll => MODIFY,
+                    Attack::DeleteNothing | Attack::DeleteCookie => DELETE,
+                    _ => 0,
+                };
+                assert_eq!(command, expected, "{attack:?} {version:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `weir bench hostile`: a quiet tenant beside hostile ones.
+
+use super::switch::Switch;
+use super::{Effort, Ends, Output, own_serve, talk, values};
+use crate::exit::Exit;
+use bench::{Attack, Hostile, System, hostile};
+use values::Wanted;
+
+/// One quiet tenant beside 19 hostile tenants and hostile strangers: each attack in turn, and all together
+///
+/// The quiet tenant's ECHO and PACKET_IN (500/s each) are measured alone and beside each attack: FLOW_MODs that modify all
+/// rules, add with CHECK_OVERLAP, delete nothing or by an unknown cookie (100/s of each hostile tenant); controllers that ask
+/// and do not read, or say HELLO and close; strangers who play switches with statistics that never end or ever new ports;
+/// silent connections; half-sent requests and subscribers at the REST interface.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  weir bench hostile --quick
+  weir bench hostile --attack modify-all,all --openflow 1.3 --switch openvswitch
+  weir bench hostile --system flowvisor=127.0.0.1:6633/4711 --openflow 1.0
+
+The criteria are in docs/bench.md.")]
+pub struct HostileCommand {
+    /// Attacks: modify-all, check-overlap, delete-nothing, delete-cookie, slow-readers, hello-and-close, endless-statistics,
+    /// new-ports, silent, api, all [default: each]
+    #[arg(long = "attack", value_name = "ATTACKS", value_delimiter = ',')]
+    attacks: Vec<Attack>,
+    /// Systems under test: weir, weir-networks, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for one that runs
+    /// already; the criteria are about the first
+    #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "weir", value_parser = values::system)]
+    systems: Vec<Wanted>,
+    /// Rules of each hostile tenant, 0 to 60000 [default: 9900, with --quick 500]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=60_000))]
+    rules: Option<u32>,
+    #[command(flatten)]
+    effort: Effort,
+    #[command(flatten)]
+    ends: Ends,
+    #[command(flatten)]
+    switch: Switch,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl HostileCommand {
+    pub fn run(self) -> anyhow::Result<Exit> {
+        if let Some(wrong) = self.switch.wrong() {
+            return Ok(Exit::usage(&wrong));
+        }
+        let (taken, work) = self.switch.take(self.ends.openflow.version())?;
+        let serve = own_serve()?;
+        let mut options = work.options(&self.effort, &self.ends, System::Direct);
+        options.switches = taken.0.clone();
+        let attacks = if self.attacks.is_empty() { Attack::ALL.to_vec() } else { self.attacks };
+        let plan = Hostile {
+            attacks,
+            systems: self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect(),
+            rules: self.rules.unwrap_or(if self.effort.quick { 500 } else { 9_900 }),
+        };
+        let verdict = plan.comparison(&options)?.run(&options, &mut talk);
+        drop(taken);
+        let verdict = verdict?;
+        let text = format!("{}\n{}", hostile::table(&verdict), verdict.criteria_table());
+        self.output.give_as(&verdict, &text, |out| verdict.write(out))
+    }
+}

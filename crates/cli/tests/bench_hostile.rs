@@ -1,0 +1,80 @@
+//! `weir bench hostile` in a short form: each attack is made, the quiet tenant is served meanwhile, and what is promised of
+//! memory, log and descriptors is told. Times are not judged.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use lab::Requirements;
+use report::{Point, Results};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A folder that ends with the test.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn hostile(name: &str, arguments: &[&str]) -> Results {
+    let folder = format!("weir-hostile-{name}-{}", std::process::id());
+    let folder = Folder(std::env::temp_dir().join(folder));
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["bench", "hostile", "--quick", "--runs", "1", "--duration", "1", "--cut", "0.1"])
+        .args(["--rules", "100"])
+        .args(arguments)
+        .arg("--out")
+        .arg(&folder.0)
+        .output()
+        .expect("start weir");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // 1 and 4: figures, which a busy machine decides.
+    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{stdout}{stderr}");
+    let results = Results::read(&folder.0).expect("result.json");
+    let missing = results.findings.iter().find(|finding| finding.code == "not-measured");
+    assert!(missing.is_none(), "{missing:?}");
+    results
+}
+
+fn attack(point: &Point) -> String {
+    point.parameters.get("attack").map(ToString::to_string).unwrap_or_default()
+}
+
+fn check(results: &Results, attacks: usize) {
+    assert_eq!(results.points.len(), attacks);
+    for point in &results.points {
+        let name = attack(point);
+        for metric in [
+            "echo_p50_us",
+            "echo_max_us",
+            "packet_in_p99_us",
+            "resident_peak_bytes",
+            "descriptors",
+            "log_lines_per_s",
+            "health_max_ms",
+        ] {
+            assert!(point.mean(metric).is_some(), "{name}: {metric} is not told");
+        }
+        let attacks = point.mean("attacks_per_s");
+        assert_eq!(attacks > Some(0.0), name != "none", "{name}: {attacks:?} attacks a second");
+    }
+}
+
+#[test]
+fn each_attack_is_made_beside_the_quiet_tenant() {
+    check(&hostile("1.3", &["--openflow", "1.3"]), 12);
+    let few = "modify-all,delete-cookie,endless-statistics,new-ports";
+    check(&hostile("1.0", &["--openflow", "1.0", "--attack", few]), 5);
+}
+
+#[test]
+fn ovs_bench_hostile_on_a_real_switch() {
+    if lab::testing::skip("ovs_bench_hostile_on_a_real_switch", Requirements::ALL) {
+        return;
+    }
+    let arguments = ["--openflow", "1.3", "--switch", "openvswitch", "--attack", "modify-all,all"];
+    check(&hostile("ovs", &arguments), 3);
+}
