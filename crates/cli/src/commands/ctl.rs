@@ -1,5 +1,6 @@
 //! `weir ctl`: see and change the networks of a running `weir serve`, through its REST interface.
 
+mod backup;
 mod client;
 mod print;
 
@@ -81,6 +82,11 @@ enum Command {
     Stop(One),
     /// Remove a part
     Remove(One),
+    /// Write a backup of the state folder, as it is now, for `weir serve --restore`
+    Backup {
+        /// The file, which must not be there yet
+        file: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -272,6 +278,7 @@ impl Ctl {
             Command::Start(one) => tell.one(&client, one, Operation::Start),
             Command::Stop(one) => tell.one(&client, one, Operation::Stop),
             Command::Remove(one) => tell.one(&client, one, Operation::Remove),
+            Command::Backup { file } => backup::backup(&client, &file),
         }
     }
 }
