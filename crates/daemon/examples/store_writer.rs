@@ -2,11 +2,12 @@
 //! kills, and the measurement of commit latency.
 //!
 //! ```text
-//! store_writer DIR [always|MILLISECONDS [BATCHES [IN_FLIGHT [PAUSE_MICROSECONDS]]]]
+//! store_writer DIR [always|MILLISECONDS [BATCHES [IN_FLIGHT [PAUSE_MICROSECONDS [again]]]]]
 //! ```
 //!
 //! stdout: `safe SEQ` for what the journal took, `stored SEQ` or `failed SEQ` per event. stderr, at the end: percentiles of
-//! the time from push until the journal had it, and until the event. After twenty failures it ends too.
+//! the time from push until the journal had it, and until the event. After twenty failures it ends too; with `again`
+//! it pushes what failed once more, as a shard does, and says `full` and `room` when that changes.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -32,7 +33,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (batches, in_flight, pause) =
         (number(2, u64::MAX)?, number(3, 8)?, Duration::from_micros(number(4, 0)?));
 
-    let store = Store::open(Path::new(dir), sync, Registry::new())?;
+    let (again, registry) = (arguments.get(5).is_some_and(|it| it == "again"), Registry::new());
+    let mut is_full = false;
+    let store = Store::open(Path::new(dir), sync, registry.clone())?;
     let (sender, events) = mpsc::channel();
     let mut shard = store.register(move |event| drop(sender.send(event)))?;
     let mut out = io::stdout().lock();
@@ -64,6 +67,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
                 writeln!(out, "stored {seq}")?;
             }
+            Event::Failed(batch) if again => {
+                std::thread::sleep(Duration::from_millis(1));
+                let _ = shard.push(batch).map_err(|full| format!("{full:?}"))?;
+            }
             Event::Failed(batch) => {
                 nanos.push(u128::MAX);
                 open -= 1;
@@ -71,6 +78,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 failures += 1;
             }
             Event::Loaded { .. } => {}
+        }
+        if again && registry.store_full().is_some() != is_full {
+            is_full = !is_full;
+            writeln!(out, "{}", if is_full { "full" } else { "room" })?;
         }
         out.flush()?;
         if !pause.is_zero() {

@@ -11,7 +11,7 @@ use crate::networks::{ChangeError, Control, Networks};
 use crate::refused::Refused;
 use crate::shard::shown::{self, FlowsAsked, Shown};
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
-use crate::store::{Store, StoreError};
+use crate::store::{Documents, Quota, Store, StoreError};
 use crate::threads::Thread;
 use crate::topology::{self, Board, Inbox, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme};
@@ -28,6 +28,8 @@ use std::time::Instant;
 pub struct ServeOptions {
     /// Where state is kept; nothing outlives the process without it.
     pub state: Option<PathBuf>,
+    /// A backup from which the state is made first, which must not be there.
+    pub restore: Option<PathBuf>,
     /// Event loops; 0 is one per core.
     pub threads: usize,
 }
@@ -51,6 +53,10 @@ impl Daemon {
     pub fn start(config: &Config, options: &ServeOptions) -> Result<Daemon, StartError> {
         let metrics = Registry::new();
         let descriptors = Descriptors::new(descriptors::raise());
+        if let (Some(dir), Some(backup)) = (&options.state, &options.restore) {
+            Store::restore(dir, backup).map_err(StartError::Store)?;
+            tracing::info!(backup = %backup.display(), "the state was restored");
+        }
         let store = match &options.state {
             Some(dir) => Store::open(dir, config.store.sync, metrics.clone()),
             None => Store::memory(),
@@ -160,6 +166,11 @@ impl Daemon {
         self.descriptors.clone()
     }
 
+    /// What is stored.
+    pub fn documents(&self) -> Documents {
+        self.store.documents()
+    }
+
     /// What is counted.
     pub fn metrics(&self) -> Arc<Registry> {
         self.metrics.clone()
@@ -251,6 +262,11 @@ fn ping(shards: &[Handle], within: std::time::Duration) -> Option<usize> {
 fn identity(config: &Config, store: &Store) -> Result<(Vec<TenantId>, Identity), StartError> {
     let names: Vec<&str> = config.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let ids = store.tenant_ids(&names).map_err(StartError::Store)?;
+    let quotas = ids
+        .iter()
+        .zip(&config.tenants)
+        .map(|(id, tenant)| (*id, Quota { name: tenant.name.clone(), bytes: tenant.state_bytes }));
+    store.set_quotas(quotas.collect());
     let identity = Identity::load(config, &ids).map_err(StartError::Channel)?;
     Ok((ids, identity))
 }

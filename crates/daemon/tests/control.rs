@@ -84,6 +84,7 @@ impl Scene {
         let healthy = Arc::new(AtomicBool::new(true));
         let pulse = Arc::clone(&healthy);
         let sources = Sources {
+            documents: Store::memory().unwrap().documents(),
             metrics: Arc::clone(&metrics),
             current: current.clone(),
             pulse: Arc::new(move |_| pulse.load(Ordering::SeqCst).then_some(2)),
@@ -176,6 +177,14 @@ fn every_path_answers() {
         (status, &health["status"], &health["switches"], &health["tenants"]),
         (200, &"ok".into(), &2.into(), &1.into())
     );
+    scene.metrics.set_store_full(Some("no space left".to_owned()));
+    let (status, health) = scene.json("/healthz");
+    assert_eq!((status, &health["status"]), (200, &"degraded".into()));
+    assert!(health["reason"].as_str().unwrap().ends_with(": no space left"), "{health}");
+    scene.metrics.set_store_full(None);
+    assert_eq!(scene.json("/healthz").1["status"], "ok");
+    // Without a state folder there is nothing to copy.
+    assert_eq!(scene.request("POST", "/api/v1/backup").0, 503);
     scene.healthy.store(false, Ordering::SeqCst);
     assert_eq!(scene.json("/healthz").0, 503);
 
@@ -341,10 +350,12 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
     let listen = "[listen]\nopenflow = \"127.0.0.1:0\"\n";
     fs::write(&path, format!("{listen}[[tenants]]\nname = \"red\"\n")).unwrap();
     let config = config::load(&path).unwrap();
-    let options = ServeOptions { state: Some(folder.join("state")), threads: 2 };
+    let options =
+        ServeOptions { state: Some(folder.join("state")), threads: 2, ..Default::default() };
     let daemon = Arc::new(Daemon::start(&config, &options).unwrap());
     let current = Current::new(config);
     let sources = Sources {
+        documents: Store::memory().unwrap().documents(),
         metrics: daemon.metrics(),
         current: current.clone(),
         pulse: Arc::new(daemon.pulse()),
@@ -394,6 +405,7 @@ fn an_address_in_use_is_an_error_at_once() {
     let current = Current::new(Config::parse("x", "").unwrap());
     let metrics = Registry::new();
     let sources = Sources {
+        documents: Store::memory().unwrap().documents(),
         metrics: metrics.clone(),
         current: current.clone(),
         pulse: Arc::new(|_| None),

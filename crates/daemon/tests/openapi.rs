@@ -47,6 +47,7 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("GET", "/api/v1/tenants/red/labels/events", "", 404, true),
     ("GET", "/api/v1/tenants/%ff/labels/events", "", 400, true),
     ("GET", "/api/v1/openapi.json", "", 200, true),
+    ("POST", "/api/v1/backup", "", 200, true),
     ("GET", "/api/v1/networks", "", 200, true),
     ("GET", RED, "", 200, true),
     ("GET", "/api/v1/networks/%ff", "", 400, true),

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -57,6 +57,58 @@ fn a_full_disk_is_reported_and_loses_nothing() {
     let stored = open(folder.path()).load(DPID).unwrap();
     let model = replay(safe.unwrap());
     assert!(model.into_iter().eq(stored), "exactly what was acknowledged is there");
+}
+
+/// On a file system of 40 MB that only this process sees.
+#[test]
+#[allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
+fn a_full_disk_is_told_loses_nothing_and_passes() {
+    let mut probe = Command::new("unshare");
+    if !probe.args(["-m", "true"]).stderr(Stdio::null()).status().is_ok_and(|it| it.success()) {
+        eprintln!("SKIPPED a_full_disk_is_told_loses_nothing_and_passes: root is needed");
+        return;
+    }
+    let (mount, copied) = (Folder::new("small"), Folder::new("small-copied"));
+    let script =
+        "mount -t tmpfs -o size=40m weir \"$1\" && exec \"$0\" \"$1\" 100 100000000 8 300 again";
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", script]).arg(example()).arg(mount.path());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut last = 0;
+    let mut until = |wanted: &dyn Fn(&str) -> bool| {
+        loop {
+            let line = lines.next().unwrap().unwrap();
+            last = last.max(acknowledged_by(&line).unwrap_or(0));
+            if wanted(&line) {
+                return last;
+            }
+        }
+    };
+    until(&|line| line.starts_with("stored "));
+    // As that process sees it.
+    let inside = PathBuf::from(format!("/proc/{}/root{}", child.id(), mount.path().display()));
+    let filler = inside.join("filler");
+    let mut file = fs::File::create(&filler).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    // An open file keeps its place.
+    drop(file);
+    until(&|line| line == "full");
+    fs::remove_file(&filler).unwrap();
+    let then = until(&|line| line == "room");
+    let last = until(&|line| {
+        line.strip_prefix("stored ").is_some_and(|seq| seq.parse::<u64>().unwrap() > then)
+    });
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
+    for entry in fs::read_dir(&inside).unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), copied.path().join(entry.file_name())).unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Until it stood still it may have said more than was read here.
+    let said = lines.map_while(Result::ok).filter_map(|line| acknowledged_by(&line)).max();
+    assert_prefix(copied.path(), last.max(said.unwrap_or(0)), "after a full disk");
 }
 
 #[test]

@@ -1,22 +1,52 @@
-//! What waits for one tenant's controllers, on all switches together.
+//! What one tenant uses on all switches together: what waits for its controllers, and its part of the store.
 //!
-//! Switches may be driven by different threads, so the sum is an atomic number. A connection counts what waits when its
+//! Switches may be driven by different threads, so these are atomic numbers. A connection counts what waits when its
 //! driver has written, and before that if it is much: a connection whose controller reads touches no shared memory.
 
+use crate::policy::Rate;
+use crate::time::{Duration, Instant};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// What waits for fewer bytes is counted when the driver has written.
 pub(crate) const MUCH: usize = 64 << 10;
 
-/// Bytes that wait for a tenant's controllers.
+/// See the module.
 #[derive(Debug, Default)]
-pub struct Account(AtomicUsize);
+pub struct Account {
+    /// Bytes that wait for the tenant's controllers.
+    bytes: AtomicUsize,
+    /// Whether the store takes nothing more of the tenant's.
+    is_store_full: AtomicBool,
+    /// When the tenant's changes will have been paid for, at its rate.
+    paid: AtomicU64,
+}
 
 impl Account {
-    /// The sum over all connections.
+    /// Bytes that wait, over all connections.
     pub fn bytes(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the store takes nothing more of the tenant's: then what would add to it is refused.
+    pub fn is_store_full(&self) -> bool {
+        self.is_store_full.load(Ordering::Relaxed)
+    }
+
+    /// The driver says whether it does.
+    pub fn set_store_full(&self, is_full: bool) {
+        self.is_store_full.store(is_full, Ordering::Relaxed);
+    }
+
+    /// So many changes go to the store. If that is more than the rate allows: when the tenant may ask for more.
+    pub(crate) fn charge_changes(&self, changes: u64, rate: Rate, now: Instant) -> Option<Instant> {
+        let each = 1_000_000_000 / u64::from(rate.per_second.max(1));
+        let pay = |paid: u64| paid.max(now.0).saturating_add(changes.saturating_mul(each));
+        let before =
+            self.paid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| Some(pay(it)));
+        let paid = pay(before.unwrap_or_else(|paid| paid));
+        let again = paid.saturating_sub(each.saturating_mul(u64::from(rate.burst)));
+        (again > now.0).then(|| now + Duration(again - now.0))
     }
 }
 
@@ -36,9 +66,9 @@ impl Part {
     #[inline]
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes > self.bytes {
-            self.account.0.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+            self.account.bytes.fetch_add(bytes - self.bytes, Ordering::Relaxed);
         } else if bytes < self.bytes {
-            self.account.0.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.account.bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
         }
         self.bytes = bytes;
     }
@@ -52,5 +82,25 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_beyond_the_burst_wait_until_they_are_paid_for() {
+        let (account, rate) = (Account::default(), Rate { per_second: 1_000, burst: 50 });
+        let charge = |changes, ms: u64| {
+            let again = account.charge_changes(changes, rate, Instant(ms * 1_000_000));
+            again.map(|at| at.0 / 1_000_000)
+        };
+        assert_eq!(charge(50, 1_000), None);
+        assert_eq!(charge(10, 1_000), Some(1_010));
+        assert_eq!(charge(1, 1_010), Some(1_011), "from another switch");
+        assert_eq!(charge(10, 1_100), None);
+        assert_eq!(charge(10_000, 5_000), Some(14_950));
+        assert!(charge(u64::MAX, 20_000).is_some());
     }
 }

@@ -116,6 +116,8 @@ pub struct Limits {
     pub statistics: Option<Rate>,
     /// Token bucket for PACKET_INs towards the tenant, if any; what exceeds it is dropped and counted.
     pub packet_in: Option<Rate>,
+    /// Changes that go to the store, on all switches together.
+    pub state_changes: Rate,
 }
 
 impl Default for Limits {
@@ -127,16 +129,17 @@ impl Default for Limits {
             flow_mod: None,
             statistics: None,
             packet_in: None,
+            state_changes: Rate { per_second: 50_000, burst: 100_000 },
         }
     }
 }
 
-/// A token bucket.
+/// A token bucket, of messages or changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Messages per second.
+    /// So many per second.
     pub per_second: u32,
-    /// Messages that may come at once after a silence.
+    /// So many may come at once after a silence.
     pub burst: u32,
 }
 

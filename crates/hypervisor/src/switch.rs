@@ -21,6 +21,7 @@ mod sent_on;
 mod shown;
 mod slice_ports;
 mod start;
+mod state_quota;
 mod tables;
 mod topology;
 mod tracking;
@@ -434,9 +435,11 @@ impl Switch {
     fn handle_request(&mut self, request: Request<'_>) {
         let header = request.header;
         let examined = self.tenants[request.tenant.0 as usize].flows.meter().total();
-        let since = self.next_operation;
+        let (since, written) = (self.next_operation, self.journal.gate());
         let handled = if header.version != self.version {
             Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION)
+        } else if let Some(full) = self.store_full(&request) {
+            Err(full)
         } else if self.version == Version::V1_0 {
             self.controller_message_v10(request)
         } else {
@@ -451,6 +454,7 @@ impl Switch {
             let total = self.tenants[request.tenant.0 as usize].flows.meter().total();
             self.count_ahead(request.tenant, since, total.wrapping_sub(examined));
         }
+        self.charge_store(request.tenant, self.journal.gate() - written, request.now);
     }
 
     /// Whether the controller should be read from now. After a "no" it is named by
@@ -467,7 +471,7 @@ impl Switch {
             || self.is_full(state.tenant, controller);
         let is_in_debt = !self.turns.may(state.tenant.0);
         let tenant = &mut self.tenants[state.tenant.0 as usize];
-        if full || is_in_debt || tenant.is_full(&self.settings) {
+        if full || is_in_debt || tenant.rests.is_some() || tenant.is_full(&self.settings) {
             tenant.paused = true;
             return false;
         }
@@ -562,6 +566,7 @@ impl Switch {
         });
         for tenant in ready {
             self.line.activate(tenant.0);
+            self.end_rest(tenant, now);
         }
         if self.has_open_work() && now - self.last_sent >= forward::QUIET {
             self.send_own_barrier(now);

@@ -61,8 +61,10 @@ pub(crate) struct Tenant {
     pub ahead: u64,
     /// Bytes held for its requests that are not finished, but for its queue.
     pub held: usize,
-    /// What waits for its controllers, also on other switches.
+    /// What waits for its controllers, and its part of the store, also on other switches.
     pub account: Arc<Account>,
+    /// Until when none of its requests is read, since it has changed more than its rate allows.
+    pub rests: Option<Instant>,
     /// Whether a controller was told to stop reading.
     pub paused: bool,
     /// Its changes that are on their way, by the numbers of their operations.

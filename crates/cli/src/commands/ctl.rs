@@ -1,5 +1,6 @@
 //! `weir ctl`: see what a running `weir serve` does for its tenants, and change their networks, through its REST interface.
 
+mod backup;
 mod client;
 mod operator;
 mod print;
@@ -106,6 +107,11 @@ enum Command {
     Stop(One),
     /// Remove a part
     Remove(One),
+    /// Write a backup of the state folder, as it is now, for `weir serve --restore`
+    Backup {
+        /// The file, which must not be there yet
+        file: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -301,6 +307,7 @@ impl Ctl {
             Command::Start(one) => tell.one(&client, one, Operation::Start),
             Command::Stop(one) => tell.one(&client, one, Operation::Stop),
             Command::Remove(one) => tell.one(&client, one, Operation::Remove),
+            Command::Backup { file } => backup::backup(&client, &file),
         }
     }
 }

@@ -42,6 +42,9 @@ pub struct Serve {
     /// Keep state here, so that a restart loses and repeats no tenant's rule [default: in memory]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Fill the folder of --state, in which there is none, from a backup that `weir ctl backup` made
+    #[arg(long, value_name = "FILE", requires = "state")]
+    restore: Option<PathBuf>,
     /// Event loops, 1 to 256 [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
@@ -86,6 +89,7 @@ impl Serve {
         let ending = signals::end_at_once_when_ending()?;
         let options = ServeOptions {
             state: self.state.clone(),
+            restore: self.restore.clone(),
             threads: self.threads.map_or(0, usize::from),
         };
         let daemon = Arc::new(Daemon::start(config, &options).context("cannot start")?);
@@ -134,6 +138,7 @@ fn control(
         topology: daemon.topology(),
         labels: daemon.labels(),
         networks: daemon.networks(),
+        documents: daemon.documents(),
     };
     let target = Arc::clone(daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());

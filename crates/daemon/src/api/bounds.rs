@@ -150,10 +150,15 @@ impl Bounds {
                 Some(Body::from(made.await.ok()?))
             }
             Detail::Product => {
-                let permit = Arc::clone(&self.0.product).try_acquire_owned().ok()?;
+                let permit = self.alone()?;
                 Some(Body::from_stream(Pieces::new(metrics, detail, permit)))
             }
         }
+    }
+
+    /// For an answer that is made piece by piece while it is taken: of these there is one at a time.
+    pub(super) fn alone(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.product).try_acquire_owned().ok()
     }
 
     /// A place for one more who listens to a tenant's events.

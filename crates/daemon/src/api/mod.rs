@@ -2,7 +2,7 @@
 //!
 //! | path | answer |
 //! |---|---|
-//! | `GET /healthz` | 200 with counts when every shard answers within a second, else 503 |
+//! | `GET /healthz` | 200 with counts when every shard answers within a second, else 503; and why state cannot be stored, if so |
 //! | `GET /metrics` | Prometheus text: sums per tenant and per switch; with `?detail=product` each tenant on each switch |
 //! | `GET /api/v1/tenants` | tenants as configured, and what each counts on each switch |
 //! | `GET /api/v1/tenants/{name}` | one of them, or 404 |
@@ -17,6 +17,7 @@
 //! | `GET /api/v1/networks` | the tenants' own networks, and where they lie |
 //! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one of them |
 //! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
+//! | `POST /api/v1/backup` | a copy of all state |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //!
 //! Without passwords, hence bound to the loopback, and guarded against pages of other sites (`guard`). Numbers are at
@@ -29,6 +30,7 @@
 //! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
 
 mod answers;
+mod backup;
 mod bounds;
 pub mod clients;
 pub mod flows;
@@ -48,7 +50,7 @@ use axum::http::{StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::sse::KeepAlive;
 use axum::response::{IntoResponse, Json, Response, Sse};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
@@ -57,6 +59,7 @@ use crate::metrics::{self, ApiRefusal, Detail, Registry};
 use crate::networks::Control;
 use crate::reload::Current;
 use crate::shard::shown::{FlowsAsked, Shown};
+use crate::store::Documents;
 use crate::topology::{Board, Watch};
 use answers::{Elsewhere, Name, Unnamed, error};
 use bounds::Bounds;
@@ -88,6 +91,8 @@ pub struct Sources {
     pub labels: Board,
     /// The tenants' own networks.
     pub networks: Control,
+    /// What is stored.
+    pub documents: Documents,
 }
 
 /// How long a shard may take to answer before the process counts as sick. A turn of its loop takes well under a
@@ -97,8 +102,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Whether Weir is well.
 #[derive(Serialize, ToSchema)]
 struct Health {
-    /// `ok`, or what is wrong.
+    /// `ok`, `degraded`, or what is wrong.
     status: &'static str,
+    /// Why it is `degraded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     /// Switches that are connected; absent if nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     switches: Option<usize>,
@@ -141,6 +149,7 @@ pub fn router(sources: Sources, tcp_changes: bool) -> Router {
         .route("/api/v1/labels", get(label_counts))
         .route("/api/v1/tenants/{name}/labels", get(tenant_labels))
         .route("/api/v1/tenants/{name}/labels/events", get(label_events))
+        .route("/api/v1/backup", post(backup::backup))
         .route("/api/v1/openapi.json", get(openapi))
         .merge(networks::routes())
         .merge(flows::routes())
@@ -160,7 +169,7 @@ pub fn router(sources: Sources, tcp_changes: bool) -> Router {
     get,
     path = "/healthz",
     responses(
-        (status = 200, description = "all is well", body = Health),
+        (status = 200, description = "all is well, or what tenants add is refused since it cannot be stored", body = Health),
         (status = 503, description = "a shard does not answer", body = Health),
         Elsewhere,
     )
@@ -169,11 +178,17 @@ async fn health(State(sources): State<Sources>, Extension(bounds): Extension<Bou
     let pulse = Arc::clone(&sources.pulse);
     let answer = bounds.pulse(move || pulse(PATIENCE)).await;
     let tenants = sources.current.get().tenants.len();
-    let (code, status, switches) = match answer {
-        Some(switches) => (StatusCode::OK, "ok", Some(switches)),
-        None => (StatusCode::SERVICE_UNAVAILABLE, "a shard does not answer", None),
+    let reason = sources
+        .metrics
+        .store_full()
+        .map(|why| format!("state cannot be stored, so what tenants add is refused: {why}"));
+    let (code, status) = match (answer, &reason) {
+        // To start it again, as some do at a 503, would not help.
+        (Some(_), Some(_)) => (StatusCode::OK, "degraded"),
+        (Some(_), None) => (StatusCode::OK, "ok"),
+        (None, _) => (StatusCode::SERVICE_UNAVAILABLE, "a shard does not answer"),
     };
-    (code, Json(Health { status, switches, tenants })).into_response()
+    (code, Json(Health { status, reason, switches: answer, tenants })).into_response()
 }
 
 /// Metrics as Prometheus text: per tenant and per switch, or each tenant on each switch.
@@ -347,6 +362,7 @@ async fn label_events(
         tenant_labels,
         label_events,
         openapi,
+        backup::backup,
         networks::list,
         networks::show,
         networks::put,

@@ -48,9 +48,11 @@ struct Limits {
     flow_mod: Option<Bucket>,
     statistics: Option<Bucket>,
     packet_in: Option<Bucket>,
+    state_bytes: u64,
+    state_changes: Option<Bucket>,
 }
 
-/// Messages per second, and at once.
+/// Messages or changes per second, and at once.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 struct Bucket {
     rate: u32,
@@ -182,6 +184,8 @@ impl Tenant {
                 flow_mod: bucket(limits.flow_mod),
                 statistics: bucket(limits.statistics),
                 packet_in: bucket(limits.packet_in),
+                state_bytes: tenant.state_bytes,
+                state_changes: bucket(Some(limits.state_changes)),
             },
             queues: tenant.queues.clone(),
             experimenters: tenant.experimenters.iter().map(|id| format!("{id:#010x}")).collect(),

@@ -138,6 +138,8 @@ pub struct Tenant {
     pub network: Option<Network>,
     /// Bounds on what the tenant may use.
     pub limits: Limits,
+    /// Bytes that it may have in the store, on all switches together.
+    pub state_bytes: u64,
     /// Queues that it may enqueue to.
     pub queues: Vec<u32>,
     /// Vendor / experimenter ids whose messages and actions may pass.

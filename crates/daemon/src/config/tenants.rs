@@ -71,6 +71,7 @@ fn tenant(
         flowspace: flowspace.unwrap_or_default(),
         network,
         limits: limits.rates,
+        state_bytes: limits.state_bytes,
         queues: limits.queues,
         experimenters: limits.experimenters,
         statistics: statistics.unwrap_or_default(),
@@ -172,14 +173,29 @@ fn switches(value: &Value<'_, '_>) -> Option<Switches> {
     }
 }
 
-#[derive(Default)]
+/// What a tenant may have in the store: more than 10,000 rules of 150 bytes on each of 100 switches.
+pub(super) const STATE_BYTES: u64 = 256 << 20;
+
 struct TenantLimits {
     rates: Limits,
+    state_bytes: u64,
     queues: Vec<u32>,
     experimenters: Vec<u32>,
 }
 
+impl Default for TenantLimits {
+    fn default() -> Self {
+        TenantLimits {
+            rates: Limits::default(),
+            state_bytes: STATE_BYTES,
+            queues: Vec::new(),
+            experimenters: Vec::new(),
+        }
+    }
+}
+
 fn limits(table: &mut Table<'_, '_>) -> TenantLimits {
+    let state_bytes = table.get("state_bytes", |value| value.integer(0..=1 << 50));
     let flows = table.get("flows", |value| value.integer(0..=u64::from(u32::MAX)));
     let entries = table.get("entries", |value| value.integer(0..=u64::from(u32::MAX)));
     // The last number means "all queues" in both versions of the protocol.
@@ -194,7 +210,11 @@ fn limits(table: &mut Table<'_, '_>) -> TenantLimits {
             flow_mod: table.get("flow_mod", rate),
             statistics: table.get("statistics", rate),
             packet_in: table.get("packet_in", rate),
+            state_changes: table
+                .get("state_changes", rate)
+                .unwrap_or(Limits::default().state_changes),
         },
+        state_bytes: state_bytes.unwrap_or(STATE_BYTES),
         queues: queues.unwrap_or_default().into_iter().map(|n| n as u32).collect(),
         experimenters: experimenters.unwrap_or_default(),
     }

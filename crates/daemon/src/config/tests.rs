@@ -55,8 +55,10 @@ fn the_documented_example_is_read() {
             flow_mod: rate(1_000, 50),
             statistics: rate(100, 10),
             packet_in: rate(20_000, 2_000),
+            state_changes: Rate { per_second: 10_000, burst: 20_000 },
         }
     );
+    assert_eq!((red.state_bytes, blue.state_bytes), (64 << 20, 256 << 20));
     assert_eq!((&red.queues[..], &red.experimenters[..]), (&[1, 2][..], &[0x2320][..]));
     assert_eq!(red.statistics, Statistics::Cached { max_age: 1_000_000_000 });
     assert_eq!(red.flowspace[0].switches, Switches::Only(vec![1, 2]));

@@ -28,8 +28,8 @@ mod text;
 pub mod totals;
 
 use hypervisor::{Account, TenantId};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use api::{ApiMetrics, ApiRefusal};
 pub use contacts::Lost;
@@ -55,7 +55,27 @@ pub struct Registry {
     /// What belongs to tenants, whichever switches are there.
     pub totals: Arc<Totals>,
     switches: Mutex<BTreeMap<u64, Weak<SwitchMetrics>>>,
-    accounts: Mutex<BTreeMap<TenantId, Arc<Account>>>,
+    accounts: Mutex<Accounts>,
+}
+
+/// What tenants use over all switches, and whether there is room for their state.
+#[derive(Debug, Default)]
+struct Accounts {
+    of: BTreeMap<TenantId, Arc<Account>>,
+    /// Why no state can be stored.
+    full: Option<String>,
+    /// Who has its part of the store.
+    over: BTreeSet<TenantId>,
+}
+
+impl Accounts {
+    fn is_full(&self, tenant: TenantId) -> bool {
+        self.full.is_some() || self.over.contains(&tenant)
+    }
+
+    fn tell(&self) {
+        self.of.iter().for_each(|(tenant, account)| account.set_store_full(self.is_full(*tenant)));
+    }
 }
 
 impl Registry {
@@ -76,10 +96,36 @@ impl Registry {
         metrics
     }
 
-    /// What waits for a tenant's controllers, on all switches.
+    /// What a tenant uses on all switches together.
     pub fn account(&self, tenant: TenantId) -> Arc<Account> {
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(accounts.entry(tenant).or_default())
+        let mut accounts = self.accounts();
+        let account = Arc::clone(accounts.of.entry(tenant).or_default());
+        account.set_store_full(accounts.is_full(tenant));
+        account
+    }
+
+    /// Says why no state can be stored, or that it can. Until then what tenants add is refused.
+    pub fn set_store_full(&self, why: Option<String>) {
+        let mut accounts = self.accounts();
+        self.process.store_full.set(u64::from(why.is_some()));
+        accounts.full = why;
+        accounts.tell();
+    }
+
+    /// Why no state can be stored, if so.
+    pub fn store_full(&self) -> Option<String> {
+        self.accounts().full.clone()
+    }
+
+    /// Says whose part of the store is full.
+    pub fn set_store_over(&self, over: BTreeSet<TenantId>) {
+        let mut accounts = self.accounts();
+        accounts.over = over;
+        accounts.tell();
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, Accounts> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The instruments of all connected switches, by ascending dpid.

@@ -391,6 +391,8 @@ pub struct ProcessMetrics {
     pub reloads_refused: SharedCounter,
     /// Commits of the store that failed.
     pub store_failed: SharedCounter,
+    /// 1 while no state can be stored.
+    pub store_full: Gauge,
     /// Batches that no journal took, so that their FLOW_MODs waited for a commit.
     pub store_unjournaled: SharedCounter,
     /// What agents at the edge say.

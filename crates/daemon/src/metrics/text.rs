@@ -137,6 +137,12 @@ impl Text<'_> {
         self.sample("weir_store_changes_total", &[], process.store_changes.get());
         self.family("weir_store_failures_total", "counter", "Commits of the store that failed.");
         self.sample("weir_store_failures_total", &[], process.store_failed.get());
+        self.family(
+            "weir_store_full",
+            "gauge",
+            "1 while what tenants add is refused since state cannot be stored.",
+        );
+        self.sample("weir_store_full", &[], process.store_full.get());
         const UNJOURNALED: &str = "weir_store_unjournaled_total";
         self.family(
             UNJOURNALED,

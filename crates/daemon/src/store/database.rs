@@ -23,17 +23,23 @@ use redb::{
 };
 
 use super::backend::{Backend, SyncerThread};
+use super::backup::{Snapshot, restore};
 use super::{Batch, StoreError, Stored, Sync, journal};
 
 /// The version of the tables above.
 pub(super) const SCHEMA: u32 = 1;
 
-const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const TENANTS: TableDefinition<'_, &str, u16> = TableDefinition::new("tenants");
-const ITEMS: TableDefinition<'_, (u64, u16, u64), &[u8]> = TableDefinition::new("items");
-const DOCUMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("documents");
+pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+pub(super) const TENANTS: TableDefinition<'_, &str, u16> = TableDefinition::new("tenants");
+pub(super) const ITEMS: TableDefinition<'_, (u64, u16, u64), &[u8]> = TableDefinition::new("items");
+pub(super) const DOCUMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("documents");
+/// The database, in the state folder.
+const FILE: &str = "weir.redb";
 const COMMITTED: TableDefinition<'_, u32, u64> = TableDefinition::new("committed");
-const GENERATION: &str = "generation";
+pub(super) const GENERATION: &str = "generation";
+
+/// Bytes that an item counts for beside its value: its key, and the place that both take.
+const ITEM: u64 = 64;
 
 /// Pages that redb may keep in memory. The working set is the path to the flows being changed.
 const CACHE_BYTES: usize = 8 << 20;
@@ -44,6 +50,8 @@ pub(super) struct Database {
     sync: Sync,
     secret: [u8; 16],
     generation: u64,
+    /// Bytes of each tenant's items.
+    usage: BTreeMap<TenantId, u64>,
     // In the order in which they must be dropped: database, then its fsync thread, then the lock.
     redb: Option<redb::Database>,
     syncer: Option<SyncerThread>,
@@ -52,19 +60,13 @@ pub(super) struct Database {
 
 impl Database {
     pub(super) fn open(dir: &Path, sync: Sync) -> Result<Database, StoreError> {
-        let doing = || format!("making the state directory {}", dir.display());
-        // Only Weir's user: the secret lies there.
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)
-            .map_err(|error| StoreError::io(doing(), &error))?;
-        let lock = lock(dir)?;
+        let lock = take_folder(dir)?;
         let mut database = Database {
             dir: dir.to_owned(),
             sync,
             secret: [0; 16],
             generation: 0,
+            usage: BTreeMap::new(),
             redb: None,
             syncer: None,
             _lock: lock,
@@ -83,8 +85,15 @@ impl Database {
             Err(failure) => return Err(failure.into_error(&database.file())),
             Ok(()) => {}
         }
+        database.usage = database.count_usage().map_err(database_error)?;
         database.begin_generation()?;
         Ok(database)
+    }
+
+    /// Fills a folder that has no database from a backup.
+    pub(super) fn restore(dir: &Path, backup: &Path) -> Result<(), StoreError> {
+        let _lock = take_folder(dir)?;
+        restore(&dir.join(FILE), backup)
     }
 
     /// Takes in what journals hold that were left by a process that was killed, and lets new ones begin.
@@ -147,7 +156,22 @@ impl Database {
     }
 
     fn file(&self) -> PathBuf {
-        self.dir.join("weir.redb")
+        self.dir.join(FILE)
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Bytes that each tenant has.
+    pub(super) fn usage(&self) -> &BTreeMap<TenantId, u64> {
+        &self.usage
+    }
+
+    /// What is stored now, to be read beside what is done later.
+    pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        let read = || Ok(self.redb()?.begin_read()?);
+        read().map(Snapshot::new).map_err(database_error)
     }
 
     fn reopen(&mut self) -> Result<(), Failure> {
@@ -178,19 +202,29 @@ impl Database {
     }
 
     /// Stores changes of shards, all or none.
-    pub(super) fn apply(&self, batches: &[(u32, Batch)]) -> Result<(), StoreError> {
+    pub(super) fn apply(&mut self, batches: &[(u32, Batch)]) -> Result<(), StoreError> {
+        let mut grown: BTreeMap<TenantId, i64> = BTreeMap::new();
+        let mut count = |tenant, before: Option<usize>, now: Option<usize>| {
+            let bytes = |length: Option<usize>| length.map_or(0, |it| (it as u64 + ITEM) as i64);
+            *grown.entry(tenant).or_default() += bytes(now) - bytes(before);
+        };
         self.write(|transaction| {
             let mut items = transaction.open_table(ITEMS)?;
             let mut newest = BTreeMap::new();
             for (shard, Batch { seq, dpid, ops }) in batches {
                 newest.insert(*shard, *seq);
                 for op in ops {
-                    match op {
-                        StoreOp::Put(key, value) => {
-                            items.insert((*dpid, key.tenant.0, key.item), value.as_slice())?
-                        }
-                        StoreOp::Delete(key) => items.remove((*dpid, key.tenant.0, key.item))?,
+                    let (key, now) = match op {
+                        StoreOp::Put(key, value) => (key, Some(value)),
+                        StoreOp::Delete(key) => (key, None),
                     };
+                    let place = (*dpid, key.tenant.0, key.item);
+                    let before = match now {
+                        Some(value) => items.insert(place, value.as_slice())?,
+                        None => items.remove(place)?,
+                    };
+                    let before = before.map(|value| value.value().len());
+                    count(key.tenant, before, now.map(Vec::len));
                 }
             }
             let mut committed = transaction.open_table(COMMITTED)?;
@@ -198,7 +232,23 @@ impl Database {
                 committed.insert(shard, seq)?;
             }
             Ok(())
-        })
+        })?;
+        for (tenant, grown) in grown {
+            let bytes = self.usage.entry(tenant).or_default();
+            *bytes = bytes.saturating_add_signed(grown);
+        }
+        Ok(())
+    }
+
+    fn count_usage(&self) -> Result<BTreeMap<TenantId, u64>, redb::Error> {
+        let items = self.redb()?.begin_read()?.open_table(ITEMS)?;
+        let mut usage = BTreeMap::new();
+        for row in items.iter()? {
+            let (key, value) = row?;
+            let bytes: &mut u64 = usage.entry(TenantId(key.value().1)).or_default();
+            *bytes += value.value().len() as u64 + ITEM;
+        }
+        Ok(usage)
     }
 
     pub(super) fn load(&self, dpid: u64) -> Result<Vec<Stored>, StoreError> {
@@ -391,6 +441,15 @@ fn initialize(database: &redb::Database) -> Result<[u8; 16], Failure> {
     Ok(secret)
 }
 
+/// Makes the directory if need be, and takes it for this process.
+fn take_folder(dir: &Path) -> Result<File, StoreError> {
+    let doing = || format!("making the state directory {}", dir.display());
+    // Only Weir's user: the secret lies there.
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| StoreError::io(doing(), &error))?;
+    lock(dir)
+}
+
 /// Takes the directory for this process, for as long as the file is held.
 fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join("lock");
@@ -421,7 +480,7 @@ fn set_aside(dir: &Path) -> Result<PathBuf, StoreError> {
     let free =
         (1..).map(|n| dir.join(format!("weir.redb.damaged-{n}"))).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| dir.join("weir.redb.damaged"));
-    let renamed = fs::rename(dir.join("weir.redb"), &aside);
+    let renamed = fs::rename(dir.join(FILE), &aside);
     renamed.map_err(|error| StoreError::io("setting the damaged state database aside", &error))?;
     Ok(aside)
 }

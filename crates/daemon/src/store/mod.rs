@@ -21,6 +21,7 @@
 //! * What cannot be stored goes back to its shard, which pushes it again; what came behind it goes back, too, so that no
 //!   older change takes a newer one's place. After a commit that failed the thread rests: changes wait, up to the queue's
 //!   bound, and what the control side asks is tried and answered all the same.
+//! * Tenants have parts of the store, and there is a reserve for when the disk is full (`room`).
 //! * A commit is written to the file and acknowledged, and fsynced later ([`Sync::Every`]): what is in the page cache
 //!   survives `kill -9` of Weir. Only a crash of the machine can lose what was acknowledged since the last fsync; then
 //!   the file may be damaged too, which is found at the next start. [`Sync::Always`] fsyncs before acknowledging.
@@ -41,12 +42,15 @@
 //! [`ShardStore`]; the store thread is in `writer`, the tables are in `database`.
 
 mod backend;
+mod backup;
 mod database;
 mod journal;
 mod memory;
 mod queue;
+mod room;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -64,6 +68,9 @@ use journal::Journal;
 use memory::Memory;
 use queue::Asker;
 use writer::{Command, REST, Reply};
+
+pub use backup::{BackupError, Snapshot, check as check_backup};
+pub use room::Quota;
 
 /// When changes reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +162,18 @@ pub enum StoreError {
         /// Its schema.
         found: u32,
     },
+    /// A folder that is to be filled from a backup has state.
+    Exists {
+        /// The file with it.
+        file: PathBuf,
+    },
+    /// What is to be restored cannot be.
+    Backup {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: BackupError,
+    },
     /// The file system refuses.
     Io {
         /// What was tried.
@@ -183,6 +202,16 @@ impl fmt::Display for StoreError {
             StoreError::Newer { file, found } => {
                 let file = file.display();
                 write!(f, "{file} has schema {found}; this weir knows {} at most", database::SCHEMA)
+            }
+            StoreError::Exists { file } => {
+                let file = file.display();
+                write!(
+                    f,
+                    "{file} is there already; a backup is restored into a folder without state"
+                )
+            }
+            StoreError::Backup { file, why } => {
+                write!(f, "{} cannot be restored: {why}", file.display())
             }
             StoreError::Io { doing, error } => write!(f, "{doing}: {error}"),
             StoreError::Database(error) => write!(f, "the state database fails: {error}"),
@@ -228,7 +257,19 @@ impl Store {
     ///
     /// A database that is damaged is renamed to `weir.redb.damaged-N` with an error in the log, and a new one begun.
     pub fn open(dir: &Path, sync: Sync, metrics: Arc<Registry>) -> Result<Store, StoreError> {
-        Store::start(Database::open(dir, sync)?, REST, metrics)
+        let database = match Database::open(dir, sync) {
+            Err(StoreError::Database(_) | StoreError::Io { .. }) if room::give_up(dir) => {
+                // It needs some room to begin.
+                Database::open(dir, sync)?
+            }
+            database => database?,
+        };
+        Store::start(database, REST, metrics)
+    }
+
+    /// Fills a directory in which there is no state from a backup.
+    pub fn restore(dir: &Path, backup: &Path) -> Result<(), StoreError> {
+        Database::restore(dir, backup)
     }
 
     fn start(
@@ -304,6 +345,14 @@ impl Store {
         }
     }
 
+    /// Says what each tenant may have. Without a directory there are no bounds.
+    pub fn set_quotas(&self, quotas: BTreeMap<TenantId, Quota>) {
+        if let Inner::Disk(asker) = &self.inner {
+            // Fails only when the thread has ended.
+            let _ = asker.ask(Command::Quotas(quotas));
+        }
+    }
+
     /// The control side's access to what it keeps by name.
     pub fn documents(&self) -> Documents {
         Documents(self.inner.clone())
@@ -335,6 +384,14 @@ impl Store {
 pub struct Documents(Inner);
 
 impl Documents {
+    /// All that is stored now, by whoever, with what was pushed before; none without a directory.
+    pub fn snapshot(&self) -> Result<Option<Snapshot>, StoreError> {
+        match &self.0 {
+            Inner::Memory(_) => Ok(None),
+            Inner::Disk(asker) => ask(asker, |reply| Command::Snapshot { reply }).map(Some),
+        }
+    }
+
     /// What is kept under a name.
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let name = name.to_owned();

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::Instant;
 
 use super::QUEUE;
@@ -38,6 +38,15 @@ pub(super) fn queue() -> (Asker, Queue) {
     (asker, Queue { receiver, ordered, waiting: VecDeque::new(), is_ending: false })
 }
 
+/// What came.
+pub(super) enum Next {
+    Command(Command),
+    /// Nothing in time.
+    Nothing,
+    /// There is nobody to ask any more.
+    Ended,
+}
+
 impl Asker {
     /// Asks for what keeps its order; comes back if too much of that waits, or if the thread has ended.
     pub(super) fn offer(&self, command: Command) -> Result<(), Command> {
@@ -63,6 +72,19 @@ impl Queue {
     pub(super) fn next(&mut self) -> Option<Command> {
         let next = self.waiting.pop_front().or_else(|| self.receiver.recv().ok());
         self.taken(next)
+    }
+
+    /// The next one, waiting for it until then at most.
+    pub(super) fn next_until(&mut self, until: Instant) -> Next {
+        let left = until.saturating_duration_since(Instant::now());
+        let next = match self.waiting.pop_front() {
+            Some(command) => Ok(command),
+            None => self.receiver.recv_timeout(left),
+        };
+        match next {
+            Err(RecvTimeoutError::Timeout) => Next::Nothing,
+            next => self.taken(next.ok()).map_or(Next::Ended, Next::Command),
+        }
     }
 
     /// The next one, if it is here.

@@ -9,6 +9,8 @@ use std::sync::mpsc::{self, Receiver};
 use super::database::{Changes, allocate};
 use super::*;
 
+mod backup;
+
 /// A folder that goes when its owner does.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
@@ -325,6 +327,47 @@ fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
     assert_eq!(events.recv(), Ok(Event::Stored(last as u64)));
     let stored = stored(&open(&folder.0), 1);
     assert_eq!((&stored[0], stored.len()), (&(1, 0, last.to_string()), 1 + QUEUE));
+}
+
+#[test]
+fn a_tenant_with_more_than_its_quota_is_refused_until_it_deletes() {
+    let folder = Folder::new("quota");
+    let registry = Registry::new();
+    let [red, blue] = [1, 2].map(|id| registry.account(TenantId(id)));
+    let quota = |bytes| Quota { name: "red".to_owned(), bytes };
+    let quotas = || BTreeMap::from([(TenantId(1), quota(1_000)), (TenantId(2), quota(10_000))]);
+    let store = Store::open(&folder.0, Sync::default(), Arc::clone(&registry)).unwrap();
+    store.set_quotas(quotas());
+    let large = "x".repeat(400);
+    let (mut shard, events) =
+        store_all(&store, vec![(1, vec![put(1, 1, &large), put(2, 1, &large)])]);
+    let mut seq = 1;
+    let mut push = |dpid, op| {
+        seq += 1;
+        assert_eq!(shard.push(Batch { seq, dpid, ops: vec![op] }), Ok(Pushed::Journaled));
+        assert_eq!(events.recv(), Ok(Event::Stored(seq)));
+        // Whoever is answered after that sees what came of it.
+        store.load(1).unwrap();
+        (red.is_store_full(), blue.is_store_full())
+    };
+    assert_eq!(push(1, put(1, 2, &large)), (false, false));
+    assert_eq!(push(2, put(1, 1, &large)), (true, false), "on another switch");
+    assert_eq!(push(2, put(1, 1, "small")), (false, false), "replaced by less");
+    assert_eq!(push(2, put(1, 1, &large)), (true, false));
+    assert!(registry.account(TenantId(1)).is_store_full(), "also for who asks later");
+    assert_eq!(push(1, StoreOp::Delete(key(1, 9))), (true, false), "there is no such thing");
+    drop(store);
+    // What is there is counted at the next start.
+    let registry = Registry::new();
+    let red = registry.account(TenantId(1));
+    let store = Store::open(&folder.0, Sync::default(), Arc::clone(&registry)).unwrap();
+    store.set_quotas(quotas());
+    let (_, _) = store_all(&store, vec![(1, vec![put(2, 2, "x")])]);
+    store.load(1).unwrap();
+    assert!(red.is_store_full());
+    let (_, _) = store_all(&store, vec![(1, vec![StoreOp::Delete(key(1, 1))])]);
+    store.load(1).unwrap();
+    assert!(!red.is_store_full());
 }
 
 #[test]

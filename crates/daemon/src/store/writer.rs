@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use hypervisor::policy::TenantId;
 
+use super::backup::Snapshot;
 use super::database::Database;
-use super::queue::Queue;
+use super::queue::{Next, Queue};
+use super::room::{Quota, Room};
 use super::{Batch, Event, StoreError, Stored};
 use crate::metrics::Registry;
 
@@ -24,6 +26,10 @@ pub(super) enum Command {
     TenantIds { names: Vec<String>, reply: Reply<Vec<TenantId>> },
     /// Read a document.
     Document { name: String, reply: Reply<Option<Vec<u8>>> },
+    /// What each tenant may have.
+    Quotas(BTreeMap<TenantId, Quota>),
+    /// Let all that is stored now be read.
+    Snapshot { reply: Reply<Snapshot> },
     /// Store a document.
     PutDocument { name: String, document: Vec<u8>, reply: Reply<()> },
     /// End; everything queued before is done.
@@ -53,7 +59,8 @@ pub(super) fn run(database: Database, queue: Queue, rest: Duration, metrics: &Re
     let (shards, missing) = (BTreeMap::new(), Missing::default());
     let (group, rests) = (Vec::new(), None);
     let gather = database.journals().map(|_| GATHER);
-    let mut writer = Writer { database, queue, rest, rests, metrics, shards, group, missing };
+    let room = Room::new(database.dir(), metrics);
+    let mut writer = Writer { database, room, queue, rest, rests, metrics, shards, group, missing };
     while let Some(command) = writer.next() {
         if let (Some(gather), Command::Store { .. }) = (gather, &command) {
             thread::sleep(gather);
@@ -76,6 +83,7 @@ pub(super) fn run(database: Database, queue: Queue, rest: Duration, metrics: &Re
 
 struct Writer<'a> {
     database: Database,
+    room: Room,
     queue: Queue,
     rest: Duration,
     /// Until when it rests.
@@ -114,7 +122,19 @@ impl Writer<'_> {
                 self.serve(command);
             }
         }
+        self.look();
+        while let Some(until) = self.room.wants_look() {
+            match self.queue.next_until(until) {
+                Next::Command(command) => return Some(command),
+                Next::Nothing => self.look(),
+                Next::Ended => return None,
+            }
+        }
         self.queue.next()
+    }
+
+    fn look(&mut self) {
+        self.room.look(self.database.usage(), self.metrics);
     }
 
     /// Puts a batch into the group, if it is its turn.
@@ -140,6 +160,7 @@ impl Writer<'_> {
         let group = std::mem::take(&mut self.group);
         match result {
             Ok(()) => {
+                self.room.stored();
                 process.store_commit.observe(started.elapsed().as_nanos() as u64);
                 process
                     .store_changes
@@ -150,12 +171,16 @@ impl Writer<'_> {
             }
             Err(error) => {
                 process.store_failed.increment();
-                tracing::error!(%error, batches = group.len(), "state could not be stored");
+                // It tells the log, once.
+                let has_more_room = self.room.failed(&error, self.metrics);
                 group.into_iter().for_each(|(shard, batch)| self.refuse(shard, batch));
-                if let Err(error) = self.database.recover() {
+                let recovered = self.database.recover();
+                if let Err(error) = &recovered {
                     tracing::error!(%error, "the state database could not be opened again");
                 }
-                self.rests = Some(Instant::now() + self.rest);
+                if !has_more_room || recovered.is_err() {
+                    self.rests = Some(Instant::now() + self.rest);
+                }
             }
         }
     }
@@ -177,6 +202,8 @@ impl Writer<'_> {
                 // The caller may have given up; then nobody wants the answer.
                 drop(reply.send(self.database.tenant_ids(&names)));
             }
+            Command::Quotas(quotas) => self.room.set_quotas(quotas),
+            Command::Snapshot { reply } => drop(reply.send(self.database.snapshot())),
             Command::Document { name, reply } => drop(reply.send(self.database.document(&name))),
             Command::PutDocument { name, document, reply } => {
                 let result = self.database.put_document(&name, &document);

@@ -44,9 +44,13 @@ impl Scene {
     fn start(&mut self, tenants: &str) {
         let config = config(&self.folder, tenants);
         let state = Some(self.folder.join("state"));
-        let daemon = Arc::new(Daemon::start(&config, &ServeOptions { state, threads: 1 }).unwrap());
+        let daemon = Arc::new(
+            Daemon::start(&config, &ServeOptions { state, threads: 1, ..Default::default() })
+                .unwrap(),
+        );
         let current = Current::new(config);
         let sources = Sources {
+            documents: daemon.documents(),
             metrics: daemon.metrics(),
             current: current.clone(),
             pulse: Arc::new(daemon.pulse()),
@@ -153,8 +157,10 @@ pub(crate) fn exchange(api: SocketAddr, request: &str) -> Answer {
     let mut stream = TcpStream::connect(api).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    // A backup is no text.
+    let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let kind = head.lines().find_map(|line| line.strip_prefix("content-type: "));

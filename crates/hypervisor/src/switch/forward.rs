@@ -252,7 +252,11 @@ impl Switch {
     /// Lets a tenant's controllers be read again once half of what is taken of its requests is finished.
     pub(crate) fn resume(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant.0 as usize];
-        if state.paused && self.turns.may(tenant.0) && state.is_half_empty(&self.settings) {
+        if state.paused
+            && state.rests.is_none()
+            && self.turns.may(tenant.0)
+            && state.is_half_empty(&self.settings)
+        {
             state.paused = false;
             self.resumed.extend_from_slice(&state.controllers);
         }

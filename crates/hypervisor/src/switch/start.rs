@@ -377,6 +377,7 @@ impl Tenant {
             ahead: 0,
             held: 0,
             account: Default::default(),
+            rests: None,
             paused: false,
             operations: Default::default(),
             returning: Default::default(),

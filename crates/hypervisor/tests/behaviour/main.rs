@@ -69,6 +69,7 @@ mod sizes;
 mod slice_ports;
 mod slow_readers;
 mod standby;
+mod state_quota;
 mod statistics;
 mod switch_bounds;
 mod unplaced;

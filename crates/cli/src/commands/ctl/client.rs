@@ -5,7 +5,7 @@ use daemon::api::Failure;
 use daemon::config::{Api, SOCKET, Socket};
 use serde::Serialize;
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{AddrParseError, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -14,6 +14,9 @@ use std::time::Duration;
 
 /// Until there is an answer; placing a large network takes less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Longest header of an answer.
+const LARGEST_LINE: u64 = 64 << 10;
 
 /// Longest answer that is read.
 const LARGEST: u64 = 64 << 20;
@@ -136,6 +139,45 @@ impl Client {
             },
             _ => bail!("{api} answers {status}: {body}"),
         }
+    }
+
+    /// Asks for something to be made, and writes it somewhere as it comes.
+    pub fn download(&self, path: &str, into: &mut impl Write) -> anyhow::Result<Answer> {
+        let api = &self.0;
+        let (status, mut body) = self.begin_download(path).with_context(|| {
+            format!(
+                "no answer from {api}: is `weir serve` running there, and [listen] api not off?"
+            )
+        })?;
+        if status == 200 {
+            std::io::copy(&mut body, into).context("the answer cannot be taken")?;
+            return Ok(Answer::Done(String::new()));
+        }
+        let mut text = String::new();
+        body.take(LARGEST).read_to_string(&mut text)?;
+        match serde_json::from_str(&text) {
+            Ok(failure) => Ok(Answer::Refused(failure)),
+            Err(_) => bail!("{api} answers {status}: not a Weir of this version"),
+        }
+    }
+
+    /// The status, and the rest of the connection, which is the body.
+    fn begin_download(&self, path: &str) -> anyhow::Result<(u16, impl Read)> {
+        let mut stream = self.0.connect()?;
+        // Of HTTP/1.0 a body of unknown length comes as it is, and ends with the connection.
+        let request =
+            format!("POST {path} HTTP/1.0\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", self.0.host());
+        stream.write_all(request.as_bytes())?;
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            let read = reader.by_ref().take(LARGEST_LINE).read_line(&mut head)?;
+            if read == 0 || head.len() as u64 > LARGEST_LINE {
+                bail!("not HTTP");
+            }
+        }
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        Ok((status.context("not HTTP")?, reader))
     }
 
     fn exchange(

@@ -1,0 +1,72 @@
+//! A backup of the state folder, as it is stored at the moment.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_core::Stream;
+use tokio::sync::mpsc;
+
+use super::Sources;
+use super::answers::{Elsewhere, Failure, error};
+use super::bounds::Bounds;
+use crate::metrics::ApiRefusal;
+use crate::store::StoreError;
+
+/// Pieces that wait to be taken.
+const AHEAD: usize = 4;
+
+/// A consistent copy of all state, for `weir serve --restore`. It holds Weir's secret; so it is taken where changes are.
+#[utoipa::path(
+    post,
+    path = "/api/v1/backup",
+    responses(
+        (status = 200, description = "the backup", body = String, content_type = "application/octet-stream"),
+        (status = 503, description = "there is no state folder, it cannot be read, or such an answer is being made for somebody else", body = Failure),
+        Elsewhere,
+    )
+)]
+pub(super) async fn backup(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+) -> Response {
+    let Some(permit) = bounds.alone() else {
+        let message = "such an answer is being made for somebody else";
+        return bounds.refuse(ApiRefusal::Answers, message);
+    };
+    let documents = sources.documents;
+    let snapshot = match tokio::task::spawn_blocking(move || documents.snapshot()).await {
+        Ok(Ok(Some(snapshot))) => snapshot,
+        Ok(Ok(None)) => {
+            let message = "there is no state folder (weir serve --state)";
+            return error(StatusCode::SERVICE_UNAVAILABLE, message);
+        }
+        Ok(Err(why)) => return error(StatusCode::SERVICE_UNAVAILABLE, &why.to_string()),
+        Err(_) => return error(StatusCode::INTERNAL_SERVER_ERROR, "the request failed"),
+    };
+    let (sender, pieces) = mpsc::channel(AHEAD);
+    tokio::task::spawn_blocking(move || {
+        let written = snapshot.write(&mut |piece| sender.blocking_send(Ok(piece)).is_ok());
+        if let Err(error) = written {
+            // Whoever takes it sees that the end is missing.
+            let _ = sender.blocking_send(Err(error));
+        }
+        drop(permit);
+    });
+    let body = Body::from_stream(Pieces(pieces));
+    ([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response()
+}
+
+struct Pieces(mpsc::Receiver<Result<Vec<u8>, StoreError>>);
+
+impl Stream for Pieces {
+    type Item = Result<Vec<u8>, StoreError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
+}

@@ -1,0 +1,101 @@
+//! A tenant's part of the store: what it may change in a second, and what it is told when there is no room.
+
+use crate::support::*;
+use hypervisor::Account;
+use hypervisor::policy::Rate;
+use std::sync::Arc;
+
+const SPACES: &str = "
+    red: ip,nw_src=10.1.0.0/16
+    blue: ip,nw_src=10.2.0.0/16
+";
+
+#[test]
+fn what_adds_to_a_full_store_is_refused_and_what_deletes_is_done() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, SPACES));
+        let account = Arc::<Account>::default();
+        world.core.share_account(world.tenant("red"), account.clone());
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        let add = |n| format!("flow add match=ip,nw_src=10.1.0.{n} actions=output:1");
+        (1..4).for_each(|n| world.say(red, n, &add(n)));
+        if version == Version::V1_3 {
+            world.say(red, 4, "group add id=1 type=all buckets=output:1");
+            world.say(red, 5, "meter add id=1");
+        }
+        assert_eq!(world.heard(red), [""; 0]);
+        let flows = world.tenant_flows().len();
+
+        account.set_store_full(true);
+        world.say(red, 10, &add(9));
+        world.say(red, 11, "flow modify actions=output:2");
+        world.say(red, 12, "flow modify_strict match=ip,nw_src=10.1.0.1 actions=output:2");
+        let full = match version {
+            Version::V1_0 => "OFPFMFC_ALL_TABLES_FULL",
+            _ => "OFPFMFC_TABLE_FULL",
+        };
+        let refused: Vec<String> =
+            (10..13).map(|xid| format!("{xid} ERROR {full} of type 14 xid {xid}")).collect();
+        assert_eq!(world.heard(red), refused);
+        if version == Version::V1_3 {
+            world.say(red, 13, "group add id=2 type=all buckets=output:1");
+            world.say(red, 14, "group modify id=1 type=all buckets=output:2");
+            world.say(red, 15, "meter add id=2");
+            let expected = [
+                "13 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 13",
+                "14 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 14",
+                "15 ERROR OFPMMFC_OUT_OF_METERS of type 29 xid 15",
+            ];
+            assert_eq!(world.heard(red), expected);
+            world.say(red, 16, "group delete id=1");
+            world.say(red, 17, "meter delete id=1");
+        }
+        world.say(red, 18, "flow delete_strict match=ip,nw_src=10.1.0.1");
+        world.say(red, 19, "flow delete match=ip,nw_src=10.1.0.2");
+        world.say(red, 20, "barrier");
+        assert_eq!(world.heard(red), ["20 BARRIER_REPLY"]);
+        assert_eq!(world.tenant_flows().len(), flows - 2);
+        // Others have room.
+        world.say(blue, 21, "flow add match=ip,nw_src=10.2.0.1 actions=output:1");
+        world.say(blue, 22, "barrier");
+        assert_eq!(world.heard(blue), ["22 BARRIER_REPLY"]);
+
+        account.set_store_full(false);
+        world.say(red, 23, &add(9));
+        world.say(red, 24, "barrier");
+        assert_eq!(world.heard(red), ["24 BARRIER_REPLY"]);
+        assert_eq!(world.tenant_flows().len(), flows);
+    }
+}
+
+#[test]
+fn who_changes_more_than_its_rate_is_not_read_for_a_while_and_others_are() {
+    for version in VERSIONS {
+        let mut setup = Setup::new(version, SPACES);
+        setup.policy.tenants[0].limits.state_changes = Rate { per_second: 1_000, burst: 300 };
+        let mut world = World::new(setup);
+        let (red, blue) = (world.connect("red"), world.connect("blue"));
+        for n in 0..200 {
+            world.say(red, n, &format!("flow add match=ip,nw_src=10.1.0.{n} actions=output:1"));
+        }
+        world.say(red, 1_000, "barrier");
+        assert_eq!(
+            world.heard(red),
+            ["1000 BARRIER_REPLY"],
+            "an honest tenant is within the burst"
+        );
+        // Each of these is one message, and 200 changes.
+        (0..5)
+            .for_each(|n| world.say(red, n, &format!("flow modify actions=output:{}", n % 3 + 1)));
+        world.say(red, 1_001, "echo");
+        world.say(blue, 1_002, "flow add match=ip,nw_src=10.2.0.1 actions=output:1");
+        world.say(blue, 1_003, "barrier");
+        assert_eq!(world.heard(blue), ["1003 BARRIER_REPLY"]);
+        assert_eq!(world.heard(red), [""; 0]);
+        // 1,200 changes are made, and 300 of them need not be paid for before the next request.
+        world.advance(880_000_000);
+        assert_eq!(world.heard(red), [""; 0], "{version:?}");
+        world.advance(40_000_000);
+        assert_eq!(world.heard(red).len(), 1, "{version:?}");
+    }
+}
