@@ -1,9 +1,9 @@
 //! Faucet as a tenant's controller. It has an environment of its own: it pins other versions of what os-ken needs.
 
-use std::{env, fs, iter};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
+use std::{env, fs, iter};
 
 use super::folder::Folder;
 use super::program::{GUARDED, Program};
