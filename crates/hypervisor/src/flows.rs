@@ -6,6 +6,7 @@
 
 mod destinations;
 mod room;
+mod shared;
 mod telling;
 
 use crate::store::Kind;
@@ -23,6 +24,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
 use room::Long;
 pub(crate) use room::{Taken, check_length, check_told, is_tellable};
+use shared::{RuleKey, Shared};
 use telling::Telling;
 
 /// One entry, as the tenant sees it, and what stands for it on the switch.
@@ -50,6 +52,8 @@ pub struct Flow {
     pub actions: Box<[u8]>,
     /// What stands for it on the switch.
     pub pieces: Vec<Piece>,
+    /// What would stand for it, but is the same entry on the switch as a piece of another one: see [`shared`].
+    pub beneath: Vec<Piece>,
     /// Packets counted by pieces that are gone.
     pub past_packets: u64,
     /// Bytes counted by pieces that are gone.
@@ -65,7 +69,8 @@ impl Flow {
     /// What it is but for what stands for it on the switch and what it does there.
     pub(crate) fn without_pieces(&self) -> Flow {
         let nothing = Box::default;
-        Flow { pieces: Vec::new(), match_wire: nothing(), actions: nothing(), ..*self }
+        let (pieces, beneath) = (Vec::new(), Vec::new());
+        Flow { pieces, beneath, match_wire: nothing(), actions: nothing(), ..*self }
     }
 
     /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
@@ -93,22 +98,21 @@ impl Flow {
     /// The same entry, about to do this, with nothing that stands for it yet.
     pub(crate) fn with_actions(&self, actions: &[u8]) -> Flow {
         let match_wire = self.match_wire.clone();
-        Flow { pieces: Vec::new(), match_wire, actions: actions.into(), ..*self }
+        let (pieces, beneath) = (Vec::new(), Vec::new());
+        Flow { pieces, beneath, match_wire, actions: actions.into(), ..*self }
     }
 
     /// Whether another one is found by the same, here and on the switch.
     fn stands_where(&self, other: &Flow) -> bool {
         (self.table, self.priority) == (other.table, other.priority)
             && self.match_ == other.match_
-            && self.pieces.len() == other.pieces.len()
-            && self.pieces.iter().zip(&other.pieces).all(|(one, other)| {
-                (one.priority, &one.match_wire) == (other.priority, &other.match_wire)
-            })
+            && are_where(&self.pieces, &other.pieces)
+            && are_where(&self.beneath, &other.beneath)
     }
 
     /// Bytes that it takes, roughly.
     pub(crate) fn size(&self) -> usize {
-        let pieces = self.pieces.iter();
+        let pieces = self.pieces.iter().chain(&self.beneath);
         let pieces = pieces.map(|it| size_of_val(it) + it.match_wire.len() + it.actions.len());
         size_of::<Flow>() + self.match_wire.len() + self.actions.len() + pieces.sum::<usize>()
     }
@@ -176,7 +180,9 @@ pub struct FlowTable {
     hasher: DefaultHashBuilder,
     next: u32,
     /// Which entry each entry on the switch stands for, by table, priority and match.
-    owners: HashMap<(u8, u16, Box<[u8]>), u32>,
+    owners: HashMap<RuleKey, u32>,
+    /// Entries that are beneath those.
+    shared: Shared,
     /// What long entries count for beside that.
     long: Long,
     /// Entries that came, changed or went, while that is kept.
@@ -197,9 +203,9 @@ impl FlowTable {
         self.flows.len()
     }
 
-    /// Number of entries on the switch that stand for them.
+    /// Number of entries on the switch that stand for them; one that stands for several counts for each.
     pub fn entries(&self) -> usize {
-        self.owners.len()
+        self.owners.len() + self.shared.len()
     }
 
     /// Number of entries in one of the tenant's tables.
@@ -248,7 +254,8 @@ impl FlowTable {
     /// been removed before.
     pub fn put(&mut self, id: u32, flow: Flow) {
         self.remove(id);
-        self.meter.add(CHANGE * (1 + flow.pieces.len() as u64));
+        let flow = self.placed(id, flow);
+        self.meter.add(CHANGE * (1 + flow.planned() as u64));
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
@@ -257,9 +264,12 @@ impl FlowTable {
         }
         self.destinations.insert(id, &flow);
         for piece in &flow.pieces {
-            self.owners.insert((flow.table, piece.priority, piece.match_wire.clone()), id);
+            let key = shared::key(flow.table, piece);
+            self.shared.owned(&key);
+            self.owners.insert(key, id);
             self.telling.insert(id, piece);
         }
+        self.wait(id, &flow);
         self.long.insert(id, &flow);
         self.by_match.insert(flow.table, &flow.match_, id);
         self.by_cookie.insert((flow.cookie, id));
@@ -274,6 +284,7 @@ impl FlowTable {
     /// Puts an entry in the place of the one of that number; gives that. What only does something else, or has another
     /// cookie, is not taken out and put in.
     pub fn replace(&mut self, id: u32, flow: Flow) -> Option<Flow> {
+        let flow = self.placed(id, flow);
         let known = self.flows.get_mut(&id);
         let Some(known) = known.filter(|known| known.stands_where(&flow)) else {
             let before = self.remove(id);
@@ -326,6 +337,7 @@ impl FlowTable {
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
         }
+        self.shared.remove(id, &flow);
         for piece in &flow.pieces {
             self.forget_piece(flow.table, piece);
         }
@@ -386,30 +398,9 @@ impl FlowTable {
     /// A piece that is gone from its entry does not stand in another's way any more.
     pub fn forget_piece(&mut self, table: u8, piece: &Piece) {
         self.telling.remove(piece);
-        self.owners.remove(&(table, piece.priority, piece.match_wire.clone()));
-    }
-
-    /// Whether any piece of the entry would be the same entry on the switch as one of another number. Two of a tenant's
-    /// matches can become one when they are cut to its slice (1.0).
-    pub fn collides(&self, id: u32, flow: &Flow) -> bool {
-        flow.pieces.iter().any(|piece| {
-            let key = (flow.table, piece.priority, piece.match_wire.clone());
-            self.owners.get(&key).is_some_and(|owner| *owner != id)
-        })
-    }
-
-    /// Whether any of these entries, as they are to be, would be the same on the switch as another, or as one another.
-    pub fn become_one(&self, changed: &[(u32, Flow)]) -> bool {
-        let mut owners = HashMap::new();
-        changed.iter().any(|(id, flow)| {
-            let mut pieces = flow.pieces.iter();
-            self.collides(*id, flow)
-                || changed.len() > 1
-                    && pieces.any(|piece| {
-                        let key = (flow.table, piece.priority, &*piece.match_wire);
-                        owners.insert(key, *id).is_some_and(|other| other != *id)
-                    })
-        })
+        let key = shared::key(table, piece);
+        self.owners.remove(&key);
+        self.shared.freed(key);
     }
 
     /// The entry with exactly this table, match and priority.
@@ -530,10 +521,19 @@ impl Flow {
             match_wire: match_wire.into(),
             actions: actions.into(),
             pieces: Vec::new(),
+            beneath: Vec::new(),
             past_packets: 0,
             past_bytes: 0,
         })
     }
+}
+
+/// Whether these are the same entries on the switch, whatever they do.
+fn are_where(some: &[Piece], others: &[Piece]) -> bool {
+    let is_where = |(one, other): (&Piece, &Piece)| {
+        (one.priority, &one.match_wire) == (other.priority, &other.match_wire)
+    };
+    some.len() == others.len() && some.iter().zip(others).all(is_where)
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -567,6 +567,7 @@ mod tests {
             match_wire: [1, 2, 3].into(),
             actions: [4, 5].into(),
             pieces: Vec::new(),
+            beneath: Vec::new(),
             past_packets: 0,
             past_bytes: 0,
         }

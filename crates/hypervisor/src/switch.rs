@@ -115,6 +115,8 @@ pub struct Switch {
     pub(crate) waiting: Vec<(Instant, TenantIndex)>,
     /// Entries for which nothing stands on the switch.
     pub(crate) unplaced: Unplaced,
+    /// Who may have entries to take over from others of its own.
+    pub(crate) freed: BTreeSet<TenantIndex>,
     pub(crate) operations: HashMap<u32, Operation>,
     pub(crate) next_operation: u32,
     /// Messages of operations that have been sent, by xid, until a barrier confirms them.
@@ -402,6 +404,7 @@ impl Switch {
             self.settle_unused(now);
             self.settle_asynchronous(now);
         }
+        self.take_over(now);
         self.run(now);
     }
 
@@ -450,6 +453,7 @@ impl Switch {
         {
             self.refuse(&request.origin(), code);
         }
+        self.take_over(request.now);
         if self.next_operation != since {
             let total = self.tenants[request.tenant.0 as usize].flows.meter().total();
             self.count_ahead(request.tenant, since, total.wrapping_sub(examined));
@@ -576,6 +580,7 @@ impl Switch {
         self.take_up_postponed(now);
         self.settle_unused(now);
         self.settle_asynchronous(now);
+        self.take_over(now);
         self.run(now);
     }
 

@@ -51,7 +51,7 @@ impl Taken {
 impl Room {
     /// Takes what an entry is to be; `false` if there is no room for it.
     pub(crate) fn take(&mut self, flow: &Flow, pieces: &[Piece]) -> bool {
-        let left = self.0.checked_sub(pieces.len() + beside(flow, pieces));
+        let left = self.0.checked_sub(pieces.len() + beside(flow, pieces.iter()));
         self.0 = left.unwrap_or(0);
         left.is_some()
     }
@@ -61,7 +61,7 @@ impl FlowTable {
     /// The room for these entries, changed, if those of all may be so many. Fewer than there are may always be.
     pub(crate) fn room_for(&self, changed: impl Iterator<Item = u32>, limit: u32) -> Room {
         let counts = |id: u32| {
-            let pieces = self.get(id).map_or(0, |flow| flow.pieces.len());
+            let pieces = self.get(id).map_or(0, Flow::planned);
             pieces + self.long.of.get(&id).copied().unwrap_or(0)
         };
         let before: usize = changed.map(counts).sum();
@@ -72,7 +72,7 @@ impl FlowTable {
 
 impl Long {
     pub(super) fn insert(&mut self, id: u32, flow: &Flow) {
-        let more = beside(flow, &flow.pieces);
+        let more = beside(flow, flow.pieces.iter().chain(&flow.beneath));
         if more > 0 {
             self.of.insert(id, more);
             self.all += more;
@@ -113,10 +113,10 @@ fn bounded(is_within: bool) -> Result<(), ErrorCode> {
 }
 
 /// What an entry counts for beside its pieces, of which each counts for one.
-fn beside(flow: &Flow, pieces: &[Piece]) -> usize {
+fn beside<'a>(flow: &Flow, pieces: impl Iterator<Item = &'a Piece>) -> usize {
     let own = flow.match_wire.len() + flow.actions.len();
-    let all = own + pieces.iter().map(size).sum::<usize>();
-    (all / UNIT).saturating_sub(pieces.len())
+    let (count, all) = pieces.fold((0, own), |(count, all), piece| (count + 1, all + size(piece)));
+    (all / UNIT).saturating_sub(count)
 }
 
 fn size(piece: &Piece) -> usize {

@@ -90,6 +90,7 @@ impl Switch {
             Some(policy) => self.follow_policy(policy, now),
             None => self.resync(now),
         }
+        self.take_over(now);
         for at in 0..self.tenants.len() {
             self.resume(TenantIndex(at as u32));
         }

@@ -30,7 +30,7 @@ use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flowspace::{Field, port_from_v10};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use openflow::v10::{self, PortConfig, Wildcards};
 use openflow::{ErrorCode, List, NO_BUFFER, Version, v13};
 
@@ -168,7 +168,7 @@ impl Switch {
                 }
             }
         }
-        match collide(flows, &planned) {
+        match collide(self.version, flows, &planned) {
             true => Err(codes(self.version).not_permitted),
             false => Ok(planned),
         }
@@ -223,7 +223,12 @@ impl Switch {
         for (number, pieces) in planned {
             let state = &mut self.tenants[cause.tenant.0 as usize];
             let Some(before) = state.flows.remove(number) else { continue };
-            let after = Flow { pieces, ..before.clone() };
+            // What was beneath others stays there: so it is no matter who of them is first to be put back.
+            let beneath = before.beneath.iter().map(|piece| &piece.match_wire);
+            let beneath: HashSet<_> = beneath.cloned().collect();
+            let is_beneath = |piece: &Piece| beneath.contains(&piece.match_wire);
+            let (beneath, pieces) = pieces.into_iter().partition(is_beneath);
+            let after = Flow { pieces, beneath, ..before.clone() };
             replaced.push((number, before, after));
         }
         replaced.sort_unstable_by_key(|(number, ..)| *number);
@@ -237,9 +242,11 @@ impl Switch {
         for (number, before, after) in replaced {
             self.overtake(cause.tenant, number);
             let state = &mut self.tenants[cause.tenant.0 as usize];
+            let after = state.flows.placed(number, after);
             state.flows.put(number, after.clone());
             state.changes += 1;
             self.keep_time(cause.tenant, number, cause.now);
+            self.note_freed(cause.tenant);
             let cause = match cause.operation {
                 Some(_) => *cause,
                 None => self.begin_own(cause, number),
@@ -260,14 +267,20 @@ impl Switch {
     }
 }
 
-/// Whether two entries would be one on the switch.
-pub(crate) fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Piece>>) -> bool {
-    let mut owners: HashMap<(u8, u16, &[u8]), u32> = HashMap::new();
+/// Whether two entries would be one on the switch that may not be: see [`FlowTable::collides`].
+pub(crate) fn collide(
+    version: Version,
+    flows: &FlowTable,
+    planned: &HashMap<u32, Vec<Piece>>,
+) -> bool {
+    let mut owners: HashMap<(u8, u16, &[u8]), (u32, u16)> = HashMap::new();
     !planned.is_empty()
         && flows.iter().any(|(at, flow)| {
             planned.get(&at).unwrap_or(&flow.pieces).iter().any(|piece| {
                 let key = (flow.table, piece.priority, &*piece.match_wire);
-                owners.insert(key, at).is_some_and(|other| other != at)
+                owners.insert(key, (at, flow.priority)).is_some_and(|(other, priority)| {
+                    other != at && (version != Version::V1_0 || priority != flow.priority)
+                })
             })
         })
 }

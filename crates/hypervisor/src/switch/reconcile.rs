@@ -54,6 +54,9 @@ impl Switch {
         let mut seen: HashSet<(u32, u32, usize)> = HashSet::new();
         let mut own_seen = Vec::new();
         for entry in &held {
+            self.keep_owner(entry, now);
+        }
+        for entry in &held {
             let Some(cookie) = Cookie::from_wire(entry.cookie) else {
                 foreign += 1;
                 continue;
@@ -128,9 +131,11 @@ impl Switch {
                         left.pieces.remove(piece);
                     }
                     self.tenants[at].flows.put(number, left);
+                    self.note_freed(tenant);
                 }
             }
         }
+        self.take_over(now);
         self.delete_all_loose(loose, now);
         self.reconcile_condemned(now);
         self.unused.maybe = true;
@@ -156,13 +161,14 @@ impl Switch {
                     true => self.plan(tenant, &flow).ok(),
                     false => None,
                 };
-                let as_wanted = planned.map(|pieces| Flow { pieces, ..flow.clone() });
-                let stays = as_wanted.filter(|flow| !self.tenants[at].flows.collides(number, flow));
-                let Some(wanted) = stays else {
+                let (flows, beneath) = (&self.tenants[at].flows, Vec::new());
+                let as_wanted = planned.map(|pieces| Flow { pieces, beneath, ..flow.clone() });
+                let stays = as_wanted.filter(|it| !flows.collides(self.version, number, it));
+                let Some(wanted) = stays.map(|it| flows.placed(number, it)) else {
                     self.give_up(&cause, number);
                     continue;
                 };
-                if wanted.pieces == flow.pieces {
+                if wanted.is_placed_as(&flow) {
                     continue;
                 }
                 {
@@ -299,7 +305,7 @@ impl Switch {
                 flow.pieces = self.plan(tenant, &flow).ok()?;
                 let flows = &mut self.tenants[tenant.0 as usize].flows;
                 let same = flows.find(flow.table, &flow.match_, flow.priority);
-                if same.is_some() || flows.collides(number, &flow) {
+                if same.is_some() || flows.collides(version, number, &flow) {
                     return None;
                 }
                 flows.put(number, flow);
@@ -312,6 +318,23 @@ impl Switch {
             }
         }
         loose
+    }
+
+    /// The entry of whose cookie the switch holds one owns it there, whichever others it could be of.
+    fn keep_owner(&mut self, entry: &Held, now: Instant) {
+        let Some(cookie) = Cookie::from_wire(entry.cookie) else { return };
+        let Some(tenant) = self.tenant_of(cookie.tenant) else { return };
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let beneath = flows.get(cookie.number).and_then(|flow| {
+            let beneath = flow.beneath.iter().find(|piece| self.is_held(flow, piece, entry));
+            Some((flow.table, beneath?.clone()))
+        });
+        let Some((table, piece)) = beneath else { return };
+        let flows = &mut self.tenants[tenant.0 as usize].flows;
+        let before = flows.own(cookie.number, table, &piece);
+        for number in before.into_iter().chain([cookie.number]) {
+            self.keep_time(tenant, number, now);
+        }
     }
 
     fn is_held(&self, flow: &Flow, piece: &Piece, entry: &Held) -> bool {

@@ -129,6 +129,7 @@ impl Switch {
             next_operation: 0,
             unconfirmed: VecDeque::new(),
             unplaced: Default::default(),
+            freed: Default::default(),
             collections: Vec::new(),
             next_collection: 0,
             learned: Learned::default(),

@@ -288,10 +288,11 @@ impl Switch {
         self.unused.maybe |= state.network.is_some();
         self.keep_time(cause.tenant, number, cause.now);
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            operation.pieces_replaced += before.as_ref().map_or(0, |before| before.pieces.len());
+            operation.pieces_replaced += before.as_ref().map_or(0, Flow::planned);
         }
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
+        self.note_freed(cause.tenant);
     }
 
     /// Takes an entry out of the tenant's table as a part of an operation.
@@ -305,7 +306,32 @@ impl Switch {
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
+        self.note_freed(cause.tenant);
         Some(flow)
+    }
+
+    /// Entries on the switch may have lost their owner in the tenant's table.
+    pub(crate) fn note_freed(&mut self, tenant: TenantIndex) {
+        if self.tenants[tenant.0 as usize].flows.has_freed() {
+            self.freed.insert(tenant);
+        }
+    }
+
+    /// Entries take over what others have given up that was the same on the switch. If the switch refuses that, the entry is
+    /// lost, as one of which it loses a part, and the next takes over.
+    pub(crate) fn take_over(&mut self, now: Instant) {
+        while let Some(tenant) = self.freed.pop_first() {
+            let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+            for (number, flow, piece) in self.tenants[tenant.0 as usize].flows.heirs() {
+                self.tenants[tenant.0 as usize].changes += 1;
+                self.keep_time(tenant, number, now);
+                // A change that is on its way finds another there, if it goes back.
+                self.overtake(tenant, number);
+                let cause = self.begin_own(&cause, number);
+                self.submit_piece(&cause, number, &flow, &piece, Change::Add, NO_BUFFER);
+            }
+            self.note_freed(tenant);
+        }
     }
 
     /// What the switch holds for an entry is changed behind the operations that change the entry.
@@ -548,6 +574,7 @@ impl Switch {
         state.changes += 1;
         self.unplaced.remove(tenant, number);
         self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
+        self.note_freed(tenant);
         Some(flow)
     }
 

@@ -60,7 +60,7 @@ impl Switch {
         let limits = &self.tenants[tenant.0 as usize].limits;
         let changes = self.changes_of(tenant).filter(|change| !change.own);
         let replaced: usize = changes.map(|change| change.pieces_replaced).sum();
-        let both = |(count, pieces), flow: &Flow| (count + 1, pieces + flow.pieces.len());
+        let both = |(count, pieces), flow: &Flow| (count + 1, pieces + flow.planned());
         let (count, pieces) = self.returning(tenant).fold((0, replaced), both);
         let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
         ((limits.flows as usize).saturating_sub(count), limits.entries.saturating_sub(pieces))

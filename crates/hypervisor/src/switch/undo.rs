@@ -121,6 +121,7 @@ impl Switch {
         for piece in &lost {
             state.flows.forget_piece(table, piece);
         }
+        self.note_freed(tenant);
         if lost.is_empty() || !is_over { None } else { self.drop_flow(tenant, number) }
     }
 
@@ -212,7 +213,10 @@ impl Switch {
                 before.as_ref().filter(|it| self.is_replaced(tenant, number, it))
             {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
-                for piece in &replaced.pieces {
+                let flows = &self.tenants[tenant.0 as usize].flows;
+                let is_its = |it: &&Piece| flows.other_owner(number, replaced.table, it).is_none();
+                let left: Vec<&Piece> = replaced.pieces.iter().filter(is_its).collect();
+                for piece in left {
                     let (change, buffer_id) = (Change::Delete, openflow::NO_BUFFER);
                     self.submit_piece(&cause, number, replaced, piece, change, buffer_id);
                 }
@@ -236,6 +240,9 @@ impl Switch {
                 continue;
             }
             let wanted = before.as_ref().and_then(|it| self.as_it_is(tenant, number, it, moved));
+            // Others may own by now what it was on the switch.
+            let flows = &self.tenants[tenant.0 as usize].flows;
+            let wanted = wanted.map(|it| flows.placed(number, it));
             if let Some(current) = &current {
                 let stood = wanted.as_ref().map(Flow::by_match).unwrap_or_default();
                 for piece in &current.pieces {
@@ -271,6 +278,8 @@ impl Switch {
                     let change = if is_there { Change::Modify } else { Change::Add };
                     self.submit_piece(&cause, number, &wanted, piece, change, openflow::NO_BUFFER);
                 }
+                // Nothing may stand for it.
+                cause.operation.into_iter().for_each(|it| self.commit(it));
             } else if let Some(lost) = before.or(lost).or(current.filter(|_| own)) {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
                 self.tell_lost(tenant, &lost);
@@ -336,8 +345,13 @@ impl Switch {
             true => self.plan(tenant, flow).ok()?,
             false => flow.pieces.clone(),
         };
-        let flow = Flow { pieces, ..flow.clone() };
-        let collides = moved && self.tenants[tenant.0 as usize].flows.collides(number, &flow);
+        let beneath = match moved {
+            true => Vec::new(),
+            false => flow.beneath.clone(),
+        };
+        let flow = Flow { pieces, beneath, ..flow.clone() };
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let collides = moved && flows.collides(self.version, number, &flow);
         (!collides).then_some(flow)
     }
 
@@ -402,6 +416,8 @@ impl Switch {
         // What only brings an entry back has no result of its own.
         let touches = |later: &Operation| (is_own || !later.own) && later.changes(number);
         let Some(later) = self.later_operation(tenant, failed, touches) else { return false };
+        // Of what the hypervisor brings by itself each operation brings a part.
+        let falls_short = falls_short || is_own && later.own;
         later.inherits |= in_part;
         later.moved |= moved;
         for (_, known) in later.before.iter_mut().filter(|(other, _)| *other == number) {
@@ -541,6 +557,7 @@ impl Switch {
             for piece in &flow.pieces {
                 self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
             }
+            cause.operation.into_iter().for_each(|it| self.commit(it));
         }
     }
 

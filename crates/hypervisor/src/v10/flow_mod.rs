@@ -14,7 +14,7 @@ use openflow::error::v10 as code;
 use openflow::v10::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo, Wildcards,
 };
-use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
+use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong, Version};
 
 impl Switch {
     /// A tenant changes its table.
@@ -127,9 +127,7 @@ impl Switch {
         }
         // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.
         let number = old.unwrap_or_else(|| state.flows.number());
-        // Two entries of equal priority that are one within the slice: which would a packet meet? The switch can hold
-        // only one of them, so the tenant is told.
-        if state.flows.collides(number, &flow) {
+        if state.flows.collides(Version::V1_0, number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
@@ -139,6 +137,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         let before = state.flows.get(number).cloned();
+        let flow = state.flows.placed(number, flow);
         self.put_flow(cause, number, flow.clone());
         self.begin_anew(cause, number);
         self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |piece| {
@@ -176,7 +175,7 @@ impl Switch {
             changed.push((number, flow));
         }
         let state = &self.tenants[cause.tenant.0 as usize];
-        if state.flows.become_one(&changed) {
+        if state.flows.become_one(Version::V1_0, &changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         if state.flows.tells_too_variously(changed.iter().map(|(_, flow)| flow)) {
@@ -186,7 +185,8 @@ impl Switch {
             state.modifies = true;
         }
         for (number, flow) in changed {
-            let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
+            let flows = &self.tenants[cause.tenant.0 as usize].flows;
+            let (before, flow) = (flows.get(number).cloned(), flows.placed(number, flow));
             self.put_flow(cause, number, flow.clone());
             self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Modify, |piece| {
                 buffer_for(piece, buffered)
@@ -403,6 +403,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         match_wire: match_wire.into_boxed_slice(),
         actions: Box::from(flow_mod.actions.as_bytes()),
         pieces: Vec::new(),
+        beneath: Vec::new(),
         past_packets: 0,
         past_bytes: 0,
     }

@@ -82,6 +82,7 @@ impl Switch {
         flow.count_past(counted);
         let is_over = flow.pieces.is_empty();
         state.flows.forget_piece(0, &gone);
+        self.note_freed(tenant);
         if !is_over {
             return Ok(());
         }

@@ -17,7 +17,7 @@ use openflow::v13::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, MatchBuf, PortNo,
     TABLE_ALL,
 };
-use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
+use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong, Version};
 
 impl Switch {
     /// A tenant changes its tables.
@@ -136,7 +136,7 @@ impl Switch {
         }
         let number = old.unwrap_or_else(|| state.flows.number());
         // One that is written for each port of entry may be the same there as one that names the port.
-        if state.flows.collides(number, &flow) {
+        if state.flows.collides(Version::V1_3, number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
@@ -194,7 +194,7 @@ impl Switch {
             changed.push((number, flow));
         }
         let state = &self.tenants[cause.tenant.0 as usize];
-        if state.flows.become_one(&changed) {
+        if state.flows.become_one(Version::V1_3, &changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
@@ -553,6 +553,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         match_wire: match_wire.into_boxed_slice(),
         actions: Box::from(flow_mod.instructions.as_bytes()),
         pieces: Vec::new(),
+        beneath: Vec::new(),
         past_packets: 0,
         past_bytes: 0,
     }

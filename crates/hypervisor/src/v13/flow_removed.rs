@@ -131,6 +131,7 @@ impl Switch {
         flow.count_past(counted(removed));
         let (table, piece) = (flow.table, flow.pieces.remove(at));
         state.flows.forget_piece(table, &piece);
+        self.note_freed(tenant);
         true
     }
 

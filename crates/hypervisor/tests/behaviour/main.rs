@@ -53,6 +53,7 @@ mod mixed;
 mod networks;
 mod odd_switches;
 mod on_open_vswitch;
+mod one_rule;
 mod other_version;
 mod packets;
 mod port_counts;

@@ -353,7 +353,7 @@ impl Switch {
                 planned.insert(number, pieces);
             }
         }
-        match collide(flows, &planned) {
+        match collide(self.version, flows, &planned) {
             true => Err(code::FLOW_MOD_FAILED_OVERLAP),
             false => Ok(planned),
         }
@@ -408,7 +408,8 @@ impl Switch {
             let Some(flow) = self.tenants[at].flows.get(number) else { continue };
             let pieces = self.plan(cause.tenant, flow).ok();
             let wanted = pieces.map(|pieces| Flow { pieces, ..flow.clone() });
-            match wanted.filter(|flow| !self.tenants[at].flows.collides(number, flow)) {
+            match wanted.filter(|flow| !self.tenants[at].flows.collides(self.version, number, flow))
+            {
                 Some(wanted) if wanted.pieces == flow.pieces => {}
                 Some(wanted) => drop(planned.insert(number, wanted.pieces)),
                 None => self.give_up(cause, number),

@@ -1,0 +1,381 @@
+//! Two entries of a tenant that would be the same entry on the switch (1.0): both are taken. The first owns the entry on the switch,
+//! and the other takes it over when the owner gives it up.
+
+use crate::agreement::agrees;
+use crate::support::*;
+use emulate::Fault;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// red's entries for any port are one for each of its ports.
+const PORTS: &str = "
+    red flows=5 entries=8: in_port=1
+    red: in_port=2
+    red: in_port=3
+";
+
+fn world() -> World {
+    World::new(Setup::new(Version::V1_0, PORTS))
+}
+
+/// What the switch holds of red's: priority, match and the number of the entry that owns it.
+fn owned(world: &World) -> Vec<String> {
+    let flows = world.switch.switch().flows().filter(|(_, flow)| flow.cookie as u32 != 0);
+    let told = flows.map(|(_, it)| format!("{} {}", it.match_, it.cookie as u32));
+    let mut flows: Vec<String> = told.collect();
+    flows.sort();
+    flows
+}
+
+#[test]
+fn both_are_taken_and_the_first_counts() {
+    for (first, second) in [("", "match=in_port=2"), ("match=in_port=2", "")] {
+        let mut world = world();
+        play(
+            &mut world,
+            &format!(
+                "
+                red> 1 flow add {first} prio=7 actions=output:3 cookie=1
+                red> 2 flow add {second} prio=7 actions=output:1 cookie=2
+                count= 3
+                wire> 2 10.1.0.1>10.1.0.2
+                wire< 3
+                red> 3 stats aggregate
+                red< 3 STATS aggregate flows=2 n=1
+            "
+            ),
+        );
+        agrees(&mut world).unwrap();
+    }
+}
+
+#[test]
+fn the_other_takes_over_when_the_owner_is_deleted() {
+    let mut world = world();
+    play(
+        &mut world,
+        "
+        red> 1 flow add match=in_port=2 prio=7 actions=output:3 cookie=1 flags=rem
+        red> 2 flow add prio=7 actions=output:1 cookie=2 flags=rem
+        wire> 2 10.1.0.1>10.1.0.2
+        wire< 3
+        red> 3 flow delete_strict match=in_port=2 prio=7
+        red< FLOW_REMOVED prio=7 in_port=2 cookie=0x1 DELETE n=1
+        count= 3
+        wire> 2 10.1.0.1>10.1.0.2
+        wire< 1
+        red> 4 stats flow
+        red< 4 STATS flow prio=7 any cookie=0x2 n=1 output:1
+        ",
+    );
+    agrees(&mut world).unwrap();
+}
+
+#[test]
+fn what_is_deleted_with_the_owner_does_not_take_over() {
+    let mut world = world();
+    play(
+        &mut world,
+        "
+        red> 1 flow add match=in_port=2 prio=7 actions=output:3 cookie=1
+        red> 2 flow add prio=7 actions=output:1 cookie=2
+        red> 3 flow add prio=6 actions=output:1 cookie=3
+        red> 4 flow delete match=in_port=2
+        red> 5 flow delete
+        count= 0
+        ",
+    );
+    agrees(&mut world).unwrap();
+}
+
+#[test]
+fn the_other_takes_over_when_the_owner_times_out() {
+    for (timeout, why) in [("idle=1", "IDLE_TIMEOUT"), ("hard=1", "HARD_TIMEOUT")] {
+        let mut world = world();
+        play(
+            &mut world,
+            &format!(
+                "
+                red> 1 flow add match=in_port=2 prio=7 actions=output:3 cookie=1 {timeout} flags=rem
+                red> 2 flow add prio=7 actions=output:1 cookie=2
+                wait 1200ms
+                red< FLOW_REMOVED prio=7 in_port=2 cookie=0x1 {why} n=0
+                count= 3
+                wire> 2 10.1.0.1>10.1.0.2
+                wire< 1
+            "
+            ),
+        );
+        agrees(&mut world).unwrap();
+    }
+}
+
+/// It looks as one that no packet meets.
+#[test]
+fn an_entry_that_owns_nothing_has_its_own_time() {
+    let mut world = world();
+    play(
+        &mut world,
+        "
+        red> 1 flow add prio=7 actions=output:1 cookie=2
+        red> 2 flow add match=in_port=2 prio=7 actions=output:3 cookie=1 idle=2 flags=rem
+        red> 3 flow add match=in_port=3 prio=7 actions=output:2 cookie=3 hard=3 flags=rem
+        wait 1s
+        wire> 2 10.1.0.1>10.1.0.2
+        wire< 1
+        wait 1100ms
+        red< FLOW_REMOVED prio=7 in_port=2 cookie=0x1 IDLE_TIMEOUT n=0
+        red> 4 flow delete_strict prio=7
+        count= 1
+        wire> 3 10.1.0.1>10.1.0.2
+        wire< 2
+        wait 1s
+        red< FLOW_REMOVED prio=7 in_port=3 cookie=0x3 HARD_TIMEOUT n=1
+        count= 0
+        ",
+    );
+    agrees(&mut world).unwrap();
+}
+
+#[test]
+fn either_is_modified() {
+    let mut world = world();
+    play(
+        &mut world,
+        "
+        red> 1 flow add match=in_port=2 prio=7 actions=output:3 cookie=1
+        red> 2 flow add prio=7 actions=output:1 cookie=2
+        red> 3 flow modify_strict prio=7 actions=flood cookie=2
+        wire> 2 10.1.0.1>10.1.0.2
+        wire< 3
+        red> 4 flow modify_strict match=in_port=2 prio=7 actions=output:1 cookie=1
+        wire> 2 10.1.0.1>10.1.0.2
+        wire< 1
+        red> 5 flow delete_strict match=in_port=2 prio=7
+        wire> 2 10.1.0.1>10.1.0.2
+        wire< 1 3
+        red> 6 flow modify actions=output:1
+        wire> 2 10.1.0.1>10.1.0.2
+        wire< 1
+        ",
+    );
+    agrees(&mut world).unwrap();
+}
+
+#[test]
+fn after_a_restart_the_same_owns() {
+    let mut world = world();
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=in_port=2 prio=7 actions=output:3 cookie=1");
+    world.say(red, 2, "flow add prio=7 actions=output:1 cookie=2");
+    world.say(red, 3, "flow add match=in_port=3 prio=7 actions=output:1 cookie=3");
+    let before = owned(&world);
+    assert_eq!(before, ["in_port=1 2", "in_port=2 1", "in_port=3 2"]);
+    world.say(red, 4, "flow delete_strict match=in_port=2 prio=7");
+    world.say(red, 5, "flow add match=in_port=2 prio=7 actions=output:3 cookie=1");
+    // Again the lowest number does not own all that it could.
+    world.say(red, 6, "flow delete_strict prio=7");
+    world.say(red, 7, "flow add prio=7 actions=output:1 cookie=2");
+    let before = owned(&world);
+    agrees(&mut world).unwrap();
+    assert_eq!(owned(&world), before);
+    // The owner went while nobody looked.
+    let red = world.connect("red");
+    world.say(red, 8, "flow delete");
+    world.say(red, 9, "flow add match=in_port=2 prio=7 actions=output:3 idle=1");
+    world.say(red, 10, "flow add prio=7 actions=output:1");
+    world.behind("flow delete match=in_port=2");
+    world.reconnect();
+    assert_eq!(owned(&world).len(), 3);
+    agrees(&mut world).unwrap();
+}
+
+/// Here the entry that came later owns it: the first became the same by a change of its port.
+#[test]
+fn after_a_restart_an_entry_with_a_lower_number_stays_beneath() {
+    let mut world = World::new(Setup::new(Version::V1_0, "red own=1+2: -"));
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=in_port=1 prio=9 actions=output:2");
+    world.say(
+        red,
+        2,
+        "flow add match=in_port=1,dl_dst=01:80:c2:00:00:00 prio=9 actions=controller",
+    );
+    // Of what comes in by it only frames of spanning trees are left.
+    world.say(red, 3, "port_mod port=1 config=4 mask=4 mac=02:00:00:00:00:01");
+    world.advance(1_000_000_000);
+    assert_eq!(world.heard(red), [""; 0]);
+    let before = owned(&world);
+    assert_eq!(before.len(), 1, "{before:?}");
+    assert!(before[0].ends_with(" 2"), "{before:?}");
+    agrees(&mut world).unwrap();
+    assert_eq!(owned(&world), before);
+    let red = world.connect("red");
+    world.say(red, 4, "flow delete match=dl_dst=01:80:c2:00:00:00");
+    assert!(owned(&world)[0].ends_with(" 1"), "{:?}", owned(&world));
+    agrees(&mut world).unwrap();
+}
+
+#[test]
+fn the_other_takes_over_what_a_refused_entry_owned() {
+    let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, PORTS) };
+    let mut world = World::new(setup);
+    let red = world.connect("red");
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    world.say(red, 1, "flow add match=in_port=2 prio=7 actions=output:3");
+    world.say(red, 2, "flow add prio=7 actions=output:1");
+    world.advance(1_000_000_000);
+    assert_eq!(world.heard(red).len(), 1);
+    assert_eq!(owned(&world), ["in_port=1 2", "in_port=2 2", "in_port=3 2"]);
+    agrees(&mut world).unwrap();
+}
+
+#[test]
+fn an_heir_that_the_switch_refuses_is_gone_and_the_next_takes_over() {
+    let mut world = world();
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=in_port=2 prio=7 actions=output:3");
+    world.say(red, 2, "flow add prio=7 actions=output:1 flags=rem cookie=2");
+    world.say(red, 3, "flow add match=in_port=2,dl_type=0x0800 prio=7 actions=output:1");
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    world.say(red, 4, "flow delete_strict match=in_port=2 prio=7");
+    world.advance(1_000_000_000);
+    let heard = world.heard(red);
+    assert!(heard.len() == 1 && heard[0].starts_with("FLOW_REMOVED prio=7 any"), "{heard:?}");
+    assert_eq!(world.core.tenants().next().unwrap().flows, 1);
+    agrees(&mut world).unwrap();
+}
+
+#[test]
+fn limits_count_what_is_beneath() {
+    let mut world = world();
+    play(
+        &mut world,
+        "
+        red> 1 flow add prio=7 actions=output:1
+        red> 2 flow add match=in_port=1 prio=7 actions=output:1
+        red> 3 flow add match=in_port=2 prio=7 actions=output:1
+        red> 4 flow add match=in_port=3 prio=7 actions=output:1
+        red> 5 flow add prio=9 actions=output:1
+        red< 5 ERROR OFPFMFC_ALL_TABLES_FULL of type 14 xid 5
+        red> 6 flow delete_strict prio=7
+        count= 3
+        red> 7 flow add prio=9 actions=output:1
+        count= 6
+        ",
+    );
+    agrees(&mut world).unwrap();
+}
+
+/// A new slice makes two entries one, and apart again.
+#[test]
+fn another_slice_makes_entries_one_and_apart() {
+    let wide = "red: any";
+    let narrow = "red: in_port=2";
+    let mut world = World::new(Setup::new(Version::V1_0, wide));
+    let red = world.connect("red");
+    world.say(red, 1, "flow add match=in_port=2 prio=7 actions=controller");
+    world.say(red, 2, "flow add prio=7 actions=controller");
+    world.say(red, 3, "flow add match=in_port=2,dl_vlan=5 prio=7 actions=controller");
+    for (policy_, count) in [(narrow, 2), (wide, 3), (narrow, 2)] {
+        world.set_policy(policy(policy_));
+        world.advance(1_000_000_000);
+        assert_eq!(world.core.tenants().next().unwrap().flows, 3, "{policy_}");
+        assert_eq!(world.tenant_flows().len(), count, "{policy_}");
+    }
+    assert!(world.heard(red).iter().all(|told| told.starts_with("PORT_STATUS")));
+    agrees(&mut world).unwrap();
+}
+
+/// A refused change leaves it the time that it had.
+#[test]
+fn an_entry_that_owns_nothing_ends_after_a_refused_change() {
+    let mut world = world();
+    play(
+        &mut world,
+        "
+        red> 1 flow add prio=7 actions=output:1
+        red> 2 flow add match=in_port=1 prio=7 actions=output:2 idle=1 flags=rem
+        ",
+    );
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    play(
+        &mut world,
+        "
+        red> 3 flow modify actions=output:3
+        red< 3 ERROR OFPFMFC_ALL_TABLES_FULL of type 14 xid 3
+        wait 1500ms
+        red< FLOW_REMOVED prio=7 in_port=1 cookie=0x0 IDLE_TIMEOUT n=0
+        ",
+    );
+    agrees(&mut world).unwrap();
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Say(String),
+    Refuse(Vec<u32>),
+    Wait(u64),
+    Packet(u32),
+    Policy(usize),
+    Reconnect,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let command = prop::sample::select(vec![
+        "add",
+        "add",
+        "modify",
+        "modify_strict",
+        "delete",
+        "delete_strict",
+    ]);
+    let match_ =
+        prop::sample::select(vec!["", "in_port=1", "in_port=2", "in_port=3", "dl_type=0x0800"]);
+    let timeouts = prop::sample::select(vec!["", "", "", " idle=1", " hard=2", " idle=2 hard=3"]);
+    let action = prop::sample::select(vec!["output:1", "output:2", "flood"]);
+    prop_oneof![
+        10 => (command, match_, action, timeouts).prop_map(|(command, match_, action, timeouts)| {
+            Step::Say(format!("flow {command} match={match_} prio=7 actions={action}{timeouts} flags=rem"))
+        }),
+        2 => vec(1..12u32, 1..3).prop_map(Step::Refuse),
+        2 => (0..2_000u64).prop_map(Step::Wait),
+        1 => (1..4u32).prop_map(Step::Packet),
+        1 => (0..3usize).prop_map(Step::Policy),
+        1 => Just(Step::Reconnect),
+    ]
+}
+
+proptest! {
+    /// Whatever becomes of them, an entry on the switch has one owner, and none is missing that an entry waits for.
+    #[test]
+    fn at_rest_each_has_one_owner(steps in vec(step(), 1..40), slow in any::<bool>()) {
+        let policies = [PORTS, "red: in_port=2\nred: in_port=3", "red: dl_type=0x0800\nred: in_port=1"];
+        let per_second = slow.then_some(1_000);
+        let mut world = World::new(Setup { per_second, ..Setup::new(Version::V1_0, PORTS) });
+        let mut red = world.connect("red");
+        for step in &steps {
+            match step {
+                Step::Say(words) => world.say(red, 1, words),
+                Step::Refuse(nth) => {
+                    let faults = nth.iter().map(|&nth| Fault::RefuseOnce { nth }).collect();
+                    world.switch.switch_mut().plant(faults);
+                }
+                Step::Wait(ms) => world.advance(ms * 1_000_000),
+                Step::Packet(port) => drop(world.packet(*port, &packet("10.1.0.1>10.1.0.2"))),
+                Step::Policy(at) => world.set_policy(policy(policies[*at])),
+                Step::Reconnect => {
+                    // What the switch was sent has got there, and none of it times out in this moment.
+                    world.advance(1_234_567_890);
+                    world.reconnect();
+                    red = world.connect("red");
+                }
+            }
+        }
+        world.switch.switch_mut().plant(Vec::new());
+        world.advance(60_000_000_000);
+        let before = owned(&world);
+        agrees(&mut world)?;
+        prop_assert_eq!(owned(&world), before);
+    }
+}
