@@ -205,8 +205,7 @@ impl Arrived {
             // What 1.0 cannot say cannot be asked for, and nothing is.
             let said = network.arrivals(port).into_iter().filter(|it| it.looks.to_v10().is_ok());
             for arrival in said {
-                let is_tagged = arrival.tag.is_some_and(|(_, frames)| frames.vlan().is_none());
-                looks.insert(arrival.looks, (port, is_tagged));
+                looks.insert(arrival.looks, (port, arrival.tag.is_some()));
             }
         }
         let is_there = |port: &u32| network.ports.contains_key(port);

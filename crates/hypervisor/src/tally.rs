@@ -11,8 +11,6 @@
 use crate::cookie::Cookie;
 use crate::network::{from_16_bits, in_16_bits};
 use crate::policy::TenantId;
-use crate::v13::egress;
-use crate::v13::own::EXCHANGED;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use flowspace::{Field, Match};
@@ -48,9 +46,7 @@ impl Count {
     /// As an entry with this match and priority counts it.
     pub(crate) fn by_entry(match_: &Match, priority: u16, packets: u64, bytes: u64) -> Count {
         let (_, tagged) = match_.get(Field::VlanVid);
-        // What takes the place of the tenant's tag is as long as that.
         let is_more = match priority {
-            EXCHANGED | egress::EXCHANGED => false,
             LONGER => true,
             _ => tagged != 0,
         };
@@ -366,8 +362,7 @@ mod tests {
     #[test]
     fn the_tag_is_not_the_tenants() {
         assert_eq!(Count::by_entry(&tagged(2000), u16::MAX, 3, 3 * 64), count(3));
-        assert_eq!(Count::by_entry(&tagged(2001), EXCHANGED, 3, 3 * 60), count(3));
-        assert_eq!(Count::by_entry(&at_port(5), EXCHANGED, 3, 3 * 60), count(3));
+        assert_eq!(Count::by_entry(&at_port(5), u16::MAX, 3, 3 * 60), count(3));
     }
 
     #[test]

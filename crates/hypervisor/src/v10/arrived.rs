@@ -91,7 +91,7 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         let came = state.network.as_deref().and_then(|network| network.entry_of(&kept.key));
         if let Some(came) = came {
-            state.arrived.resent(came.port, kept.length.into());
+            state.arrived.resent(came, kept.length.into());
         }
     }
 

@@ -4,8 +4,6 @@
 use super::egress;
 use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
-use crate::tally::Counted;
-use crate::v13::own::EXCHANGED;
 use alloc::vec::Vec;
 use fabric::embedding::{Exit, Transit};
 use flowspace::port_to_v10;
@@ -24,7 +22,7 @@ impl Switch {
         let Some(map) = self.policy.maps.get(&self.dpid) else { return Vec::new() };
         let passing = map.transit.iter().flat_map(|transit| {
             let counted = transit.leaves_by.and_then(|leaves_by| self.counted_transit(leaves_by));
-            passed(transit).into_iter().map(move |own| counting(own, transit, counted))
+            passed(transit).into_iter().map(move |own| Own { counted, ..own })
         });
         let networks = || {
             let networks = self.tenants.iter();
@@ -37,18 +35,11 @@ impl Switch {
     }
 }
 
-/// The entry, for whose port it counts what it sends.
-fn counting(own: Own, transit: &Transit, counted: Option<Counted>) -> Own {
-    // The link's tag was in the place of another.
-    let is_as_long = counted.is_some() && transit.vlan.is_some();
-    Own { counted, priority: if is_as_long { EXCHANGED } else { own.priority }, ..own }
-}
-
 /// What passes something on. `None` for a port that 1.0 cannot say.
 fn passed(transit: &Transit) -> Option<Own> {
     let (port, change) = match transit.to {
         Exit::Next(hop) => (hop.port, Action::SetVlanVid(hop.tag.get())),
-        Exit::Edge(port) => (port, transit.vlan.map_or(Action::StripVlan, Action::SetVlanVid)),
+        Exit::Edge(port) => (port, Action::StripVlan),
     };
     let mut actions = Vec::new();
     change.write(&mut actions);

@@ -14,7 +14,6 @@
 //!               port      tenant, a port beside it      OUTPUT IN_PORT
 //!               0         tenant, the port itself       OUTPUT IN_PORT
 //!   TAGGED      port      tenant, a link                OUTPUT        the bytes are counted with the link's tag
-//!   EXCHANGED   port      tenant, a link to 1.0; VLAN   OUTPUT        the link's tag was in the place of this one
 //! ```
 //! Counters are the tenant's: [`crate::tally`] takes the link's tag out of the bytes. What has crossed a big switch leaves by an
 //! entry of table 0, which counts the same.
@@ -37,8 +36,6 @@ const HERE: u16 = 1;
 const CAME: u16 = 2;
 /// By a link, whose tag was in front.
 const TAGGED: u16 = LONGER;
-/// By a link, whose tag was in the place of the tenant's own.
-pub(crate) const EXCHANGED: u16 = 4;
 
 /// In place of a port's number: back by the port of entry.
 const BACK: u16 = 0;
@@ -157,10 +154,6 @@ fn add_port(table: u8, id: TenantId, network: &Network, number: u32, wanted: &mu
             metadata.into(),
             mask.into(),
         );
-        let match_ = match priority {
-            EXCHANGED => match_.intersect(&super::network::wires::with_tag()).unwrap_or(match_),
-            _ => match_,
-        };
         let mut actions = Vec::new();
         if let Some(port) = to {
             let mut list = Vec::new();
@@ -180,12 +173,7 @@ fn add_port(table: u8, id: TenantId, network: &Network, number: u32, wanted: &mu
                 add(name, Some(other), CAME, Some(PortNo::IN_PORT));
             }
             // No link ends at an edge.
-            PortKind::Link { .. } => {
-                add(name, Some(other), TAGGED, to);
-                if network.is_single(other) {
-                    add(name, Some(other), EXCHANGED, to);
-                }
-            }
+            PortKind::Link { .. } => add(name, Some(other), TAGGED, to),
             PortKind::Edge { .. } | PortKind::Remote { .. } => {}
         }
     }

@@ -44,7 +44,7 @@ use group_in_set::Written;
 use openflow::error::v13 as code;
 use openflow::v13::{Action, Instruction, MatchBuf, Oxm, OxmField, PortNo};
 use openflow::{Encode, ErrorCode, List};
-use wires::Tags;
+use wires::{Marking, Tags};
 
 /// What is known of the packets that a list is applied to.
 #[derive(Clone)]
@@ -304,7 +304,7 @@ impl Switch {
                 self.network_output_v13(tenant, network, packets, (port, max_len), out)?;
             }
             Action::Group(number) => {
-                self.network_group_v13(tenant, network, packets, number, out)?;
+                self.network_group_v13(tenant, packets, number, out)?;
             }
             other => {
                 self.check_action(tenant, &other)?;
@@ -318,13 +318,12 @@ impl Switch {
     fn network_group_v13(
         &self,
         tenant: TenantIndex,
-        network: &Network,
         packets: &Packets,
         number: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let known = self.numbers(tenant, Kind::Group).get(number);
-        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, network, packets, out)
+        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, packets, out)
     }
 
     fn network_output_v13(
@@ -339,7 +338,7 @@ impl Switch {
         let mut leave = |number, by: PortNo, way: WayOut<'_>, may_stay| {
             if !way.hosts.is_empty() && packets.destination == Destination::Many {
                 // Copies get each host's address in turn; all the same the packet goes on with its own.
-                return self.network_exit_v13(tenant, network, packets, (by, 0), out);
+                return self.network_exit_v13(tenant, packets, (by, 0), out);
             }
             let back = network.is_back(way.port, packets.entered)?;
             let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
@@ -426,12 +425,10 @@ impl Switch {
         self.check_network_set_v13(tenant, network, actions)?;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
         match exits::sent_by(actions) {
-            Some(Action::Group(number)) => {
-                self.network_group_v13(tenant, network, packets, number, out)
-            }
+            Some(Action::Group(number)) => self.network_group_v13(tenant, packets, number, out),
             Some(Action::Output { port, max_len }) if packets.has_group != Some(true) => {
                 let output = exits::output(port, max_len);
-                self.network_exit_v13(tenant, network, packets, output, out)
+                self.network_exit_v13(tenant, packets, output, out)
             }
             _ => Ok(()),
         }
@@ -440,14 +437,13 @@ impl Switch {
     fn network_exit_v13(
         &self,
         tenant: TenantIndex,
-        network: &Network,
         packets: &Packets,
         output: exits::Output,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let groups = self.numbers(tenant, Kind::Group);
         let known = groups.exit(output).and_then(|number| groups.any(number));
-        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, network, packets, out)
+        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, packets, out)
     }
 
     /// Appends what makes a packet that is sent out look as if it came by a virtual port, and sends it to the tables.
@@ -456,7 +452,6 @@ impl Switch {
         network: &Network,
         number: u32,
         source: Option<MacAddress>,
-        packets: &Packets,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
         use fabric::embedding::PortKind;
@@ -469,12 +464,9 @@ impl Switch {
                 }
                 Action::Output { port: table, max_len: 0 }.write(out);
             }
-            PortKind::Link { far, .. } => {
+            PortKind::Link { .. } => {
                 let hop = network.arrival_hop(number).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-                packets
-                    .tags
-                    .arriving(network, number, hop, far.tagging)
-                    .send_to(Target::Port(table), out);
+                Marking::Put(hop.tag.get()).send_to(Target::Port(table), out);
             }
             PortKind::Remote { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
         }
@@ -501,17 +493,12 @@ fn by_entrances(
 }
 
 /// Appends what sends to a group.
-fn send_to(
-    known: &Numbered,
-    network: &Network,
-    packets: &Packets,
-    out: &mut Vec<u8>,
-) -> Result<(), Unsaid> {
+fn send_to(known: &Numbered, packets: &Packets, out: &mut Vec<u8>) -> Result<(), Unsaid> {
     if known.is_apart_for(packets.entered) {
         return Err(Unsaid::NeedsEntry);
     }
     let bears = match known.is_apart_by_tag() {
-        true => packets.tags.bears(network)?,
+        true => packets.tags.bears()?,
         false => Bears::NoTag,
     };
     let to = match known.is_apart_by_destination() {

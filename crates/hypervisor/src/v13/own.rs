@@ -11,7 +11,6 @@ use crate::policy::TenantId;
 use crate::switch::{Own, OwnChange, Switch, number};
 use crate::tally::{Counted, Direction};
 use alloc::vec::Vec;
-use fabric::Tagging;
 use fabric::embedding::{Exit, PortKind, VirtualPort};
 use flowspace::{Field, Match};
 use openflow::v13::{
@@ -22,9 +21,6 @@ use openflow::{List, ListBuf};
 
 /// What bears a tag of a virtual link, above all: also a tenant's own link probes.
 const TAGGED: u16 = u16::MAX;
-/// What bears the tag of a link in the place of the tenant's own, since the link's other end is on 1.0. The bytes that such
-/// entries count are the tenant's, all of them.
-pub(crate) const EXCHANGED: u16 = u16::MAX - 1;
 /// Frames of known hosts at an edge port that several networks share: no link ends there.
 const HOSTS: u16 = u16::MAX - 1;
 /// Whatever comes in at an edge port of a network.
@@ -117,11 +113,7 @@ impl Switch {
                     hop.port
                 }
                 Exit::Edge(port) => {
-                    match transit.vlan {
-                        None => Action::PopVlan.write(&mut actions),
-                        // From a switch of 1.0, where the tag has taken the place of the tenant's own.
-                        Some(vlan) => super::network::wires::set_vlan(vlan, &mut actions),
-                    }
+                    Action::PopVlan.write(&mut actions);
                     port
                 }
             };
@@ -200,16 +192,10 @@ pub(crate) fn add_port(
                 add(match_, HOSTS, &[], counts);
             }
         }
-        PortKind::Link { receives, vlans, far, .. } => {
+        PortKind::Link { receives, .. } => {
             let mut strip = Vec::new();
             Action::PopVlan.write(&mut strip);
             receives.iter().for_each(|hop| add(at_hop(hop), TAGGED, &strip, counts));
-            // By an end on 1.0, the tag has taken the place of the tenant's own.
-            for way in vlans.iter().filter(|_| far.tagging == Tagging::Single) {
-                let mut restore = Vec::new();
-                super::network::wires::set_vlan(way.vlan, &mut restore);
-                way.receives.iter().for_each(|hop| add(at_hop(hop), EXCHANGED, &restore, counts));
-            }
         }
         PortKind::Remote { .. } => {}
     }

@@ -112,7 +112,7 @@ fn big_switches_forward_as_emulated_v10() {
 
 #[test]
 fn switches_of_two_versions_forward_as_emulated() {
-    run("mixed", &two(), mixed::cases(&mixed::ALL, true));
+    run("mixed", &two(), mixed::cases(&mixed::ALL));
 }
 
 #[test]

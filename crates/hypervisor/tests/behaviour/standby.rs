@@ -378,7 +378,7 @@ proptest! {
 
     #[test]
     fn so_they_do_between_switches_of_both_versions(
-        (versions, case) in mixed::cases(&mixed::ALL, true), ways in ways()
+        (versions, case) in mixed::cases(&mixed::ALL), ways in ways()
     ) {
         stays_inside(versions, &with_ways(two(), &ways), &case, false)?;
     }

@@ -1,6 +1,6 @@
 //! Networks, and changes of them, as people read them.
 
-use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, SetAside, VlanTags};
+use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, SetAside};
 use std::io::{Result, Write};
 
 pub fn networks(out: &mut dyn Write, all: &[NetworkView]) -> Result<()> {
@@ -40,9 +40,6 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
     let stopped = |started: bool| if started { "" } else { "  (stopped)" };
     if let Some(block) = &network.addresses {
         writeln!(out, "addresses {block}")?;
-    }
-    if !network.vlans.is_empty() {
-        writeln!(out, "VLANs {}", listed(&network.vlans))?;
     }
     for switch in &network.switches {
         writeln!(
@@ -111,13 +108,7 @@ fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
         if !wire.tags.is_empty() {
             write!(out, "  tag {}", listed(&wire.tags))?;
         }
-        let vlan = |of: &VlanTags| format!("VLAN {}: {}", of.vlan, listed(&of.tags));
-        let others: Vec<String> = wire.vlans.iter().map(vlan).collect();
-        let others = match others.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", others.join("; ")),
-        };
-        writeln!(out, "{others}")?;
+        writeln!(out)?;
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ impl Switch {
             // The tenant has sent it into the tables, and they send it back.
             Some(in_port)
         } else {
-            network.entry_of(key).map(|came| came.port)
+            network.entry_of(key)
         }
     }
 
@@ -130,7 +130,7 @@ impl Switch {
             if let Action::Output { port: PortNo::TABLE, .. } = action {
                 match entered.port() {
                     Some(number) => {
-                        self.network_enter_v13(network, number, source, &packets, out)?;
+                        self.network_enter_v13(network, number, source, out)?;
                     }
                     None => {
                         let tag = self.entering_tag(id).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
