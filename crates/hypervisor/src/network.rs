@@ -62,8 +62,6 @@ pub(crate) struct Network {
     /// Whether spanning-tree frames have bits of their own in a port's configuration (1.0).
     spares_spanning_tree: bool,
     crowded: BTreeSet<u32>,
-    /// The table by which packets leave by shared edge ports, if they do.
-    pub egress: Option<u8>,
     /// By which virtual port a packet came, by the switch's port and what the packet bears.
     arrived: HashMap<(u32, Mark), u32>,
 }
@@ -167,10 +165,9 @@ impl Network {
         member: &Member,
         version: Version,
         config: BTreeMap<u32, PortConfig>,
-        egress: Option<u8>,
     ) -> Network {
         let open = config.values().any(|config| config.intersects(CLOSED));
-        let open = open.then(|| Box::new(Network::new(member, version, BTreeMap::new(), egress)));
+        let open = open.then(|| Box::new(Network::new(member, version, BTreeMap::new())));
         let mut stands = BTreeMap::<u32, usize>::new();
         for port in member.ports.values().filter_map(physical) {
             *stands.entry(port).or_default() += 1;
@@ -198,7 +195,6 @@ impl Network {
             open,
             spares_spanning_tree: version == Version::V1_0,
             crowded: crowded.collect(),
-            egress,
             arrived,
         }
     }

@@ -13,7 +13,6 @@ mod asking;
 pub(super) mod packet;
 pub(super) mod statistics;
 
-use super::egress::{self, Leaving, Target};
 use super::flow_mod::priority_of;
 use super::unreadable;
 use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
@@ -28,7 +27,7 @@ use alloc::vec::Vec;
 pub(super) use asking::{ASK, MOST_ASKED};
 use fabric::MacAddress;
 use flowspace::field::VLAN_PRESENT;
-use flowspace::{Field, Match, port_from_v10};
+use flowspace::{Field, Match, port_from_v10, port_to_v10};
 use hashbrown::HashSet;
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PortNo};
@@ -43,8 +42,6 @@ struct Packets {
     vlan: Vlan,
     /// The link's tag that they bear in the place of their own.
     tag: Option<u16>,
-    /// They came with a link's tag though they have none of their own.
-    is_longer: bool,
     /// The destination address, where it is the same for all.
     dl_dst: Option<u128>,
     /// The Ethernet type, likewise.
@@ -434,18 +431,17 @@ impl Writer<'_> {
             return self.check_vlan(way.wire);
         }
         let is_back = self.packets.came_at(self.network) == Some(way.port);
-        let leaving = Leaving { is_longer: self.packets.is_longer, is_back };
-        let send = egress::target(self.network, &way, leaving);
-        let send = send.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+        let port = if is_back { Some(PortNo::IN_PORT.0) } else { port_to_v10(way.port) };
+        let port = PortNo(port.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?);
         match way.wire {
             Wire::Plain => {
                 self.bear(None);
-                self.give(way.hosts, send)?;
+                self.give(way.hosts, port)?;
             }
             Wire::Tagged { tag, .. } => {
                 self.check_vlan(way.wire)?;
                 self.bear(Some(tag.get()));
-                self.give(way.hosts, send)?;
+                self.give(way.hosts, port)?;
             }
         }
         Ok(())
@@ -461,7 +457,8 @@ impl Writer<'_> {
     }
 
     /// Where a way leads to other tenants too, what is for everybody goes to each of the tenant's own hosts.
-    fn give(&mut self, hosts: &[MacAddress], send: Target) -> Result<(), ErrorCode> {
+    fn give(&mut self, hosts: &[MacAddress], port: PortNo) -> Result<(), ErrorCode> {
+        let send = Action::Output { port, max_len: 0 };
         if hosts.is_empty() {
             send.write(self.out);
             return Ok(());
@@ -506,7 +503,6 @@ fn packets(port: u32, arrival: &Arrival, region: &Match) -> Packets {
         by_link: arrival.tag.map(|hop| hop.port.get()),
         vlan,
         tag: arrival.tag.map(|hop| hop.tag.get()),
-        is_longer: arrival.tag.is_some(),
         dl_dst: region.exact_value(Field::DlDst),
         dl_type: region.exact_value(Field::DlType),
     }

@@ -21,7 +21,6 @@ pub(crate) mod unused;
 mod whole_set;
 pub(super) mod wires;
 
-use super::egress::Target;
 use super::looks::{Bears, Destination, Look, To};
 use super::numbers::Numbered;
 use super::{
@@ -335,18 +334,14 @@ impl Switch {
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
-        let mut leave = |number, by: PortNo, way: WayOut<'_>, may_stay| {
+        let mut leave = |by: PortNo, way: WayOut<'_>, may_stay| {
             if !way.hosts.is_empty() && packets.destination == Destination::Many {
                 // Copies get each host's address in turn; all the same the packet goes on with its own.
                 return self.network_exit_v13(tenant, packets, (by, 0), out);
             }
             let back = network.is_back(way.port, packets.entered)?;
             let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
-            let to = match by {
-                PortNo::IN_PORT => self.back_to_port(network, number, port),
-                _ => self.to_port(network, number, port),
-            };
-            wires::leave(packets, way, to, may_stay, out)
+            wires::leave(packets, way, port, may_stay, out)
         };
         match port {
             PortNo::CONTROLLER => {
@@ -358,7 +353,7 @@ impl Switch {
                 None if packets.entered == Entered::Anywhere => Err(Unsaid::NeedsEntry),
                 None => Err(bad),
                 Some(number) => match network.way_back(number) {
-                    Some(way) => leave(number, port, way, false),
+                    Some(way) => leave(port, way, false),
                     None => Ok(()),
                 },
             },
@@ -374,13 +369,13 @@ impl Switch {
                         if is_anywhere && network.entrances_astray(number).next().is_some() {
                             return Err(Unsaid::NeedsEntry);
                         }
-                        leave(number, PortNo(number), way, true)?;
+                        leave(PortNo(number), way, true)?;
                     }
                 }
                 Ok(())
             }
             PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
-                Some(way) => leave(number, port, way, false),
+                Some(way) => leave(port, way, false),
                 None => Ok(()),
             },
         }
@@ -466,7 +461,7 @@ impl Switch {
             }
             PortKind::Link { .. } => {
                 let hop = network.arrival_hop(number).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-                Marking::Put(hop.tag.get()).send_to(Target::Port(table), out);
+                Marking::Put(hop.tag.get()).send_to(table, out);
             }
             PortKind::Remote { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
         }

@@ -46,7 +46,7 @@ fn forwards_as_emulated(
     plans: &[Plan],
     case: &Case,
 ) -> TestCaseResult {
-    let make = Make { resubmits: true, ..Make::default() };
+    let make = Make { runs_sets: true, ..Make::default() };
     let mut stage = Stage::made(versions, plans.to_vec(), make);
     for tenant in 0..plans.len() {
         for switch in stage.switches_of(tenant) {

@@ -36,9 +36,6 @@ impl Switch {
         };
         let state = &mut self.tenants[tenant.0 as usize];
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        if missed {
-            state.arrived.missed(came, own_length(network, packet, came).into());
-        }
         if network.keeps_back(came, key, missed) {
             state.counters.unwanted += 1;
             return;
@@ -263,7 +260,6 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
         by_link: hop.map(|hop| hop.port.get()),
         vlan: Vlan::from_field(key.get(Field::VlanVid)),
         tag: None,
-        is_longer: false,
         dl_dst: Some(key.get(Field::DlDst)),
         dl_type: Some(key.get(Field::DlType)),
     }
@@ -279,7 +275,6 @@ pub(super) fn kept(network: &Network, key: &Key) -> Packets {
         by_link: by_link.then_some(key.get(Field::InPort) as u32),
         vlan: if by_link { Vlan::Untagged } else { Vlan::from_field(vid) },
         tag: by_link.then_some((vid & 0xfff) as u16),
-        is_longer: by_link,
         dl_dst: Some(key.get(Field::DlDst)),
         dl_type: Some(key.get(Field::DlType)),
     }

@@ -21,7 +21,6 @@ use super::{Packets, said};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, is_for_many};
 use crate::switch::Switch;
-use crate::v13::egress;
 use crate::v13::looks::{Destination, Look};
 use crate::v13::unreadable;
 use alloc::collections::BTreeSet;
@@ -85,7 +84,7 @@ impl Switch {
         }
         for action in List::<Action<'_>>::parse(&leaving).map_err(unreadable)? {
             action.write(out);
-            if egress::is_output(&action) {
+            if matches!(action, Action::Output { .. }) {
                 // The packet is a copy, so its tag needs not become again what it was.
                 break;
             }

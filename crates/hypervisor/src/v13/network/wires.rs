@@ -15,7 +15,6 @@
 use super::{Packets, set};
 use crate::network::{Unsaid, WayOut, Wire, number_of};
 use crate::v13::actions::order_in_set;
-use crate::v13::egress::Target;
 use crate::v13::looks::{Bears, Destination, Look, To};
 use alloc::vec::Vec;
 use fabric::Tagging;
@@ -23,7 +22,7 @@ use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::List;
 use openflow::error::v13 as code;
-use openflow::v13::{Action, OxmField};
+use openflow::v13::{Action, OxmField, PortNo};
 
 /// TPID of the tag (IEEE 802.1Q).
 const VLAN: u16 = 0x8100;
@@ -151,12 +150,13 @@ impl Marking {
     }
 
     /// Appends what sends packets there that are marked so, and are as before afterwards.
-    pub(in crate::v13) fn send_to(self, to: Target, out: &mut Vec<u8>) {
+    pub(in crate::v13) fn send_to(self, to: PortNo, out: &mut Vec<u8>) {
+        let output = Action::Output { port: to, max_len: 0 };
         match self {
-            Marking::Nothing => to.write(out),
+            Marking::Nothing => output.write(out),
             Marking::Put(tag) => {
                 push(tag, out);
-                to.write(out);
+                output.write(out);
                 Action::PopVlan.write(out);
             }
         }
@@ -168,7 +168,7 @@ impl Marking {
 pub(super) fn leave(
     packets: &Packets,
     way: WayOut<'_>,
-    to: Target,
+    to: PortNo,
     may_stay: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsaid> {
