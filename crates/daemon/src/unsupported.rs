@@ -2,10 +2,16 @@
 //! interface refuse them with this sentence.
 
 /// The key and the reason.
-const KEYS: &[(&str, &str)] = &[(
-    "physical_addresses",
-    "hosts keep their addresses on all links, and VLAN tags keep tenants apart",
-)];
+const KEYS: &[(&str, &str)] = &[
+    (
+        "physical_addresses",
+        "hosts keep their addresses on all links, and VLAN tags keep tenants apart",
+    ),
+    (
+        "vlans",
+        "a frame has one VLAN tag on OpenFlow 1.0, the link's; between switches of 1.3 all VLANs pass",
+    ),
+];
 
 /// Why there is no such key; `None` for any other.
 pub(crate) fn reason(key: &str) -> Option<&'static str> {

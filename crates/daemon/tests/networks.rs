@@ -54,6 +54,7 @@ fn a_request_is_done_whole_or_not_at_all() {
             400,
             "not supported: hosts keep their addresses on all links",
         ),
+        (json!([{ "set-vlans": [10] }]), 400, "not supported: a frame has one VLAN tag"),
     ] {
         let (found, body) = scene.ask("POST", "/api/v1/networks/red/changes", Some(what.clone()));
         assert_eq!(found, status, "{what}: {body}");

@@ -57,7 +57,7 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
         "/api/v1/networks/green",
         r#"{"switches": [{"dpid": "0xa1", "on": ["1", "2"], "routes": [["1", "2"]]}],
         "ports": [{"switch": "0xa1", "number": "LOCAL", "at": "1 port 5"}, {"switch": "0xa1", "number": 65280, "at": "1 port 6", "shared": true}],
-        "hosts": [{"mac": "02:00:00:00:00:01", "address": ["10.0.0.7"], "at": "0xa1 port 65280"}], "vlans": [10, 20]}"#,
+        "hosts": [{"mac": "02:00:00:00:00:01", "address": ["10.0.0.7"], "at": "0xa1 port 65280"}]}"#,
         200,
         true,
     ),

@@ -10,9 +10,7 @@
 //!
 //! **Tags** are a link's own: the same number means something else on the next one. A path bears one tag from end to
 //! end where one is free on all its links, and has it swapped on the way where not. A backup has tags of its own from
-//! the beginning, so that all switches but the first know what to do before anything fails. Each VLAN that a tenant says
-//! its network has is a [`Lane`] with tags of its own beside that of untagged frames: where a frame can bear one tag only
-//! (OpenFlow 1.0), the tag says which of the tenant's VLANs it stands for.
+//! the beginning, so that all switches but the first know what to do before anything fails.
 //!
 //! **Repeating.** A virtual switch's own forwarding knows no loops: it sends by edge ports and by those links only that are
 //! in a spanning tree of the tenant's network ([`spanning_tree`]). When links get or lose their ways the tree changes by as
@@ -68,9 +66,7 @@ use saved::{Remembered, Restored};
 use tags::Tags;
 use trunk::Trunk;
 
-pub use map::{
-    Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VlanWay, Way,
-};
+pub use map::{Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort};
 pub use saved::SavedError;
 pub use spec::{
     Block, HostSpec, LinkSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec,

@@ -9,7 +9,7 @@ use common::spec::*;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{builtin, megabits};
 use fabric::embedding::{
-    Block, Carries, Changes, Embedding, Exit, Frames, LinkSpec, Part, PortChange, PortKind, Reason,
+    Block, Carries, Changes, Embedding, Exit, LinkSpec, Part, PortChange, PortKind, Reason,
     Refusal, Route, Spec, Step, Trouble,
 };
 use fabric::paths::Disjoint;
@@ -381,13 +381,6 @@ fn contradictions_are_refused() {
         Part::Host(mac(3)),
         Reason::AddressTaken(twice, mac(1)),
     );
-    let vlans = |these: &'static [u16]| move |it: &mut Spec| it.vlans = these.to_vec();
-    refused(vlans(&[5, 0]), Part::Vlan(0), Reason::NotAVlan);
-    refused(vlans(&[4095]), Part::Vlan(4095), Reason::NotAVlan);
-    refused(vlans(&[5, 6, 5]), Part::Vlan(5), Reason::DuplicateVlan);
-    let [least, most] = embedding().tag_range();
-    refused(vlans(&[2999]), Part::Vlan(2999), Reason::VlanIsTag(least, most));
-    refused(|it| it.vlans = (1..=100).collect(), Part::Vlan(33), Reason::TooManyVlans(32));
     let small = Block::new("10.0.0.0".parse().unwrap(), 30);
     refused(
         |it| {
@@ -439,14 +432,6 @@ fn what_cannot_be_routed_is_refused() {
 
 #[test]
 fn tags_run_out() {
-    // What a network needs for its VLANs counts.
-    let (network, mut embedding) = (ring(), tags(5, 6));
-    let spec = Spec { vlans: vec![20, 30], ..two() };
-    let refusals = embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap_err();
-    let why = Reason::Unroutable(Trouble::Tags(port(1, 2)));
-    assert_eq!(refusals[0], Refusal { tenant: RED, part: Part::Link(spec.links[0].ends), why });
-    assert_eq!(embedding.tags_in_use(), 0);
-
     let (network, mut embedding) = (ring(), tags(5, 6));
     // Two ways have two tags each.
     let five: Vec<LinkSpec> = (1..=5).map(|number| link((0xa1, number), (0xa3, number))).collect();
@@ -486,7 +471,6 @@ fn tenants_do_not_take_each_others_places() {
 fn a_restart_finds_everything_where_it_was() {
     let (mut network, mut before) = (ring(), embedding());
     let mut spec = two();
-    spec.vlans = vec![10, 20];
     spec.links[0].protection = Some(Disjoint::Links);
     spec.links[0].reverts = true;
     before.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
@@ -556,7 +540,6 @@ fn ends_know_what_the_other_can_do_with_tags() {
         switches: vec![switch(0xb0, &[1, 2]), switch(0xb4, &[4])],
         ports: vec![edge(0xb0, 1, port(2, 1))],
         links: vec![link((0xb0, 9), (0xb4, 9))],
-        vlans: vec![10],
         ..Spec::default()
     };
     embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
@@ -589,27 +572,12 @@ fn ends_know_what_the_other_can_do_with_tags() {
     network.set_tagging(Dpid(1), Single).unwrap();
     after.handle_changes(&network);
     assert_eq!(known(&after), [Stacked, Stacked, Single, Stacked]);
-    // What was stored before this was said of switches. At the end there are no trees that have been left, and no tags
-    // that have been given up.
-    let mut stored = after.export();
-    stored.truncate(stored.len() - 20);
-    stored.extend([0; 12]);
-    let without = &mut stored.clone();
-    without.truncate(stored.len() - 12);
-    without[0] = 3;
-    for stored in [&stored, without] {
-        let mut after = self::embedding();
-        after.restore(stored).unwrap();
-        after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
-        assert_eq!(known(&after), [Stacked; 4]);
-    }
 }
 
 #[test]
 fn what_is_stored_is_not_believed_blindly() {
     let (network, mut before) = (ring(), embedding());
     let mut spec = two();
-    spec.vlans = vec![10];
     spec.links[0].protection = Some(Disjoint::Links);
     before.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
     let saved = before.export();
@@ -631,62 +599,6 @@ fn what_is_stored_is_not_believed_blindly() {
             }
         }
     }
-}
-
-/// What a version without VLANs has stored of [`two`], with all at the ring's switches 1, 2 and 3.
-const BEFORE_VLANS: &str = "\
-    0107d10000000100010000000000000000a10000000200000000000000a300000002000000230000000100000000000000010000000100000000\
-    00000003000000000000000000000000000002000000000000000100000002000000000000000200000003000000000000000200000002000000\
-    000000000300000003000000020000000000000001000000020000000000000002000000030000000000000002000000020000000000000003\
-    000000030000000200000000000000000207d007d001000000000000000207d007d000000000020001020000000001040a00000100010200000\
-    00003040a000002";
-
-#[test]
-fn what_was_stored_before_there_were_vlans_stays_where_it_is() {
-    let octet = |at| u8::from_str_radix(&BEFORE_VLANS[at..at + 2], 16).unwrap();
-    let stored: Vec<u8> = (0..BEFORE_VLANS.len()).step_by(2).map(octet).collect();
-    let network = ring();
-    for vlans in [vec![], vec![10, 20]] {
-        let mut after = embedding();
-        after.restore(&stored).unwrap();
-        let spec = Spec { vlans: vlans.clone(), ..two() };
-        after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
-        let (_, status) = after.trunks(RED).next().unwrap();
-        assert!(status.is_held);
-        let routed = status.active.unwrap().clone();
-        assert_eq!(
-            routed.wires.iter().map(|it| it.from.dpid).collect::<Vec<_>>(),
-            [Dpid(1), Dpid(2)]
-        );
-        assert_eq!(routed.tags.len(), 2 * (1 + vlans.len()));
-        let plain = routed.tags.iter().filter(|(lane, _)| lane.frames.vlan().is_none());
-        assert!(plain.flat_map(|(_, tags)| tags).all(|tag| tag.get() == 2000), "{routed:?}");
-        after.handle_changes(&network);
-        let (_, status) = after.trunks(RED).next().unwrap();
-        assert_eq!((status.is_held, status.active), (false, Some(&routed)));
-    }
-}
-
-#[test]
-fn other_vlans_move_nothing() {
-    use Frames::{Untagged, Vlan};
-    let (network, mut embedding) = (ring(), embedding());
-    let with = |vlans: &[u16]| wanted(&[(RED, &Spec { vlans: vlans.to_vec(), ..two() })]);
-    let tags = |embedding: &Embedding| {
-        let (_, status) = embedding.trunks(RED).next().unwrap();
-        let tags = &status.active.unwrap().tags;
-        let forth = tags.iter().filter(|(lane, _)| lane.forth);
-        forth.map(|(lane, tags)| (lane.frames, tags[0].get())).collect::<Vec<_>>()
-    };
-    embedding.apply(&network, &with(&[20])).unwrap();
-    assert_eq!(tags(&embedding), [(Untagged, 2000), (Vlan(20), 2001)]);
-    let changes = embedding.apply(&network, &with(&[20, 10])).unwrap();
-    assert_eq!(tags(&embedding), [(Untagged, 2000), (Vlan(10), 2002), (Vlan(20), 2001)]);
-    assert_eq!((changes.moves, changes.ports), (Vec::new(), Vec::new()));
-    assert_eq!(changes.switches, [1, 2, 3].map(Dpid).into());
-    // A network whose frames bear no such tags needs no more than it did.
-    embedding.apply(&network, &with(&[])).unwrap();
-    assert_eq!((tags(&embedding), embedding.tags_in_use()), (vec![(Untagged, 2000)], 4));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use common::spec::all_follow;
 use common::walk::{Arrived, Walker, port, ports};
 use common::{megabits, small};
 use fabric::embedding::{
-    Carries, Embedding, Frames, Hop, Lane, LinkSpec, PortKind, PortSpec, Route, Routed, Spec, Step,
+    Carries, Embedding, Hop, Lane, LinkSpec, PortKind, PortSpec, Route, Routed, Spec, Step,
     SwitchMap, SwitchSpec, Tag, Trouble, TrunkId, TrunkStatus, VirtualPortId, Wire,
 };
 use fabric::paths::{Disjoint, Search};
@@ -27,7 +27,6 @@ struct Drawn {
     /// The virtual switch on each physical one; 0 for none.
     on: Vec<u64>,
     links: Vec<DrawnLink>,
-    vlans: u16,
 }
 
 #[derive(Clone, Debug)]
@@ -53,12 +52,12 @@ fn any_network() -> impl Strategy<Value = Drawn> {
     );
     let links = proptest::collection::vec(link, 0..9);
     let on = proptest::collection::vec(0_u64..4, 8);
-    (on, links, 0_u16..3).prop_map(|(on, links, vlans)| Drawn { on, links, vlans })
+    (on, links).prop_map(|(on, links)| Drawn { on, links })
 }
 
 /// A tenant's network on the switches that there are; edge ports are its own by `shared`, or not there.
 fn spec(network: &Network, drawn: &Drawn, edges: bool) -> Spec {
-    let mut spec = Spec { vlans: (1..=drawn.vlans).collect(), ..Spec::default() };
+    let mut spec = Spec::default();
     let mut members: BTreeMap<u64, Vec<Dpid>> = BTreeMap::new();
     for (dpid, &on) in (0..network.switch_slots() as u64).zip(&drawn.on) {
         if on > 0 {
@@ -151,31 +150,16 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
                 prop_assert_eq!(Arrived::Edge(PortId::new(here, *port)), expected);
                 prop_assert!(hosts.is_empty());
             }
-            PortKind::Link { sends: Some(hop), vlans, .. } => {
+            PortKind::Link { sends: Some(hop), .. } => {
                 prop_assert!(port.up);
                 prop_assert_eq!(walker.follow(here, *hop), expected);
-                for way in vlans {
-                    let sends = way.sends.unwrap();
-                    prop_assert_eq!(sends.port, hop.port);
-                    let arrived = walker.follow_frames(here, sends, Frames::Vlan(way.vlan));
-                    prop_assert_eq!(arrived, expected);
-                }
             }
             PortKind::Link { sends: None, .. } => prop_assert!(!port.up),
-            PortKind::Remote { sends: Some(hop), vlans, .. } => {
+            PortKind::Remote { sends: Some(hop), .. } => {
                 let expected = if port.up { expected } else { Arrived::Lost };
                 prop_assert_eq!(walker.follow(here, *hop), expected);
-                for way in vlans {
-                    let frames = Frames::Vlan(way.vlan);
-                    let arrived = walker.follow_frames(here, way.sends.unwrap(), frames);
-                    prop_assert_eq!(arrived, expected);
-                }
             }
             PortKind::Remote { sends: None, .. } => {}
-        }
-        if let PortKind::Link { vlans, .. } | PortKind::Remote { vlans, .. } = &port.kind {
-            let named: Vec<u16> = vlans.iter().map(|way| way.vlan).collect();
-            prop_assert_eq!(named, embedding.wanted()[&tenant].vlans.clone());
         }
     }
     check_repeating(embedding)?;
@@ -187,9 +171,8 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
         }
         let kinds = map.members.values().flat_map(|it| it.ports.values()).map(|port| &port.kind);
         for kind in kinds {
-            if let PortKind::Link { receives, vlans, .. } = kind {
-                let tagged = vlans.iter().flat_map(|way| &way.receives);
-                for hop in receives.iter().chain(tagged) {
+            if let PortKind::Link { receives, .. } = kind {
+                for hop in receives {
                     prop_assert!(seen.insert(*hop), "{hop:?} twice");
                 }
             }
@@ -229,7 +212,7 @@ fn check_mixed(
             };
             let maps = dpids.into_iter().filter_map(map).collect();
             let Some((_, hop)) = sends_at(&maps, tenant, from) else { continue };
-            let arrived = Walker { network, maps: &maps }.arrive(here, hop, Frames::Untagged);
+            let arrived = Walker { network, maps: &maps }.arrive(here, hop);
             prop_assert_eq!(arrived, (there, Arrived::In(tenant, to)), "{:08b}", mix);
         }
     }
@@ -251,19 +234,13 @@ fn sends_at(
     })
 }
 
-/// How many tags a link needs in each direction.
-fn needed(spec: &Spec) -> usize {
-    1 + spec.vlans.len()
-}
-
 /// Every path has all its tags, and whoever has none finds none with room and tags.
 fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> {
     let mut borne: BTreeMap<PortId, usize> = BTreeMap::new();
     for (id, status) in embedding.wanted().keys().flat_map(|&tenant| embedding.trunks(tenant)) {
-        let spec = &embedding.wanted()[&id.tenant];
         for route in status.active.into_iter().chain(status.backup).chain(status.leaving) {
             let is_link = matches!(id.carries, Carries::Link(_));
-            prop_assert!(!is_link || route.tags.len() == 2 * needed(spec), "{:?}", id);
+            prop_assert!(!is_link || route.tags.len() == 2, "{:?}", id);
             for (lane, tags) in &route.tags {
                 prop_assert_eq!(tags.len(), route.wires.len());
                 let from = |wire: &Wire| if lane.forth { wire.from } else { wire.to };
@@ -288,8 +265,7 @@ fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseEr
                 continue;
             }
             let usable = |id: LinkId| {
-                let has_tags =
-                    |end| matches!(end, End::Switch { port, .. } if free(port) >= needed(spec));
+                let has_tags = |end| matches!(end, End::Switch { port, .. } if free(port) > 0);
                 let has_room = |id| embedding.reservations().free(network, id) >= link.bandwidth;
                 let it = network.link(id);
                 it.is_up()
@@ -316,7 +292,7 @@ fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseEr
         prop_assert!(reserved <= link.capacity || crowded.contains(&id), "{}: {}", id, reserved);
     }
     // Who is on a link that became too narrow finds nothing elsewhere.
-    let most = embedding.wanted().values().map(needed).max().unwrap_or(0);
+    let most = usize::from(!embedding.wanted().is_empty());
     for (_, it) in reservations.iter() {
         let is_on = |path: &fabric::Path| path.links().iter().any(|link| crowded.contains(link));
         let bandwidth = it.request().bandwidth;
@@ -552,28 +528,6 @@ proptest! {
                 Happening::Restart => embedding = restart(&network, &embedding, some_refused)?,
             }
             check(&network, &embedding)?;
-        }
-        // Other VLANs: the tags of what stays are as they were, and so are the paths.
-        let mut other = embedding.wanted().clone();
-        other.values_mut().for_each(|spec| spec.vlans = vec![2]);
-        let before = embedding.clone();
-        if apply(&network, &mut embedding, &other)? {
-            for (tenant, spec) in &other {
-                for ((id, was), (_, is)) in before.trunks(*tenant).zip(embedding.trunks(*tenant)) {
-                    let (Some(was), Some(is)) = (was.active, is.active) else {
-                        prop_assert!(was.active.is_none(), "{:?}", id);
-                        continue;
-                    };
-                    // Who reverts may have waited for tags.
-                    prop_assert!(was.wires == is.wires || reverts(spec, id), "{:?}", id);
-                    if was.wires == is.wires {
-                        let kept = was.tags.iter().filter(|(lane, _)| lane.frames.vlan().is_none_or(|vlan| vlan == 2));
-                        for (lane, tags) in kept {
-                            prop_assert_eq!(Some(tags), is.tags.get(lane), "{:?}", id);
-                        }
-                    }
-                }
-            }
         }
         prop_assert!(apply(&network, &mut embedding, &BTreeMap::new())?);
         prop_assert_eq!((embedding.tags_in_use(), embedding.switch_maps().len()), (0, 0));

@@ -175,9 +175,7 @@ fn what_would_lack_tags_stays() {
     other.ports.clear();
     other.hosts.clear();
     other.links[0].route = Route::Given(given([1, 4]).to_vec());
-    let (mut network, mut embedding) = (scattered(), tags(2000, 2001));
-    // Two tags are two lanes of a network with a VLAN.
-    other.vlans = vec![10];
+    let (mut network, mut embedding) = (scattered(), tags(2000, 2000));
     embedding.apply(&Network::default(), &wanted(&[(BLUE, &other), (RED, &spec)])).unwrap();
     for dpid in 1..=3 {
         plug(&mut network, port(dpid, 2), port(dpid + 1, 3), 10);

@@ -10,7 +10,7 @@ use common::network;
 use common::spec::{RED, edge, embedding, link, switch, wanted};
 use common::walk::{Arrived, Walker, port, ports};
 use fabric::embedding::{
-    Carries, Changes, Embedding, Frames, LinkSpec, PortKind, Spec, SwitchMap, VirtualPortId,
+    Carries, Changes, Embedding, LinkSpec, PortKind, Spec, SwitchMap, VirtualPortId,
 };
 use fabric::{Bandwidth, Dpid, Duration, End, LinkId, Network, PortId, TenantId};
 use proptest::prelude::*;
@@ -311,7 +311,7 @@ impl World {
             PortKind::Link { sends, .. } | PortKind::Remote { sends, .. } => *sends,
             PortKind::Edge { .. } => None,
         });
-        let arrived = sent.map(|hop| walker.arrive(here, hop, Frames::Untagged));
+        let arrived = sent.map(|hop| walker.arrive(here, hop));
         let inside = arrived.filter_map(|(there, arrived)| match arrived {
             Arrived::In(_, port) => Some((there, port)),
             Arrived::Edge(_) | Arrived::Lost => None,

@@ -17,7 +17,6 @@
 //! through `handle_*` and come out of the outboxes.
 
 mod changes;
-mod counted;
 mod entries;
 mod front;
 mod leaving;
@@ -31,7 +30,6 @@ use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use changes::Operation;
-use counted::PortCounts;
 use entries::Entry;
 use fabric::embedding::PortKind;
 use flowspace::Match;
@@ -160,8 +158,6 @@ pub struct BigSwitch {
     meters: BTreeMap<u32, Vec<u8>>,
     operations: BTreeMap<u64, Operation>,
     asks: BTreeMap<u64, Ask>,
-    /// By port, what each member told of it last.
-    counted: BTreeMap<u32, BTreeMap<u64, PortCounts>>,
     next: u64,
     buffers: VecDeque<(u32, u64, u32)>,
     next_buffer: u32,
@@ -281,7 +277,6 @@ impl BigSwitch {
             meters: BTreeMap::new(),
             operations: BTreeMap::new(),
             asks: BTreeMap::new(),
-            counted: BTreeMap::new(),
             next: 0,
             buffers: VecDeque::new(),
             next_buffer: 0,
@@ -353,9 +348,6 @@ impl BigSwitch {
         let gone = self.members.keys().filter(|dpid| !self.plan.members.contains(dpid));
         for &dpid in gone {
             self.events.push_back(Event::CloseMember(dpid, "it is no part of the big switch"));
-        }
-        for told in self.counted.values_mut() {
-            told.retain(|dpid, _| self.plan.members.contains(dpid));
         }
         self.refill(now);
         self.tell_ports();
@@ -437,7 +429,6 @@ impl BigSwitch {
         self.meters.clear();
         self.operations.clear();
         self.asks.clear();
-        self.counted.clear();
         self.told.clear();
         self.front.clear();
         self.buffers.clear();

@@ -6,7 +6,7 @@
 //! |  mark 0x5745   |     tenant     |  number of the virtual entry   |
 //! +----------------+----------------+--------------------------------+
 //! ```
-//! The hypervisor's own entries carry tenant 0, or the highest bit of it. Entries without the mark are somebody else's and are never touched.
+//! The hypervisor's own entries carry tenant 0. Entries without the mark are somebody else's and are never touched.
 
 use crate::policy::TenantId;
 
@@ -25,12 +25,9 @@ impl Cookie {
     /// The hypervisor's own entries.
     pub const OWN: TenantId = TenantId(0);
 
-    /// The hypervisor's own entries that count what tenants have sent.
-    pub const OWN_SENT: TenantId = TenantId(TenantId::LAST.0 + 1);
-
     /// Whether it is of an entry of the hypervisor's own.
     pub fn is_own(self) -> bool {
-        [Cookie::OWN, Cookie::OWN_SENT].contains(&self.tenant)
+        self.tenant == Cookie::OWN
     }
 
     /// The number on the wire.

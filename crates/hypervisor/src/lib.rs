@@ -23,7 +23,6 @@ extern crate alloc;
 extern crate std;
 
 mod account;
-mod arrived;
 pub mod big_switch;
 pub mod buffers;
 mod controllers;

@@ -12,8 +12,8 @@
 //!   on another member     –                                             the tag of a tunnel is set, OUTPUT; if the port is a
 //!                                                                       shared edge, for frames to these hosts only
 //! ```
-//! On 1.0, where a frame bears one tag, a link has a tag of its own for each of the tenant's VLANs beside that for untagged
-//! frames; between two ends on 1.3 the tenant's tags travel behind the link's.
+//! Between two ends on 1.3 the tenant's own VLAN tags travel behind the link's. On 1.0 a frame bears one tag, the link's: so
+//! only untagged frames pass by a link of which an end is on 1.0.
 //!
 //! A packet is never sent back by the virtual port that it came in by, unless IN_PORT says so. Several virtual ports may
 //! stand on one physical port; an entry that sends to such a *crowded* port is written once per port of entry, since
@@ -32,7 +32,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use fabric::embedding::{Frames, Hop, Member, PortKind, Tag, VirtualPort, VlanWay};
+use fabric::embedding::{Hop, Member, PortKind, Tag, VirtualPort};
 use fabric::{MacAddress, PortNumber, Tagging};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
@@ -62,27 +62,16 @@ pub(crate) struct Network {
     /// Whether spanning-tree frames have bits of their own in a port's configuration (1.0).
     spares_spanning_tree: bool,
     crowded: BTreeSet<u32>,
-    /// The tenant's VLANs whose frames may pass by links where a frame bears one tag.
-    vlans: BTreeSet<u16>,
-    /// The table by which packets leave by shared edge ports, if they do.
-    pub egress: Option<u8>,
-    /// How a packet came, by the switch's port and what the packet bears.
-    arrived: HashMap<(u32, Mark), Came>,
-}
-
-/// By which virtual port a packet came, and for which frames the tag stands that it bears; at the edge for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Came {
-    pub port: u32,
-    pub frames: Frames,
+    /// By which virtual port a packet came, by the switch's port and what the packet bears.
+    arrived: HashMap<(u32, Mark), u32>,
 }
 
 /// A look with which packets come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub looks: Match,
-    /// The link's tag and for which frames it stands; none at the edge.
-    pub tag: Option<(Hop, Frames)>,
+    /// The link's tag; none at the edge.
+    pub tag: Option<Hop>,
 }
 
 /// What a packet bears that tells by which of several virtual ports it came.
@@ -137,19 +126,18 @@ pub(crate) struct Entrance {
 pub(crate) struct WayOut<'a> {
     /// The switch's port.
     pub port: u32,
-    pub wire: Wire<'a>,
+    pub wire: Wire,
     /// If the way leads to other tenants too, it is only for what is for one of these: the tenant's hosts there.
     pub hosts: &'a [MacAddress],
 }
 
 /// What is done to a packet before it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wire<'a> {
+pub(crate) enum Wire {
     /// Nothing.
     Plain,
-    /// It is marked; where a frame bears one tag, by another one for each VLAN of the tenant's. That may be so here, or at the
-    /// other end.
-    Tagged { tag: Tag, vlans: &'a [VlanWay], far: Tagging },
+    /// It is marked. `far` says what the other end can do with tags.
+    Tagged { tag: Tag, far: Tagging },
 }
 
 /// Why a translation has no answer.
@@ -177,10 +165,9 @@ impl Network {
         member: &Member,
         version: Version,
         config: BTreeMap<u32, PortConfig>,
-        egress: Option<u8>,
     ) -> Network {
         let open = config.values().any(|config| config.intersects(CLOSED));
-        let open = open.then(|| Box::new(Network::new(member, version, BTreeMap::new(), egress)));
+        let open = open.then(|| Box::new(Network::new(member, version, BTreeMap::new())));
         let mut stands = BTreeMap::<u32, usize>::new();
         for port in member.ports.values().filter_map(physical) {
             *stands.entry(port).or_default() += 1;
@@ -194,10 +181,8 @@ impl Network {
         let crowded = crowded.map(|(port, _)| port);
         let mut arrived = HashMap::new();
         for (&number, port) in &member.ports {
-            let came = |frames| Came { port: number, frames };
-            arrived.extend(marks(port).into_iter().map(|(at, frames)| (at, came(frames))));
+            arrived.extend(marks(port).into_iter().map(|at| (at, number)));
         }
-        let vlans = member.ports.values().flat_map(vlan_ways).map(|way| way.vlan).collect();
         let wires = member.ports.iter().map(|(&number, port)| {
             let config = config.get(&number).copied().unwrap_or_default();
             (number, wire(number, port, config, version))
@@ -210,8 +195,6 @@ impl Network {
             open,
             spares_spanning_tree: version == Version::V1_0,
             crowded: crowded.collect(),
-            vlans,
-            egress,
             arrived,
         }
     }
@@ -372,7 +355,7 @@ impl Network {
     }
 
     /// What packets look like when they come in by a virtual port, where a frame bears one tag; several for a link with
-    /// a backup, or with VLANs.
+    /// a backup.
     pub(crate) fn arrivals(&self, number: u32) -> Vec<Arrival> {
         let plain = |looks| Arrival { looks, tag: None };
         match self.ports.get(&number).map(|port| &port.kind) {
@@ -384,20 +367,11 @@ impl Network {
                 .map(|host| plain(at_port(port.get()).with(Field::DlSrc, number_of(*host))))
                 .collect(),
             Some(kind) => ways_in(kind)
-                .map(|(hop, frames)| Arrival { looks: at_hop(hop), tag: Some((*hop, frames)) })
+                .iter()
+                .map(|hop| Arrival { looks: at_hop(hop), tag: Some(*hop) })
                 .collect(),
             None => Vec::new(),
         }
-    }
-
-    /// Whether frames of this VLAN may pass by links where a frame bears one tag.
-    pub(crate) fn has_vlan(&self, vlan: u16) -> bool {
-        self.vlans.contains(&vlan)
-    }
-
-    /// The tenant's VLANs.
-    pub(crate) fn vlans(&self) -> impl Iterator<Item = u16> + '_ {
-        self.vlans.iter().copied()
     }
 
     /// Whether a port leads to where a frame bears one tag.
@@ -409,21 +383,8 @@ impl Network {
         }
     }
 
-    /// The packets of a match by their VLAN tags, as far as they may pass by links where a frame bears one tag: those
-    /// without, and those of each of the tenant's VLANs.
-    pub(crate) fn by_vlan<'a>(
-        &'a self,
-        match_: &'a Match,
-    ) -> impl Iterator<Item = (Match, Option<u16>)> + 'a {
-        let each = core::iter::once(None).chain(self.vlans.iter().copied().map(Some));
-        each.filter_map(move |vlan| {
-            let field = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
-            Some((match_.intersect(&Match::exact(Field::VlanVid, field))?, vlan))
-        })
-    }
-
     /// The virtual port by which a packet came that the switch shows as it came.
-    pub(crate) fn entry_of(&self, key: &Key) -> Option<Came> {
+    pub(crate) fn entry_of(&self, key: &Key) -> Option<u32> {
         let port = key.get(Field::InPort) as u32;
         let vid = key.get(Field::VlanVid);
         let tag = (vid & VLAN_PRESENT != 0).then_some(Mark::Tag((vid & 0xfff) as u16));
@@ -431,11 +392,10 @@ impl Network {
         marks.into_iter().flatten().find_map(|mark| self.arrived.get(&(port, mark)).copied())
     }
 
-    /// The tag with which these frames come by the end of a link at this port of the switch.
-    pub(crate) fn arrival_tag(&self, number: u32, at: u32, frames: Frames) -> Option<Tag> {
-        let is = |hop: &Hop, other| hop.port.get() == at && other == frames;
-        let mut ways = ways_in(&self.ports.get(&number)?.kind);
-        ways.find(|&(hop, other)| is(hop, other)).map(|(hop, _)| hop.tag)
+    /// The tag with which packets come by the end of a link at this port of the switch.
+    pub(crate) fn arrival_tag(&self, number: u32, at: u32) -> Option<Tag> {
+        let mut hops = ways_in(&self.ports.get(&number)?.kind).iter();
+        hops.find(|hop| hop.port.get() == at).map(|hop| hop.tag)
     }
 
     /// How a packet is to be marked that is made to look as if it came by this port.
@@ -508,42 +468,34 @@ fn comes_at(port: &VirtualPort) -> impl Iterator<Item = u32> + '_ {
         PortKind::Edge { port, .. } => Some(port.get()),
         PortKind::Link { .. } | PortKind::Remote { .. } => None,
     };
-    edge.into_iter().chain(ways_in(&port.kind).map(|(hop, _)| hop.port.get()))
+    edge.into_iter().chain(ways_in(&port.kind).iter().map(|hop| hop.port.get()))
 }
 
-/// How packets come by a link, and which they are; not at all by other ports.
-pub(crate) fn ways_in(kind: &PortKind) -> impl Iterator<Item = (&Hop, Frames)> {
-    let (receives, vlans) = match kind {
-        PortKind::Link { receives, vlans, .. } => (&receives[..], &vlans[..]),
-        PortKind::Edge { .. } | PortKind::Remote { .. } => (&[][..], &[][..]),
-    };
-    let tagged = vlans.iter().flat_map(|way| each(&way.receives, Frames::Vlan(way.vlan)));
-    each(receives, Frames::Untagged).chain(tagged)
-}
-
-fn each(hops: &[Hop], frames: Frames) -> impl Iterator<Item = (&Hop, Frames)> {
-    hops.iter().map(move |hop| (hop, frames))
-}
-
-fn vlan_ways(port: &VirtualPort) -> &[VlanWay] {
-    match &port.kind {
-        PortKind::Edge { .. } => &[],
-        PortKind::Link { vlans, .. } | PortKind::Remote { vlans, .. } => vlans,
+/// How packets come by a link; not at all by other ports.
+pub(crate) fn ways_in(kind: &PortKind) -> &[Hop] {
+    match kind {
+        PortKind::Link { receives, .. } => receives,
+        PortKind::Edge { .. } | PortKind::Remote { .. } => &[],
     }
 }
 
-fn marks(port: &VirtualPort) -> Vec<((u32, Mark), Frames)> {
+/// The packets of a match without a VLAN tag, if it means any: these alone pass by links where a frame bears one tag.
+pub(crate) fn untagged(match_: &Match) -> Option<Match> {
+    match_.intersect(&Match::exact(Field::VlanVid, 0))
+}
+
+fn marks(port: &VirtualPort) -> Vec<(u32, Mark)> {
     match &port.kind {
         PortKind::Edge { port, hosts } if hosts.is_empty() => {
-            Vec::from([((port.get(), Mark::Nothing), Frames::Untagged)])
+            Vec::from([(port.get(), Mark::Nothing)])
         }
         PortKind::Edge { port, hosts } => {
-            let mark = |host: &MacAddress| (port.get(), Mark::Source(number_of(*host)));
-            hosts.iter().map(|host| (mark(host), Frames::Untagged)).collect()
+            hosts.iter().map(|host| (port.get(), Mark::Source(number_of(*host)))).collect()
         }
-        kind => ways_in(kind)
-            .map(|(hop, frames)| ((hop.port.get(), Mark::Tag(hop.tag.get())), frames))
-            .collect(),
+        kind => {
+            let mark = |hop: &Hop| (hop.port.get(), Mark::Tag(hop.tag.get()));
+            ways_in(kind).iter().map(mark).collect()
+        }
     }
 }
 
@@ -555,13 +507,15 @@ fn way_out(port: &VirtualPort) -> Option<WayOut<'_>> {
         PortKind::Edge { port, hosts } => {
             Some(WayOut { port: port.get(), wire: Wire::Plain, hosts })
         }
-        PortKind::Link { sends, vlans, far, .. } => sends.map(|hop| WayOut {
+        PortKind::Link { sends, far, .. } => sends.map(|hop| WayOut {
             port: hop.port.get(),
-            wire: Wire::Tagged { tag: hop.tag, vlans, far: far.tagging },
+            wire: Wire::Tagged { tag: hop.tag, far: far.tagging },
             hosts: &[],
         }),
-        &PortKind::Remote { sends, ref vlans, tagging: far, ref hosts } => sends.map(|hop| {
-            WayOut { port: hop.port.get(), wire: Wire::Tagged { tag: hop.tag, vlans, far }, hosts }
+        &PortKind::Remote { sends, tagging: far, ref hosts } => sends.map(|hop| WayOut {
+            port: hop.port.get(),
+            wire: Wire::Tagged { tag: hop.tag, far },
+            hosts,
         }),
     }
 }

@@ -62,12 +62,8 @@ pub enum Awaits {
     OwnBarrier,
     /// An answer that the hypervisor asked for itself, for this purpose.
     Own(Purpose),
-    /// What entries of the hypervisor's own have counted for a tenant, and whether that is all of them (1.3).
-    Counts(TenantIndex, bool),
-    /// What entries have counted together that are for one look of a tenant's packets: of which round, and which look (1.0).
-    Arrived(TenantIndex, u32, u32),
-    /// What an entry of a tenant's has counted that is about to count anew: its number (1.0).
-    Replaced(TenantIndex, u32),
+    /// What entries of table 0 have counted for a tenant's ports (1.3).
+    Counts(TenantIndex),
     /// What pieces of a tenant's entry have counted since they were idle, and when the asking began.
     Idle(TenantIndex, u32, Instant),
 }
@@ -83,8 +79,6 @@ pub enum Purpose {
     Groups,
     /// Read back the meters (1.3).
     Meters,
-    /// Learn what the switch calls itself (1.3).
-    Description,
 }
 
 /// One message whose fate is unknown.

@@ -32,12 +32,6 @@ pub enum Kind {
     Condemned,
     /// A meter, likewise.
     CondemnedMeter,
-    /// What has come in by a port of a tenant's own network, as entries that are gone have counted it (1.3).
-    Counted,
-    /// What has left by a shared edge port of a tenant's own network, likewise.
-    Sent,
-    /// What was told of what has come in, and what part of it entries have counted that stand (1.0).
-    Arrived,
 }
 
 impl StoreKey {
@@ -49,9 +43,6 @@ impl StoreKey {
             Kind::Meter => 3,
             Kind::Port => 4,
             Kind::Condemned => 5,
-            Kind::Counted => 6,
-            Kind::Arrived => 7,
-            Kind::Sent => 8,
             Kind::CondemnedMeter => 9,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
@@ -65,9 +56,6 @@ impl StoreKey {
             3 => Kind::Meter,
             4 => Kind::Port,
             5 => Kind::Condemned,
-            6 => Kind::Counted,
-            7 => Kind::Arrived,
-            8 => Kind::Sent,
             9 => Kind::CondemnedMeter,
             _ => return None,
         };

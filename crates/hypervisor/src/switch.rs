@@ -84,8 +84,6 @@ pub struct Switch {
     pub(crate) dpid: u64,
     pub(crate) version: Version,
     pub(crate) features: Features,
-    /// Whether it knows Open vSwitch's action `resubmit` (1.3).
-    pub(crate) resubmits: bool,
     pub(crate) ports: BTreeMap<u32, Port>,
     /// It is not one switch but a big one, all of it one tenant's, with this datapath id: see [`crate::big_switch`].
     pub(crate) joins: Option<u64>,

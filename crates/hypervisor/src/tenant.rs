@@ -1,7 +1,6 @@
 //! What the core keeps for one tenant on one switch, and for one of its controllers.
 
 use crate::account::{Account, Part};
-use crate::arrived::Arrived;
 use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
@@ -13,7 +12,6 @@ use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
 use crate::queue::{Class, Item, Queue};
 use crate::retired::Retired;
 use crate::switch::{Asking, Barriers, Elsewhere, Idle, Label};
-use crate::tally::Tally;
 use crate::time::{Duration, Instant};
 use crate::v13::numbers::Numbers;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -44,12 +42,8 @@ pub(crate) struct Tenant {
     pub port_config: BTreeMap<u32, PortConfig>,
     /// Its network's ports that are down because the switch refuses what brings packets in by them (1.3).
     pub refused_ports: BTreeSet<u32>,
-    /// What has come in by its network's ports (1.3).
-    pub tally: Tally,
-    /// Questions for that, to the switch.
+    /// What has come in by its network's ports, and questions for that to the switch (1.3).
     pub asking: Asking,
-    /// What has come in by ports of its network (1.0).
-    pub arrived: Arrived,
     /// What other switches have told of the other ends of its network's links, by datapath id.
     pub elsewhere: BTreeMap<u64, Elsewhere>,
     pub controllers: Vec<ControllerIndex>,

@@ -1,8 +1,6 @@
 //! Slices on OpenFlow 1.0: every message type, in each direction, has its place here.
 
 pub(crate) mod actions;
-mod arrived;
-pub(crate) mod egress;
 pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
 pub(crate) mod idle;
@@ -108,21 +106,14 @@ impl Switch {
 /// What a new switch is told and asked.
 pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     let mut config = Vec::new();
-    let (mut flows, mut description) = (Vec::new(), Vec::new());
+    let mut flows = Vec::new();
     let all = StatsRequest::from(StatsRequestBody::Flow(FlowStatsRequest::default()));
     let written =
         Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
             .write(0, &mut config)
-            .and_then(|()| all.write_message(0, &mut flows))
-            .and_then(|()| {
-                StatsRequest::from(StatsRequestBody::Desc).write_message(0, &mut description)
-            });
+            .and_then(|()| all.write_message(0, &mut flows));
     debug_assert!(written.is_ok());
-    vec![
-        (Awaits::Nothing, config),
-        (Awaits::Own(Purpose::Flows), flows),
-        (Awaits::Own(Purpose::Description), description),
-    ]
+    vec![(Awaits::Nothing, config), (Awaits::Own(Purpose::Flows), flows)]
 }
 
 /// A match from its wire form.

@@ -3,11 +3,10 @@
 //! Table 0 is the hypervisor's: one entry per flowspace entry writes the tenant's number into the upper 16 bits of the
 //! metadata and sends the packet to table 1. Tenants' tables stand behind it, each table shared by all tenants and each
 //! entry in it matching on that number as well. So a FLOW_MOD stays one FLOW_MOD. For networks the last table is the
-//! hypervisor's as well ([delivery]), and on Open vSwitch the one before it ([egress]).
+//! hypervisor's as well ([delivery]).
 
 pub(crate) mod actions;
 pub(crate) mod delivery;
-pub(crate) mod egress;
 mod features;
 pub(crate) mod flow_mod;
 mod flow_removed;
@@ -189,8 +188,8 @@ impl Switch {
     pub(crate) fn tenant_tables(&self, tenant: TenantIndex) -> u8 {
         let behind = self.features.n_tables.saturating_sub(self.first_table());
         let has_network = self.tenants[tenant.0 as usize].network.is_some();
-        let own = [self.delivery_table(), self.egress_table()].into_iter().flatten().count() as u8;
-        behind.saturating_sub(if has_network { own } else { 0 })
+        let is_taken = has_network && self.delivery_table().is_some();
+        behind.saturating_sub(u8::from(is_taken))
     }
 
     /// The switch's last table, which is the hypervisor's for networks: see [`delivery`]. A switch of two has none to spare.
@@ -244,7 +243,6 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
             ask(MultipartRequestBody::MeterConfig { meter_id: openflow::v13::METER_ALL }),
         ),
         (Awaits::Own(Purpose::Flows), ask(MultipartRequestBody::Flow(FlowStatsRequest::default()))),
-        (Awaits::Own(Purpose::Description), ask(MultipartRequestBody::Desc)),
     ]
 }
 

@@ -278,7 +278,7 @@ fn add_network_port(
             networks.push((NETWORKS + 1, whole, owner));
         }
         kind => {
-            networks.extend(ways_in(kind).map(|(hop, _)| (NETWORKS + 3, at_hop(hop), tenant)));
+            networks.extend(ways_in(kind).iter().map(|hop| (NETWORKS + 3, at_hop(hop), tenant)));
         }
     }
 }

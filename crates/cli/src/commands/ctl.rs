@@ -233,13 +233,6 @@ enum New {
         #[command(flatten)]
         how: How,
     },
-    /// All VLANs of the network, in the place of those that it had
-    Vlans {
-        /// Such as 10 20; without any, the network has none
-        vlans: Vec<u16>,
-        #[command(flatten)]
-        how: How,
-    },
     /// The block of the hosts' addresses
     Addresses {
         /// Such as 10.0.0.0/24
@@ -364,7 +357,6 @@ impl New {
             New::Host { mac, at, address, how } => {
                 (Operation::ChangeHost(HostChange { mac, address, at }), how)
             }
-            New::Vlans { vlans, how } => (Operation::SetVlans(vlans), how),
             New::Addresses { block, how } => (Operation::SetAddresses(Some(block)), how),
         }
     }

@@ -1,42 +1,31 @@
-//! VLANs of the tenants' own, between switches: two tenants with the same VLANs and addresses, through a failure, a
-//! change and a restart.
+//! VLANs of the tenants' own, between switches: two tenants with the same VLANs and addresses, through a failure and a
+//! restart.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::own_networks::{TOPOLOGY, tenant};
 use crate::support::app::App;
-use crate::support::network::{Network, V10, V13, Version};
+use crate::support::network::{Network, V10, V13};
 use crate::support::program::Program;
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::{Weir, run};
+use crate::support::weir::Weir;
 use crate::support::{PATIENCE, eventually, repository};
-
-/// The tenant of the scenario without VLANs, with these.
-fn with_vlans(tenant: &str, vlans: &str) -> String {
-    tenant.replacen("[tenants.network]\n", &format!("[tenants.network]\nvlans = {vlans}\n"), 1)
-}
-
-#[test]
-fn ovs_tenants_with_the_same_vlans_on_openflow_1_0() {
-    needs!(ovs_tenants_with_the_same_vlans_on_openflow_1_0: Needs::OpenVSwitch, Needs::OsKen);
-    check(V10, [App::learning_switch_10(), App::learning_switch_10()]);
-}
 
 #[test]
 fn ovs_tenants_with_the_same_vlans_on_openflow_1_3() {
     needs!(ovs_tenants_with_the_same_vlans_on_openflow_1_3: Needs::OpenVSwitch, Needs::OsKen);
-    check(V13, [App::learning_switch_13(), App::learning_switch_13()]);
+    check([App::learning_switch_13(), App::learning_switch_13()]);
 }
 
 /// Leaf 1 speaks 1.0, leaf 2 speaks 1.3, and so do the spines; the tenant has a controller for each version.
 #[test]
-fn ovs_tagged_frames_between_switches_of_both_versions() {
-    needs!(ovs_tagged_frames_between_switches_of_both_versions: Needs::OpenVSwitch, Needs::OsKen);
+fn ovs_frames_between_switches_of_both_versions() {
+    needs!(ovs_frames_between_switches_of_both_versions: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::builtin(TOPOLOGY, V13);
     ["s1", "s4"].iter().for_each(|switch| network.speak(switch, V10));
     let (old, new) = (App::learning_switch_10(), App::learning_switch_13());
     let also = format!("controllers = [\"{old}\", \"{new}\"]");
-    let red = with_vlans(&tenant("red", &old, 1), "[10, 20]");
+    let red = tenant("red", &old, 1);
     let red = red.replacen(&format!("controllers = [\"{old}\"]"), &also, 1);
     let configuration = format!("[topology]\ndiscovery = true\n{red}");
     let mut weir = Weir::serve_on(network.controller_host(), &configuration);
@@ -45,17 +34,15 @@ fn ovs_tagged_frames_between_switches_of_both_versions() {
         let address = format!("10.0.0.{last}/24");
         network.exec(host, &["ip", "address", "flush", "dev", "eth0", "scope", "global"]);
         network.exec(host, &["ip", "address", "add", &address, "dev", "eth0"]);
-        interfaces.extend([10, 20, 30].map(|vlan| in_vlan(&network, host, vlan, last)));
+        interfaces.push(in_vlan(&network, host, 10, last));
     }
     network.connect_to(weir.openflow);
     let reaches = |vlan: u16| {
         let there = network.answers("h1", &format!("10.0.{vlan}.2"));
         there && network.answers("h3", &format!("10.0.{vlan}.1"))
     };
-    for vlan in [0, 10, 20] {
-        eventually(&format!("the hosts reach each other in VLAN {vlan}"), || reaches(vlan));
-    }
-    assert!(!reaches(30), "the network does not have VLAN 30");
+    eventually("the hosts reach each other", || reaches(0));
+    assert!(!reaches(10), "a frame has one tag on 1.0, the link's");
 
     // The ends change places: what each speaks is what the other has to follow.
     network.disconnect();
@@ -64,15 +51,13 @@ fn ovs_tagged_frames_between_switches_of_both_versions() {
         network.forget_flows(switch);
     }
     network.connect_to(weir.openflow);
-    for vlan in [0, 10, 20] {
-        eventually(&format!("they do in VLAN {vlan} the other way round"), || reaches(vlan));
-    }
-    assert!(!reaches(30), "the network does not have VLAN 30");
+    eventually("they do the other way round", || reaches(0));
+    assert!(!reaches(10), "a frame has one tag on 1.0, the link's");
 
     // A restart knows which is which.
     weir.crash();
     weir.restart();
-    eventually("the hosts reach each other after a restart", || reaches(10) && reaches(0));
+    eventually("the hosts reach each other after a restart", || reaches(0));
 }
 
 /// A host's interface in a VLAN, `v10` in VLAN 10.
@@ -89,11 +74,11 @@ fn in_vlan(network: &Network, host: &str, vlan: u16, last: u8) -> Program {
     relay
 }
 
-fn check(version: Version, [red, blue]: [App; 2]) {
-    let network = Network::builtin(TOPOLOGY, version);
+fn check([red, blue]: [App; 2]) {
+    let network = Network::builtin(TOPOLOGY, V13);
     let configuration = String::from("[topology]\ndiscovery = true\n")
-        + &with_vlans(&tenant("red", &red, 1), "[10, 20]")
-        + &with_vlans(&tenant("blue", &blue, 2), "[10]");
+        + &tenant("red", &red, 1)
+        + &tenant("blue", &blue, 2);
     let mut weir = Weir::serve_on(network.controller_host(), &configuration);
     // A tenant's first host and its second have the same addresses in both, in VLAN 10 and without a tag.
     let mut interfaces = Vec::new();
@@ -103,11 +88,9 @@ fn check(version: Version, [red, blue]: [App; 2]) {
         network.exec(host, &["ip", "address", "add", &address, "dev", "eth0"]);
         interfaces.push(in_vlan(&network, host, 10, last));
     }
-    // Red has more VLANs; what blue's only member of VLAN 20 hears there, it hears from red.
-    for (host, vlan, last) in
-        [("h1", 20, 1), ("h3", 20, 2), ("h2", 20, 1), ("h1", 30, 1), ("h3", 30, 2)]
-    {
-        interfaces.push(in_vlan(&network, host, vlan, last));
+    // Red has one more; what blue's only member of VLAN 20 hears there, it hears from red.
+    for (host, last) in [("h1", 1), ("h3", 2), ("h2", 1)] {
+        interfaces.push(in_vlan(&network, host, 20, last));
     }
     network.connect_to(weir.openflow);
     let reaches = |host: &str, vlan: u16| network.answers(host, &format!("10.0.{vlan}.2"));
@@ -116,12 +99,6 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     eventually("both tenants' hosts reach their own in VLAN 10", || both_work(10));
     eventually("red's hosts reach each other in VLAN 20", || reaches("h1", 20));
     assert!(!reaches("h2", 20));
-    // On 1.3 any VLAN passes, behind the link's tag.
-    let is_1_3 = version == V13;
-    match is_1_3 {
-        true => eventually("red's hosts reach each other in VLAN 30", || reaches("h1", 30)),
-        false => assert!(!reaches("h1", 30), "the network does not have VLAN 30"),
-    }
     // Red's answers are red's: blue's second host is away.
     network.exec("h4", &["ip", "link", "set", "v10", "down"]);
     assert!(!reaches("h2", 10));
@@ -131,38 +108,10 @@ fn check(version: Version, [red, blue]: [App; 2]) {
 
     // The physical link that red's is on fails.
     let before = path(&weir);
-    let (switch, port) = before[0].0.clone();
+    let (switch, port) = before[0].clone();
     network.set_port(&format!("s{switch}"), &format!("s{switch}-eth{port}"), "down");
     eventually("red's link is on its backup", || path(&weir).first() != before.first());
     eventually("both tenants' hosts reach their own in VLAN 10 again", || both_work(10));
-
-    // Other VLANs while it runs: nothing moves, and what stays has the tags that it had.
-    let before = path(&weir);
-    let tags_of = |path: &[Wire], vlan| -> Vec<Value> {
-        let of =
-            |wire: &Wire| wire.1.iter().find(|it| it["vlan"] == vlan).map(|it| it["tags"].clone());
-        path.iter().filter_map(of).collect()
-    };
-    let api = weir.api.to_string();
-    let ctl =
-        |words: &[&str]| run(&[&["ctl", "--api", &api, "add", "red", "vlans"], words].concat());
-    let (code, _, stderr) = ctl(&["10", "2000"]);
-    assert_eq!(code, Some(1), "{stderr}");
-    assert!(
-        stderr.contains("VLAN 2000: the VLAN ids 2000 to 3999 are reserved for links"),
-        "{stderr}"
-    );
-    assert_eq!(ctl(&["10", "30"]).0, Some(0));
-    let after = path(&weir);
-    assert_eq!(
-        after.iter().map(|it| &it.0).collect::<Vec<_>>(),
-        before.iter().map(|it| &it.0).collect::<Vec<_>>()
-    );
-    assert_eq!(tags_of(&after, 10), tags_of(&before, 10));
-    assert!(!tags_of(&before, 20).is_empty() && tags_of(&after, 20).is_empty());
-    eventually("red's hosts reach each other in VLAN 30", || reaches("h1", 30));
-    eventually("nothing of VLAN 20 crosses on 1.0", || reaches("h1", 20) == is_1_3);
-    eventually("both tenants' hosts still reach their own in VLAN 10", || both_work(10));
 
     // A restart keeps them.
     let networks = weir.get("/api/v1/networks").1;
@@ -170,12 +119,11 @@ fn check(version: Version, [red, blue]: [App; 2]) {
     weir.restart();
     eventually("the networks are as before", || weir.get("/api/v1/networks").1 == networks);
     eventually("both tenants' hosts reach their own after all", || both_work(10) && both_work(0));
-    eventually("red's hosts reach each other in VLAN 30 after all", || reaches("h1", 30));
     assert!(!reaches("h2", 20));
 }
 
-/// A physical link on a path, by the switch and the port that it leaves by, and what frames of VLANs bear there.
-type Wire = ((String, String), Vec<Value>);
+/// A physical link on a path, by the switch and the port that it leaves by.
+type Wire = (String, String);
 
 /// Where red's link is.
 fn path(weir: &Weir) -> Vec<Wire> {
@@ -186,8 +134,7 @@ fn path(weir: &Weir) -> Vec<Wire> {
     let wire = |wire: &Value| {
         let (dpid, port) = wire["from"].as_str()?.split_once(" port ")?;
         let dpid = u64::from_str_radix(&dpid.replace(':', ""), 16).ok()?;
-        let vlans = wire.get("vlans").unwrap_or(&json!([])).as_array()?.clone();
-        Some(((dpid.to_string(), port.to_owned()), vlans))
+        Some((dpid.to_string(), port.to_owned()))
     };
     wires.iter().map(|it| wire(it).expect("a port")).collect()
 }

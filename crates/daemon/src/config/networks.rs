@@ -75,7 +75,6 @@ pub(super) fn read(value: &Value<'_, '_>) -> Option<Network> {
         Spec {
             started: table.get("started", Value::boolean).unwrap_or(default.started),
             block: table.get("addresses", Value::parsed),
-            vlans: table.get("vlans", |value| vlans(value, &mut parts)).unwrap_or_default(),
             switches: list(table, "switches", |table| switch(table, &mut parts)),
             ports: list(table, "ports", |table| port(table, &mut parts)),
             links: list(table, "links", |table| link(table, &mut parts)),
@@ -93,14 +92,6 @@ impl Parts {
     fn note(&mut self, part: Part, table: &Table<'_, '_>) {
         self.0.push((part, table.span(), table.position()));
     }
-}
-
-fn vlans(value: &Value<'_, '_>, parts: &mut Parts) -> Option<Vec<u16>> {
-    value.one_or_list(|value| {
-        let vlan = value.integer(1..=4094)? as u16;
-        parts.0.push((Part::Vlan(vlan), value.span(), value.position()));
-        Some(vlan)
-    })
 }
 
 /// An array of tables; none if it is not there.
@@ -289,34 +280,6 @@ mod tests {
             matches!(&messages[..], [it] if it.contains("another port of that number")),
             "{messages:?}"
         );
-    }
-
-    #[test]
-    fn vlans_are_read_and_refused_where_they_stand() {
-        let with = |vlans: &str| {
-            let (before, after) = TWO.split_once("[[tenants.network.switches]]").unwrap();
-            let text = format!("{before}vlans = {vlans}\n[[tenants.network.switches]]{after}");
-            Config::parse("weir.toml", &text)
-        };
-        for (vlans, read) in [("[10, 20]", vec![10, 20]), ("7", vec![7]), ("[]", vec![])] {
-            let config = with(vlans).unwrap();
-            assert_eq!(config.tenants[0].network.as_ref().unwrap().spec.vlans, read);
-        }
-        let many = (1..=33).map(|vlan| vlan.to_string()).collect::<Vec<_>>().join(", ");
-        for (vlans, message) in [
-            ("[0]", "0 is out of range"),
-            ("[4095]", "4095 is out of range"),
-            ("[\"ten\"]", "expected an integer"),
-            ("[10, 10]", "VLAN 10: the network names it twice"),
-            ("[2000]", "VLAN 2000: the VLAN ids 2000 to"),
-            (&*format!("[{many}]"), "VLAN 33: a network has at most 32 VLANs"),
-        ] {
-            let errors = with(vlans).unwrap_err();
-            let errors: Vec<_> = errors.iter().collect();
-            let [error] = errors.as_slice() else { panic!("{vlans}: {errors:?}") };
-            assert!(error.message.contains(message), "{vlans}: {}", error.message);
-            assert_eq!(error.at.line, 5, "{vlans}");
-        }
     }
 
     #[test]

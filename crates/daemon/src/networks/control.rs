@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
 use fabric::embedding::{
-    Carries, Changes, Embedding, Frames, Routed, Spec, TrunkStatus, VirtualPortId, Wire,
+    Carries, Changes, Embedding, Routed, Spec, TrunkStatus, VirtualPortId, Wire,
 };
 use fabric::{Dpid, MacAddress, TenantId};
 use serde::{Deserialize, Serialize};
@@ -85,18 +85,6 @@ pub struct Passed {
     /// The port that it comes in at.
     pub to: String,
     /// The VLAN ids that its packets bear there, there and back; of a big switch for each port.
-    pub tags: Vec<u16>,
-    /// The same for frames of the tenant's VLANs, by links an end of which is on OpenFlow 1.0.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub vlans: Vec<VlanTags>,
-}
-
-/// What frames of one of the tenant's VLANs bear on a physical link in the place of their own tag.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct VlanTags {
-    /// The VLAN.
-    pub vlan: u16,
-    /// The VLAN ids that they bear there.
     pub tags: Vec<u16>,
 }
 
@@ -460,21 +448,13 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
     let passed = |routed: Option<&Routed>| -> Vec<Passed> {
         let wires = routed.map(|routed| {
             routed.wires.iter().enumerate().map(|(at, wire)| {
-                let mut of_frames: BTreeMap<Frames, Vec<u16>> = BTreeMap::new();
                 let mut lanes: Vec<_> = routed.tags.iter().collect();
                 lanes.sort_by_key(|(lane, _)| !lane.forth);
-                for (lane, tags) in lanes {
-                    let tag = tags.get(at).map(|tag| tag.get());
-                    of_frames.entry(lane.frames).or_default().extend(tag);
-                }
-                of_frames.values_mut().for_each(Vec::dedup);
-                let tags = of_frames.remove(&Frames::Untagged).unwrap_or_default();
-                let vlans = of_frames
-                    .into_iter()
-                    .filter_map(|(frames, tags)| Some(VlanTags { vlan: frames.vlan()?, tags }));
-                let vlans = vlans.collect();
+                let tags = lanes.iter().filter_map(|(_, tags)| tags.get(at));
+                let mut tags: Vec<u16> = tags.map(|tag| tag.get()).collect();
+                tags.dedup();
                 let (from, to) = (wire.from.to_string(), wire.to.to_string());
-                Passed { from, to, tags, vlans }
+                Passed { from, to, tags }
             })
         });
         wires.into_iter().flatten().collect()
@@ -491,7 +471,6 @@ fn path(carries: &Carries, status: &TrunkStatus<'_>) -> PathView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Frames::{Untagged, Vlan};
     use fabric::embedding::{Lane, Tag, VirtualPortId};
     use fabric::{PortId, PortNumber};
 
@@ -500,11 +479,8 @@ mod tests {
         let port = |dpid, number| PortId::new(Dpid(dpid), PortNumber::new(number).unwrap());
         let mut routed =
             Routed { wires: vec![Wire { from: port(1, 3), to: port(3, 1) }], ..Routed::default() };
-        for (frames, [there, back]) in [(Untagged, [7, 5]), (Vlan(10), [9, 8])] {
-            for (forth, tag) in [(true, there), (false, back)] {
-                let lane = Lane { frames, forth, port: 0 };
-                routed.tags.insert(lane, vec![Tag::new(tag).unwrap()]);
-            }
+        for (forth, tag) in [(true, 7), (false, 5)] {
+            routed.tags.insert(Lane { forth, port: 0 }, vec![Tag::new(tag).unwrap()]);
         }
         let status = TrunkStatus {
             active: Some(&routed),
@@ -516,7 +492,6 @@ mod tests {
         let end = |switch| VirtualPortId { switch: Dpid(switch), number: 1 };
         let view = path(&Carries::Link([end(1), end(2)]), &status);
         assert_eq!(view.path[0].tags, [7, 5]);
-        assert_eq!((view.path[0].vlans[0].vlan, &*view.path[0].vlans[0].tags), (10, &[9, 8][..]));
         assert!(view.backup.is_empty());
     }
 }

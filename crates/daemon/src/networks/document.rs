@@ -25,10 +25,6 @@ pub struct Document {
     /// The block of its hosts' addresses, such as `10.0.0.0/24`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<String>,
-    /// Its VLANs, at most 32: frames with their tags pass between switches of OpenFlow 1.0 too.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 32)]
-    pub vlans: Vec<u16>,
     /// Its switches.
     #[serde(default)]
     pub switches: Vec<SwitchDocument>,
@@ -198,7 +194,6 @@ impl Document {
         Document {
             started: spec.started,
             addresses: spec.block.map(|block| block.to_string()),
-            vlans: spec.vlans.clone(),
             switches: spec.switches.iter().map(SwitchDocument::new).collect(),
             ports: spec.ports.iter().map(PortDocument::new).collect(),
             links: spec.links.iter().map(LinkDocument::new).collect(),
@@ -211,7 +206,6 @@ impl Document {
         Ok(Spec {
             started: self.started,
             block: block("addresses", self.addresses.as_deref())?,
-            vlans: self.vlans.clone(),
             switches: self.switches.iter().map(SwitchDocument::spec).collect::<Result<_, _>>()?,
             ports: self.ports.iter().map(PortDocument::spec).collect::<Result<_, _>>()?,
             links: self.links.iter().map(LinkDocument::spec).collect::<Result<_, _>>()?,

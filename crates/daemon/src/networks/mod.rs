@@ -51,7 +51,6 @@ use rounds::Rounds;
 pub use changes::{BackupChange, HostChange, LinkChange, PortChange, SwitchChange};
 pub use control::{
     Assigned, Control, NetworkView, Outcome, Passed, PathOutcome, PathView, PortOutcome, PortView,
-    VlanTags,
 };
 pub use document::{
     Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, PortDocument,

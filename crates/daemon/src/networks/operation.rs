@@ -31,8 +31,6 @@ pub enum Operation {
     ChangeHost(HostChange),
     /// Changes the block of the hosts' addresses; `null` is none.
     SetAddresses(Option<String>),
-    /// Changes the network's VLANs; an empty list is none.
-    SetVlans(Vec<u16>),
     /// Makes a part work.
     Start(Target),
     /// Makes a part stop working; it keeps its place.
@@ -128,10 +126,6 @@ impl Operation {
             Operation::SetAddresses(block) => {
                 let block = block.as_deref().map(|text| parse("addresses", text)).transpose()?;
                 on.get_or_insert_default().block = block;
-                Ok(())
-            }
-            Operation::SetVlans(vlans) => {
-                on.get_or_insert_default().vlans.clone_from(vlans);
                 Ok(())
             }
         }
@@ -242,13 +236,12 @@ mod tests {
                 {"put-port": {"switch": "0xa1", "number": 1, "at": "1 port 1"}},
                 {"put-link": {"between": ["0xa2 port 2", "0xa1 port 2"], "bandwidth": "5Mbit", "route": ["1", "2"]}},
                 {"put-host": {"mac": "02:00:00:00:00:01", "at": "0xa1 port 1"}},
-                {"set-addresses": "10.0.0.0/24"}, {"set-vlans": [10, 20]}]"#,
+                {"set-addresses": "10.0.0.0/24"}]"#,
             &mut network,
         )
         .unwrap();
         let spec = network.clone().unwrap();
         assert_eq!(Document::new(&spec).spec().unwrap(), spec);
-        assert_eq!(spec.vlans, [10, 20]);
         assert_eq!(
             [spec.switches.len(), spec.ports.len(), spec.links.len(), spec.hosts.len()],
             [2, 1, 1, 1]
@@ -256,14 +249,14 @@ mod tests {
         // The same link, whichever end is named first.
         make(
             r#"[{"put-link": {"between": ["0xa1 port 2", "0xa2 port 2"]}}, {"stop": {"link": ["0xa2 port 2", "0xa1 port 2"]}},
-                {"stop": "network"}, {"set-addresses": null}, {"set-vlans": []}]"#,
+                {"stop": "network"}, {"set-addresses": null}]"#,
             &mut network,
         )
         .unwrap();
         let spec = network.clone().unwrap();
         assert_eq!(
-            (spec.links.len(), spec.links[0].started, spec.started, spec.block, spec.vlans.len()),
-            (1, false, false, None, 0)
+            (spec.links.len(), spec.links[0].started, spec.started, spec.block),
+            (1, false, false, None)
         );
         make(r#"[{"remove": {"host": "02:00:00:00:00:01"}}, {"remove": {"port": "0xa1 port 1"}}, {"start": "network"}]"#, &mut network).unwrap();
         assert!(network.as_ref().unwrap().hosts.is_empty() && network.as_ref().unwrap().started);

@@ -31,13 +31,9 @@ pub(super) type Parts = BTreeMap<(u8, String), String>;
 
 /// A network's parts; `assigned` are the addresses of hosts that asked for none.
 pub(super) fn parts(network: &Document, assigned: &[Assigned]) -> Parts {
-    let Document { started, addresses, vlans, .. } = network;
+    let Document { started, addresses, .. } = network;
     let state = if *started { "started" } else { "stopped" };
-    let whole = [
-        ("network", Some(state.to_owned())),
-        ("addresses", addresses.clone()),
-        ("VLANs", (!vlans.is_empty()).then(|| joined(vlans))),
-    ];
+    let whole = [("network", Some(state.to_owned())), ("addresses", addresses.clone())];
     let whole = whole.into_iter().filter_map(|(part, is)| Some((part.to_owned(), is?)));
     let assigned: BTreeMap<&str, &String> =
         assigned.iter().map(|given| (given.mac.as_str(), &given.address)).collect();
@@ -145,7 +141,7 @@ mod tests {
     #[test]
     fn what_no_switch_is_told_is_a_change_as_well() {
         let before = network(
-            r#"{"addresses": "10.0.0.0/24", "vlans": [10],
+            r#"{"addresses": "10.0.0.0/24",
                 "switches": [{"dpid": "a1", "on": ["1"]}, {"dpid": "a2", "on": ["2"], "name": "old"}],
                 "ports": [{"switch": "a1", "number": 1, "at": "1 port 1"}],
                 "links": [{"between": ["a1 port 2", "a2 port 2"]}],

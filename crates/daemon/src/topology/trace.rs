@@ -12,9 +12,8 @@
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
-use fabric::embedding::{Exit, FarEnd, Hop, Member, PortKind, VlanWay};
+use fabric::embedding::{Exit, FarEnd, Hop, Member, PortKind};
 use fabric::{Dpid, End, LinkId, Network, PortId, PortNumber, Tagging, TenantId};
-use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match, port_from_v10};
 use hypervisor::FlowEntry;
 use openflow::{List, Version, v10, v13};
@@ -251,12 +250,11 @@ impl Ground<'_> {
                 let at = PortId::new(port.dpid, *at);
                 walk.flow.arrives |= at == walk.to.port && stands_at(kind, walk.to);
             }
-            PortKind::Link { sends, vlans, far: FarEnd { tagging, .. }, .. }
-            | PortKind::Remote { sends, vlans, tagging, .. } => {
-                // Frames of all VLANs go the same way, those that may go at all.
+            PortKind::Link { sends, far: FarEnd { tagging, .. }, .. }
+            | PortKind::Remote { sends, tagging, .. } => {
                 let is_single = *tagging == Tagging::Single
                     || self.versions.get(&port.dpid) == Some(&Version::V1_0);
-                if let Some(hop) = sends.filter(|_| !is_single || is_of(vlans, &packets)) {
+                if let Some(hop) = sends.filter(|_| !is_single || is_untagged(&packets)) {
                     self.travel(walk, port.dpid, hop, packets);
                 }
             }
@@ -309,10 +307,9 @@ impl Ground<'_> {
     }
 }
 
-/// Whether packets may leave by a link where a frame bears one tag: not with one of a VLAN that the network does not have.
-fn is_of(vlans: &[VlanWay], packets: &Match) -> bool {
-    let has = |vid: u128| vlans.iter().any(|way| u128::from(way.vlan) | VLAN_PRESENT == vid);
-    packets.exact_value(Field::VlanVid).is_none_or(|vid| vid == 0 || has(vid))
+/// Whether packets may leave by a link where a frame bears one tag, which is the link's.
+fn is_untagged(packets: &Match) -> bool {
+    packets.exact_value(Field::VlanVid).is_none_or(|vid| vid == 0)
 }
 
 /// Whether a host's packets come in and go out by an edge port.

@@ -1,7 +1,6 @@
 //! What is wrong with networks before any path is looked for.
 
 use super::Embedding;
-use super::map::Tag;
 use super::spec::{HostSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use crate::network::{End, Network};
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
@@ -27,9 +26,6 @@ const MOST_LINKS: usize = 16_384;
 /// Most hosts of a network: those of a block of 16 free bits.
 const MOST_HOSTS: usize = 65_536;
 
-/// Most VLANs of a network. On OpenFlow 1.0 each takes tags, and rules that let it through, on every link.
-const MOST_VLANS: usize = 32;
-
 /// Addresses that hosts were given because they asked for none.
 pub(super) type Assigned = BTreeMap<TenantId, BTreeMap<MacAddress, IpAddr>>;
 
@@ -52,7 +48,6 @@ pub(super) fn check(
         one.switches();
         one.ports(network, before.wanted.get(&tenant));
         one.links();
-        one.vlans(before.tags.range());
         let nothing = BTreeMap::new();
         let given = one.hosts(before.assigned.get(&tenant).unwrap_or(&nothing));
         if !given.is_empty() {
@@ -207,26 +202,6 @@ impl<'a> Check<'a> {
         };
         let [a, b] = ends;
         first.is_some() && (is_on(a, first) && is_on(b, last) || is_on(b, first) && is_on(a, last))
-    }
-
-    fn vlans(&mut self, [least, most]: [Tag; 2]) {
-        let mut seen = BTreeSet::new();
-        for &vlan in &self.spec.vlans {
-            let why = match Tag::new(vlan) {
-                Err(_) => Some(Reason::NotAVlan),
-                // What comes in at an edge with one of these is taken for forged, and dropped.
-                Ok(tag) if (least..=most).contains(&tag) => Some(Reason::VlanIsTag(least, most)),
-                Ok(_) if !seen.insert(vlan) => Some(Reason::DuplicateVlan),
-                Ok(_) if seen.len() > MOST_VLANS => Some(Reason::TooManyVlans(MOST_VLANS)),
-                Ok(_) => None,
-            };
-            if let Some(why) = why {
-                self.refuse(Part::Vlan(vlan), why);
-            }
-            if seen.len() > MOST_VLANS {
-                break;
-            }
-        }
     }
 
     fn hosts(&mut self, before: &BTreeMap<MacAddress, IpAddr>) -> BTreeMap<MacAddress, IpAddr> {

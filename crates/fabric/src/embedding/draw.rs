@@ -1,9 +1,7 @@
 //! The switches' maps, drawn from what is wanted and where it lies.
 
 use super::Embedding;
-use super::map::{
-    Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort, VlanWay, Way,
-};
+use super::map::{Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort};
 use super::repeating::Repeating;
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
@@ -61,7 +59,6 @@ struct Draw<'a> {
     embedding: &'a Embedding,
     network: &'a Network,
     tenant: TenantId,
-    spec: &'a Spec,
     stopped: BTreeSet<Dpid>,
     /// The ends of the links by which switches repeat.
     tree: BTreeSet<VirtualPortId>,
@@ -102,7 +99,7 @@ impl<'a> Draw<'a> {
             }
         }
         hosts.values_mut().for_each(|hosts| hosts.sort_unstable());
-        Draw { embedding, network, tenant, spec, stopped, tree, switches, ports, hosts }
+        Draw { embedding, network, tenant, stopped, tree, switches, ports, hosts }
     }
 
     fn ports_of(&self, switch: Dpid) -> impl Iterator<Item = (u32, &Port<'a>)> {
@@ -130,14 +127,12 @@ impl<'a> Draw<'a> {
         };
         let kind = match port {
             _ if at.is_some_and(|at| at != here) => {
-                let inside = |frames| self.inside(switch.dpid, here, at, number, frames);
-                let way = |frames| Way { sends: inside(frames), receives: Vec::new() };
                 let tagging = match port {
                     Port::Edge(_) => Tagging::Stacked,
                     Port::Link(spec, first) => self.far(spec, *first).tagging,
                 };
-                let vlans = self.vlans(way);
-                PortKind::Remote { sends: inside(Frames::Untagged), vlans, tagging, hosts }
+                let sends = self.inside(switch.dpid, here, at, number);
+                PortKind::Remote { sends, tagging, hosts }
             }
             Port::Edge(spec) => PortKind::Edge { port: spec.at.port, hosts },
             Port::Link(spec, first) => self.link(spec, *first),
@@ -182,16 +177,11 @@ impl<'a> Draw<'a> {
     fn link(&self, link: &LinkSpec, first: bool) -> PortKind {
         let (out, back) = if first { (Lane::FORTH, Lane::BACK) } else { (Lane::BACK, Lane::FORTH) };
         let trunk = self.trunk_of(link).filter(|_| self.works(link));
-        let way = |frames| {
-            let (out, back) = (Lane { frames, ..out }, Lane { frames, ..back });
-            let routes = trunk.into_iter().flat_map(Trunk::routes);
-            let mut receives: Vec<Hop> = routes.filter_map(|route| route.arrival(back)).collect();
-            receives.sort_unstable();
-            let sends = trunk.and_then(Trunk::standing).and_then(|route| route.start(out));
-            Way { sends, receives }
-        };
-        let Way { sends, receives } = way(Frames::Untagged);
-        PortKind::Link { sends, receives, vlans: self.vlans(way), far: self.far(link, first) }
+        let routes = trunk.into_iter().flat_map(Trunk::routes);
+        let mut receives: Vec<Hop> = routes.filter_map(|route| route.arrival(back)).collect();
+        receives.sort_unstable();
+        let sends = trunk.and_then(Trunk::standing).and_then(|route| route.start(out));
+        PortKind::Link { sends, receives, far: self.far(link, first) }
     }
 
     /// The end of a link that is not this one.
@@ -205,29 +195,12 @@ impl<'a> Draw<'a> {
         FarEnd { port: end.number, on, tagging }
     }
 
-    fn vlans(&self, way: impl Fn(Frames) -> Way) -> Vec<VlanWay> {
-        let way = |&vlan: &u16| {
-            let Way { sends, receives } = way(Frames::Vlan(vlan));
-            VlanWay { vlan, sends, receives }
-        };
-        let mut vlans: Vec<VlanWay> = self.spec.vlans.iter().map(way).collect();
-        vlans.sort_unstable_by_key(|way| way.vlan);
-        vlans
-    }
-
     /// Where a member sends what is for a port of another.
-    fn inside(
-        &self,
-        switch: Dpid,
-        here: Dpid,
-        at: Option<Dpid>,
-        number: u32,
-        frames: Frames,
-    ) -> Option<Hop> {
+    fn inside(&self, switch: Dpid, here: Dpid, at: Option<Dpid>, number: u32) -> Option<Hop> {
         let at = at?;
         let members = [here.min(at), here.max(at)];
         let id = TrunkId { tenant: self.tenant, carries: Carries::Inside { switch, members } };
-        let lane = Lane { frames, forth: at == members[1], port: number };
+        let lane = Lane { forth: at == members[1], port: number };
         self.embedding.trunks.get(&id)?.sending()?.start(lane)
     }
 
@@ -249,10 +222,10 @@ impl<'a> Draw<'a> {
             let Carries::Inside { switch, members } = id.carries else { continue };
             for &lane in route.tags.keys() {
                 let at = members[usize::from(lane.forth)];
-                let exit = self.exit(VirtualPortId { switch, number: lane.port }, lane.frames);
+                let exit = self.exit(VirtualPortId { switch, number: lane.port });
                 if let (Some(from), Some(to)) = (route.arrival(lane), exit) {
                     let leaves_by = Some((self.tenant, lane.port));
-                    let transit = Transit { from, to, vlan: lane.frames.vlan(), leaves_by };
+                    let transit = Transit { from, to, leaves_by };
                     maps.entry(at).or_default().transit.push(transit);
                 }
             }
@@ -260,20 +233,14 @@ impl<'a> Draw<'a> {
     }
 
     /// How a packet leaves by a port of a big switch, on the member where that is.
-    fn exit(&self, port: VirtualPortId, frames: Frames) -> Option<Exit> {
+    fn exit(&self, port: VirtualPortId) -> Option<Exit> {
         let (link, first) = match *self.ports.get(&port)? {
             Port::Edge(edge) => {
                 return self.edge_up(edge).then_some(Exit::Edge(edge.at.port));
             }
             Port::Link(link, first) => (link, first),
         };
-        let PortKind::Link { sends, vlans, .. } = self.link(link, first) else { return None };
-        let sends = match frames {
-            Frames::Untagged => sends,
-            Frames::Vlan(vlan) => {
-                vlans.iter().find(|way| way.vlan == vlan).and_then(|way| way.sends)
-            }
-        };
+        let PortKind::Link { sends, .. } = self.link(link, first) else { return None };
         sends.map(Exit::Next)
     }
 }

@@ -5,10 +5,8 @@
 
 use super::Embedding;
 use super::draw::{link_trunk, sorted};
-use super::map::Frames;
 use super::moving::{Leaving, Step};
 use super::place::pairs;
-use super::spec::Spec;
 use super::tags::Tags;
 use super::trunk::{Carries, Lane, Routed, Trouble, Trunk, TrunkId, Wire, wire};
 use crate::network::{LinkId, Network};
@@ -97,7 +95,7 @@ impl Embedding {
             }
             for link in &spec.links {
                 let id = link_trunk(tenant, link);
-                all.insert(id, link_lanes(spec));
+                all.insert(id, link_lanes());
                 // To the end of a link that leads nowhere nothing has to be carried.
                 let trunk = self.trunks.get(&id).filter(|trunk| trunk.active.is_some());
                 let Some(ends) = trunk.and_then(Trunk::ends) else { continue };
@@ -110,11 +108,10 @@ impl Embedding {
                 let ports = ports.get(&switch).into_iter().flatten();
                 let lane = |&(port, at): &(u32, Dpid)| {
                     let forth = at == members[1];
-                    members.contains(&at).then_some(Lane { forth, port, ..Lane::FORTH })
+                    members.contains(&at).then_some(Lane { forth, port })
                 };
                 let id = TrunkId { tenant, carries: Carries::Inside { switch, members } };
-                let lanes = ports.filter_map(lane).flat_map(|lane| each_of(spec, lane));
-                all.insert(id, lanes.collect());
+                all.insert(id, ports.filter_map(lane).collect());
             }
         }
         all
@@ -175,13 +172,7 @@ impl Need {
     }
 }
 
-/// What a virtual link carries.
-pub(super) fn link_lanes(spec: &Spec) -> BTreeSet<Lane> {
-    [Lane::FORTH, Lane::BACK].into_iter().flat_map(|lane| each_of(spec, lane)).collect()
-}
-
-/// The same way for all frames of a network that are told apart by their tags.
-fn each_of(spec: &Spec, lane: Lane) -> impl Iterator<Item = Lane> + '_ {
-    let vlans = spec.vlans.iter().copied().map(Frames::Vlan);
-    core::iter::once(Frames::Untagged).chain(vlans).map(move |frames| Lane { frames, ..lane })
+/// What a virtual link carries: one lane there, one back.
+pub(super) fn link_lanes() -> BTreeSet<Lane> {
+    BTreeSet::from([Lane::FORTH, Lane::BACK])
 }

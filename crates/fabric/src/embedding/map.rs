@@ -100,8 +100,6 @@ pub enum PortKind {
         sends: Option<Hop>,
         /// Where they may come in: by the active path and by its backup, in order.
         receives: Vec<Hop>,
-        /// The same for each VLAN of the tenant's, in order.
-        vlans: Vec<VlanWay>,
         /// The other end.
         far: FarEnd,
     },
@@ -109,8 +107,6 @@ pub enum PortKind {
     Remote {
         /// Where packets go; `None` while there is no path.
         sends: Option<Hop>,
-        /// The same for each VLAN of the tenant's, in order.
-        vlans: Vec<VlanWay>,
         /// What the switch behind it can do with tags: the other end's, if it is the end of a link.
         tagging: Tagging,
         /// If it is an edge port that is shared with other tenants, the tenant's hosts there: what is for others must not be
@@ -130,47 +126,6 @@ pub struct FarEnd {
     pub tagging: Tagging,
 }
 
-/// Which frames of a tenant's a tag stands for, where a frame bears one tag only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Frames {
-    /// Those without a tag of their own.
-    #[default]
-    Untagged,
-    /// Those of this VLAN.
-    Vlan(u16),
-}
-
-impl Frames {
-    /// The tenant's VLAN whose place the tag takes.
-    pub const fn vlan(self) -> Option<u16> {
-        match self {
-            Frames::Untagged => None,
-            Frames::Vlan(vlan) => Some(vlan),
-        }
-    }
-}
-
-/// Where some frames go and come in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Way {
-    /// Where they go; `None` while there is no path.
-    pub sends: Option<Hop>,
-    /// Where they may come in, in order.
-    pub receives: Vec<Hop>,
-}
-
-/// Where frames of one VLAN of the tenant's go and come in, if the link's tag has to take the place of theirs, as it does
-/// where one of its ends is on OpenFlow 1.0 ([`Tagging::Single`]). They go by the same ports as others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VlanWay {
-    /// The VLAN as the tenant knows it: 1 to 4094.
-    pub vlan: u16,
-    /// Where they go; `None` while there is no path.
-    pub sends: Option<Hop>,
-    /// Where they may come in, in order.
-    pub receives: Vec<Hop>,
-}
-
 /// A port of a physical switch and the tag that a packet bears there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hop {
@@ -187,9 +142,6 @@ pub struct Transit {
     pub from: Hop,
     /// Where it goes. This may be the port at which it came in.
     pub to: Exit,
-    /// The VLAN of the tenant's whose place the tag has taken; `None` if the packet has none beside the tag, or bears it
-    /// inside.
-    pub vlan: Option<u16>,
     /// Where it leaves the inside of a big switch by this: whose that is, and by which of its ports. `None` where it passes.
     pub leaves_by: Option<(TenantId, u32)>,
 }

@@ -304,10 +304,10 @@ impl Embedding {
         let Some(want) = self.trunks.get(&id).map(|trunk| trunk.want.clone()) else {
             return Ok(());
         };
-        let lanes = match (id.carries, self.wanted.get(&id.tenant)) {
-            (Carries::Link(_), Some(spec)) => link_lanes(spec),
+        let lanes = match id.carries {
+            Carries::Link(_) => link_lanes(),
             // That depends on where links end; it takes them when all are placed.
-            _ => BTreeSet::new(),
+            Carries::Inside { .. } => BTreeSet::new(),
         };
         let need = Need::new(&lanes);
         let mut result = match missing(network, &want) {

@@ -5,7 +5,7 @@
 
 use super::Embedding;
 use super::check::Assigned;
-use super::map::{Frames, Tag};
+use super::map::Tag;
 use super::repeating::Repeating;
 use super::rounds::Round;
 use super::spec::{Route, Step, VirtualPortId};
@@ -18,21 +18,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
-/// The first byte.
-const FORMAT: u8 = 6;
-/// What it was before it was said which tags had been given up last, at the end; the rest is the same.
-const WITHOUT_RESTING: u8 = 5;
-/// What it was before it was said which links have left trees, behind the rest, which is as in the one after it.
-const WITHOUT_PARTING: u8 = 4;
-/// What it was before it was said which switches know of one tag only, behind the rest, which is as in the one after it.
-const WITHOUT_TAGGING: u8 = 3;
-/// What it was before it was said which links repeat; the rest is as in the one after it.
-const WITHOUT_TREES: u8 = 2;
-/// What it was before a network had VLANs; the rest is as in the one after it, but for these.
-const WITHOUT_VLANS: u8 = 1;
-
-/// In the place of a VLAN, where there is none.
-const NO_VLAN: u16 = 0;
+/// The first byte. Another format is not read.
+const FORMAT: u8 = 7;
 
 /// Whether switches repeated by a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +180,7 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
 }
 
 pub(super) fn read(saved: &[u8]) -> Result<Restored, SavedError> {
-    let mut reader = Reader { all: saved, at: 0, has_vlans: true, has_trees: true };
+    let mut reader = Reader { all: saved, at: 0 };
     reader.whole().ok_or(SavedError { at: reader.at })
 }
 
@@ -293,10 +280,6 @@ impl Writer {
         self.list(&lanes, |out, (lane, tags)| {
             out.u8(u8::from(lane.forth));
             out.u32(lane.port);
-            out.u16(match lane.frames {
-                Frames::Untagged => NO_VLAN,
-                Frames::Vlan(vlan) => vlan,
-            });
             out.list(tags, |out, tag| out.u16(tag.get()));
         });
     }
@@ -319,19 +302,13 @@ impl Writer {
 struct Reader<'a> {
     all: &'a [u8],
     at: usize,
-    has_vlans: bool,
-    has_trees: bool,
 }
 
 impl Reader<'_> {
     fn whole(&mut self) -> Option<Restored> {
-        let format = self.u8()?;
-        (self.has_vlans, self.has_trees) = match format {
-            FORMAT | WITHOUT_RESTING | WITHOUT_PARTING | WITHOUT_TAGGING => (true, true),
-            WITHOUT_TREES => (true, false),
-            WITHOUT_VLANS => (false, false),
-            _ => return None,
-        };
+        if self.u8()? != FORMAT {
+            return None;
+        }
         let next_tag = self.u16()?;
         let trunks = self.list(|from| {
             let id = from.trunk_id()?;
@@ -339,8 +316,7 @@ impl Reader<'_> {
             let home = from.wires()?;
             let active = from.routed()?;
             let backup = if from.flag()? { Some(from.routed()?) } else { None };
-            let repeats = if from.has_trees { from.repeats()? } else { Repeats::No };
-            Some((id, Saved { want, home, active, backup, repeats }))
+            Some((id, Saved { want, home, active, backup, repeats: from.repeats()? }))
         })?;
         let mut assigned = Assigned::new();
         let addresses = self.list(|from| {
@@ -350,12 +326,9 @@ impl Reader<'_> {
         for (tenant, mac, address) in addresses {
             assigned.entry(tenant).or_default().insert(mac, address);
         }
-        let single = if format > WITHOUT_TAGGING { self.list(Reader::dpid)? } else { Vec::new() };
-        let single = single.into_iter().collect();
-        let left = if format > WITHOUT_PARTING { self.list(Reader::left)? } else { Vec::new() };
-        let left = left.into_iter().collect();
-        let resting =
-            if format > WITHOUT_RESTING { self.list(Reader::resting)? } else { Vec::new() };
+        let single = self.list(Reader::dpid)?.into_iter().collect();
+        let left = self.list(Reader::left)?.into_iter().collect();
+        let resting = self.list(Reader::resting)?;
         let is_end = self.at == self.all.len();
         let remembered = Remembered(trunks.into_iter().collect());
         is_end.then_some(Restored { remembered, assigned, next_tag, single, left, resting })
@@ -461,11 +434,7 @@ impl Reader<'_> {
         let wires = self.wires()?;
         let lanes = self.list(|from| {
             let (forth, port) = (from.flag()?, from.u32()?);
-            let frames = match if from.has_vlans { from.u16()? } else { NO_VLAN } {
-                NO_VLAN => Frames::Untagged,
-                vlan => Frames::Vlan(vlan),
-            };
-            let lane = Lane { frames, forth, port };
+            let lane = Lane { forth, port };
             let tags = from.tags()?;
             (tags.len() == wires.len()).then_some((lane, tags))
         })?;

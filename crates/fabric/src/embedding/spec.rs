@@ -1,6 +1,5 @@
 //! What a tenant wants its network to be, and why that may be refused.
 
-use super::map::Tag;
 use super::trunk::Trouble;
 use crate::paths::Disjoint;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId, PortNumber, TenantId};
@@ -24,16 +23,13 @@ pub struct Spec {
     pub links: Vec<LinkSpec>,
     /// Its hosts.
     pub hosts: Vec<HostSpec>,
-    /// Its VLANs, at most 32 and none of them a tag that links may bear: frames with their tags pass between switches of
-    /// OpenFlow 1.0 as well, on which the link's tag takes the place of the tenant's own.
-    pub vlans: Vec<u16>,
 }
 
 impl Default for Spec {
     /// Started, and empty.
     fn default() -> Self {
-        let (switches, ports, links, hosts, vlans) = Default::default();
-        Spec { started: true, block: None, switches, ports, links, hosts, vlans }
+        let (switches, ports, links, hosts) = Default::default();
+        Spec { started: true, block: None, switches, ports, links, hosts }
     }
 }
 
@@ -225,8 +221,6 @@ pub enum Part {
     Link([VirtualPortId; 2]),
     /// A host.
     Host(MacAddress),
-    /// A VLAN.
-    Vlan(u16),
 }
 
 /// Why something cannot be.
@@ -282,14 +276,6 @@ pub enum Reason {
     AddressTaken(IpAddr, MacAddress),
     /// Every address of the block is taken.
     BlockExhausted(Block),
-    /// It is no VLAN id.
-    NotAVlan,
-    /// The network names it twice.
-    DuplicateVlan,
-    /// The network has more VLANs than this.
-    TooManyVlans(usize),
-    /// The tags from the first to the second are the links' own.
-    VlanIsTag(Tag, Tag),
     /// It finds no place on the physical network.
     Unroutable(Trouble),
 }
@@ -307,7 +293,6 @@ impl fmt::Display for Part {
             Part::Port(port) => write!(f, "{port}"),
             Part::Link([a, b]) => write!(f, "link {a} - {b}"),
             Part::Host(mac) => write!(f, "host {mac}"),
-            Part::Vlan(vlan) => write!(f, "VLAN {vlan}"),
         }
     }
 }
@@ -376,12 +361,6 @@ impl fmt::Display for Reason {
             Reason::OutsideBlock(address, block) => write!(f, "{address} is not in {block}"),
             Reason::AddressTaken(address, by) => write!(f, "{address} is taken by host {by}"),
             Reason::BlockExhausted(block) => write!(f, "all addresses of {block} are taken"),
-            Reason::NotAVlan => f.write_str("a VLAN id is one of 1 to 4094"),
-            Reason::DuplicateVlan => f.write_str("the network names it twice"),
-            Reason::TooManyVlans(most) => write!(f, "a network has at most {most} VLANs"),
-            Reason::VlanIsTag(least, most) => {
-                write!(f, "the VLAN ids {least} to {most} are reserved for links (tags)")
-            }
             Reason::Unroutable(trouble) => trouble.fmt(f),
         }
     }

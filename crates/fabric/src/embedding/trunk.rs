@@ -3,7 +3,7 @@
 //!
 //! What is kept here names ports, not link ids, which are a [`Network`]'s own: a trunk has to outlive a restart.
 
-use super::map::{Exit, Frames, Hop, Tag, Transit};
+use super::map::{Exit, Hop, Tag, Transit};
 use super::moving::{Leaving, Step};
 use super::spec::{Route, VirtualPortId};
 use super::tags::Tags;
@@ -48,12 +48,9 @@ pub struct Wire {
     pub to: PortId,
 }
 
-/// Packets with the same tags: one direction of a virtual link, or what goes to one port of a big switch; of each VLAN
-/// of the tenant's apart. Those without a VLAN come first, and so take their tags before the others.
+/// Packets with the same tags: one direction of a virtual link, or what goes to one port of a big switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane {
-    /// Which they are, by what they bear at the tenant's ports.
-    pub frames: Frames,
     /// Whether it goes from the trunk's first end to its second.
     pub forth: bool,
     /// The port of the big switch where it ends; 0 on a virtual link.
@@ -61,8 +58,8 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub(super) const FORTH: Lane = Lane { frames: Frames::Untagged, forth: true, port: 0 };
-    pub(super) const BACK: Lane = Lane { frames: Frames::Untagged, forth: false, port: 0 };
+    pub(super) const FORTH: Lane = Lane { forth: true, port: 0 };
+    pub(super) const BACK: Lane = Lane { forth: false, port: 0 };
 }
 
 /// A path and the tags on it.
@@ -109,8 +106,8 @@ impl Routed {
                 let (before, after) = ((before, tags[at - 1]), (after, tags[at]));
                 let (from, to) = if lane.forth { (before, after) } else { (after, before) };
                 let hop = |(port, tag): (PortId, Tag)| Hop { port: port.port, tag };
-                let (vlan, to) = (lane.frames.vlan(), Exit::Next(hop(to)));
-                (from.0.dpid, Transit { from: hop(from), to, vlan, leaves_by: None })
+                let to = Exit::Next(hop(to));
+                (from.0.dpid, Transit { from: hop(from), to, leaves_by: None })
             })
         })
     }
@@ -125,8 +122,7 @@ impl Routed {
         !gone.is_empty()
     }
 
-    /// Takes tags for the lanes that have none. The error is a port where no tag is free. What carries a part of its frames would be
-    /// taken for one that carries all: lanes to one port get all their tags, or keep none.
+    /// Takes tags for the lanes that have none. The error is a port where no tag is free. A link has tags both ways, or none.
     pub(super) fn take_lanes(
         &mut self,
         tags: &mut Tags,

@@ -2,7 +2,7 @@
 //! maps came about.
 
 use fabric::embedding::{
-    Embedding, Exit, Frames, Hop, Member, PortKind, SwitchMap, VirtualPort, VirtualPortId,
+    Embedding, Exit, Hop, Member, PortKind, SwitchMap, VirtualPort, VirtualPortId,
 };
 use fabric::{Dpid, End, Network, PortId, PortNumber, TenantId};
 use std::collections::BTreeMap;
@@ -25,27 +25,19 @@ pub struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// Follows what a switch sends of untagged frames.
+    /// Follows what a switch sends.
     ///
     /// # Panics
-    /// As [`follow_frames`](Walker::follow_frames).
+    /// When a switch has two ways for the same packet, or the packet goes round in circles.
     pub fn follow(&self, here: Dpid, hop: Hop) -> Arrived {
-        self.follow_frames(here, hop, Frames::Untagged)
-    }
-
-    /// Follows what a switch sends of these frames.
-    ///
-    /// # Panics
-    /// When a switch has two ways for the same packet, takes it for another one, or it goes round in circles.
-    pub fn follow_frames(&self, here: Dpid, hop: Hop, frames: Frames) -> Arrived {
-        self.arrive(here, hop, frames).1
+        self.arrive(here, hop).1
     }
 
     /// The same, and at which switch.
     ///
     /// # Panics
-    /// As [`follow_frames`](Walker::follow_frames).
-    pub fn arrive(&self, mut here: Dpid, mut hop: Hop, frames: Frames) -> (Dpid, Arrived) {
+    /// As [`follow`](Walker::follow).
+    pub fn arrive(&self, mut here: Dpid, mut hop: Hop) -> (Dpid, Arrived) {
         for _ in 0..100 {
             let lost = (here, Arrived::Lost);
             let Some(at) = self.behind(PortId::new(here, hop.port)) else { return lost };
@@ -53,14 +45,10 @@ impl Walker<'_> {
             let comes_in = Hop { port: at.port, tag: hop.tag };
             let mut found: Vec<Result<Exit, Arrived>> = Vec::new();
             let transits = map.transit.iter().filter(|transit| transit.from == comes_in);
-            found.extend(transits.map(|transit| {
-                assert_eq!(transit.vlan, frames.vlan(), "{transit:?} at {}", at.dpid);
-                Ok(transit.to)
-            }));
+            found.extend(transits.map(|transit| Ok(transit.to)));
             for (&tenant, member) in &map.members {
                 for (&number, port) in &member.ports {
-                    if let Some(borne) = receives_at(&port.kind, comes_in) {
-                        assert_eq!(borne, frames, "{comes_in:?} at {}", at.dpid);
+                    if receives_at(&port.kind, comes_in) {
                         let port = VirtualPortId { switch: member.datapath, number };
                         found.push(Err(Arrived::In(tenant, port)));
                     }
@@ -89,12 +77,9 @@ impl Walker<'_> {
     }
 }
 
-/// Which frames come in so at a port; `None` if none do.
-fn receives_at(kind: &PortKind, hop: Hop) -> Option<Frames> {
-    let PortKind::Link { receives, vlans, .. } = kind else { return None };
-    let tagged = vlans.iter().find(|way| way.receives.contains(&hop));
-    let plain = receives.contains(&hop).then_some(Frames::Untagged);
-    plain.or(tagged.map(|way| Frames::Vlan(way.vlan)))
+/// Whether packets come in so at a port.
+fn receives_at(kind: &PortKind, hop: Hop) -> bool {
+    matches!(kind, PortKind::Link { receives, .. } if receives.contains(&hop))
 }
 
 /// All ports of all members: the physical switch, whose, the virtual port and what is said of it there.

@@ -1,17 +1,16 @@
 //! Questions and barriers: asked of all members, answered once.
 
-use super::counted::PortCounts;
 use super::entries::seconds;
 use super::wire;
 use super::{BigSwitch, Sent};
 use crate::switch::write_parts;
-use crate::tally::Count;
 use crate::time::Instant;
 use crate::v13::groups::statistics::GroupSums;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use flowspace::port_from_v10;
 use openflow::v13::{GroupStats, MeterBandCounter, MeterStats, MultipartType};
-use openflow::{Encode, ErrorCode, Header, List, ListBuf, Version, frame, v13};
+use openflow::{Encode, ErrorCode, Header, List, ListBuf, Version, frame, v10, v13};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
@@ -285,24 +284,19 @@ impl BigSwitch {
         told.collect()
     }
 
-    /// Each port as its member counts it. A link's end may have been on others before: what came in there, it has
-    /// received as well, also if they are gone.
-    fn merged_ports(&mut self, answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
-        let mut asked = BTreeSet::new();
-        for (&dpid, answers) in answers {
-            for (number, counted) in PortCounts::all(self.version, answers) {
-                asked.insert(number);
-                self.counted.entry(number).or_default().insert(dpid, counted);
+    /// Each port as its member counts it.
+    fn merged_ports(&self, answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut merged: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        for (dpid, answers) in answers {
+            for (number, told) in ports_told(self.version, answers) {
+                if self.plan.owners.get(&number) == Some(dpid) {
+                    merged.insert(number, told);
+                } else {
+                    merged.entry(number).or_insert(told);
+                }
             }
         }
-        let merged = asked.into_iter().filter_map(|number| {
-            let told = self.counted.get(&number)?;
-            let owner = self.plan.owners.get(&number).and_then(|owner| told.get(owner));
-            let received = told.values().filter_map(PortCounts::received);
-            let received = received.reduce(Count::plus);
-            Some(owner.or_else(|| told.values().next())?.written(received))
-        });
-        merged.collect()
+        merged.into_values().collect()
     }
 
     fn reply(&mut self, xid: u32, type_: u16, entries: &[Vec<u8>]) {
@@ -311,6 +305,20 @@ impl BigSwitch {
         match write_parts(self.version, type_, xid, entries, &mut parts) {
             Ok(()) => self.front.end().extend_from_slice(&parts),
             Err(_) => self.refuse(xid, self.codes().too_much, &[]),
+        }
+    }
+}
+
+/// The ports that a member tells of, by number.
+fn ports_told(version: Version, answers: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    match version {
+        Version::V1_0 => {
+            let ports = List::<v10::PortStats>::parse(answers).unwrap_or_default();
+            ports.iter().map(|it| (port_from_v10(it.port_no.0), written(&it))).collect()
+        }
+        _ => {
+            let ports = List::<v13::PortStats>::parse(answers).unwrap_or_default();
+            ports.iter().map(|it| (it.port_no.0, written(&it))).collect()
         }
     }
 }

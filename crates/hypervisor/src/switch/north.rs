@@ -182,10 +182,7 @@ impl Switch {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, code),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
-            Awaits::Counts(tenant, _) | Awaits::Arrived(tenant, ..) => {
-                self.counts_failed(tenant, now)
-            }
-            Awaits::Replaced(..) => {}
+            Awaits::Counts(tenant) => self.counts_failed(tenant, now),
             Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
             Awaits::Barrier(_) | Awaits::OwnBarrier => self.barrier_failed(entry, code),
             Awaits::Nothing | Awaits::Reply => {

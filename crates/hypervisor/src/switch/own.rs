@@ -8,7 +8,7 @@ use super::{Cause, Held, Switch};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
-use crate::tally::{Count, Counted};
+use crate::tally::Counted;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::Match;
@@ -24,17 +24,15 @@ pub(crate) struct Own {
     pub priority: u16,
     /// Actions (1.0) or instructions (1.3).
     pub actions: Vec<u8>,
-    /// For whose port it counts, if it does.
+    /// For whose port it counts, if it does (1.3).
     pub counted: Option<Counted>,
 }
 
 /// What is done about an entry of the hypervisor's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnChange {
-    /// It counts from nothing on.
+    /// It is there from now on, in the place of what is there.
     Add,
-    /// It does something else from now on, and goes on counting.
-    Replace,
     Remove,
 }
 
@@ -52,19 +50,12 @@ impl Switch {
     pub(crate) fn reconcile_own(&mut self, held: &[&Held], now: Instant) -> (usize, usize, usize) {
         let mut own = Vec::new();
         let has_tables = self.version != Version::V1_0;
-        let egress = self.egress_table();
-        let may_be = |table| table == 0 || has_tables || egress == Some(table);
-        for held in held.iter().filter(|held| may_be(held.table)) {
+        for held in held.iter().filter(|held| held.table == 0 || has_tables) {
             let counted = super::counts::counted(held.cookie);
-            if let Some(counted) = counted {
-                let count = Count::by_entry(&held.match_, held.priority, held.packets, held.bytes);
-                self.tally_held(&held.match_, counted, count);
-            }
             let (table, match_, actions) = (held.table, held.match_, held.actions.clone());
             own.push(Own { table, match_, priority: held.priority, actions, counted });
         }
         self.own = own;
-        self.settle_counts();
         self.bring_own(now)
     }
 
@@ -97,13 +88,9 @@ impl Switch {
         for own in &wanted {
             let there = there.get(&key(own)).filter(|held| held.counted == own.counted);
             match there {
-                Some(held) if self.same_actions(&held.actions, &own.actions) => {
-                    self.tally_own(own, OwnChange::Replace);
-                    kept += 1;
-                }
-                there => {
-                    let change = there.map_or(OwnChange::Add, |_| OwnChange::Replace);
-                    self.send_own_entry(own, change, now);
+                Some(held) if self.same_actions(&held.actions, &own.actions) => kept += 1,
+                _ => {
+                    self.send_own_entry(own, OwnChange::Add, now);
                     installed += 1;
                 }
             }
@@ -126,13 +113,8 @@ impl Switch {
         }
     }
 
-    /// Appends the message that does this to an entry, and follows what it counts. False if the version cannot say it.
-    pub(super) fn write_own(&mut self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
-        self.tally_own(own, change);
-        self.write_own_entry(own, change, out)
-    }
-
-    pub(super) fn write_own_entry(&self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
+    /// Appends the message that does this to an entry. False if the version cannot say it.
+    pub(super) fn write_own(&self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
         match self.version {
             Version::V1_0 => crate::v10::own::write_entry(own, change, out),
             _ => crate::v13::own::write_entry(own, change, out),

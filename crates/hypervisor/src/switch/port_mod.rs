@@ -88,8 +88,7 @@ impl Switch {
         // Whoever did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
         let doer = (!member.shared_with).then_some(request.controller);
         let part = without(member, &state.refused_ports);
-        let after =
-            Arc::new(Network::new(&part, self.version, port_config.clone(), network.egress));
+        let after = Arc::new(Network::new(&part, self.version, port_config.clone()));
         let refused = |_| codes.not_permitted;
         let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
         let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
@@ -134,12 +133,11 @@ impl Switch {
                 _ => self.journal.push(StoreOp::Delete(*key)),
             }
         }
-        let egress = self.egress_table();
         let map = self.policy.maps.get(&self.dpid);
         for tenant in self.tenants.iter_mut().filter(|tenant| !tenant.port_config.is_empty()) {
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let config = tenant.port_config.clone();
-            let network = member.map(|member| Network::new(member, self.version, config, egress));
+            let network = member.map(|member| Network::new(member, self.version, config));
             tenant.network = network.map(Arc::new);
         }
     }
@@ -185,11 +183,9 @@ impl Switch {
             self.submit_own_entry(cause, own, OwnChange::Remove);
         }
         for own in after.iter().filter(|own| !before.contains(own)) {
-            let stood = before.iter().any(|other| same(own, other));
             self.own.retain(|held| !same(held, own));
             self.own.push(own.clone());
-            let change = if stood { OwnChange::Replace } else { OwnChange::Add };
-            self.submit_own_entry(cause, own, change);
+            self.submit_own_entry(cause, own, OwnChange::Add);
         }
     }
 

@@ -23,8 +23,6 @@ pub(crate) struct Held {
     pub priority: u16,
     pub cookie: u64,
     pub actions: Vec<u8>,
-    pub packets: u64,
-    pub bytes: u64,
     /// How long it has stood: seconds and nanoseconds.
     pub stood: (u32, u32),
 }
@@ -265,7 +263,6 @@ impl Switch {
         let restored = core::mem::take(&mut self.restored);
         // Ports first, then groups and meters: entries refer to them.
         self.restore_ports(&restored);
-        self.restore_counts(&restored);
         for (key, bytes) in &restored {
             match key.parts() {
                 Some((kind @ (Kind::Group | Kind::Meter), number)) => {

@@ -58,7 +58,7 @@ impl Switch {
         let Some(own) = self.own.iter().find(is_it).cloned() else { return };
         if !tried.again {
             let mut message = Vec::new();
-            if self.write_own_entry(&own, tried.change, &mut message) {
+            if self.write_own(&own, tried.change, &mut message) {
                 let cause = Cause::own(cause.tenant, cause.now);
                 self.submit_own(&cause, Tried { again: true, ..tried }, &message);
             }

@@ -105,7 +105,6 @@ impl Switch {
             version,
             features,
             ports,
-            resubmits: false,
             joins: crate::big_switch::is_key(dpid).then_some(dpid),
             view: View::compile(&Policy::default(), dpid, 0, |_| None),
             policy: Arc::new(Policy::default()),
@@ -233,18 +232,11 @@ impl Switch {
         }
     }
 
-    /// The switch has said of which make it is: that decides what it can be given.
-    pub(crate) fn described(&mut self, hw_desc: &str) {
-        self.resubmits = crate::v13::egress::is_known_to(hw_desc);
-        let policy = self.policy.clone();
-        self.adopt(policy);
-    }
-
     /// One of the hypervisor's own questions is refused or never answered.
     pub(crate) fn own_request_failed(&mut self, purpose: Purpose, now: Instant) {
         match purpose {
-            // Not every switch has groups or meters: then there are none to reconcile. One without a name is like none that is known.
-            Purpose::Groups | Purpose::Meters | Purpose::Description => self.learned_one(now),
+            // Not every switch has groups or meters: then there are none to reconcile.
+            Purpose::Groups | Purpose::Meters => self.learned_one(now),
             Purpose::Ports | Purpose::Flows => {
                 self.close("the switch does not tell its ports or its flows");
             }
@@ -256,10 +248,6 @@ impl Switch {
             Version::V1_0 => crate::v10::questions(MISS_SEND_ALL),
             _ => crate::v13::questions(MISS_SEND_ALL),
         };
-        // Several that are one have no make.
-        let is_asked =
-            |awaits: &Awaits| *awaits != Awaits::Own(Purpose::Description) || self.joins.is_none();
-        let questions: Vec<_> = questions.into_iter().filter(|it| is_asked(&it.0)).collect();
         let open = questions.iter().filter(|(awaits, _)| *awaits != Awaits::Nothing).count();
         self.phase = Phase::Learning(open as u32);
         for (awaits, message) in questions {
@@ -296,7 +284,6 @@ impl Switch {
             self.line.set_weight(at as u32, tenant.weight);
             self.turns.set_weight(at as u32, tenant.weight);
         }
-        let egress = self.egress_table();
         let map = policy.maps.get(&self.dpid);
         let is_same = self.policy.maps.get(&self.dpid) == map;
         if !is_same {
@@ -315,7 +302,7 @@ impl Switch {
             let config = || tenant.port_config.clone();
             let network = member.map(|member| {
                 let member = without(member, &tenant.refused_ports);
-                Network::new(&member, self.version, config(), egress)
+                Network::new(&member, self.version, config())
             });
             tenant.network = network.map(Arc::new);
             if member.is_some_and(|member| member.shared_with) {
@@ -367,9 +354,7 @@ impl Tenant {
             network: None,
             port_config: BTreeMap::new(),
             refused_ports: Default::default(),
-            tally: Default::default(),
             asking: Default::default(),
-            arrived: Default::default(),
             elsewhere: BTreeMap::new(),
             controllers: Vec::new(),
             queue: Default::default(),

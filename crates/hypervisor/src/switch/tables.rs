@@ -558,9 +558,6 @@ impl Switch {
             let stands = stood.contains_key(&*piece.match_wire);
             // A modification does not bring what is not there (1.3).
             let change = if stands { change } else { Change::Add };
-            if stands && change == Change::Add && self.version == Version::V1_0 {
-                self.ask_before_replacing_v10(cause.tenant, number, piece, cause.now);
-            }
             self.submit_piece(cause, number, flow, piece, change, buffer_for(piece));
         }
     }

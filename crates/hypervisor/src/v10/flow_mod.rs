@@ -62,9 +62,7 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
         };
         if done.is_ok() && !deletes && flow_mod.buffer_id != NO_BUFFER {
-            if let Some(kept) = self.take_kept(tenant, flow_mod.buffer_id) {
-                self.count_resent_v10(tenant, &kept);
-            }
+            self.take_kept(tenant, flow_mod.buffer_id);
             if let Some(left) = buffered {
                 self.release_through_table(&cause, &left);
             }

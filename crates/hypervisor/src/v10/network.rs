@@ -2,17 +2,9 @@
 //!
 //! What came by a virtual link bears a link's tag all the way through the table: it is a part of the match, and the
 //! actions exchange it for the tag of the next link or take it off at the edge. A frame has one VLAN tag on 1.0 (there
-//! is no PUSH), so the link's tag takes the place of the tenant's own, and says which it was: a link has one for untagged
-//! frames and one for each VLAN of the network. The priority bits of the VLAN tag stay what they are.
-//!
-//! ```text
-//!   what is sent by a link           bears there          at its other end
-//!   an untagged frame                the tag for those    untagged
-//!   a frame of VLAN 10, declared     the tag for VLAN 10  of VLAN 10, of the same priority
-//!   a frame of any other VLAN        –                    it stays where it came in
-//! ```
-//! So an entry that sends by a link and does not say of which VLAN is written once for each, and for untagged frames; one
-//! that makes of a packet what no tag stands for is refused.
+//! is no PUSH), so a frame that has one of the tenant's own cannot pass by a link: it stays where it came in. An entry that
+//! sends by a link and does not say of which VLAN is written for untagged frames alone; one that makes tagged frames of what it
+//! sends there is refused.
 //!
 //! What leaves by a port that other tenants have as well depends on whom it is for. Where an entry does not say so, the
 //! hypervisor is told of its packets and sends them there: see `asking`.
@@ -21,22 +13,21 @@ mod asking;
 pub(super) mod packet;
 pub(super) mod statistics;
 
-use super::egress::{self, Leaving, Target};
 use super::flow_mod::priority_of;
 use super::unreadable;
 use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
 use crate::ids::TenantIndex;
 use crate::network::{
     Admits, Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, spanning_tree,
+    untagged,
 };
 use crate::switch::Switch;
 use crate::told;
 use alloc::vec::Vec;
 pub(super) use asking::{ASK, MOST_ASKED};
 use fabric::MacAddress;
-use fabric::embedding::Frames;
 use flowspace::field::VLAN_PRESENT;
-use flowspace::{Field, Match, port_from_v10};
+use flowspace::{Field, Match, port_from_v10, port_to_v10};
 use hashbrown::HashSet;
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PortNo};
@@ -51,8 +42,6 @@ struct Packets {
     vlan: Vlan,
     /// The link's tag that they bear in the place of their own.
     tag: Option<u16>,
-    /// They came with a link's tag though they have none of their own.
-    is_longer: bool,
     /// The destination address, where it is the same for all.
     dl_dst: Option<u128>,
     /// The Ethernet type, likewise.
@@ -73,18 +62,14 @@ enum Vlan {
     Unknown,
     /// None.
     Untagged,
-    /// Of this VLAN.
-    Id(u16),
+    /// There is one.
+    Tagged,
 }
 
 impl Vlan {
-    fn of(vlan: Option<u16>) -> Vlan {
-        vlan.map_or(Vlan::Untagged, Vlan::Id)
-    }
-
     /// By a field of a packet or a match.
     fn from_field(value: u128) -> Vlan {
-        Vlan::of((value & VLAN_PRESENT != 0).then_some((value & 0xfff) as u16))
+        if value & VLAN_PRESENT != 0 { Vlan::Tagged } else { Vlan::Untagged }
     }
 }
 
@@ -231,8 +216,9 @@ impl Switch {
             Ok(tells) => regions.push((region, translated, tells)),
             Err(Unsaid::Code(code)) => return Err(code),
             Err(Unsaid::NeedsVlan) => {
-                for (part, vlan) in network.by_vlan(&region) {
-                    let packets = Packets { vlan: Vlan::of(vlan), ..packets };
+                // Frames with a tag do not pass: they do not meet the rule.
+                if let Some(part) = untagged(&region) {
+                    let packets = Packets { vlan: Vlan::Untagged, ..packets };
                     self.network_regions_v10(tenant, network, part, packets, actions, regions)?;
                 }
             }
@@ -342,15 +328,15 @@ impl Writer<'_> {
     /// Notes what an action makes of the VLAN tag, and gives the packet its own back where it changes but a part of it.
     fn settle_vlan(&mut self, action: &Action<'_>) {
         match *action {
-            Action::SetVlanVid(vid) => {
-                self.packets.vlan = Vlan::Id(vid);
+            Action::SetVlanVid(_) => {
+                self.packets.vlan = Vlan::Tagged;
                 self.packets.tag = None;
             }
             Action::SetVlanPcp(_) => {
                 self.bear(None);
                 if self.packets.vlan == Vlan::Untagged {
                     // It gets a tag, of VLAN 0.
-                    self.packets.vlan = Vlan::Id(0);
+                    self.packets.vlan = Vlan::Tagged;
                 }
             }
             Action::StripVlan => {
@@ -381,16 +367,11 @@ impl Writer<'_> {
                     (Entered::Port(number), Some(at)) => Some((number, at)),
                     _ => None,
                 };
-                let tag_of = |frames| {
-                    arrived.and_then(|(number, at)| self.network.arrival_tag(number, at, frames))
+                let tag = match (arrived, self.packets.vlan) {
+                    (None, _) | (_, Vlan::Unknown) => None,
+                    (Some((number, at)), Vlan::Untagged) => self.network.arrival_tag(number, at),
+                    (Some(_), Vlan::Tagged) => return Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
                 };
-                let own = match self.packets.vlan {
-                    Vlan::Unknown => None,
-                    Vlan::Untagged => Some(Frames::Untagged),
-                    Vlan::Id(id) => Some(Frames::Vlan(id)),
-                };
-                let own = own.filter(|_| arrived.is_some()).map(tag_of);
-                let tag = own.map(|tag| tag.ok_or(code::BAD_ACTION_BAD_ARGUMENT)).transpose()?;
                 self.bear(tag.map(|tag| tag.get()));
                 let max_len = told::length(max_len, self.packets.dl_type);
                 Action::Output { port, max_len }.write(self.out);
@@ -450,47 +431,34 @@ impl Writer<'_> {
             return self.check_vlan(way.wire);
         }
         let is_back = self.packets.came_at(self.network) == Some(way.port);
-        let leaving = Leaving { is_longer: self.packets.is_longer, is_back };
-        let send = egress::target(self.network, &way, leaving);
-        let send = send.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+        let port = if is_back { Some(PortNo::IN_PORT.0) } else { port_to_v10(way.port) };
+        let port = PortNo(port.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?);
         match way.wire {
             Wire::Plain => {
                 self.bear(None);
-                self.give(way.hosts, send)?;
+                self.give(way.hosts, port)?;
             }
-            Wire::Tagged { tag, vlans, .. } => {
-                let tag = match self.packets.vlan {
-                    Vlan::Unknown => return Err(Unsaid::NeedsVlan),
-                    Vlan::Untagged => Some(tag),
-                    Vlan::Id(id) => {
-                        let way = vlans.iter().find(|way| way.vlan == id);
-                        way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?.sends.map(|hop| hop.tag)
-                    }
-                };
-                // None: there is no way for that VLAN now.
-                if let Some(tag) = tag {
-                    self.bear(Some(tag.get()));
-                    self.give(way.hosts, send)?;
-                }
+            Wire::Tagged { tag, .. } => {
+                self.check_vlan(way.wire)?;
+                self.bear(Some(tag.get()));
+                self.give(way.hosts, port)?;
             }
         }
         Ok(())
     }
 
-    /// Whether packets can leave by a wire, as far as that is for their VLAN to say.
-    fn check_vlan(&self, wire: Wire<'_>) -> Result<(), Unsaid> {
+    /// Whether packets can leave by a wire: a frame bears one tag, so those with a tag of their own cannot bear a link's.
+    fn check_vlan(&self, wire: Wire) -> Result<(), Unsaid> {
         match (wire, self.packets.vlan) {
             (Wire::Plain, _) | (Wire::Tagged { .. }, Vlan::Untagged) => Ok(()),
             (Wire::Tagged { .. }, Vlan::Unknown) => Err(Unsaid::NeedsVlan),
-            (Wire::Tagged { vlans, .. }, Vlan::Id(id)) => {
-                let is_its = vlans.iter().any(|way| way.vlan == id);
-                is_its.then_some(()).ok_or(code::BAD_ACTION_BAD_ARGUMENT.into())
-            }
+            (Wire::Tagged { .. }, Vlan::Tagged) => Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
         }
     }
 
     /// Where a way leads to other tenants too, what is for everybody goes to each of the tenant's own hosts.
-    fn give(&mut self, hosts: &[MacAddress], send: Target) -> Result<(), ErrorCode> {
+    fn give(&mut self, hosts: &[MacAddress], port: PortNo) -> Result<(), ErrorCode> {
+        let send = Action::Output { port, max_len: 0 };
         if hosts.is_empty() {
             send.write(self.out);
             return Ok(());
@@ -514,15 +482,9 @@ impl Writer<'_> {
 
     /// Makes the packet bear a link's tag, or what is its own.
     fn bear(&mut self, tag: Option<u16>) {
-        let Packets { tag: borne, vlan, .. } = self.packets;
-        match (borne, tag) {
-            (Some(_), None) if vlan == Vlan::Untagged => Action::StripVlan.write(self.out),
-            (Some(_), None) => {
-                // What bears a link's tag is known to the last bit.
-                if let Vlan::Id(id) = vlan {
-                    Action::SetVlanVid(id).write(self.out);
-                }
-            }
+        match (self.packets.tag, tag) {
+            // What bears a link's tag has none of its own.
+            (Some(_), None) => Action::StripVlan.write(self.out),
             (borne, Some(tag)) if borne != Some(tag) => Action::SetVlanVid(tag).write(self.out),
             _ => {}
         }
@@ -533,15 +495,14 @@ impl Writer<'_> {
 /// What is known of the packets of a region.
 fn packets(port: u32, arrival: &Arrival, region: &Match) -> Packets {
     let vlan = match arrival.tag {
-        Some((_, frames)) => Vlan::of(frames.vlan()),
+        Some(_) => Vlan::Untagged,
         None => region.exact_value(Field::VlanVid).map_or(Vlan::Unknown, Vlan::from_field),
     };
     Packets {
         entered: Entered::Port(port),
-        by_link: arrival.tag.map(|(hop, _)| hop.port.get()),
+        by_link: arrival.tag.map(|hop| hop.port.get()),
         vlan,
-        tag: arrival.tag.map(|(hop, _)| hop.tag.get()),
-        is_longer: arrival.tag.is_some_and(|(_, frames)| frames.vlan().is_none()),
+        tag: arrival.tag.map(|hop| hop.tag.get()),
         dl_dst: region.exact_value(Field::DlDst),
         dl_type: region.exact_value(Field::DlType),
     }
@@ -550,14 +511,10 @@ fn packets(port: u32, arrival: &Arrival, region: &Match) -> Packets {
 /// The packets of an arrival that a tenant's match means; `None` if there are none.
 fn region(arrival: &Arrival, match_: &Match) -> Option<Match> {
     let match_ = match_.without(Field::InPort);
-    let Some((_, frames)) = arrival.tag else { return arrival.looks.intersect(&match_) };
-    let vlan = frames.vlan();
-    let own = vlan.map_or(0, |vlan| u128::from(vlan) | VLAN_PRESENT);
-    match_.intersect(&Match::exact(Field::VlanVid, own))?;
-    // The tag is in the place of the tenant's own, but the priority is the tenant's, where there is one.
-    let inner = match vlan {
-        None => match_.without(Field::VlanPcp).without(Field::VlanVid),
-        Some(_) => match_.without(Field::VlanVid),
-    };
+    if arrival.tag.is_none() {
+        return arrival.looks.intersect(&match_);
+    }
+    // The tag is the link's, and so is its priority.
+    let inner = untagged(&match_)?.without(Field::VlanPcp).without(Field::VlanVid);
     arrival.looks.intersect(&inner)
 }

@@ -1,16 +1,13 @@
 //! The hypervisor's own entries on 1.0: what passes through for networks, or is not let in by a port, and nobody's rules
 //! are asked.
 
-use super::egress;
 use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
-use crate::tally::Counted;
-use crate::v13::own::EXCHANGED;
 use alloc::vec::Vec;
 use fabric::embedding::{Exit, Transit};
 use flowspace::port_to_v10;
 use openflow::List;
-use openflow::v10::{Action, FlowMod, FlowModCommand, FlowModFlags, PortNo};
+use openflow::v10::{Action, FlowMod, FlowModCommand, PortNo};
 
 /// Above whatever a tenant may say of its own packets; no tenant's entry meets these.
 const TAGGED: u16 = u16::MAX;
@@ -22,33 +19,22 @@ impl Switch {
     /// What the table has to hold beside the tenants' entries.
     pub(crate) fn wanted_own_v10(&self) -> Vec<Own> {
         let Some(map) = self.policy.maps.get(&self.dpid) else { return Vec::new() };
-        let passing = map.transit.iter().flat_map(|transit| {
-            let counted = transit.leaves_by.and_then(|leaves_by| self.counted_transit(leaves_by));
-            passed(transit).into_iter().map(move |own| counting(own, transit, counted))
-        });
+        let passing = map.transit.iter().filter_map(passed);
         let networks = || {
             let networks = self.tenants.iter();
             networks.filter_map(|tenant| Some((tenant.id, tenant.network.as_deref()?)))
         };
         let closed = networks()
             .flat_map(|(_, network)| network.entries().flat_map(|port| closed(network, port)));
-        let leaving = networks().flat_map(|(id, network)| egress::entries(id, network));
-        passing.chain(closed).chain(leaving).collect()
+        passing.chain(closed).collect()
     }
-}
-
-/// The entry, for whose port it counts what it sends.
-fn counting(own: Own, transit: &Transit, counted: Option<Counted>) -> Own {
-    // The link's tag was in the place of another.
-    let is_as_long = counted.is_some() && transit.vlan.is_some();
-    Own { counted, priority: if is_as_long { EXCHANGED } else { own.priority }, ..own }
 }
 
 /// What passes something on. `None` for a port that 1.0 cannot say.
 fn passed(transit: &Transit) -> Option<Own> {
     let (port, change) = match transit.to {
         Exit::Next(hop) => (hop.port, Action::SetVlanVid(hop.tag.get())),
-        Exit::Edge(port) => (port, transit.vlan.map_or(Action::StripVlan, Action::SetVlanVid)),
+        Exit::Edge(port) => (port, Action::StripVlan),
     };
     let mut actions = Vec::new();
     change.write(&mut actions);
@@ -75,20 +61,14 @@ pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
 pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
     let Ok(match_) = own.match_.to_v10() else { return false };
     let (command, actions) = match change {
-        OwnChange::Add | OwnChange::Replace => {
-            (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default())
-        }
+        OwnChange::Add => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
         OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
     };
-    let is_told = own.actions.is_empty() || own.counted.is_some();
     FlowMod {
         match_,
         cookie: own.cookie(),
-        // Where there is more than one table, Open vSwitch has been told that it is named here.
-        command: FlowModCommand(u16::from(own.table) << 8 | command.0),
+        command,
         priority: own.priority,
-        // What is dropped has come in: the switch is to tell how much that was.
-        flags: if is_told { FlowModFlags::SEND_FLOW_REM } else { FlowModFlags(0) },
         actions,
         ..FlowMod::default()
     }

@@ -194,10 +194,9 @@ impl Switch {
                 &mut message,
             ),
         };
-        let mut kept = None;
         if built.is_ok() {
             if physical != NO_BUFFER {
-                kept = self.take_kept(tenant, packet.buffer_id);
+                self.take_kept(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),
@@ -214,16 +213,6 @@ impl Switch {
         self.scratch = message;
         if built.is_ok() && network.is_some() {
             self.tell_sent_v10(tenant, packet, request.now);
-            if packet.actions.iter().any(sends_to_table) {
-                match (kept, in_port) {
-                    (Some(kept), _) => self.count_resent_v10(tenant, &kept),
-                    (None, Some(port)) => {
-                        let arrived = &mut self.tenants[tenant.0 as usize].arrived;
-                        arrived.resent(port, packet.data.len() as u64);
-                    }
-                    (None, None) => {}
-                }
-            }
         }
         built
     }

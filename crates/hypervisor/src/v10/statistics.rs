@@ -104,20 +104,6 @@ impl Switch {
             Awaits::Idle(tenant, number, begun) => {
                 self.idle_part((tenant, number, begun), entries, more, now);
             }
-            Awaits::Arrived(tenant, round, at) => {
-                self.arrived_v10(tenant, (round, at), (&reply.body, more), now);
-            }
-            Awaits::Own(Purpose::Description) => {
-                if let StatsReplyBody::Desc(described) = reply.body {
-                    self.described(described.hw_desc.as_str());
-                }
-                if self.resubmits {
-                    let message = super::egress::let_name_tables();
-                    self.send_own(Awaits::Nothing, &message, now);
-                }
-                self.learned_one(now);
-            }
-            Awaits::Replaced(tenant, number) => self.replaced_v10(tenant, number, entries),
             Awaits::Own(Purpose::Flows) => {
                 self.learned.flows.extend_from_slice(entries);
                 if !self.has_told_too_much() && !more {
@@ -163,8 +149,7 @@ impl Switch {
             StatsRequestBody::Port { port_no }
                 if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() =>
             {
-                let traffic = |number| self.traffic(tenant, number);
-                let counted = port_statistics(network, port_no, answers, traffic);
+                let counted = port_statistics(network, port_no, answers);
                 let (type_, xid) = (StatsType::PORT.0, waiter.origin.xid);
                 write_parts(Version::V1_0, type_, xid, counted.into_iter(), &mut out)
             }
@@ -340,8 +325,6 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.actions.as_bytes().to_vec(),
-                packets: entry.packet_count,
-                bytes: entry.byte_count,
                 stood: (entry.duration_sec, entry.duration_nsec),
             }
         })

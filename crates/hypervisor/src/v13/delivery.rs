@@ -79,11 +79,11 @@ impl Switch {
         for name in ports.into_iter().map(Name::Port).chain(all) {
             let ports = name.ports(network);
             let mut deliveries = Deliveries { table, id, network, name, wanted: &mut *wanted };
-            deliveries.add(self, &ports, None, HERE);
+            deliveries.add(&ports, None, HERE);
             let beside: BTreeSet<Entrance> =
                 ports.iter().flat_map(|port| network.entrances_beside(*port)).collect();
             for entry in beside {
-                deliveries.add(self, &ports, Some(entry), BACK);
+                deliveries.add(&ports, Some(entry), BACK);
             }
         }
     }
@@ -100,15 +100,14 @@ struct Deliveries<'a> {
 
 impl Deliveries<'_> {
     /// Those that send to the hosts behind these ports, but for the one by which packets came.
-    fn add(&mut self, switch: &Switch, ports: &[u32], came: Option<Entrance>, priority: u16) {
+    fn add(&mut self, ports: &[u32], came: Option<Entrance>, priority: u16) {
         let mut hosts: BTreeMap<MacAddress, Vec<u8>> = BTreeMap::new();
         for &number in ports.iter().filter(|port| came.map(|it| it.port) != Some(**port)) {
             let Some(way) = self.network.way_back(number) else { continue };
             let is_back = came.is_some_and(|came| came.at == way.port);
             let port = if is_back { PortNo::IN_PORT } else { PortNo(way.port) };
-            let to = switch.to_port(self.network, number, port);
             for host in way.hosts {
-                Marking::stacked(way.wire).send_to(to, hosts.entry(*host).or_default());
+                Marking::stacked(way.wire).send_to(port, hosts.entry(*host).or_default());
             }
         }
         let mut to_each = Vec::new();
@@ -151,6 +150,5 @@ impl Deliveries<'_> {
 /// For whose packets an entry of this table is, and which ports they name.
 pub(crate) fn named_by(own: &Own) -> Option<(TenantId, Name)> {
     let metadata = own.match_.get(Field::Metadata).0 as u64;
-    let is_named = own.table > 0 && !super::egress::has(own);
-    is_named.then(|| (TenantId((metadata >> 48) as u16), Name::from_metadata(metadata)))
+    (own.table > 0).then(|| (TenantId((metadata >> 48) as u16), Name::from_metadata(metadata)))
 }

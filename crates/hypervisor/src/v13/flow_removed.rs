@@ -5,7 +5,6 @@ use super::unreadable;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::switch::{Asynchronous, Expired, Switch};
-use crate::tally::Count;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::Match as Space;
@@ -16,14 +15,7 @@ impl Switch {
     /// The switch has removed an entry.
     pub(crate) fn flow_removed_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = FlowRemoved::parse(body).map_err(unreadable)?;
-        let Some(cookie) = owner_of(removed.cookie) else {
-            if let Ok(match_) = Space::from_v13(&removed.match_) {
-                let (packets, bytes) = counted(&removed);
-                let count = Count::by_entry(&match_, removed.priority, packets, bytes);
-                self.own_removed(removed.cookie, &match_, count);
-            }
-            return Ok(());
-        };
+        let Some(cookie) = owner_of(removed.cookie) else { return Ok(()) };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
         let wanted = Space::from_v13(&removed.match_).ok();

@@ -16,15 +16,12 @@ pub(crate) struct Look {
     pub to: To,
 }
 
-/// Which tag packets bear, where that says what becomes of them.
+/// Whether packets bear a VLAN tag, where that says what becomes of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Bears {
     #[default]
     NoTag,
-    /// That of a VLAN of the network.
-    Vlan(u16),
-    /// Another, or nobody knows which.
-    Other,
+    Tag,
 }
 
 /// For whom packets are, where that says what becomes of them.
@@ -107,20 +104,18 @@ impl Look {
 }
 
 impl Bears {
-    /// As it is stored: no VLAN is numbered like the others.
+    /// As it is stored.
     pub(super) fn to_number(self) -> u32 {
         match self {
             Bears::NoTag => 0,
-            Bears::Vlan(vlan) => vlan.into(),
-            Bears::Other => u32::MAX,
+            Bears::Tag => 1,
         }
     }
 
     pub(super) fn from_number(number: u32) -> Option<Bears> {
         match number {
             0 => Some(Bears::NoTag),
-            1..=0xffe => Some(Bears::Vlan(number as u16)),
-            u32::MAX => Some(Bears::Other),
+            1 => Some(Bears::Tag),
             _ => None,
         }
     }

@@ -21,7 +21,6 @@ pub(crate) mod unused;
 mod whole_set;
 pub(super) mod wires;
 
-use super::egress::Target;
 use super::looks::{Bears, Destination, Look, To};
 use super::numbers::Numbered;
 use super::{
@@ -44,7 +43,7 @@ use group_in_set::Written;
 use openflow::error::v13 as code;
 use openflow::v13::{Action, Instruction, MatchBuf, Oxm, OxmField, PortNo};
 use openflow::{Encode, ErrorCode, List};
-use wires::Tags;
+use wires::{Marking, Tags};
 
 /// What is known of the packets that a list is applied to.
 #[derive(Clone)]
@@ -304,7 +303,7 @@ impl Switch {
                 self.network_output_v13(tenant, network, packets, (port, max_len), out)?;
             }
             Action::Group(number) => {
-                self.network_group_v13(tenant, network, packets, number, out)?;
+                self.network_group_v13(tenant, packets, number, out)?;
             }
             other => {
                 self.check_action(tenant, &other)?;
@@ -318,13 +317,12 @@ impl Switch {
     fn network_group_v13(
         &self,
         tenant: TenantIndex,
-        network: &Network,
         packets: &Packets,
         number: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let known = self.numbers(tenant, Kind::Group).get(number);
-        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, network, packets, out)
+        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, packets, out)
     }
 
     fn network_output_v13(
@@ -336,18 +334,14 @@ impl Switch {
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
-        let mut leave = |number, by: PortNo, way: WayOut<'_>, may_stay| {
+        let mut leave = |by: PortNo, way: WayOut<'_>, may_stay| {
             if !way.hosts.is_empty() && packets.destination == Destination::Many {
                 // Copies get each host's address in turn; all the same the packet goes on with its own.
-                return self.network_exit_v13(tenant, network, packets, (by, 0), out);
+                return self.network_exit_v13(tenant, packets, (by, 0), out);
             }
             let back = network.is_back(way.port, packets.entered)?;
             let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
-            let to = match by {
-                PortNo::IN_PORT => self.back_to_port(network, number, port),
-                _ => self.to_port(network, number, port),
-            };
-            wires::leave(packets, way, to, may_stay, out)
+            wires::leave(packets, way, port, may_stay, out)
         };
         match port {
             PortNo::CONTROLLER => {
@@ -359,7 +353,7 @@ impl Switch {
                 None if packets.entered == Entered::Anywhere => Err(Unsaid::NeedsEntry),
                 None => Err(bad),
                 Some(number) => match network.way_back(number) {
-                    Some(way) => leave(number, port, way, false),
+                    Some(way) => leave(port, way, false),
                     None => Ok(()),
                 },
             },
@@ -375,13 +369,13 @@ impl Switch {
                         if is_anywhere && network.entrances_astray(number).next().is_some() {
                             return Err(Unsaid::NeedsEntry);
                         }
-                        leave(number, PortNo(number), way, true)?;
+                        leave(PortNo(number), way, true)?;
                     }
                 }
                 Ok(())
             }
             PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
-                Some(way) => leave(number, port, way, false),
+                Some(way) => leave(port, way, false),
                 None => Ok(()),
             },
         }
@@ -426,12 +420,10 @@ impl Switch {
         self.check_network_set_v13(tenant, network, actions)?;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
         match exits::sent_by(actions) {
-            Some(Action::Group(number)) => {
-                self.network_group_v13(tenant, network, packets, number, out)
-            }
+            Some(Action::Group(number)) => self.network_group_v13(tenant, packets, number, out),
             Some(Action::Output { port, max_len }) if packets.has_group != Some(true) => {
                 let output = exits::output(port, max_len);
-                self.network_exit_v13(tenant, network, packets, output, out)
+                self.network_exit_v13(tenant, packets, output, out)
             }
             _ => Ok(()),
         }
@@ -440,14 +432,13 @@ impl Switch {
     fn network_exit_v13(
         &self,
         tenant: TenantIndex,
-        network: &Network,
         packets: &Packets,
         output: exits::Output,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
         let groups = self.numbers(tenant, Kind::Group);
         let known = groups.exit(output).and_then(|number| groups.any(number));
-        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, network, packets, out)
+        send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?, packets, out)
     }
 
     /// Appends what makes a packet that is sent out look as if it came by a virtual port, and sends it to the tables.
@@ -456,7 +447,6 @@ impl Switch {
         network: &Network,
         number: u32,
         source: Option<MacAddress>,
-        packets: &Packets,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
         use fabric::embedding::PortKind;
@@ -469,12 +459,9 @@ impl Switch {
                 }
                 Action::Output { port: table, max_len: 0 }.write(out);
             }
-            PortKind::Link { far, .. } => {
+            PortKind::Link { .. } => {
                 let hop = network.arrival_hop(number).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-                packets
-                    .tags
-                    .arriving(network, number, hop, far.tagging)
-                    .send_to(Target::Port(table), out);
+                Marking::Put(hop.tag.get()).send_to(table, out);
             }
             PortKind::Remote { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
         }
@@ -501,17 +488,12 @@ fn by_entrances(
 }
 
 /// Appends what sends to a group.
-fn send_to(
-    known: &Numbered,
-    network: &Network,
-    packets: &Packets,
-    out: &mut Vec<u8>,
-) -> Result<(), Unsaid> {
+fn send_to(known: &Numbered, packets: &Packets, out: &mut Vec<u8>) -> Result<(), Unsaid> {
     if known.is_apart_for(packets.entered) {
         return Err(Unsaid::NeedsEntry);
     }
     let bears = match known.is_apart_by_tag() {
-        true => packets.tags.bears(network)?,
+        true => packets.tags.bears()?,
         false => Bears::NoTag,
     };
     let to = match known.is_apart_by_destination() {

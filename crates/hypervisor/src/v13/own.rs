@@ -1,30 +1,24 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
 use super::{
-    METADATA_NETWORK, METADATA_TENANT, NO_PORT, egress, metadata_at, metadata_of, port_in,
-    tenant_in,
+    METADATA_NETWORK, METADATA_TENANT, NO_PORT, metadata_at, metadata_of, port_in, tenant_in,
 };
 use crate::cookie::Cookie;
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
 use crate::policy::TenantId;
 use crate::switch::{Own, OwnChange, Switch, number};
-use crate::tally::{Counted, Direction};
+use crate::tally::Counted;
 use alloc::vec::Vec;
-use fabric::Tagging;
 use fabric::embedding::{Exit, PortKind, VirtualPort};
 use flowspace::{Field, Match};
 use openflow::v13::{
-    Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, FlowModFlags, Instruction, MatchBuf,
-    PortNo,
+    Action, CONTROLLER_NO_BUFFER, FlowMod, FlowModCommand, Instruction, MatchBuf, PortNo,
 };
 use openflow::{List, ListBuf};
 
 /// What bears a tag of a virtual link, above all: also a tenant's own link probes.
 const TAGGED: u16 = u16::MAX;
-/// What bears the tag of a link in the place of the tenant's own, since the link's other end is on 1.0. The bytes that such
-/// entries count are the tenant's, all of them.
-pub(crate) const EXCHANGED: u16 = u16::MAX - 1;
 /// Frames of known hosts at an edge port that several networks share: no link ends there.
 const HOSTS: u16 = u16::MAX - 1;
 /// Whatever comes in at an edge port of a network.
@@ -106,7 +100,6 @@ impl Switch {
             }
             if let Some(network) = network {
                 self.add_deliveries(*id, network, wanted);
-                self.add_egress(*id, network, wanted);
             }
         }
         for transit in &map.transit {
@@ -117,11 +110,7 @@ impl Switch {
                     hop.port
                 }
                 Exit::Edge(port) => {
-                    match transit.vlan {
-                        None => Action::PopVlan.write(&mut actions),
-                        // From a switch of 1.0, where the tag has taken the place of the tenant's own.
-                        Some(vlan) => super::network::wires::set_vlan(vlan, &mut actions),
-                    }
+                    Action::PopVlan.write(&mut actions);
                     port
                 }
             };
@@ -133,8 +122,7 @@ impl Switch {
                 .write(&mut instructions);
             let match_ = at_hop(&transit.from);
             let (priority, actions) = (TAGGED, instructions);
-            let counted = transit.leaves_by.and_then(|leaves_by| self.counted_transit(leaves_by));
-            wanted.push(Own { table: 0, match_, priority, actions, counted });
+            wanted.push(Own { table: 0, match_, priority, actions, counted: None });
         }
         for match_ in crate::view::reserved(&self.policy) {
             let (priority, actions) = (STRAY, Vec::new());
@@ -148,14 +136,6 @@ impl Switch {
         let tags = self.policy.tags.as_ref()?;
         let tag = tags.start().checked_add(id.0.checked_sub(1)?)?;
         tags.contains(&tag).then_some(tag)
-    }
-
-    /// What it counts that packets leave by this port which have crossed a big switch.
-    pub(crate) fn counted_transit(&self, (id, port): (TenantId, u32)) -> Option<Counted> {
-        let tenant = &self.tenants[self.tenant_of(id)?.0 as usize];
-        let network = tenant.network.as_deref()?;
-        let counts = self.counts_sent(network, port);
-        Counted::new(id, port, Direction::Sent).filter(|_| counts)
     }
 }
 
@@ -181,7 +161,7 @@ pub(crate) fn add_port(
         return;
     }
     // Of a port that is the tenant's whole the switch's own counts are told.
-    let counts = Counted::new(id, number, Direction::Received);
+    let counts = Counted::new(id, number);
     let mut add = |match_, priority, actions: &[u8], counted| {
         let mut instructions = Vec::new();
         // What the port does not let in stays the tenant's: without an entry it would be a slice's.
@@ -200,16 +180,10 @@ pub(crate) fn add_port(
                 add(match_, HOSTS, &[], counts);
             }
         }
-        PortKind::Link { receives, vlans, far, .. } => {
+        PortKind::Link { receives, .. } => {
             let mut strip = Vec::new();
             Action::PopVlan.write(&mut strip);
             receives.iter().for_each(|hop| add(at_hop(hop), TAGGED, &strip, counts));
-            // By an end on 1.0, the tag has taken the place of the tenant's own.
-            for way in vlans.iter().filter(|_| far.tagging == Tagging::Single) {
-                let mut restore = Vec::new();
-                super::network::wires::set_vlan(way.vlan, &mut restore);
-                way.receives.iter().for_each(|hop| add(at_hop(hop), EXCHANGED, &restore, counts));
-            }
         }
         PortKind::Remote { .. } => {}
     }
@@ -234,9 +208,9 @@ pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
         }
         _ => None,
     });
-    let counted = || own.counted.map(|it| (it.tenant, it.of.port));
+    let counted = || own.counted.map(|it| (it.tenant, it.port));
     let written = written.filter(|(_, port)| *port != NO_PORT);
-    written.or_else(|| counted().filter(|_| !egress::has(own) || egress::is_needed(own)))
+    written.or_else(counted)
 }
 
 /// An entry's cookie: where it counts for no port, it says all the same to whose tables it leads, as for a port 0, which there is not.
@@ -261,21 +235,14 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     let mut fields = MatchBuf::new();
     let added = || List::parse(&own.actions).unwrap_or_default();
     let (command, instructions) = match change {
-        OwnChange::Add | OwnChange::Replace => (FlowModCommand::ADD, added()),
+        OwnChange::Add => (FlowModCommand::ADD, added()),
         OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
-    };
-    let flags = match (own.counted, change) {
-        (None, _) | (_, OwnChange::Remove) => FlowModFlags(0),
-        // The switch is to tell its last counts.
-        (Some(_), OwnChange::Replace) => FlowModFlags::SEND_FLOW_REM,
-        (Some(_), OwnChange::Add) => FlowModFlags::SEND_FLOW_REM | FlowModFlags::RESET_COUNTS,
     };
     own.match_.to_v13(&mut fields).is_ok()
         && FlowMod {
             cookie: cookie_of(own),
             table_id: own.table,
             command,
-            flags,
             priority: own.priority,
             match_: fields.as_match(),
             instructions,

@@ -167,8 +167,8 @@ impl Switch {
                 self.collection_part(collection, own.as_deref().unwrap_or(entries), more, now);
                 return Ok(());
             }
-            Awaits::Counts(tenant, is_last) => {
-                self.counts_part(tenant, entries, more || !is_last, now);
+            Awaits::Counts(tenant) => {
+                self.counts_part(tenant, entries, more, now);
                 return Ok(());
             }
             Awaits::Idle(tenant, number, begun) => {
@@ -178,11 +178,6 @@ impl Switch {
             Awaits::Own(Purpose::Flows) => self.learned.flows.extend_from_slice(entries),
             Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
             Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),
-            Awaits::Own(Purpose::Description) => {
-                if let MultipartReplyBody::Desc(described) = reply.body {
-                    self.described(described.hw_desc.as_str());
-                }
-            }
             Awaits::Own(Purpose::Ports) => {
                 if let MultipartReplyBody::PortDesc(ports) = reply.body {
                     for port in ports {
@@ -512,8 +507,6 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.instructions.as_bytes().to_vec(),
-                packets: entry.packet_count,
-                bytes: entry.byte_count,
                 stood: (entry.duration_sec, entry.duration_nsec),
             })
         })

@@ -116,20 +116,20 @@ fn a_record_of_another_priority_is_of_the_highest() {
     }
 }
 
-/// On a big switch as well, of which each member holds the entry.
+/// On a big switch as well, of which each member holds the entry. What bears a tag does not cross to the other member.
 #[test]
 fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
-    for (name, tag) in TAGS {
+    for ((name, tag), sent_to) in TAGS.into_iter().zip([[2, 3], [2, 4]]) {
         let plan = Plan {
-            edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3)],
+            edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (1, 3, 4)],
             big: vec![1, 2],
-            vlans: vec![5],
             ..Plan::default()
         };
         let mut stage = Stage::new(Version::V1_0, vec![plan]);
         let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+        let [one, other] = sent_to.map(|port| format!("output:{port}"));
         for words in [
-            format!("flow add prio=1 flags=rem cookie=1 {exact} actions=output:3,output:2"),
+            format!("flow add prio=1 flags=rem cookie=1 {exact} actions={other},{one}"),
             "flow add prio=10 match=in_port=1 actions=drop".to_owned(),
         ] {
             assert_eq!(stage.say(0, 1, &words), stage.say_beside(0, 1, &words));

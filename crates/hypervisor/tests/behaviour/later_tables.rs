@@ -319,7 +319,8 @@ fn all_of_it_is_found_again() {
 /// Open vSwitch does what is in the set, and says of no entry that it did.
 #[test]
 fn a_set_that_is_done_on_a_miss_tells_the_controller() {
-    let mut stage = Stage::resubmitting(Version::V1_3, two());
+    let mut stage =
+        Stage::made([Version::V1_3; 3], two(), Make { runs_sets: true, ..Make::default() });
     for tenant in 0..2 {
         let words = "flow add match=in_port=1 prio=5 actions=write=controller;goto=1";
         both_say(&mut stage, tenant, 1, words);

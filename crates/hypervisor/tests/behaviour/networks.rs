@@ -8,13 +8,11 @@ pub(crate) fn two() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 1), (3, 1, 1)],
         links: vec![[(1, 10), (2, 10)], [(2, 11), (3, 10)]],
-        vlans: vec![5, 6],
         ..Plan::default()
     };
     let blue = Plan {
         edges: vec![(1, 3, 1), (2, 3, 1), (3, 3, 1), (3, 4, 2)],
         links: vec![[(1, 10), (2, 10)], [(2, 11), (3, 10)], [(1, 11), (3, 11)]],
-        vlans: vec![5, 6],
         ..Plan::default()
     };
     vec![red, blue]
@@ -25,14 +23,12 @@ pub(crate) fn big() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 10), (3, 1, 11)],
         big: vec![1, 2, 3],
-        vlans: vec![5, 6],
         ..Plan::default()
     };
     let blue = Plan {
         edges: vec![(1, 3, 1), (2, 3, 2), (3, 3, 1), (3, 4, 2)],
         links: vec![[(2, 10), (3, 10)], [(1, 11), (3, 11)]],
         big: vec![1, 2],
-        vlans: vec![5, 6],
         ..Plan::default()
     };
     vec![red, blue]
@@ -116,60 +112,40 @@ fn a_packet_out_into_a_virtual_link_is_a_packet_in_at_its_other_end() {
     }
 }
 
-/// On 1.0 a frame has one tag, and on a link that is the link's.
+/// On 1.0 a frame has one tag, and on a link that is the link's: a frame with a tag of the tenant's own stays where it came in.
 #[test]
-fn frames_of_the_tenants_vlans_cross_links_by_tags_of_their_own() {
+fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
     let version = Version::V1_0;
     for plans in [two(), big()] {
         let mut stage = Stage::new(version, plans);
         let head = stage.head(1, 1);
         // Blue's port 11 leads to its third switch; whatever comes by it there leaves by port 1.
         both_say(&mut stage, 1, head, "flow add match=in_port=1 prio=5 actions=output:11");
-        both_say(&mut stage, 1, 3, "flow add match=in_port=11,dl_vlan=6 prio=9 actions=controller");
-        both_say(
-            &mut stage,
-            1,
-            3,
-            "flow add match=in_port=11,dl_vlan_pcp=1 prio=8 actions=output:2",
-        );
         both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
-        for (tag, port) in
-            [("", Some(1)), ("vlan5:", Some(1)), ("vlan8197:", Some(2)), ("vlan6:", None)]
-        {
-            let frame = packet(&format!("{tag}10.0.0.1>10.0.0.2"));
-            let seen = same(&mut stage, 1, 1, 1, &frame);
-            let arrived = port.map(|port| (1, 3, port, frame));
-            assert_eq!(seen.delivered, Vec::from_iter(arrived), "{tag}");
-            assert_eq!(seen.told.len(), usize::from(port.is_none()), "{tag}: {seen:?}");
+        let frame = packet("10.0.0.1>10.0.0.2");
+        let seen = same(&mut stage, 1, 1, 1, &frame);
+        assert_eq!(seen.delivered, [(1, 3, 1, frame)]);
+        // There it meets no entry, whatever the entry's wildcards.
+        for tag in ["vlan5:", "vlan8197:"] {
+            let tagged = stage.send(1, 1, 1, &packet(&format!("{tag}10.0.0.1>10.0.0.2")));
+            assert_eq!((tagged.delivered, tagged.told.len()), (vec![], 1), "{tag}");
         }
-        // Of another VLAN it stays where it came in: there it meets no entry.
-        let other = stage.send(1, 1, 1, &packet("vlan9:10.0.0.1>10.0.0.2"));
-        assert_eq!(other.delivered, []);
-        assert_eq!(other.told.len(), 1, "{other:?}");
-        assert!(other.told[0].2.contains("vlan9:10.0.0.1"), "{other:?}");
-
-        // What a controller sends is as well told apart, tagged by itself or by an action.
-        for words in [
-            "actions=output:11 data=vlan5:10.0.0.1>10.0.0.2",
-            "actions=mod_vlan_vid:6,output:11 data=10.0.0.1>10.0.0.2",
-            "actions=strip_vlan,output:11 data=vlan9:10.0.0.1>10.0.0.2",
-        ] {
-            let words = format!("out in_port=controller {words}");
-            let seen = stage.out(1, head, &words);
-            assert_eq!(seen, stage.out_beside(1, head, &words), "{words}");
-            assert_eq!(seen.delivered.len() + seen.told.len(), 1, "{words}: {seen:?}");
-        }
-        let again = "out in_port=11 actions=table data=vlan5:10.0.0.1>10.0.0.2";
-        let seen = stage.out(1, 3, again);
-        assert_eq!(seen, stage.out_beside(1, 3, again));
+        // At the edge tags are the tenant's.
+        both_say(&mut stage, 1, 3, "flow add match=in_port=1,dl_vlan=5 prio=9 actions=output:2");
+        let frame = packet("vlan5:10.0.0.1>10.0.0.2");
+        let seen = same(&mut stage, 1, 3, 1, &frame);
+        assert_eq!(seen.delivered, [(1, 3, 2, frame)]);
+        let words =
+            "out in_port=controller actions=strip_vlan,output:11 data=vlan9:10.0.0.1>10.0.0.2";
+        let seen = stage.out(1, head, words);
+        assert_eq!(seen, stage.out_beside(1, head, words));
         assert_eq!(seen.delivered.len(), 1, "{seen:?}");
-
-        // What no tag stands for is refused, before a link and as come by one.
+        // What bears a tag is refused, before a link and as come by one.
         for words in [
-            "out in_port=controller actions=output:11 data=vlan9:10.0.0.1>10.0.0.2",
-            "flow add match=in_port=1 prio=7 actions=mod_vlan_vid:9,output:11",
-            "flow add match=in_port=1,dl_vlan=9 prio=7 actions=output:11",
-            "flow add match=in_port=11 prio=7 actions=mod_vlan_vid:9,controller",
+            "out in_port=controller actions=output:11 data=vlan5:10.0.0.1>10.0.0.2",
+            "flow add match=in_port=1 prio=7 actions=mod_vlan_vid:5,output:11",
+            "flow add match=in_port=1,dl_vlan=5 prio=7 actions=output:11",
+            "flow add match=in_port=11 prio=7 actions=mod_vlan_vid:5,controller",
         ] {
             let at = if words.contains("in_port=11") { 3 } else { head };
             let refused = stage.say(1, at, words);
@@ -185,7 +161,7 @@ fn rules_of_vlans_become_one() {
     let mut stage = Stage::new(Version::V1_0, two());
     for rule in [
         "match=in_port=1 prio=5 actions=controller",
-        "match=in_port=1,dl_vlan=5 prio=5 actions=drop",
+        "match=in_port=1,dl_vlan=0xffff prio=5 actions=drop",
     ] {
         assert_eq!(stage.say(1, 1, &format!("flow add {rule}")), [""; 0], "{rule}");
     }
@@ -196,35 +172,6 @@ fn rules_of_vlans_become_one() {
     assert_eq!(stage.entries(1), before);
     assert_eq!(stage.say(1, 1, "flow delete match=in_port=1"), [""; 0]);
     assert_ne!(stage.entries(1), before);
-}
-
-#[test]
-fn entries_follow_when_a_network_gets_other_vlans() {
-    let mut stage = Stage::new(Version::V1_0, two());
-    both_say(&mut stage, 1, 1, "flow add match=in_port=1 prio=5 actions=output:11");
-    both_say(
-        &mut stage,
-        1,
-        1,
-        "flow add match=in_port=1,dl_vlan=5 prio=9 flags=rem actions=output:11",
-    );
-    both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
-    let frame = |tag: &str| packet(&format!("{tag}10.0.0.1>10.0.0.2"));
-    let mut plans = two();
-    plans[1].vlans = vec![6, 7];
-    let (maps, tags) = Stage::maps_from(3000, &plans);
-    stage.set_maps(&maps, 2000..=tags);
-    // What only VLAN 5 met cannot stand any longer, and the tenant is told.
-    let told = stage.take_told();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].2.starts_with("FLOW_REMOVED") && told[0].2.contains("prio=9"), "{told:?}");
-    for (tag, crosses) in [("", true), ("vlan5:", false), ("vlan6:", true), ("vlan7:", true)] {
-        assert_eq!(stage.send(1, 1, 1, &frame(tag)).delivered.len(), usize::from(crosses), "{tag}");
-    }
-    let (maps, tags) = Stage::maps_from(2000, &two());
-    stage.set_maps(&maps, 2000..=tags);
-    assert_eq!(stage.take_told(), []);
-    assert_eq!(stage.send(1, 1, 1, &frame("vlan5:")).delivered.len(), 1);
 }
 
 #[test]
@@ -354,10 +301,9 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
         for map in maps.values_mut() {
             for port in map.members.values_mut().flat_map(|member| member.ports.values_mut()) {
                 let kind = &mut port.kind;
-                if let fabric::embedding::PortKind::Link { sends, receives, vlans, .. } = kind {
+                if let fabric::embedding::PortKind::Link { sends, receives, .. } = kind {
                     (*sends, port.up) = (None, false);
                     receives.clear();
-                    vlans.clear();
                 }
             }
             map.transit.clear();

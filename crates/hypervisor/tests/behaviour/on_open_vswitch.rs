@@ -46,7 +46,7 @@ fn forwards_as_emulated(
     plans: &[Plan],
     case: &Case,
 ) -> TestCaseResult {
-    let make = Make { resubmits: true, ..Make::default() };
+    let make = Make { runs_sets: true, ..Make::default() };
     let mut stage = Stage::made(versions, plans.to_vec(), make);
     for tenant in 0..plans.len() {
         for switch in stage.switches_of(tenant) {
@@ -112,7 +112,7 @@ fn big_switches_forward_as_emulated_v10() {
 
 #[test]
 fn switches_of_two_versions_forward_as_emulated() {
-    run("mixed", &two(), mixed::cases(&mixed::ALL, true));
+    run("mixed", &two(), mixed::cases(&mixed::ALL));
 }
 
 #[test]

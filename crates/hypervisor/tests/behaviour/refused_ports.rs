@@ -53,7 +53,7 @@ fn an_entry_of_table_0_is_tried_once_more() {
         set(&mut world, vec![Fault::RefuseOnce { nth }], crowded());
         assert_eq!(up(&mut world, blue), [1, 10, 11], "{nth}");
         let there = world.switch_entries();
-        let own = |it: &&String| it.starts_with("0 ") && it.contains("dl_vlan=2006");
+        let own = |it: &&String| it.starts_with("0 ") && it.contains("dl_vlan=2002");
         assert_eq!(there.iter().filter(own).count(), 1, "{nth}: {there:?}");
         set(&mut world, Vec::new(), roomy());
     }
@@ -70,7 +70,7 @@ fn a_port_by_which_nothing_can_come_is_down() {
     assert_eq!(world.heard(red), [""; 0]);
     assert_eq!(up(&mut world, blue), [1, 10]);
     assert_eq!(up(&mut world, red), [1, 2, 10]);
-    assert!(!world.switch_flows().iter().any(|it| it.contains("dl_vlan=2006")));
+    assert!(!world.switch_flows().iter().any(|it| it.contains("dl_vlan=2002")));
     assert_eq!(world.core.counters().own_refused, 2);
     // Nothing leaves by it, and what is to leave by it stands.
     say(&mut world, blue, "flow add prio=5 actions=output:11");
@@ -95,7 +95,7 @@ fn a_port_by_which_nothing_can_come_is_down() {
     world.reconnect();
     let blue = world.connect("blue");
     assert_eq!(up(&mut world, blue), [1, 10, 11]);
-    assert!(world.switch_flows().iter().any(|it| it.contains("dl_vlan=2006")));
+    assert!(world.switch_flows().iter().any(|it| it.contains("dl_vlan=2002")));
 }
 
 /// What was refused of the hypervisor's own since it was asked last, and the ports that are said to be down for it.
@@ -124,7 +124,7 @@ fn what_is_refused_is_told() {
     set(&mut world, Vec::new(), roomy());
     set(&mut world, refuse(), crowded());
     let (entries, ports) = refused(&mut world);
-    assert!(matches!(&entries[..], [it] if it.contains("dl_vlan=2006")), "{entries:?}");
+    assert!(matches!(&entries[..], [it] if it.contains("dl_vlan=2002")), "{entries:?}");
     assert_eq!(ports, Some(vec![(blue, 11)]));
     world.set_policy(on(crowded()));
     world.advance(1_000_000_000);
@@ -137,7 +137,7 @@ fn what_is_refused_is_told() {
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
     full.transit.extend((3000..3040).map(|tag| {
         let (from, to) = (hop(1, tag), Exit::Next(hop(2, tag)));
-        Transit { from, to, vlan: None, leaves_by: None }
+        Transit { from, to, leaves_by: None }
     }));
     let before = world.core.counters().own_refused;
     set(&mut world, refuse(), full);
@@ -152,7 +152,7 @@ fn what_cannot_pass_through_is_told() {
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
     let pass = |tag| {
         let (from, to) = (hop(1, tag), Exit::Next(hop(2, tag)));
-        Transit { from, to, vlan: None, leaves_by: None }
+        Transit { from, to, leaves_by: None }
     };
     let [first, second, third] = [3000, 3001, 3002].map(pass);
     // This one leaves a big switch here.

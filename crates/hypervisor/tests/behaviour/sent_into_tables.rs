@@ -45,6 +45,10 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
                 // Nothing is told of what meets no entry on 1.3.
                 ("10.0.0.6>10.0.0.9", false, version == Version::V1_0),
             ] {
+                // Frames with tags do not cross links on 1.0, so such a one meets no entry that sends there.
+                if version == Version::V1_0 && name.starts_with("vlan") {
+                    continue;
+                }
                 let seen = same_out(&mut stage, tenant, &out(name));
                 let is = (!seen.delivered.is_empty(), !seen.told.is_empty());
                 assert_eq!(is, (is_sent, is_told), "{version:?} {tenant} {name}: {seen:?}");

@@ -177,12 +177,7 @@ fn many_whose_time_is_over_while_they_change_keep_nobody_waiting() {
     let map = Arc::make_mut(setup.policy.maps.get_mut(&DPID).unwrap());
     let ports = map.members.values_mut().flat_map(|member| member.ports.get_mut(&2));
     ports.for_each(|port| {
-        port.kind = PortKind::Link {
-            sends: None,
-            receives: Vec::new(),
-            vlans: Vec::new(),
-            far: FarEnd::default(),
-        }
+        port.kind = PortKind::Link { sends: None, receives: Vec::new(), far: FarEnd::default() }
     });
     let mut world = World::new(setup);
     let red = world.connect("red");

@@ -1,6 +1,6 @@
 //! Tables, networks, and changes of networks, as people read them.
 
-use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, SetAside, VlanTags};
+use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, SetAside};
 use std::io::{Result, Write};
 
 /// Widest that a first column makes all others start at; what is longer has a line of its own.
@@ -113,9 +113,6 @@ pub fn network(out: &mut dyn Write, view: &NetworkView) -> Result<()> {
     if let Some(block) = &network.addresses {
         writeln!(out, "addresses {block}")?;
     }
-    if !network.vlans.is_empty() {
-        writeln!(out, "VLANs {}", listed(&network.vlans))?;
-    }
     for switch in &network.switches {
         writeln!(
             out,
@@ -183,13 +180,7 @@ fn passed(out: &mut dyn Write, what: &str, path: &[Passed]) -> Result<()> {
         if !wire.tags.is_empty() {
             write!(out, "  tag {}", listed(&wire.tags))?;
         }
-        let vlan = |of: &VlanTags| format!("VLAN {}: {}", of.vlan, listed(&of.tags));
-        let others: Vec<String> = wire.vlans.iter().map(vlan).collect();
-        let others = match others.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", others.join("; ")),
-        };
-        writeln!(out, "{others}")?;
+        writeln!(out)?;
     }
     Ok(())
 }

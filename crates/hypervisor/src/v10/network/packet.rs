@@ -3,11 +3,11 @@
 use super::{Packets, Sends, Unsaid, Vlan, Writer};
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
-use crate::network::{Came, Entered, Network};
+use crate::network::{Entered, Network};
 use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
 use alloc::vec::Vec;
-use fabric::embedding::{Frames, PortKind};
+use fabric::embedding::PortKind;
 use flowspace::frame::apply_v10;
 use flowspace::{Field, Key, port_to_v10};
 use openflow::error::v10 as code;
@@ -16,15 +16,12 @@ use openflow::{ErrorCode, List, NO_BUFFER, frame};
 
 /// Bytes of a PACKET_OUT before its actions.
 const PACKET_OUT_ACTIONS: usize = 16;
-/// Bytes of a PACKET_IN before the packet.
-const PACKET_IN_DATA: usize = 18;
-/// Bytes of a frame before its VLAN tag, and of that; and before the VLAN id in it.
+/// Bytes of a frame before its VLAN tag, and of that.
 const ADDRESSES: usize = 12;
 const TAG: usize = 4;
-const VLAN_ID: usize = ADDRESSES + 2;
 
 impl Switch {
-    /// A packet of a network: by the virtual port, without the link's tag or with the tenant's own again.
+    /// A packet of a network: by the virtual port, without the link's tag.
     pub(in crate::v10) fn deliver_network_v10(
         &mut self,
         tenant: TenantIndex,
@@ -39,10 +36,7 @@ impl Switch {
         };
         let state = &mut self.tenants[tenant.0 as usize];
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        if missed {
-            state.arrived.missed(came.port, own_length(network, packet, came).into());
-        }
-        if network.keeps_back(came.port, key, missed) {
+        if network.keeps_back(came, key, missed) {
             state.counters.unwanted += 1;
             return;
         }
@@ -59,7 +53,7 @@ impl Switch {
         if actions.iter().any(is_told) {
             let frame = own(network, packet.data, came);
             let more = usize::from(packet.total_len).saturating_sub(packet.data.len());
-            let in_port = PortNo(port_to_v10(came.port).unwrap_or(PortNo::NONE.0));
+            let in_port = PortNo(port_to_v10(came).unwrap_or(PortNo::NONE.0));
             self.tell_outputs_v10(tenant, in_port, (frame, more), actions, now);
         }
     }
@@ -136,9 +130,8 @@ impl Switch {
         network: &Network,
         packet: &PacketIn<'_>,
         key: &Key,
-        came: Came,
+        came: u32,
     ) {
-        let Came { port, frames } = came;
         let buffered = packet.buffer_id != NO_BUFFER;
         let missed = packet.reason == PacketInReason::NO_MATCH;
         let state = &mut self.tenants[tenant.0 as usize];
@@ -167,7 +160,7 @@ impl Switch {
         };
         let after = after.get(..wanted.saturating_sub(before.len())).unwrap_or(after);
         let before = before.get(..wanted).unwrap_or(before);
-        let in_port = PortNo(port_to_v10(port).unwrap_or(PortNo::NONE.0));
+        let in_port = PortNo(port_to_v10(came).unwrap_or(PortNo::NONE.0));
         self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
             let start = out.len();
             PacketIn { buffer_id, total_len, in_port, data: before, ..*packet }
@@ -175,8 +168,6 @@ impl Switch {
             out.extend_from_slice(after);
             if let Some(message) = out.get_mut(start..) {
                 set_length(message);
-                let data = message.get_mut(PACKET_IN_DATA..).unwrap_or_default();
-                set_vlan(data, frames.vlan());
             }
             Ok(())
         });
@@ -236,18 +227,17 @@ impl Switch {
     }
 }
 
-/// A packet as the tenant knows it: without the link's tag or with the tenant's own again.
-fn own(network: &Network, data: &[u8], came: Came) -> Vec<u8> {
+/// A packet as the tenant knows it: without the link's tag.
+fn own(network: &Network, data: &[u8], came: u32) -> Vec<u8> {
     let mut frame = data.to_vec();
     if bears_tag(network, came) && frame.len() >= ADDRESSES + TAG {
         frame.drain(ADDRESSES..ADDRESSES + TAG);
     }
-    set_vlan(&mut frame, came.frames.vlan());
     frame
 }
 
 /// How long a packet is as the tenant knows it.
-fn own_length(network: &Network, packet: &PacketIn<'_>, came: Came) -> u16 {
+fn own_length(network: &Network, packet: &PacketIn<'_>, came: u32) -> u16 {
     packet.total_len.saturating_sub(if bears_tag(network, came) { TAG as u16 } else { 0 })
 }
 
@@ -256,10 +246,10 @@ fn is_told(action: Action<'_>) -> bool {
     matches!(action, Action::Output { port: PortNo::CONTROLLER, .. })
 }
 
-/// Whether a link's tag is all of the tag that a packet bears.
-fn bears_tag(network: &Network, came: Came) -> bool {
-    let kind = network.ports.get(&came.port).map(|port| &port.kind);
-    matches!(kind, Some(PortKind::Link { .. })) && came.frames.vlan().is_none()
+/// Whether a packet that came by this port bears a link's tag.
+fn bears_tag(network: &Network, came: u32) -> bool {
+    let kind = network.ports.get(&came).map(|port| &port.kind);
+    matches!(kind, Some(PortKind::Link { .. }))
 }
 
 /// A packet from a controller: it bears what it bears.
@@ -270,7 +260,6 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
         by_link: hop.map(|hop| hop.port.get()),
         vlan: Vlan::from_field(key.get(Field::VlanVid)),
         tag: None,
-        is_longer: false,
         dl_dst: Some(key.get(Field::DlDst)),
         dl_type: Some(key.get(Field::DlType)),
     }
@@ -280,14 +269,12 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
 pub(super) fn kept(network: &Network, key: &Key) -> Packets {
     let Some(came) = network.entry_of(key) else { return sent(network, key, None) };
     let vid = key.get(Field::VlanVid);
-    let kind = network.ports.get(&came.port).map(|port| &port.kind);
-    let by_link = matches!(kind, Some(PortKind::Link { .. }));
+    let by_link = bears_tag(network, came);
     Packets {
-        entered: Entered::Port(came.port),
+        entered: Entered::Port(came),
         by_link: by_link.then_some(key.get(Field::InPort) as u32),
-        vlan: if by_link { Vlan::of(came.frames.vlan()) } else { Vlan::from_field(vid) },
+        vlan: if by_link { Vlan::Untagged } else { Vlan::from_field(vid) },
         tag: by_link.then_some((vid & 0xfff) as u16),
-        is_longer: bears_tag(network, came),
         dl_dst: Some(key.get(Field::DlDst)),
         dl_type: Some(key.get(Field::DlType)),
     }
@@ -303,21 +290,9 @@ fn looks_like_entry(network: &Network, packets: &Packets, key: &Key) -> Option<O
             (hosts.is_empty() || hosts.iter().copied().any(known)).then_some(None)
         }
         PortKind::Link { .. } => {
-            let frames = match packets.vlan {
-                Vlan::Unknown => return None,
-                Vlan::Untagged => Frames::Untagged,
-                Vlan::Id(id) => Frames::Vlan(id),
-            };
-            Some(Some(network.arrival_tag(number, packets.by_link?, frames)?.get()))
+            let tag = network.arrival_tag(number, packets.by_link?)?;
+            (packets.vlan == Vlan::Untagged).then_some(Some(tag.get()))
         }
         PortKind::Remote { .. } => None,
-    }
-}
-
-/// Puts the tenant's VLAN back into the place that a link's tag has taken; the priority is the tenant's still.
-fn set_vlan(frame: &mut [u8], vlan: Option<u16>) {
-    if let (Some(vlan), Some([high, low])) = (vlan, frame.get_mut(VLAN_ID..VLAN_ID + 2)) {
-        let [own_high, own_low] = vlan.to_be_bytes();
-        (*high, *low) = (*high & 0xf0 | own_high & 0x0f, own_low);
     }
 }

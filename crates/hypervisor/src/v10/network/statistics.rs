@@ -1,8 +1,6 @@
 //! Statistics of a network: questions about its ways in, ports by their virtual numbers.
 
 use crate::network::Network;
-use crate::switch::Traffic;
-use crate::tally::Count;
 use alloc::vec::Vec;
 use flowspace::{port_from_v10, port_to_v10};
 use hashbrown::HashMap;
@@ -25,12 +23,11 @@ pub(in crate::v10) fn questions(network: &Network) -> Vec<v10::Match> {
 }
 
 /// Counts of virtual ports. Those of a whole edge port are the switch's; on what is shared with others the switch counts
-/// everybody's packets, so there is nothing to tell but what is known of the tenant's own.
+/// everybody's packets, so nothing is told.
 pub(in crate::v10) fn port_statistics(
     network: &Network,
     wanted: PortNo,
     answers: &[u8],
-    traffic: impl Fn(u32) -> Traffic,
 ) -> Vec<PortStats> {
     let all: HashMap<u32, PortStats> = List::<PortStats>::parse(answers)
         .unwrap_or_default()
@@ -44,22 +41,19 @@ pub(in crate::v10) fn port_statistics(
             let port_no = PortNo(port_to_v10(number)?);
             Some(match network.whole_edge(number).and_then(|port| all.get(&port)) {
                 Some(counted) => PortStats { port_no, ..*counted },
-                None => told(port_no, traffic(number)),
+                None => not_counted(port_no),
             })
         })
         .collect()
 }
 
-fn told(port_no: PortNo, traffic: Traffic) -> PortStats {
-    const NOT_COUNTED: Count = Count { packets: UNSUPPORTED, bytes: UNSUPPORTED };
-    let received = traffic.received.unwrap_or(NOT_COUNTED);
-    let sent = traffic.sent.unwrap_or(NOT_COUNTED);
+fn not_counted(port_no: PortNo) -> PortStats {
     PortStats {
         port_no,
-        rx_packets: received.packets,
-        tx_packets: sent.packets,
-        rx_bytes: received.bytes,
-        tx_bytes: sent.bytes,
+        rx_packets: UNSUPPORTED,
+        tx_packets: UNSUPPORTED,
+        rx_bytes: UNSUPPORTED,
+        tx_bytes: UNSUPPORTED,
         rx_dropped: UNSUPPORTED,
         tx_dropped: UNSUPPORTED,
         rx_errors: UNSUPPORTED,

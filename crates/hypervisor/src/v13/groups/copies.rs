@@ -187,7 +187,7 @@ impl Switch {
     }
 
     /// The packets for which a group needs a copy: of some ports of entry; where it sends to where a frame bears one tag, with
-    /// each tag; and where it sends by shared edge ports, to each of the tenant's hosts there, and to many.
+    /// a tag; and where it sends by shared edge ports, to each of the tenant's hosts there, and to many.
     fn looks_apart(
         &self,
         tenant: TenantIndex,
@@ -232,8 +232,7 @@ impl Switch {
         }
         let mut bears = Vec::from([Bears::NoTag]);
         if by_tag {
-            bears.extend(network.vlans().map(Bears::Vlan));
-            bears.push(Bears::Other);
+            bears.push(Bears::Tag);
         }
         let mut looks = BTreeSet::new();
         for came in entrances {

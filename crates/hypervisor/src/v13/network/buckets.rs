@@ -8,7 +8,7 @@
 //!   output:10                    tag of 10, OUTPUT 5
 //!   VLAN 7, output:10            VLAN 7, GROUP of the exit for 10
 //!   VLAN 7, output:1             VLAN 7, OUTPUT 1
-//!   output:11, to a 1.0 switch   tag of 11, OUTPUT 5; in the group's copy for VLAN 7: tag for VLAN 7, OUTPUT 5
+//!   output:11, to a 1.0 switch   tag of 11, OUTPUT 5; in the group's copy for packets with a tag: nothing
 //!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port; so NORMAL and ALL
 //!   output:7, a shared edge      GROUP of the exit for 7; in the group's copy for a host, or for many, the exit's copy for them
 //!   eth_dst of a host, output:7  eth_dst of the host, OUTPUT 4 if it is behind that port
@@ -21,7 +21,6 @@ use super::{Packets, said};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, is_for_many};
 use crate::switch::Switch;
-use crate::v13::egress;
 use crate::v13::looks::{Destination, Look};
 use crate::v13::unreadable;
 use alloc::collections::BTreeSet;
@@ -53,9 +52,9 @@ impl Switch {
         let packets = &Packets { entered, tags, destination, defers: false, has_group: None };
         let by_exit = output_by_exit(network, actions).filter(|_| !is_exit(group));
         let done = match (exits::sent_by(actions), by_exit) {
-            (_, Some(output)) => self.network_exit_v13(tenant, network, packets, output, out),
+            (_, Some(output)) => self.network_exit_v13(tenant, packets, output, out),
             (Some(Action::Group(number)), _) => {
-                self.network_group_v13(tenant, network, packets, number, out)
+                self.network_group_v13(tenant, packets, number, out)
             }
             (Some(Action::Output { port, max_len }), _) => {
                 return self.send_by_bucket(tenant, network, packets, (port, max_len), out);
@@ -85,7 +84,7 @@ impl Switch {
         }
         for action in List::<Action<'_>>::parse(&leaving).map_err(unreadable)? {
             action.write(out);
-            if egress::is_output(&action) {
+            if matches!(action, Action::Output { .. }) {
                 // The packet is a copy, so its tag needs not become again what it was.
                 break;
             }

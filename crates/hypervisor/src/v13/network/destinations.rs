@@ -19,7 +19,7 @@
 
 use super::wires::with_tag;
 use crate::flows::Piece;
-use crate::network::{MULTICAST, Network, Unsaid, number_of};
+use crate::network::{MULTICAST, Network, Unsaid, number_of, untagged};
 use crate::v13::looks::Destination;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -58,7 +58,7 @@ fn by_tags(
     piece: &impl Fn(&Match) -> Result<Piece, Unsaid>,
 ) -> Result<Vec<Piece>, Unsaid> {
     match piece(match_) {
-        Err(Unsaid::NeedsVlan) => network.by_vlan(match_).map(|(part, _)| piece(&part)).collect(),
+        Err(Unsaid::NeedsVlan) => untagged(match_).map(|part| piece(&part)).into_iter().collect(),
         Err(Unsaid::NeedsTag) => {
             let mut pieces = Vec::new();
             for tag in [Match::exact(Field::VlanVid, 0), with_tag()] {

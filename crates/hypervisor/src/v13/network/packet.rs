@@ -7,7 +7,6 @@ use crate::ids::TenantIndex;
 use crate::network::{Entered, Entrance, Network};
 use crate::switch::{Request, Switch, set_length};
 use crate::v13::NO_PORT;
-use crate::v13::egress::Target;
 use crate::v13::flow_mod::through_table;
 use crate::v13::looks::Destination;
 use crate::v13::port_in;
@@ -39,7 +38,7 @@ impl Switch {
             // The tenant has sent it into the tables, and they send it back.
             Some(in_port)
         } else {
-            network.entry_of(key).map(|came| came.port)
+            network.entry_of(key)
         }
     }
 
@@ -124,17 +123,16 @@ impl Switch {
             has_group: None,
         };
         let id = self.tenants[tenant.0 as usize].id;
-        self.enter_egress(id, network, entered.port(), out);
         let mut source = address(key.get(Field::DlSrc));
         for action in actions {
             if let Action::Output { port: PortNo::TABLE, .. } = action {
                 match entered.port() {
                     Some(number) => {
-                        self.network_enter_v13(network, number, source, &packets, out)?;
+                        self.network_enter_v13(network, number, source, out)?;
                     }
                     None => {
                         let tag = self.entering_tag(id).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
-                        Marking::Put(tag).send_to(Target::Port(PortNo::TABLE), out);
+                        Marking::Put(tag).send_to(PortNo::TABLE, out);
                     }
                 }
                 continue;

@@ -1,37 +1,31 @@
-//! How packets leave by a virtual port: with a link's tag in front of the tenant's own, or in the place of it.
+//! How packets leave by a virtual port: with a link's tag in front of the tenant's own.
 //!
 //! Between two switches of 1.3 the tenant's tags travel behind the link's, and nobody asks for them. Where the link's other end
-//! is on 1.0, a frame bears one tag there, and that says of which of the tenant's VLANs it is:
+//! is on 1.0, a frame bears one tag there, the link's: only frames without a tag of the tenant's pass.
 //!
 //! ```text
-//!   packet of the tenant's    into a link to 1.3           into a link to 1.0 (the network has VLAN 10)
+//!   packet of the tenant's    into a link to 1.3           into a link to 1.0
 //!   without a tag             tag of the link, OUTPUT      tag of the link, OUTPUT
-//!   of VLAN 10                tag of the link, OUTPUT      SET_FIELD tag for VLAN 10, OUTPUT, SET_FIELD 10
-//!   of another VLAN           tag of the link, OUTPUT      –
+//!   with a tag                tag of the link, OUTPUT      –
 //! ```
-//! So an entry that sends into such a link and does not say of which VLAN its packets are is written once for each, and for
-//! untagged ones. A packet may have more tags behind its outermost; they go along untouched. What is behind the tag that it
-//! came with nobody can ask for in the same table: once a list has taken that off, the packet counts as untagged.
+//! So an entry that sends into such a link and does not say of which VLAN its packets are is written for untagged ones. What is
+//! behind the tag that a packet came with nobody can ask for in the same table: once a list has taken that off, the packet counts as
+//! untagged.
 
 use super::{Packets, set};
-use crate::network::{Network, Unsaid, WayOut, Wire, number_of};
+use crate::network::{Unsaid, WayOut, Wire, number_of};
 use crate::v13::actions::order_in_set;
-use crate::v13::egress::Target;
 use crate::v13::looks::{Bears, Destination, Look, To};
 use alloc::vec::Vec;
 use fabric::Tagging;
-use fabric::embedding::{Frames, Hop};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match};
 use openflow::List;
 use openflow::error::v13 as code;
-use openflow::v13::{Action, OxmField};
+use openflow::v13::{Action, OxmField, PortNo};
 
 /// TPID of the tag (IEEE 802.1Q).
 const VLAN: u16 = 0x8100;
-
-/// A VLAN that no network has, for all that a network does not have.
-const OTHER: u16 = 0xfff;
 
 /// What is known of the outermost VLAN tag of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +34,6 @@ pub(in crate::v13) enum Vlan {
     /// There is one.
     Tagged,
     Untagged,
-    Id(u16),
 }
 
 /// What is known of the VLAN tags of packets, as a list of actions goes on.
@@ -48,8 +41,8 @@ pub(in crate::v13) enum Vlan {
 pub(in crate::v13) struct Tags {
     /// The tag that they came with.
     came: Vlan,
-    /// Those that have been pushed, the outermost last.
-    pushed: Vec<Vlan>,
+    /// How many have been pushed.
+    pushed: usize,
     /// Whether others may come, or go, before they leave.
     is_merged: bool,
 }
@@ -60,16 +53,11 @@ pub(in crate::v13) enum Marking {
     Nothing,
     /// This tag is put in front.
     Put(u16),
-    /// The outermost tag becomes another one.
-    Exchange {
-        own: u16,
-        tag: u16,
-    },
 }
 
 impl Tags {
     pub(in crate::v13) fn new(came: Vlan) -> Tags {
-        Tags { came, pushed: Vec::new(), is_merged: false }
+        Tags { came, pushed: 0, is_merged: false }
     }
 
     /// Of the packets that a match means.
@@ -85,35 +73,23 @@ impl Tags {
     pub(super) fn of_look(look: Look) -> Tags {
         Tags::new(match look.bears {
             Bears::NoTag => Vlan::Untagged,
-            Bears::Vlan(vlan) => Vlan::Id(vlan),
-            Bears::Other => Vlan::Id(OTHER),
+            Bears::Tag => Vlan::Tagged,
         })
     }
 
     pub(super) fn outermost(&self) -> Vlan {
-        self.pushed.last().copied().unwrap_or(self.came)
+        if self.pushed > 0 { Vlan::Tagged } else { self.came }
     }
 
     /// Notes what an action makes of them.
     pub(super) fn follow(&mut self, action: &Action<'_>) {
         match action {
-            // It is of the VLAN of the tag that it covers (specification section 5.11.1).
-            Action::PushVlan(_) => self.pushed.push(match self.outermost() {
-                Vlan::Untagged => Vlan::Id(0),
-                Vlan::Unknown => Vlan::Tagged,
-                covered => covered,
-            }),
-            Action::PopVlan => match self.pushed.pop() {
-                Some(_) => {}
+            Action::PushVlan(_) => self.pushed += 1,
+            Action::PopVlan => match self.pushed.checked_sub(1) {
+                Some(pushed) => self.pushed = pushed,
                 None => self.came = Vlan::Untagged,
             },
-            Action::SetField(oxm) if oxm.basic() == Some(OxmField::VLAN_VID) => {
-                let outermost = self.pushed.last_mut().unwrap_or(&mut self.came);
-                // Without a tag there is nothing to set; whatever a switch makes of it, it gets the link's in front.
-                if let (Vlan::Tagged | Vlan::Id(_), Some(vid)) = (*outermost, oxm.number()) {
-                    *outermost = Vlan::of_field(vid);
-                }
-            }
+            // SET_FIELD of a VLAN id adds no tag: whatever a switch makes of it without one, it gets the link's in front.
             _ => {}
         }
     }
@@ -133,48 +109,23 @@ impl Tags {
     }
 
     /// Which form of a group is for them.
-    pub(super) fn bears(&self, network: &Network) -> Result<Bears, Unsaid> {
+    pub(super) fn bears(&self) -> Result<Bears, Unsaid> {
         match self.outermost() {
             Vlan::Untagged => Ok(Bears::NoTag),
             Vlan::Unknown if self.is_merged => Err(Unsaid::NeedsTag),
-            _ if self.is_merged => Ok(Bears::Other),
-            Vlan::Unknown | Vlan::Tagged => Err(Unsaid::NeedsVlan),
-            Vlan::Id(vlan) if network.has_vlan(vlan) => Ok(Bears::Vlan(vlan)),
-            Vlan::Id(_) => Ok(Bears::Other),
+            Vlan::Unknown => Err(Unsaid::NeedsVlan),
+            Vlan::Tagged => Ok(Bears::Tag),
         }
     }
 
-    /// How packets are marked on a wire; `None` if there is no way for them now. The error says that they cannot pass.
-    fn marking(&self, wire: Wire<'_>) -> Result<Option<Marking>, Unsaid> {
-        let Wire::Tagged { vlans, far: Tagging::Single, .. } = wire else {
-            return Ok(Some(Marking::stacked(wire)));
-        };
-        match self.outermost() {
-            Vlan::Unknown | Vlan::Tagged => Err(Unsaid::NeedsVlan),
-            Vlan::Untagged => Ok(Some(Marking::stacked(wire))),
-            Vlan::Id(own) => {
-                let way = vlans.iter().find(|way| way.vlan == own);
-                let sends = way.ok_or(code::BAD_ACTION_BAD_ARGUMENT)?.sends;
-                Ok(sends.map(|hop| Marking::Exchange { own, tag: hop.tag.get() }))
+    /// How packets are marked on a wire. The error says that they cannot pass.
+    fn marking(&self, wire: Wire) -> Result<Marking, Unsaid> {
+        match (wire, self.outermost()) {
+            (Wire::Tagged { far: Tagging::Single, .. }, Vlan::Unknown) => Err(Unsaid::NeedsVlan),
+            (Wire::Tagged { far: Tagging::Single, .. }, Vlan::Tagged) => {
+                Err(code::BAD_ACTION_BAD_ARGUMENT.into())
             }
-        }
-    }
-
-    /// How packets are marked that are to look as if they came by the end of a link, at this hop.
-    pub(super) fn arriving(
-        &self,
-        network: &Network,
-        number: u32,
-        hop: Hop,
-        far: Tagging,
-    ) -> Marking {
-        let tag_of = |vlan| network.arrival_tag(number, hop.port.get(), Frames::Vlan(vlan));
-        match self.outermost() {
-            Vlan::Id(own) if far == Tagging::Single => match tag_of(own) {
-                Some(tag) => Marking::Exchange { own, tag: tag.get() },
-                None => Marking::Put(hop.tag.get()),
-            },
-            _ => Marking::Put(hop.tag.get()),
+            _ => Ok(Marking::stacked(wire)),
         }
     }
 }
@@ -184,14 +135,14 @@ impl Vlan {
     pub(in crate::v13) fn of_field(vid: u128) -> Vlan {
         match vid & VLAN_PRESENT {
             0 => Vlan::Untagged,
-            _ => Vlan::Id((vid & 0xfff) as u16),
+            _ => Vlan::Tagged,
         }
     }
 }
 
 impl Marking {
     /// Behind whose tag all others travel.
-    pub(in crate::v13) fn stacked(wire: Wire<'_>) -> Marking {
+    pub(in crate::v13) fn stacked(wire: Wire) -> Marking {
         match wire {
             Wire::Plain => Marking::Nothing,
             Wire::Tagged { tag, .. } => Marking::Put(tag.get()),
@@ -199,18 +150,14 @@ impl Marking {
     }
 
     /// Appends what sends packets there that are marked so, and are as before afterwards.
-    pub(in crate::v13) fn send_to(self, to: Target, out: &mut Vec<u8>) {
+    pub(in crate::v13) fn send_to(self, to: PortNo, out: &mut Vec<u8>) {
+        let output = Action::Output { port: to, max_len: 0 };
         match self {
-            Marking::Nothing => to.write(out),
+            Marking::Nothing => output.write(out),
             Marking::Put(tag) => {
                 push(tag, out);
-                to.write(out);
+                output.write(out);
                 Action::PopVlan.write(out);
-            }
-            Marking::Exchange { own, tag } => {
-                set_vlan(tag, out);
-                to.write(out);
-                set_vlan(own, out);
             }
         }
     }
@@ -221,13 +168,12 @@ impl Marking {
 pub(super) fn leave(
     packets: &Packets,
     way: WayOut<'_>,
-    to: Target,
+    to: PortNo,
     may_stay: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsaid> {
     let marking = match packets.tags.marking(way.wire) {
-        Ok(Some(marking)) => marking,
-        Ok(None) => return Ok(()),
+        Ok(marking) => marking,
         Err(Unsaid::Code(_)) if may_stay => return Ok(()),
         Err(unsaid) => return Err(unsaid),
     };

@@ -2,8 +2,8 @@
 
 use super::stage::{Versions, datapath};
 use fabric::embedding::{
-    Exit, FarEnd, Frames, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort,
-    VirtualPortId, VlanWay, Way, spanning_tree,
+    Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VirtualPortId,
+    spanning_tree,
 };
 use fabric::{Dpid, MacAddress, PortNumber, Tagging};
 use hypervisor::TenantId;
@@ -26,8 +26,6 @@ pub struct Plan {
     pub astray: Vec<(u64, u32)>,
     /// Physical switches that are one of the tenant's, which goes by the first of them.
     pub big: Vec<u64>,
-    /// VLANs of the tenant's own.
-    pub vlans: Vec<u16>,
     /// Those of the links that have no way.
     pub cut: Vec<[(u64, u32); 2]>,
     /// Those by which its switches repeat, if they did before.
@@ -54,7 +52,7 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             for (end, far) in [(a, b), (b, a)] {
                 // Nowhere, it is on all members alike.
                 for member in far_end(plan, end).on {
-                    let nowhere = no_way(far_end(plan, far), &plan.vlans);
+                    let nowhere = no_way(far_end(plan, far));
                     put_port(&mut maps, at, plan, member.0, end.1, nowhere);
                 }
             }
@@ -71,31 +69,16 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
         let mut transits = Vec::new();
         for &[a, b] in plan.links.iter().filter(|link| !plan.cut.contains(link)) {
             let routes = if plan.standby.contains(&[a, b]) { &ROUTES[..] } else { &ROUTES[..1] };
-            let mut both = |frames| {
-                let mut way =
-                    |from, to, route| way((from, to), route, frames, &mut tags, &mut transits);
-                let both = |&route| (way(a.0, b.0, route), way(b.0, a.0, route));
-                routes.iter().map(both).collect::<Vec<Both>>()
-            };
-            let plain = both(Frames::Untagged);
-            let tagged = plan.vlans.iter().map(|&vlan| (vlan, both(Frames::Vlan(vlan))));
-            let tagged: Vec<_> = tagged.collect();
+            let mut way = |from, to, route| way((from, to), route, &mut tags, &mut transits);
+            let both = |&route| (way(a.0, b.0, route), way(b.0, a.0, route));
+            let ways: Vec<Both> = routes.iter().map(both).collect();
             let end = |of: fn(Both) -> (Hop, Hop), here: (u64, u32), far: (u64, u32)| {
-                let way = |ways: &[Both]| {
-                    let ways = ways.iter().copied().map(of);
-                    let sent_by = usize::from(plan.astray.contains(&here));
-                    let sends = ways.clone().map(|(sends, _)| sends).nth(sent_by);
-                    let mut receives: Vec<Hop> = ways.map(|(_, receives)| receives).collect();
-                    receives.sort_unstable();
-                    Way { sends, receives }
-                };
-                let one = |(vlan, ways): &(u16, Vec<Both>)| {
-                    let Way { sends, receives } = way(ways);
-                    VlanWay { vlan: *vlan, sends, receives }
-                };
-                let Way { sends, receives } = way(&plain);
-                let vlans = tagged.iter().map(one).collect();
-                PortKind::Link { sends, receives, vlans, far: far_end(plan, far) }
+                let ways = ways.iter().copied().map(of);
+                let sent_by = usize::from(plan.astray.contains(&here));
+                let sends = ways.clone().map(|(sends, _)| sends).nth(sent_by);
+                let mut receives: Vec<Hop> = ways.map(|(_, receives)| receives).collect();
+                receives.sort_unstable();
+                PortKind::Link { sends, receives, far: far_end(plan, far) }
             };
             put(a.0, a.1, end(|(there, back)| (there.0, back.1), a, b));
             put(b.0, b.1, end(|(there, back)| (back.0, there.1), b, a));
@@ -111,38 +94,22 @@ pub fn maps(plans: &[Plan], first: u16) -> (BTreeMap<u64, SwitchMap>, u16) {
             .collect();
         for &member in &plan.big {
             for (owner, number, kind) in own.iter().filter(|(owner, ..)| *owner != member) {
-                let mut tunnel = |frames: Frames, to| {
-                    let ends = (member, *owner);
-                    let (leaves, from) = way(ends, Route::Active, frames, &mut tags, &mut transits);
-                    let (vlan, leaves_by) = (frames.vlan(), Some((id, *number)));
-                    transits.push((*owner, Transit { from, to, vlan, leaves_by }));
-                    Some(leaves)
-                };
                 let to = match kind {
                     PortKind::Edge { port, .. } => Exit::Edge(*port),
                     PortKind::Link { sends: Some(hop), .. } => Exit::Next(*hop),
                     _ => continue,
                 };
-                let sends = tunnel(Frames::Untagged, to);
-                let mut vlans = Vec::new();
-                for &vlan in &plan.vlans {
-                    let to = match kind {
-                        PortKind::Link { vlans, .. } => {
-                            let way = vlans.iter().find(|way| way.vlan == vlan).unwrap();
-                            Exit::Next(way.sends.unwrap())
-                        }
-                        _ => to,
-                    };
-                    let sends = tunnel(Frames::Vlan(vlan), to);
-                    vlans.push(VlanWay { vlan, sends, receives: Vec::new() });
-                }
+                let ends = (member, *owner);
+                let (leaves, from) = way(ends, Route::Active, &mut tags, &mut transits);
+                transits.push((*owner, Transit { from, to, leaves_by: Some((id, *number)) }));
+                let sends = Some(leaves);
                 let hosts = match kind {
                     PortKind::Edge { hosts, .. } => hosts.clone(),
                     _ => Vec::new(),
                 };
                 // It becomes known with the versions that switches speak.
                 let tagging = Tagging::default();
-                let kind = PortKind::Remote { sends, vlans, tagging, hosts };
+                let kind = PortKind::Remote { sends, tagging, hosts };
                 put_port(&mut maps, at, plan, member, *number, kind);
             }
         }
@@ -185,14 +152,11 @@ pub fn know_versions(maps: &mut BTreeMap<u64, SwitchMap>, versions: &Versions) {
 pub fn cut(map: &mut SwitchMap, tenant: TenantId, port: u32) {
     let port = map.members.get_mut(&tenant).unwrap().ports.get_mut(&port).unwrap();
     port.up = false;
-    port.kind = no_way(FarEnd::default(), &[]);
+    port.kind = no_way(FarEnd::default());
 }
 
-/// A link that has no way for frames of any of the tenant's VLANs.
-fn no_way(far: FarEnd, vlans: &[u16]) -> PortKind {
-    let way = |&vlan: &u16| VlanWay { vlan, sends: None, receives: Vec::new() };
-    let vlans = vlans.iter().map(way).collect();
-    PortKind::Link { sends: None, receives: Vec::new(), vlans, far }
+fn no_way(far: FarEnd) -> PortKind {
+    PortKind::Link { sends: None, receives: Vec::new(), far }
 }
 
 fn far_end(plan: &Plan, (switch, port): (u64, u32)) -> FarEnd {
@@ -278,7 +242,6 @@ impl Tags {
 fn way(
     (from, to): (u64, u64),
     route: Route,
-    frames: Frames,
     tags: &mut Tags,
     transits: &mut Vec<(u64, Transit)>,
 ) -> (Hop, Hop) {
@@ -297,8 +260,7 @@ fn way(
         match arrived {
             None => first = Some(leaves),
             Some(from) => {
-                let (to, vlan) = (Exit::Next(leaves), frames.vlan());
-                transits.push((at, Transit { from, to, vlan, leaves_by: None }));
+                transits.push((at, Transit { from, to: Exit::Next(leaves), leaves_by: None }));
             }
         }
         arrived = Some(Hop { port: port_number(into), tag });

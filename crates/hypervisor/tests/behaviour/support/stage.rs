@@ -58,27 +58,21 @@ impl Seen {
     }
 }
 
+/// Tables of a switch that a tenant with a network does not see.
+const OWN_TABLES: u8 = 2;
+
 /// What switches are like.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Make {
     /// How many packets they keep.
     pub buffers: u32,
-    /// Whether they know the action `resubmit`, and do what is in a packet's action set on a miss, as Open vSwitch does.
-    pub resubmits: bool,
+    /// Whether they do what is in a packet's action set on a miss, as Open vSwitch does.
+    pub runs_sets: bool,
 }
 
 impl Make {
-    fn name(self) -> &'static str {
-        if self.resubmits { "Open vSwitch" } else { "emulated switch" }
-    }
-
     fn faults(self) -> Vec<Fault> {
-        if self.resubmits { vec![Fault::RunSetOnMiss] } else { Vec::new() }
-    }
-
-    /// Tables of theirs that a tenant with a network does not see.
-    fn own_tables(self) -> u8 {
-        if self.resubmits { 3 } else { 2 }
+        if self.runs_sets { vec![Fault::RunSetOnMiss] } else { Vec::new() }
     }
 }
 
@@ -145,12 +139,6 @@ impl Stage {
     /// With switches of several versions. Those of a big switch speak the same.
     pub fn mixed(versions: Versions, plans: Vec<Plan>, buffers: u32) -> Stage {
         Stage::made(versions, plans, Make { buffers, ..Make::default() })
-    }
-
-    /// With switches that know the action `resubmit`, as Open vSwitch does.
-    pub fn resubmitting(version: Version, plans: Vec<Plan>) -> Stage {
-        let make = Make { resubmits: true, ..Make::default() };
-        Stage::made([version; SWITCHES as usize], plans, make)
     }
 
     /// With switches that are made so.
@@ -671,7 +659,6 @@ fn physical(versions: &Versions, plans: &[Plan], make: Make) -> Standing {
     for (dpid, &version) in (1..).zip(versions) {
         let mut config = Config { n_buffers: make.buffers, ..config(version, dpid, 6) };
         config.ports.push(emulate::PortConfig::new(LOCAL));
-        config.hardware = make.name().to_owned();
         config.faults = make.faults();
         network.add_switch(emulate::Switch::new(config));
     }
@@ -709,7 +696,7 @@ fn reference(
     for switch in switches_of(plan) {
         let mut config = config(version(switch), datapath(tenant, switch), 0);
         // What a tenant sees between the hypervisor's tables.
-        config.n_tables = config.n_tables.saturating_sub(make.own_tables()).max(1);
+        config.n_tables = config.n_tables.saturating_sub(OWN_TABLES).max(1);
         config.faults = make.faults();
         let index = network.add_switch(emulate::Switch::new(config));
         let edges = plan.edges.iter().filter(|edge| plan.head(edge.0) == switch);

@@ -181,8 +181,8 @@ fn policy_of(tenants: u16, mode: Mode) -> Policy {
             let edge = PortKind::Edge { port: PortNumber::new(n).unwrap(), hosts: Vec::new() };
             let tag = 2000 + n as u16;
             let receives = vec![hop(tag), hop(tag + 100)];
-            let (sends, vlans, far) = (Some(hop(tag)), Vec::new(), Default::default());
-            let link = PortKind::Link { sends, receives, vlans, far };
+            let (sends, far) = (Some(hop(tag)), Default::default());
+            let link = PortKind::Link { sends, receives, far };
             let member = Member {
                 datapath: Dpid(0xa0),
                 name: String::new(),

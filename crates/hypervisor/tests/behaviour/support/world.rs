@@ -461,11 +461,9 @@ impl World {
         flows
     }
 
-    /// How much is stored, but for what has come in by ports, which stays as long as they do.
+    /// How much is stored.
     pub fn remembered(&self) -> usize {
-        use hypervisor::store::Kind;
-        let counted = |key: &StoreKey| matches!(key.parts(), Some((Kind::Counted, _)));
-        self.store.keys().filter(|key| !counted(key)).count()
+        self.store.len()
     }
 
     /// The same with all that they do, and whose they are.
