@@ -48,6 +48,8 @@ fn direct_and_through_a_relay() {
         assert_eq!(metric("unanswered_percent"), Some(vec![0.0, 0.0]), "{point:?}");
         assert_eq!(metric("p99_us").map(|samples| samples.len()), Some(2));
         assert_eq!(metric("cpu_percent").is_some(), point.system == "haproxy");
+        let cost = point.mean("cpu_us_per_message");
+        assert_eq!(cost.is_some_and(|us| us > 0.0), point.system == "haproxy", "{cost:?}");
     }
     assert_eq!(verdict.table().to_string().lines().count(), 1 + cases);
 

@@ -110,6 +110,13 @@ fn on_a_real_switch(options: &Options) -> Comparison {
             let p50 = format!("{name} PACKET_IN at 40,000/s: p50 over {to}'s");
             criteria.push(Criterion::at_most(p50, ratio(of(name), of(to), "p50_us"), limit));
         }
+        let lost = |name: &str| of(name)?.mean("unanswered_percent");
+        let more = lost(&networks).zip(lost(&slices));
+        criteria.push(Criterion::at_most(
+            format!("{networks} PACKET_IN at 40,000/s: unanswered − {NETWORKS_OVER_SLICES} × {slices}'s, %"),
+            more.map(|(of, to)| of - NETWORKS_OVER_SLICES * to),
+            0.0,
+        ));
         criteria
     };
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
