@@ -340,7 +340,7 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
     let listen = "[listen]\nopenflow = \"127.0.0.1:0\"\n";
     fs::write(&path, format!("{listen}[[tenants]]\nname = \"red\"\n")).unwrap();
     let config = config::load(&path).unwrap();
-    let options = ServeOptions { state: Some(folder.join("state")), threads: 2 };
+    let options = ServeOptions { state: Some(folder.join("state")), threads: 2, takes_over: None };
     let daemon = Arc::new(Daemon::start(&config, &options).unwrap());
     let current = Current::new(config);
     let sources = Sources {

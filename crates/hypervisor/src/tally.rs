@@ -8,7 +8,7 @@
 //!
 //! Counts are the tenant's: of a packet that bears a link's tag, the tag's four bytes are left out.
 
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::network::{from_16_bits, in_16_bits};
 use crate::policy::TenantId;
 use crate::v13::egress;
@@ -169,9 +169,9 @@ impl Counted {
     }
 
     /// Cookies of all entries that count for a tenant's ports, and the bits by which they are known.
-    pub(crate) fn cookies(tenant: TenantId) -> (u64, u64) {
+    pub(crate) fn cookies(tenant: TenantId, by: Installation) -> (u64, u64) {
         let number = u32::from(tenant.0) << 16;
-        let cookie = |owner| Cookie { tenant: owner, number }.to_wire();
+        let cookie = |owner| Cookie { tenant: owner, number }.to_wire(by);
         let (received, sent) = (cookie(Cookie::OWN), cookie(Cookie::OWN_SENT));
         (received & sent, !(received ^ sent) & !u64::from(u16::MAX))
     }
@@ -453,16 +453,17 @@ mod tests {
     #[test]
     fn whom_an_entry_counts_for_is_in_its_cookie() {
         let tenant = TenantId(7);
-        let (cookies, mask) = Counted::cookies(tenant);
+        let by = Installation::default();
+        let (cookies, mask) = Counted::cookies(tenant, by);
         for direction in [Direction::Received, Direction::Sent] {
             for port in [1, 0xff00, 0xffff_fffe] {
                 let counted = Counted::new(tenant, port, direction).unwrap();
                 let cookie = counted.to_cookie();
                 assert!(cookie.is_own());
                 assert_eq!(Counted::from_cookie(cookie), Some(counted));
-                assert_eq!(cookie.to_wire() & mask, cookies);
+                assert_eq!(cookie.to_wire(by) & mask, cookies);
                 let another = Counted { tenant: TenantId(8), ..counted }.to_cookie();
-                assert_ne!(another.to_wire() & mask, cookies);
+                assert_ne!(another.to_wire(by) & mask, cookies);
             }
             for port in [0, 0x1_0000, u32::MAX] {
                 assert_eq!(Counted::new(tenant, port, direction), None, "{port:#x}");
@@ -473,6 +474,6 @@ mod tests {
             let cookie = Cookie { tenant: TenantId(owner), number };
             assert_eq!(Counted::from_cookie(cookie), None, "{cookie:?}");
         }
-        assert_ne!(Cookie { tenant, number: 7 << 16 | 1 }.to_wire() & mask, cookies);
+        assert_ne!(Cookie { tenant, number: 7 << 16 | 1 }.to_wire(by) & mask, cookies);
     }
 }

@@ -44,7 +44,8 @@ impl Scene {
     fn start(&mut self, tenants: &str) {
         let config = config(&self.folder, tenants);
         let state = Some(self.folder.join("state"));
-        let daemon = Arc::new(Daemon::start(&config, &ServeOptions { state, threads: 1 }).unwrap());
+        let options = ServeOptions { state, threads: 1, takes_over: None };
+        let daemon = Arc::new(Daemon::start(&config, &options).unwrap());
         let current = Current::new(config);
         let sources = Sources {
             metrics: daemon.metrics(),

@@ -12,7 +12,7 @@
 //! said something; what it said last counts until then.
 
 use super::{Event, Own, OwnChange, Question, Share, Switch};
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::pending::Awaits;
@@ -233,7 +233,7 @@ impl Switch {
             self.ask_arrived_v10(tenant, now);
             return;
         }
-        let (cookie, cookie_mask) = Counted::cookies(state.id);
+        let (cookie, cookie_mask) = Counted::cookies(state.id, self.settings.installation);
         let sends = state.network.as_deref().is_some_and(|it| it.shared_edges().next().is_some());
         let egress = self.egress_table().filter(|_| sends);
         // By its tables, so that nobody looks through those with the tenants' entries.
@@ -254,6 +254,7 @@ impl Switch {
         more: bool,
         now: Instant,
     ) {
+        let by = self.settings.installation;
         let state = &mut self.tenants[tenant.0 as usize];
         if state.asking.open.is_none() {
             // Another part of them has failed.
@@ -262,7 +263,7 @@ impl Switch {
         let is_current = state.asking.open == Some(state.tally.changes);
         if is_current {
             for entry in List::<FlowStats<'_>>::parse(entries).unwrap_or_default() {
-                let counted = counted(entry.cookie).filter(|it| it.tenant == state.id);
+                let counted = counted(entry.cookie, by).filter(|it| it.tenant == state.id);
                 let (Some(counted), Ok(match_)) = (counted, Match::from_v13(&entry.match_)) else {
                     continue;
                 };
@@ -323,7 +324,7 @@ impl Switch {
 
     /// The switch has told the last counts of an entry of the hypervisor's own.
     pub(crate) fn own_removed(&mut self, cookie: u64, match_: &Match, count: Count) {
-        let Some(counted) = counted(cookie) else { return };
+        let Some(counted) = counted(cookie, self.settings.installation) else { return };
         let Some(at) = self.tenant_of(counted.tenant) else { return };
         let tally = &mut self.tenants[at.0 as usize].tally;
         tally.removed(match_, counted.of, count);
@@ -332,7 +333,7 @@ impl Switch {
 
     /// What an entry of the hypervisor's own has counted so far.
     pub(crate) fn own_counted(&mut self, cookie: u64, match_: &Match, count: Count) {
-        let Some(counted) = counted(cookie) else { return };
+        let Some(counted) = counted(cookie, self.settings.installation) else { return };
         let Some(at) = self.tenant_of(counted.tenant) else { return };
         self.tenants[at.0 as usize].tally.see(match_, counted.of, count);
     }
@@ -454,8 +455,8 @@ pub(crate) fn flow_question(filter: FlowStatsRequest<'_>) -> Question {
 }
 
 /// For whom the entry with this cookie counts.
-pub(super) fn counted(cookie: u64) -> Option<Counted> {
-    Counted::from_cookie(Cookie::from_wire(cookie)?)
+pub(super) fn counted(cookie: u64, by: Installation) -> Option<Counted> {
+    Counted::from_cookie(Cookie::from_wire(cookie, by)?)
 }
 
 /// The switches at the other ends of a network's links, and the ports there.

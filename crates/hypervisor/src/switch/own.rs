@@ -5,7 +5,7 @@
 
 use super::refused::Tried;
 use super::{Cause, Held, Switch};
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::tally::{Count, Counted};
@@ -40,9 +40,9 @@ pub(crate) enum OwnChange {
 
 impl Own {
     /// Its cookie.
-    pub(crate) fn cookie(&self) -> u64 {
+    pub(crate) fn cookie(&self, by: Installation) -> u64 {
         let nobodys = Cookie { tenant: Cookie::OWN, number: 0 };
-        self.counted.map_or(nobodys, Counted::to_cookie).to_wire()
+        self.counted.map_or(nobodys, Counted::to_cookie).to_wire(by)
     }
 }
 
@@ -55,7 +55,7 @@ impl Switch {
         let egress = self.egress_table();
         let may_be = |table| table == 0 || has_tables || egress == Some(table);
         for held in held.iter().filter(|held| may_be(held.table)) {
-            let counted = super::counts::counted(held.cookie);
+            let counted = super::counts::counted(held.cookie, self.settings.installation);
             if let Some(counted) = counted {
                 let count = Count::by_entry(&held.match_, held.priority, held.packets, held.bytes);
                 self.tally_held(&held.match_, counted, count);
@@ -133,9 +133,10 @@ impl Switch {
     }
 
     pub(super) fn write_own_entry(&self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
+        let by = self.settings.installation;
         match self.version {
-            Version::V1_0 => crate::v10::own::write_entry(own, change, out),
-            _ => crate::v13::own::write_entry(own, change, out),
+            Version::V1_0 => crate::v10::own::write_entry(own, by, change, out),
+            _ => crate::v13::own::write_entry(own, by, change, out),
         }
     }
 }

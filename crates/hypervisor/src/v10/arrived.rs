@@ -74,7 +74,9 @@ impl Switch {
 
     /// An entry is gone.
     pub(super) fn count_removed_v10(&mut self, removed: &FlowRemoved) {
-        let Some(cookie) = Cookie::from_wire(removed.cookie) else { return };
+        let Some(cookie) = Cookie::from_wire(removed.cookie, self.settings.installation) else {
+            return;
+        };
         let match_ = Match::from_v10(&removed.match_);
         let count = Count { packets: removed.packet_count, bytes: removed.byte_count };
         let own = Count::by_entry(&match_, removed.priority, count.packets, count.bytes);
@@ -116,7 +118,7 @@ impl Switch {
     /// What it had counted.
     pub(super) fn replaced_v10(&mut self, tenant: TenantIndex, number: u32, entries: &[u8]) {
         let state = &mut self.tenants[tenant.0 as usize];
-        let cookie = Cookie { tenant: state.id, number }.to_wire();
+        let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
         for entry in List::<FlowStats<'_>>::parse(entries).unwrap_or_default() {
             if entry.cookie == cookie {
                 let count = Count { packets: entry.packet_count, bytes: entry.byte_count };

@@ -17,7 +17,9 @@ impl Switch {
     pub(crate) fn flow_removed_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = FlowRemoved::parse(body).map_err(unreadable)?;
         self.count_removed_v10(&removed);
-        let Some(cookie) = Cookie::from_wire(removed.cookie) else { return Ok(()) };
+        let Some(cookie) = Cookie::from_wire(removed.cookie, self.settings.installation) else {
+            return Ok(());
+        };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
         let wanted = Match::from_v10(&removed.match_);

@@ -3,6 +3,7 @@
 
 use super::egress;
 use super::network::{ASK, addresses};
+use crate::cookie::Installation;
 use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
 use crate::tally::Counted;
@@ -111,7 +112,12 @@ pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry. False for a match that 1.0 cannot say.
-pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
+pub(crate) fn write_entry(
+    own: &Own,
+    by: Installation,
+    change: OwnChange,
+    out: &mut Vec<u8>,
+) -> bool {
     let Ok(match_) = own.match_.to_v10() else { return false };
     let (command, actions) = match change {
         OwnChange::Add | OwnChange::Replace => {
@@ -122,7 +128,7 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     let is_told = own.actions.is_empty() || own.counted.is_some();
     FlowMod {
         match_,
-        cookie: own.cookie(),
+        cookie: own.cookie(by),
         // Where there is more than one table, Open vSwitch has been told that it is named here.
         command: FlowModCommand(u16::from(own.table) << 8 | command.0),
         priority: own.priority,
@@ -163,7 +169,7 @@ mod tests {
             assert_eq!(entries.len(), count, "{mapped:?}");
             for entry in entries {
                 let mut wire = Vec::new();
-                assert!(write_entry(&entry, OwnChange::Add, &mut wire));
+                assert!(write_entry(&entry, Installation::default(), OwnChange::Add, &mut wire));
                 let Ok((_, Message::FlowMod(flow_mod))) = Message::parse(&wire) else {
                     panic!("no FLOW_MOD");
                 };

@@ -16,7 +16,7 @@ impl Switch {
     /// The switch has removed an entry.
     pub(crate) fn flow_removed_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = FlowRemoved::parse(body).map_err(unreadable)?;
-        let Some(cookie) = owner_of(removed.cookie) else {
+        let Some(cookie) = owner_of(removed.cookie, self.settings.installation) else {
             if let Ok(match_) = Space::from_v13(&removed.match_) {
                 let (packets, bytes) = counted(&removed);
                 let count = Count::by_entry(&match_, removed.priority, packets, bytes);
