@@ -99,6 +99,7 @@ fn wrong_arguments_are_named_with_their_range() {
         (&["serve"], &["<CONFIG>"]),
         (&["serve", "x.toml", "--threads", "0"], &["--threads", "1..=256"]),
         (&["serve", "x.toml", "--log-format", "xml"], &["--log-format", "text", "json"]),
+        (&["serve", "x.toml", "--take-over", "5a3f"], &["--take-over", "three hexadecimal digits"]),
         (&["demo", "--protocols", "1.2"], &["--protocols", "1.0", "1.3"]),
         (&["bench", "run", "--rate", "0"], &["--rate", "10000000"]),
         (&["bench", "run", "--message", "ping"], &["--message", "PACKET_IN"]),

@@ -15,6 +15,7 @@ use crate::store::{Documents, Quota, Store, StoreError};
 use crate::threads::Thread;
 use crate::topology::{self, Board, Inbox, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme};
+pub use hypervisor::Installation;
 use hypervisor::{Duration, LldpKey, Settings, TenantId};
 use openflow::VersionSet;
 use std::fmt;
@@ -32,6 +33,8 @@ pub struct ServeOptions {
     pub restore: Option<PathBuf>,
     /// Event loops; 0 is one per core.
     pub threads: usize,
+    /// The other installation whose rules are deleted from switches that connect.
+    pub takes_over: Option<Installation>,
 }
 
 /// A running hypervisor.
@@ -96,6 +99,7 @@ impl Daemon {
         let setup = Setup {
             snapshot,
             lldp,
+            takes_over: options.takes_over,
             versions: VersionSet::SUPPORTED,
             origin,
             // A store in memory is as safe as it will ever be at once.

@@ -87,6 +87,8 @@ pub struct SwitchCounters {
     /// Changes that the hypervisor made itself and the switch refused: entries that follow a policy or come back after a
     /// refusal, and what table 0 holds (1.3). A tenant whose entry is lost by it gets FLOW_REMOVED.
     pub own_refused: u64,
+    /// Entries that other installations of Weir have left on it, as it said when it connected.
+    pub others_entries: u64,
 }
 
 /// Counts a message type, whatever its number.

@@ -50,6 +50,7 @@ pub mod window;
 mod work;
 
 pub use account::Account;
+pub use cookie::Installation;
 pub use fabric::{lldp, time};
 pub use ids::{ControllerIndex, TenantIndex};
 pub use lldp::LldpKey;

@@ -31,6 +31,7 @@ mod undo;
 mod unplaced;
 
 use crate::controllers::Controllers;
+use crate::cookie::Installation;
 use crate::counters::{Counters, SwitchCounters, count};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::lldp::LldpKey;
@@ -187,6 +188,10 @@ pub struct Settings {
     pub switch_bytes: usize,
     /// How long a reply of the switch is waited for.
     pub reply_timeout: Duration,
+    /// Which Weir this is, in the cookies of what it makes.
+    pub installation: Installation,
+    /// Whose entries are deleted when a switch connects. Those of all other installations are left.
+    pub takes_over: Option<Installation>,
 }
 
 impl Default for Settings {
@@ -200,6 +205,8 @@ impl Default for Settings {
             tenant_unread: 32 << 20,
             switch_bytes: 256 << 10,
             reply_timeout: Duration::from_secs(10),
+            installation: Installation::default(),
+            takes_over: None,
         }
     }
 }
@@ -276,6 +283,8 @@ pub enum Event {
         /// Entries that somebody else made; they are left alone.
         foreign: usize,
     },
+    /// Entries that other installations of Weir have made, and how many; they are left alone.
+    LeftOthers(BTreeMap<Installation, usize>),
 }
 
 /// A tenant on the switch, as an observer may see it.

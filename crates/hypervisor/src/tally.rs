@@ -3,7 +3,7 @@
 //!
 //! Counts are the tenant's: of a packet that bears a link's tag, the tag's four bytes are left out.
 
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::network::{from_16_bits, in_16_bits};
 use crate::policy::TenantId;
 use flowspace::{Field, Match};
@@ -66,9 +66,9 @@ impl Counted {
     }
 
     /// Cookies of all entries that count for a tenant's ports, and the bits by which they are known.
-    pub(crate) fn cookies(tenant: TenantId) -> (u64, u64) {
+    pub(crate) fn cookies(tenant: TenantId, by: Installation) -> (u64, u64) {
         let number = u32::from(tenant.0) << 16;
-        (Cookie { tenant: Cookie::OWN, number }.to_wire(), !u64::from(u16::MAX))
+        (Cookie { tenant: Cookie::OWN, number }.to_wire(by), !u64::from(u16::MAX))
     }
 }
 
@@ -90,8 +90,9 @@ mod tests {
     fn a_cookie_says_for_whose_port_an_entry_counts() {
         let counted = Counted::new(TenantId(7), 10).unwrap();
         assert_eq!(Counted::from_cookie(counted.to_cookie()), Some(counted));
-        let (cookie, mask) = Counted::cookies(TenantId(7));
-        assert_eq!(counted.to_cookie().to_wire() & mask, cookie);
+        let by = Installation::default();
+        let (cookie, mask) = Counted::cookies(TenantId(7), by);
+        assert_eq!(counted.to_cookie().to_wire(by) & mask, cookie);
         assert_eq!(Counted::new(TenantId(7), 0), None);
         assert_eq!(Counted::from_cookie(Cookie { tenant: TenantId(7), number: 1 }), None);
     }

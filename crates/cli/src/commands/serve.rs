@@ -17,7 +17,7 @@ use daemon::config::{self, Config};
 use daemon::control::{Control, Setup};
 use daemon::logging;
 use daemon::reload::{Current, Reloader};
-use daemon::serve::{Daemon, ServeOptions};
+use daemon::serve::{Daemon, Installation, ServeOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,6 +48,11 @@ pub struct Serve {
     /// Event loops, 1 to 256 [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
+    /// Delete the rules that another installation of Weir has left on switches, by the number that the log tells
+    ///
+    /// Without this they are left where they are. See docs/serve.md.
+    #[arg(long, value_name = "ID", value_parser = installation)]
+    take_over: Option<Installation>,
     /// How log lines look
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -91,6 +96,7 @@ impl Serve {
             state: self.state.clone(),
             restore: self.restore.clone(),
             threads: self.threads.map_or(0, usize::from),
+            takes_over: self.take_over,
         };
         let daemon = Arc::new(Daemon::start(config, &options).context("cannot start")?);
         let (sender, ended) = mpsc::channel();
@@ -120,6 +126,13 @@ impl Serve {
         }
         Ok(Exit::Success)
     }
+}
+
+/// Three hexadecimal digits, as the log tells them.
+fn installation(text: &str) -> Result<Installation, String> {
+    let bits = u16::from_str_radix(text, 16).ok();
+    bits.and_then(Installation::new)
+        .ok_or_else(|| "three hexadecimal digits are expected".to_owned())
 }
 
 fn control(

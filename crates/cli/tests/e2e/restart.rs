@@ -102,3 +102,44 @@ fn ovs_rules_of_a_tenant_that_left_meanwhile_are_removed() {
     eventually("blue's rules are gone", || network.is_silent("h3", "h4"));
     assert!(network.pings("h1", "h2"), "red's are not");
 }
+
+#[test]
+fn ovs_a_wrong_state_folder_erases_no_rules() {
+    needs!(ovs_a_wrong_state_folder_erases_no_rules: Needs::OpenVSwitch, Needs::OsKen);
+    for (version, openflow) in [(V10, "1.0"), (V13, "1.3")] {
+        let network = Network::single(&ADDRESSES, version);
+        let mut red = App::flow_installer(openflow);
+        let tenants = by_port("red", &red.to_string(), [1, 2]);
+        let mut weir = Weir::serve_on(network.controller_host(), &tenants);
+        network.connect_to(weir.openflow);
+        install_both_ways(&mut red, [1, 2]);
+        weir.crash();
+
+        // A slip in the path.
+        weir.restart_on("stat", &[]);
+        red.expect("switch");
+        red.barrier(100);
+        assert_eq!(red.flows(101).len(), 0, "the tenant has none");
+        assert!(network.pings("h1", "h2"), "and they go on");
+        let line = weir.expect_log(0, &["WARN", "another installation"]);
+        let (_, after) = line.split_once("installation=").expect("which it is");
+        let id = after.split(' ').next().expect("three digits");
+        assert!(weir.metric("weir_switch_others_rules", &[]) >= 2.0);
+        assert!(weir.get("/api/v1/switches").1.contains("\"others_rules\":"));
+        weir.crash();
+
+        // The right one finds all as it was.
+        weir.restart();
+        red.expect("switch");
+        red.barrier(102);
+        assert_eq!(red.flows(103).len(), 2);
+        assert!(network.pings("h1", "h2"));
+        weir.crash();
+
+        weir.restart_on("stat", &["--take-over", id]);
+        red.expect("switch");
+        red.barrier(104);
+        assert!(network.is_silent("h1", "h2"), "{version:?}: the old rules are gone");
+        assert_eq!(weir.logged(&["another installation"]), [""; 0]);
+    }
+}

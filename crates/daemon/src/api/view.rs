@@ -80,6 +80,8 @@ pub struct Switch {
     unexpected: u64,
     unanswered: u64,
     own_refused: u64,
+    /// Rules of other installations of Weir that were left on it when it connected.
+    others_rules: u64,
     window: u64,
     outstanding: u64,
     /// Those that have a part of it.
@@ -232,6 +234,7 @@ impl Switch {
             unexpected: metrics.unexpected.get(),
             unanswered: metrics.unanswered.get(),
             own_refused: metrics.own_refused.get(),
+            others_rules: metrics.others_rules.get(),
             window: metrics.window.get(),
             outstanding: metrics.outstanding.get(),
             tenants: tenants

@@ -128,6 +128,8 @@ pub struct SwitchMetrics {
     pub unanswered: Counter,
     /// Changes of Weir's own that the switch refused.
     pub own_refused: Counter,
+    /// Entries of other installations of Weir that the switch held when it connected.
+    pub others_rules: Gauge,
     /// Messages that may be unacknowledged at the switch at a time, as adapted to its speed.
     pub window: Gauge,
     /// Messages that are unacknowledged at the switch now.
@@ -151,6 +153,7 @@ impl SwitchMetrics {
             unexpected: Counter::default(),
             unanswered: Counter::default(),
             own_refused: Counter::default(),
+            others_rules: Gauge::default(),
             window: Gauge::default(),
             outstanding: Gauge::default(),
             tenants: Mutex::default(),

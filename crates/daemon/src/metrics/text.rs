@@ -238,6 +238,13 @@ impl Text<'_> {
             "Changes that Weir made itself and the switch refused.",
         );
         self.per_switch(OWN_REFUSED, switches, |switch| switch.own_refused.get());
+        const OTHERS_RULES: &str = "weir_switch_others_rules";
+        self.family(
+            OTHERS_RULES,
+            "gauge",
+            "Rules of other installations of Weir that were left on the switch when it connected.",
+        );
+        self.per_switch(OTHERS_RULES, switches, |switch| switch.others_rules.get());
         const WINDOW: &str = "weir_switch_window_messages";
         self.family(
             WINDOW,

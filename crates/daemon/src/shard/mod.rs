@@ -43,7 +43,7 @@ use crate::topology::{Inbox, Orders};
 use arrivals::Arrivals;
 use channel::{Address, Connection, Established, Event, EventLoop, Listener, Waker};
 use counting::Counting;
-use hypervisor::{LldpKey, Policy, Settings, TenantId};
+use hypervisor::{Installation, LldpKey, Policy, Settings, TenantId};
 use openflow::VersionSet;
 use session::Session;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -121,6 +121,7 @@ pub struct Shard {
     origin: Instant,
     snapshot: Snapshot,
     lldp: LldpKey,
+    takes_over: Option<Installation>,
     versions: VersionSet,
     store: ShardStore,
     volatile: bool,
@@ -157,6 +158,8 @@ pub struct Setup {
     pub snapshot: Snapshot,
     /// The key of this installation's link probes.
     pub lldp: LldpKey,
+    /// The other installation whose entries are deleted.
+    pub takes_over: Option<Installation>,
     /// Versions that are spoken.
     pub versions: VersionSet,
     /// Time zero of all shards: link probes cross them.
@@ -202,6 +205,7 @@ impl Shard {
             origin: setup.origin,
             snapshot: setup.snapshot,
             lldp: setup.lldp,
+            takes_over: setup.takes_over,
             versions: setup.versions,
             store,
             volatile: setup.volatile,

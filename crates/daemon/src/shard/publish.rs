@@ -27,6 +27,7 @@ impl Shard {
             session.metrics.unexpected.publish(counters.unexpected);
             session.metrics.unanswered.publish(counters.unanswered);
             session.metrics.own_refused.publish(counters.own_refused);
+            session.metrics.others_rules.set(counters.others_entries);
             let (limit, in_flight) = session.core.window();
             session.metrics.window.set(u64::from(limit));
             session.metrics.outstanding.set(u64::from(in_flight));

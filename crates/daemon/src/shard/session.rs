@@ -11,7 +11,7 @@ use crate::store::{Batch, Done, Full, Pushed, Stored};
 use crate::topology::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
 use hypervisor::big_switch::is_key;
-use hypervisor::{ControllerIndex, Event, Policy, Switch, TenantId};
+use hypervisor::{ControllerIndex, Event, Installation, Policy, Settings, Switch, TenantId};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -84,10 +84,15 @@ impl Shard {
     ) {
         let Some(features) = established.switch else { return };
         let now = self.now();
+        let settings = Settings {
+            installation: Installation::of_secret(&self.lldp.0),
+            takes_over: self.takes_over,
+            ..self.snapshot.settings
+        };
         let core = Switch::new(
             &features.frame,
             self.snapshot.policy.clone(),
-            self.snapshot.settings,
+            settings,
             self.lldp,
             stored,
             self.volatile,
@@ -294,6 +299,15 @@ impl Shard {
                         dpid = %Dpid(session.core.known_as()), kept, installed, removed, foreign,
                         "the switch's tables are reconciled"
                     );
+                }
+                Some(Event::LeftOthers(left)) => {
+                    for (installation, rules) in left {
+                        tracing::warn!(
+                            dpid = %Dpid(dpid), %installation, rules,
+                            "the switch holds rules of another installation of Weir, which are left there: \
+                             `weir serve --take-over {installation}` deletes them"
+                        );
+                    }
                 }
             }
         }

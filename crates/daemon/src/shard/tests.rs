@@ -30,6 +30,7 @@ fn shard(store: &Store) -> Shard {
     let setup = Setup {
         snapshot,
         lldp: LldpKey(store.secret()),
+        takes_over: None,
         versions: VersionSet::SUPPORTED,
         origin,
         volatile: false,

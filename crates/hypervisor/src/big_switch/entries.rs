@@ -368,8 +368,7 @@ impl BigSwitch {
         self.fill_numbers(dpid, Numbered::Group, groups(&learned.groups));
         self.fill_numbers(dpid, Numbered::Meter, meters(&learned.meters));
         for held in wire::held(self.version, &learned.flows) {
-            let ours =
-                Cookie::from_wire(held.cookie).is_some_and(|it| it.tenant == self.plan.tenant);
+            let ours = Cookie::of_any(held.cookie).is_some_and(|it| it.tenant == self.plan.tenant);
             let since = Instant(now.0.saturating_sub(u64::from(held.seconds) * 1_000_000_000));
             if !self.is_settled && ours && !self.entries.contains_key(&held.cookie) {
                 let terms = wire::terms(self.version, &held.add);

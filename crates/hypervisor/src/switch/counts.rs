@@ -15,7 +15,7 @@
 //! anew.
 
 use super::{Event, Question, Share, Switch};
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::ids::TenantIndex;
 use crate::network::Network;
 use crate::pending::Awaits;
@@ -200,7 +200,7 @@ impl Switch {
         if !core::mem::replace(&mut state.asking.is_open, true) {
             state.asking.asked += 1;
             state.asking.parts.clear();
-            let (cookie, cookie_mask) = Counted::cookies(state.id);
+            let (cookie, cookie_mask) = Counted::cookies(state.id, self.settings.installation);
             let filter = FlowStatsRequest {
                 table_id: 0,
                 cookie,
@@ -220,9 +220,10 @@ impl Switch {
         more: bool,
         now: Instant,
     ) {
+        let by = self.settings.installation;
         let state = &mut self.tenants[tenant.0 as usize];
         for entry in List::<FlowStats<'_>>::parse(entries).unwrap_or_default() {
-            let counted = counted(entry.cookie).filter(|it| it.tenant == state.id);
+            let counted = counted(entry.cookie, by).filter(|it| it.tenant == state.id);
             if let (Some(counted), Ok(match_)) = (counted, Match::from_v13(&entry.match_)) {
                 let count = Count::by_entry(&match_, entry.packet_count, entry.byte_count);
                 let sum = state.asking.parts.entry(counted.port).or_default();
@@ -288,8 +289,8 @@ pub(crate) fn flow_question(filter: FlowStatsRequest<'_>) -> Question {
 }
 
 /// For whom the entry with this cookie counts.
-pub(super) fn counted(cookie: u64) -> Option<Counted> {
-    Counted::from_cookie(Cookie::from_wire(cookie)?)
+pub(super) fn counted(cookie: u64, by: Installation) -> Option<Counted> {
+    Counted::from_cookie(Cookie::from_wire(cookie, by)?)
 }
 
 /// The switches at the other ends of a network's links, and the ports there.

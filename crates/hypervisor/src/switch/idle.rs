@@ -246,7 +246,7 @@ impl Switch {
         if !self.may_be_idle(tenant, number) {
             return;
         }
-        let cookie = Cookie { tenant: state.id, number }.to_wire();
+        let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
         let unasked = match self.version {
             Version::V1_0 => crate::v10::idle::questions(flow, last),
             _ => crate::v13::idle::questions(cookie, flow, self.first_table()),
@@ -301,7 +301,7 @@ impl Switch {
     ) {
         let version = self.version;
         let state = &mut self.tenants[tenant.0 as usize];
-        let cookie = Cookie { tenant: state.id, number }.to_wire();
+        let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
         let Some(idle) = state.idle.get_mut(&number) else { return };
         let Some(round) = idle.round.as_mut().filter(|round| round.begun == begun) else { return };
         let used = match version {

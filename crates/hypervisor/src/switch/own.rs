@@ -5,7 +5,7 @@
 
 use super::refused::Tried;
 use super::{Cause, Held, Switch};
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::tally::Counted;
@@ -38,9 +38,9 @@ pub(crate) enum OwnChange {
 
 impl Own {
     /// Its cookie.
-    pub(crate) fn cookie(&self) -> u64 {
+    pub(crate) fn cookie(&self, by: Installation) -> u64 {
         let nobodys = Cookie { tenant: Cookie::OWN, number: 0 };
-        self.counted.map_or(nobodys, Counted::to_cookie).to_wire()
+        self.counted.map_or(nobodys, Counted::to_cookie).to_wire(by)
     }
 }
 
@@ -51,7 +51,7 @@ impl Switch {
         let mut own = Vec::new();
         let has_tables = self.version != Version::V1_0;
         for held in held.iter().filter(|held| held.table == 0 || has_tables) {
-            let counted = super::counts::counted(held.cookie);
+            let counted = super::counts::counted(held.cookie, self.settings.installation);
             let (table, match_, actions) = (held.table, held.match_, held.actions.clone());
             own.push(Own { table, match_, priority: held.priority, actions, counted });
         }
@@ -115,9 +115,10 @@ impl Switch {
 
     /// Appends the message that does this to an entry. False if the version cannot say it.
     pub(super) fn write_own(&self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
+        let by = self.settings.installation;
         match self.version {
-            Version::V1_0 => crate::v10::own::write_entry(own, change, out),
-            _ => crate::v13::own::write_entry(own, change, out),
+            Version::V1_0 => crate::v10::own::write_entry(own, by, change, out),
+            _ => crate::v13::own::write_entry(own, by, change, out),
         }
     }
 }

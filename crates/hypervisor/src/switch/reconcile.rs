@@ -2,7 +2,7 @@
 
 use super::tables::{Cause, Change};
 use super::{Event, Switch};
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Piece, check_told};
 use crate::ids::TenantIndex;
 use crate::network::Network;
@@ -10,6 +10,7 @@ use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use crate::v13::numbers::Held as Numbers;
 use crate::work::PLAN;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;
@@ -49,14 +50,22 @@ impl Switch {
             _ => crate::v13::statistics::held(&learned.flows),
         };
         let (mut kept, mut installed, mut removed, mut foreign) = (0, 0, 0, 0);
+        let mut left = BTreeMap::new();
         let mut seen: HashSet<(u32, u32, usize)> = HashSet::new();
         let mut own_seen = Vec::new();
         for entry in &held {
             self.keep_owner(entry, now);
         }
         for entry in &held {
-            let Some(cookie) = Cookie::from_wire(entry.cookie) else {
-                foreign += 1;
+            let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
+                match Installation::of(entry.cookie) {
+                    Some(it) if self.settings.takes_over == Some(it) => {
+                        self.delete_held(entry, now);
+                        removed += 1;
+                    }
+                    Some(it) => *left.entry(it).or_default() += 1,
+                    None => foreign += 1,
+                }
                 continue;
             };
             if cookie.is_own() {
@@ -137,7 +146,11 @@ impl Switch {
         self.delete_all_loose(loose, now);
         self.reconcile_condemned(now);
         self.unused.maybe = true;
+        self.counters.others_entries = left.values().sum::<usize>() as u64;
         self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
+        if !left.is_empty() {
+            self.events.push_back(Event::LeftOthers(left));
+        }
     }
 
     /// The policy or the ports have changed: each entry's pieces follow.
@@ -319,7 +332,9 @@ impl Switch {
 
     /// The entry of whose cookie the switch holds one owns it there, whichever others it could be of.
     fn keep_owner(&mut self, entry: &Held, now: Instant) {
-        let Some(cookie) = Cookie::from_wire(entry.cookie) else { return };
+        let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
+            return;
+        };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return };
         let flows = &self.tenants[tenant.0 as usize].flows;
         let beneath = flows.get(cookie.number).and_then(|flow| {
@@ -356,6 +371,10 @@ impl Switch {
         if let Some(tenant) = self.tenant_of(cookie.tenant) {
             self.tenants[tenant.0 as usize].retired.add(cookie.number, &entry.match_wire, now);
         }
+        self.delete_held(entry, now);
+    }
+
+    fn delete_held(&mut self, entry: &Held, now: Instant) {
         let mut message = Vec::new();
         let written = match self.version {
             Version::V1_0 => crate::v10::flow_mod::write_removal(entry, &mut message),

@@ -131,7 +131,7 @@ impl Switch {
         piece: &Piece,
     ) -> Option<Vec<u8>> {
         let writing = Writing {
-            cookie: Cookie { tenant: state.id, number }.to_wire(),
+            cookie: Cookie { tenant: state.id, number }.to_wire(self.settings.installation),
             change: Change::Add,
             buffer_id: NO_BUFFER,
             hard_timeout: flow.hard_timeout,

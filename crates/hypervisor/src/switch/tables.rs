@@ -507,7 +507,7 @@ impl Switch {
             }
         }
         let writing = Writing {
-            cookie: Cookie { tenant: state.id, number }.to_wire(),
+            cookie: Cookie { tenant: state.id, number }.to_wire(self.settings.installation),
             change,
             buffer_id,
             // 0 would be for ever.

@@ -129,7 +129,7 @@ impl Switch {
         let Ok(match_) = probe.to_v10() else { return };
         let entry = v10::FlowMod {
             match_,
-            cookie: Cookie { tenant: Cookie::OWN, number: 0 }.to_wire(),
+            cookie: Cookie { tenant: Cookie::OWN, number: 0 }.to_wire(self.settings.installation),
             command: v10::FlowModCommand::ADD,
             priority: u16::MAX,
             actions: actions.as_list(),

@@ -16,7 +16,8 @@ impl Switch {
     /// The switch has removed an entry.
     pub(crate) fn flow_removed_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = FlowRemoved::parse(body).map_err(unreadable)?;
-        let Some(cookie) = Cookie::from_wire(removed.cookie) else { return Ok(()) };
+        let by = self.settings.installation;
+        let Some(cookie) = Cookie::from_wire(removed.cookie, by) else { return Ok(()) };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
         let wanted = Match::from_v10(&removed.match_);

@@ -1,6 +1,7 @@
 //! The hypervisor's own entries on 1.0: what passes through for networks, or is not let in by a port, and nobody's rules
 //! are asked.
 
+use crate::cookie::Installation;
 use crate::network::{Admits, Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
 use alloc::vec::Vec;
@@ -58,7 +59,12 @@ pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry. False for a match that 1.0 cannot say.
-pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
+pub(crate) fn write_entry(
+    own: &Own,
+    by: Installation,
+    change: OwnChange,
+    out: &mut Vec<u8>,
+) -> bool {
     let Ok(match_) = own.match_.to_v10() else { return false };
     let (command, actions) = match change {
         OwnChange::Add => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
@@ -66,7 +72,7 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     };
     FlowMod {
         match_,
-        cookie: own.cookie(),
+        cookie: own.cookie(by),
         command,
         priority: own.priority,
         actions,

@@ -195,7 +195,9 @@ impl Switch {
         let mut sums: HashMap<u32, Sum> = HashMap::new();
         let mut counted: HashSet<(u32, v10::Match)> = HashSet::new();
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
-            let Some(cookie) = Cookie::from_wire(entry.cookie) else { continue };
+            let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
+                continue;
+            };
             // A piece in two of the tenant's own flowspace entries is reported for each.
             if cookie.tenant != state.id || !counted.insert((cookie.number, entry.match_)) {
                 continue;

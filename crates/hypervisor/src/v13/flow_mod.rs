@@ -2,7 +2,7 @@
 
 use super::{METADATA_TENANT, metadata_of, unreadable};
 use crate::buffers::Buffered;
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Piece, Presumes, Taken, Tells};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
@@ -533,8 +533,8 @@ pub(crate) fn next_table(instructions: &[u8]) -> Option<u8> {
 }
 
 /// The entry number and owner of a cookie that one of the tenants' entries bears.
-pub(crate) fn owner_of(cookie: u64) -> Option<Cookie> {
-    Cookie::from_wire(cookie).filter(|cookie| !cookie.is_own())
+pub(crate) fn owner_of(cookie: u64, by: Installation) -> Option<Cookie> {
+    Cookie::from_wire(cookie, by).filter(|cookie| !cookie.is_own())
 }
 
 fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {

@@ -15,7 +15,8 @@ impl Switch {
     /// The switch has removed an entry.
     pub(crate) fn flow_removed_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = FlowRemoved::parse(body).map_err(unreadable)?;
-        let Some(cookie) = owner_of(removed.cookie) else { return Ok(()) };
+        let by = self.settings.installation;
+        let Some(cookie) = owner_of(removed.cookie, by) else { return Ok(()) };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
         let state = &mut self.tenants[tenant.0 as usize];
         let wanted = Space::from_v13(&removed.match_).ok();

@@ -3,7 +3,7 @@
 use super::{
     METADATA_NETWORK, METADATA_TENANT, NO_PORT, metadata_at, metadata_of, port_in, tenant_in,
 };
-use crate::cookie::Cookie;
+use crate::cookie::{Cookie, Installation};
 use crate::lldp;
 use crate::network::{Admits, at_hop, at_port, number_of};
 use crate::policy::TenantId;
@@ -214,7 +214,7 @@ pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
 }
 
 /// An entry's cookie: where it counts for no port, it says all the same to whose tables it leads, as for a port 0, which there is not.
-fn cookie_of(own: &Own) -> u64 {
+fn cookie_of(own: &Own, by: Installation) -> u64 {
     let leads_to = || {
         let instructions = List::<Instruction<'_>>::parse(&own.actions).ok()?;
         instructions.iter().find_map(|instruction| match instruction {
@@ -224,14 +224,19 @@ fn cookie_of(own: &Own) -> u64 {
     };
     match leads_to().filter(|_| own.table == 0 && own.counted.is_none()) {
         Some(TenantId(tenant)) => {
-            Cookie { tenant: Cookie::OWN, number: u32::from(tenant) << 16 }.to_wire()
+            Cookie { tenant: Cookie::OWN, number: u32::from(tenant) << 16 }.to_wire(by)
         }
-        None => own.cookie(),
+        None => own.cookie(by),
     }
 }
 
 /// Appends the FLOW_MOD that adds or removes an entry of the hypervisor's own. False for a match that 1.3 cannot say.
-pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
+pub(crate) fn write_entry(
+    own: &Own,
+    by: Installation,
+    change: OwnChange,
+    out: &mut Vec<u8>,
+) -> bool {
     let mut fields = MatchBuf::new();
     let added = || List::parse(&own.actions).unwrap_or_default();
     let (command, instructions) = match change {
@@ -240,7 +245,7 @@ pub(crate) fn write_entry(own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bo
     };
     own.match_.to_v13(&mut fields).is_ok()
         && FlowMod {
-            cookie: cookie_of(own),
+            cookie: cookie_of(own, by),
             table_id: own.table,
             command,
             priority: own.priority,

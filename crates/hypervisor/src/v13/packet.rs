@@ -64,7 +64,7 @@ impl Switch {
             Seen { packet, in_port, metadata: metadata & !METADATA_TENANT, wanted: None };
         let mut key = key;
         seen.packet.table_id = packet.table_id.saturating_sub(self.first_table());
-        let entry = owner_of(packet.cookie);
+        let entry = owner_of(packet.cookie, self.settings.installation);
         let owner = match entry {
             Some(cookie) => self.tenant_of(cookie.tenant),
             None => {
@@ -131,7 +131,8 @@ impl Switch {
         frame: &[u8],
     ) {
         let id = self.tenants[tenant.0 as usize].id;
-        let entry = owner_of(packet.cookie).filter(|cookie| cookie.tenant == id);
+        let entry = owner_of(packet.cookie, self.settings.installation)
+            .filter(|cookie| cookie.tenant == id);
         let told = PacketIn {
             buffer_id: NO_BUFFER,
             total_len: frame.len() as u16,
@@ -156,7 +157,7 @@ impl Switch {
 
     /// Whose entries a packet has passed before it met none: Open vSwitch does what is in the action set then.
     fn owner_by_metadata(&self, cookie: u64, metadata: u64) -> Option<TenantIndex> {
-        let is_own = Cookie::from_wire(cookie).is_some();
+        let is_own = Cookie::from_wire(cookie, self.settings.installation).is_some();
         (!is_own).then(|| self.tenant_of(tenant_in(metadata)))?
     }
 

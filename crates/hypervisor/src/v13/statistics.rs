@@ -288,7 +288,8 @@ impl Switch {
         let Ok(wanted) = self.match_of_v13(tenant, &filter.match_) else { return Vec::new() };
         let mut found = Vec::new();
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
-            let Some(cookie) = owner_of(entry.cookie).filter(|cookie| cookie.tenant == state.id)
+            let Some(cookie) = owner_of(entry.cookie, self.settings.installation)
+                .filter(|cookie| cookie.tenant == state.id)
             else {
                 continue;
             };
@@ -389,7 +390,8 @@ impl Switch {
 
     /// What the entries of table 0 have counted by which a tenant's packets come to its tables.
     fn question_of_table_0(&self, tenant: TenantIndex) -> Result<Vec<u8>, ErrorCode> {
-        let (cookie, cookie_mask) = Counted::cookies(self.tenants[tenant.0 as usize].id);
+        let (cookie, cookie_mask) =
+            Counted::cookies(self.tenants[tenant.0 as usize].id, self.settings.installation);
         let filter =
             FlowStatsRequest { table_id: 0, cookie, cookie_mask, ..FlowStatsRequest::default() };
         question(MultipartRequestBody::Flow(filter))
@@ -409,7 +411,9 @@ impl Switch {
         }
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
             let packets = entry.packet_count;
-            match owner_of(entry.cookie).filter(|cookie| cookie.tenant == state.id) {
+            match owner_of(entry.cookie, self.settings.installation)
+                .filter(|cookie| cookie.tenant == state.id)
+            {
                 Some(cookie) => {
                     if let Some(flow) = state.flows.get(cookie.number) {
                         standing.matched(flow.table, next_table(&flow.actions), packets);

@@ -42,6 +42,7 @@ mod groups_shared;
 mod groups_watched;
 mod idle;
 mod in_turn;
+mod installations;
 mod kept_packets;
 mod labels;
 mod later_tables;

@@ -38,7 +38,7 @@ impl Weir {
         fs::create_dir_all(folder.path().join("state")).expect("a state folder");
         fs::write(folder.path().join("weir.toml"), with_listen(openflow, api, tenants))
             .expect("a configuration");
-        let process = spawn(&folder);
+        let process = spawn(&folder, "state", &[]);
         let weir = Weir { folder, openflow, api, process };
         weir.wait_until_healthy();
         weir
@@ -80,7 +80,12 @@ impl Weir {
     }
 
     pub fn restart(&mut self) {
-        self.process = spawn(&self.folder);
+        self.restart_on("state", &[]);
+    }
+
+    /// The same on the state of that name in the folder, with more options.
+    pub fn restart_on(&mut self, state: &str, more: &[&str]) {
+        self.process = spawn(&self.folder, state, more);
         self.wait_until_healthy();
     }
 
@@ -146,9 +151,10 @@ impl Weir {
     }
 }
 
-fn spawn(folder: &Folder) -> Program {
-    let (config, state) = (folder.join("weir.toml"), folder.join("state"));
-    Program::start("weir", env!("CARGO_BIN_EXE_weir"), &["serve", &config, "--state", &state])
+fn spawn(folder: &Folder, state: &str, more: &[&str]) -> Program {
+    let (config, state) = (folder.join("weir.toml"), folder.join(state));
+    let arguments = [&["serve", &config, "--state", &state], more].concat();
+    Program::start("weir", env!("CARGO_BIN_EXE_weir"), &arguments)
 }
 
 fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {

@@ -34,7 +34,9 @@ impl Switch {
         let Ok(wanted) = self.match_of_v13(tenant, &filter.match_) else { return Vec::new() };
         let mut sums: HashMap<u32, Sum> = HashMap::new();
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
-            if let Some(cookie) = owner_of(entry.cookie).filter(|c| c.tenant == state.id) {
+            if let Some(cookie) =
+                owner_of(entry.cookie, self.settings.installation).filter(|c| c.tenant == state.id)
+            {
                 let sum = sums.entry(cookie.number).or_default();
                 sum.packets = sum.packets.saturating_add(entry.packet_count);
                 sum.bytes = sum.bytes.saturating_add(entry.byte_count);

@@ -180,6 +180,18 @@ impl World {
         }
     }
 
+    /// Another Weir takes the switch over, with a store of its own. Gives the store of the one that was there.
+    pub fn another_weir(
+        &mut self,
+        settings: Settings,
+        store: BTreeMap<StoreKey, Vec<u8>>,
+    ) -> BTreeMap<StoreKey, Vec<u8>> {
+        self.settings = settings;
+        let before = core::mem::replace(&mut self.store, store);
+        self.reconnect();
+        before
+    }
+
     /// Whether changes count as stored at once from now on.
     pub fn store_at_once(&mut self, at_once: bool) {
         self.store_at_once = at_once;

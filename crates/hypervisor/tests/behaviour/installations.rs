@@ -1,0 +1,145 @@
+//! A switch that holds rules of another Weir, or of one whose store is lost.
+
+use crate::support::*;
+use hypervisor::{Event, Installation, Settings};
+use std::collections::BTreeMap;
+
+const PORTS: &str = "
+    red: in_port=1
+    red: in_port=2
+    blue: in_port=3
+";
+
+fn settings(installation: u16) -> Settings {
+    let installation = Installation::new(installation).unwrap();
+    Settings { installation, ..Settings::default() }
+}
+
+fn taking_over(installation: u16, from: u16) -> Settings {
+    Settings { takes_over: Installation::new(from), ..settings(installation) }
+}
+
+fn world(version: Version) -> World {
+    World::new(Setup { settings: settings(1), ..Setup::new(version, PORTS) })
+}
+
+/// Red has a rule, and on 1.3 a group and a meter.
+fn fill(world: &mut World) {
+    let red = world.connect("red");
+    if world.version == Version::V1_3 {
+        world.say(red, 1, "group add id=1 buckets=output:2");
+        world.say(red, 2, "meter add id=1 rate=100");
+        world.say(red, 3, "flow add match=in_port=1,dl_type=0x0806 actions=meter=1;group:1");
+    }
+    world.say(red, 4, "flow add match=in_port=1 prio=5 actions=output:2");
+    assert_eq!(world.heard(red), [""; 0]);
+}
+
+/// Of whom the switch holds rules, and how many, as the core has told.
+fn left(world: &World) -> Vec<(String, usize)> {
+    let told = world.events.iter().filter_map(|event| match event {
+        Event::LeftOthers(left) => Some(left),
+        _ => None,
+    });
+    told.flatten().map(|(it, rules)| (it.to_string(), *rules)).collect()
+}
+
+#[test]
+fn a_lost_store_erases_nothing() {
+    for version in VERSIONS {
+        let mut world = world(version);
+        fill(&mut world);
+        let before = world.switch_entries();
+        let groups = world.switch.switch().group_count();
+        world.another_weir(settings(2), BTreeMap::new());
+        let after = world.switch_entries();
+        let tenants = |entries: &[String]| -> Vec<String> {
+            entries.iter().filter(|it| it.contains("0x50010001")).cloned().collect()
+        };
+        assert_eq!(tenants(&after), tenants(&before), "{version:?}");
+        assert!(!tenants(&after).is_empty(), "{before:?}");
+        assert_eq!(world.switch.switch().group_count(), groups);
+        let told = left(&world);
+        assert!(told.len() == 1 && told[0].0 == "001" && told[0].1 > 0, "{version:?}: {told:?}");
+        assert_eq!(world.core.counters().others_entries, told[0].1 as u64);
+        // What red has set up goes on.
+        assert_eq!(world.packet(1, &packet("10.1.0.1>10.1.0.2")), [2], "{version:?}");
+    }
+}
+
+/// Each goes on with its own store, in turn.
+#[test]
+fn a_second_weir_leaves_the_rules_of_the_first() {
+    for version in VERSIONS {
+        let mut world = world(version);
+        fill(&mut world);
+        let first = world.another_weir(settings(2), BTreeMap::new());
+        let blue = world.connect("blue");
+        world.say(blue, 1, "flow add match=in_port=3 prio=5 actions=controller");
+        assert_eq!(world.heard(blue), [""; 0]);
+        let tenants = |world: &World| {
+            let mut entries = world.tenant_flows();
+            entries.sort();
+            entries
+        };
+        let both = tenants(&world);
+        let second = world.another_weir(settings(1), first);
+        assert_eq!(tenants(&world), both, "{version:?}");
+        world.another_weir(settings(2), second);
+        assert_eq!(tenants(&world), both, "{version:?}");
+        let mended = world
+            .events
+            .iter()
+            .filter(|event| matches!(event, Event::Reconciled { removed, .. } if *removed > 0));
+        assert_eq!(mended.count(), 0, "{version:?}");
+    }
+}
+
+/// A tenant's controller writes the same rule again: it takes the place of the one that was left.
+#[test]
+fn the_same_rule_takes_the_place_of_one_that_was_left() {
+    for version in VERSIONS {
+        let mut world = world(version);
+        fill(&mut world);
+        let count = world.tenant_flows().len();
+        world.another_weir(settings(2), BTreeMap::new());
+        let red = world.connect("red");
+        world.say(red, 1, "flow add match=in_port=1 prio=5 actions=output:2 cookie=9");
+        assert_eq!(world.tenant_flows().len(), count, "{version:?}");
+        world.reconnect();
+        let kept = world.events.iter().any(|event| {
+            matches!(event, Event::Reconciled { installed: 0, removed: 0, kept, .. } if *kept > 0)
+        });
+        assert!(kept, "{version:?}: {:?}", world.events);
+    }
+}
+
+#[test]
+fn who_is_told_to_takes_over() {
+    for version in VERSIONS {
+        let mut world = world(version);
+        fill(&mut world);
+        // From somebody else that changes nothing.
+        let before = world.tenant_flows();
+        world.another_weir(taking_over(2, 3), BTreeMap::new());
+        assert_eq!(world.tenant_flows(), before, "{version:?}");
+        world.another_weir(taking_over(2, 1), BTreeMap::new());
+        assert_eq!(world.tenant_flows(), [""; 0], "{version:?}");
+        assert_eq!(left(&world), [], "{version:?}");
+        assert_eq!(world.core.counters().others_entries, 0);
+        // And what it makes itself stays.
+        fill(&mut world);
+        let own = world.switch_entries();
+        world.reconnect();
+        assert_eq!(world.switch_entries(), own, "{version:?}");
+    }
+}
+
+#[test]
+fn a_secret_makes_an_installation() {
+    let of = |secret: [u8; 16]| Installation::of_secret(&secret).to_string();
+    assert_eq!(of([0; 16]), of([0; 16]));
+    assert_ne!(of([0; 16]), of([1; 16]));
+    assert_eq!(Installation::new(0x1000), None);
+    assert_eq!(Installation::new(0xa5).unwrap().to_string(), "0a5");
+}
