@@ -8,12 +8,14 @@
 
 mod support;
 
+mod backup;
 mod bad_peers;
 mod big_switches;
 mod controllers;
 mod demo;
 mod discovering;
 mod evaluate;
+mod kill9;
 mod labels;
 mod mininet;
 mod networks;
@@ -32,6 +34,7 @@ mod riggio2013;
 mod shared_big_switches;
 mod shared_edges;
 mod slices;
+mod soak;
 mod statistics;
 mod strangers;
 mod switch_only;
