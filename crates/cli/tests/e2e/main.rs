@@ -8,6 +8,7 @@
 
 mod support;
 
+mod backup;
 mod bad_peers;
 mod big_switches;
 mod controllers;
@@ -15,6 +16,7 @@ mod demo;
 mod discovering;
 mod evaluate;
 mod faucet;
+mod kill9;
 mod labels;
 mod mininet;
 mod networks;
@@ -33,6 +35,7 @@ mod riggio2013;
 mod shared_big_switches;
 mod shared_edges;
 mod slices;
+mod soak;
 mod statistics;
 mod strangers;
 mod switch_only;

@@ -248,7 +248,7 @@ enum Inner {
     Disk(Asker),
 }
 
-/// Batches, and reads by shards, that may wait for the store thread. With one batch per wake-up of a shard this is far
+/// Batches and reads of a shard that may wait for the store thread. With one batch per wake-up of a shard this is far
 /// more than a commit's time brings; it is a bound, not a working size.
 const QUEUE: usize = 1024;
 
@@ -374,7 +374,11 @@ impl Store {
                 |error| tracing::warn!(%error, shard, "no journal: changes wait for the database");
             made.map_err(tell).ok()
         });
-        let (inner, metrics) = (self.inner.clone(), Arc::clone(&self.metrics));
+        let inner = match &self.inner {
+            Inner::Disk(asker) => Inner::Disk(asker.another()),
+            memory => memory.clone(),
+        };
+        let metrics = Arc::clone(&self.metrics);
         Ok(ShardStore { shard, inner, journal, metrics })
     }
 }

@@ -293,6 +293,36 @@ fn where_all_is_to_outlast_the_machine_there_is_no_journal() {
 }
 
 #[test]
+fn who_fills_the_queue_of_one_shard_makes_no_other_wait() {
+    let folder = Folder::new("shards");
+    let store = open(&folder.0);
+    let (sender, events) = mpsc::channel();
+    let (gate, open_gate) = mpsc::channel::<()>();
+    let hostile = store.register(move |event| {
+        let _ = sender.send(event);
+        let _ = open_gate.recv();
+    });
+    let (mut hostile, mut quiet) = (hostile.unwrap(), store.register(|_| {}).unwrap());
+    let large = |seq: u64| {
+        let ops = (0..500).map(|item| put(1, item, &seq.to_string())).collect();
+        Batch { seq, dpid: 1, ops }
+    };
+    assert_eq!(hostile.push(large(1)), Ok(Pushed::Journaled));
+    assert_eq!(events.recv(), Ok(Event::Stored(1)));
+    // The store thread stands still.
+    let pushed: Vec<_> =
+        (2..).map(|seq| hostile.push(large(seq))).take_while(Result::is_ok).collect();
+    assert_eq!(pushed.len(), QUEUE);
+    assert!(pushed.contains(&Ok(Pushed::Later)), "its journal is full, too");
+    for seq in 1..=10 {
+        let batch = Batch { seq, dpid: 2, ops: vec![put(2, seq, "x")] };
+        assert_eq!(quiet.push(batch), Ok(Pushed::Journaled));
+    }
+    drop(gate);
+    assert_eq!(stored(&store, 2).len(), 10);
+}
+
+#[test]
 fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
     let (folder, away) = (Folder::new("rests"), Folder::new("rests-away"));
     let mut database = Database::open(&folder.0, Sync::default()).unwrap();

@@ -89,6 +89,15 @@ impl Weir {
         self.wait_until_healthy();
     }
 
+    /// A new process on a new state folder, which is filled from a backup.
+    pub fn restart_from(&mut self, backup: &str) {
+        let (config, state) = (self.folder.join("weir.toml"), self.folder.join("state"));
+        fs::rename(&state, self.folder.join("lost")).expect("the state folder is lost");
+        let arguments = ["serve", &config, "--state", &state, "--restore", backup];
+        self.process = Program::start("weir", env!("CARGO_BIN_EXE_weir"), &arguments);
+        self.wait_until_healthy();
+    }
+
     /// SIGTERM; the exit code.
     pub fn terminate(&mut self) -> Option<i32> {
         self.process.terminate()
@@ -140,6 +149,12 @@ impl Weir {
         eventually(&format!("{count} switches are connected"), || {
             (self.metric("weir_switches", &[]) - f64::from(count)).abs() < 0.5
         });
+    }
+
+    /// How many file descriptors are open.
+    pub fn descriptors(&self) -> usize {
+        let folder = format!("/proc/{}/fd", self.process.pid());
+        fs::read_dir(folder).expect("a running weir").count()
     }
 
     /// Resident memory in bytes.

@@ -1,0 +1,213 @@
+//! Rounds of kill -9 in the middle of changes: whatever a barrier reply acknowledged is on the switch and in the tenant's
+//! table afterwards, and nothing is on the switch that the tenant does not have.
+//!
+//! `scripts/kill9` plays many rounds; as a test there are few.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::thread;
+use std::time::Duration;
+
+use crate::slices::by_port;
+use crate::support::network::{Network, V10};
+use crate::support::puppet::{
+    BARRIER_REPLY, BARRIER_REQUEST, Controller, FEATURES_REPLY, FEATURES_REQUEST, FLOW_MOD,
+    Message, Peer, STATS_REPLY, STATS_REQUEST, add_flow,
+};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+/// Rules by their priorities, of which a tenant has at most so many; each sends to a port, which a change changes.
+const PRIORITIES: u16 = 300;
+/// Changes before each barrier, of different rules.
+const BURST: u16 = 16;
+
+/// What a tenant has, by priority: to which port it sends.
+pub type Rules = BTreeMap<u16, u16>;
+
+struct Tenant {
+    controller: Controller,
+    /// Its ports; rules match on the first.
+    ports: [u16; 2],
+    /// What was acknowledged last.
+    acknowledged: Rules,
+    /// What was asked for since then: what becomes of each rule.
+    pending: BTreeMap<u16, Option<u16>>,
+    /// How often Weir has connected.
+    connections: usize,
+}
+
+#[test]
+fn ovs_no_acknowledged_rule_is_lost_by_kill_9() {
+    needs!(ovs_no_acknowledged_rule_is_lost_by_kill_9: Needs::OpenVSwitch);
+    let rounds = env::var("WEIR_KILL9_ROUNDS").ok().and_then(|it| it.parse().ok()).unwrap_or(3);
+    let mut dice =
+        Dice(env::var("WEIR_KILL9_SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(29));
+    let network = Network::single(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"], V10);
+    let mut tenants = [[1, 2], [3, 4]].map(|ports| Tenant {
+        controller: Controller::listen(),
+        ports,
+        acknowledged: Rules::new(),
+        pending: BTreeMap::new(),
+        connections: 0,
+    });
+    let config = by_port("red", &tenants[0].controller.name(), tenants[0].ports)
+        + &by_port("blue", &tenants[1].controller.name(), tenants[1].ports);
+    let mut weir = Weir::serve_on(network.controller_host(), &config);
+    network.connect_to(weir.openflow);
+    let mut peers = tenants.each_mut().map(Tenant::connected);
+    let (mut acknowledged, mut pending) = (0, 0);
+    for round in 1..=rounds {
+        let lives = Duration::from_millis(50 + dice.below(600));
+        let seeds = [dice.next(), dice.next()];
+        thread::scope(|scope| {
+            let working: Vec<_> = tenants
+                .iter_mut()
+                .zip(&peers)
+                .zip(seeds)
+                .map(|((tenant, peer), seed)| {
+                    scope.spawn(move || tenant.work(peer, &mut Dice(seed | 1)))
+                })
+                .collect();
+            thread::sleep(lives);
+            weir.crash();
+            acknowledged +=
+                working.into_iter().map(|it| it.join().expect("no panic")).sum::<usize>();
+        });
+        weir.restart();
+        peers = tenants.each_mut().map(Tenant::connected);
+        for ((name, tenant), peer) in ["red", "blue"].iter().zip(&mut tenants).zip(&peers) {
+            peer.send(&Message::new(BARRIER_REQUEST, 1, &[]));
+            peer.expect_reply(BARRIER_REPLY, 1);
+            let what = format!("round {round}, {name}");
+            let found = on_switch(&network, tenant.ports[0]);
+            tenant.check(&what, &found);
+            assert!(told(peer).eq(found.keys().copied()), "{what}: the tenant is told of others");
+            pending += tenant.pending.len();
+            (tenant.acknowledged, tenant.pending) = (found, BTreeMap::new());
+        }
+    }
+    assert!(acknowledged > 0, "nothing was acknowledged in any round");
+    println!(
+        "{rounds} rounds: {acknowledged} barriers answered, {pending} changes were on their way"
+    );
+}
+
+impl Tenant {
+    /// The next connection that works: of the process that serves now.
+    fn connected(&mut self) -> Peer {
+        loop {
+            let peer = self.controller.connection(self.connections);
+            self.connections += 1;
+            peer.send(&Message::new(FEATURES_REQUEST, 0xfea, &[]));
+            if peer.hears_reply(FEATURES_REPLY, 0xfea) {
+                return peer;
+            }
+        }
+    }
+
+    /// Changes rules until the connection ends. How many barriers were answered.
+    fn work(&mut self, peer: &Peer, dice: &mut Dice) -> usize {
+        for barrier in 0.. {
+            for _ in 0..BURST {
+                let priority = 1 + dice.below(u64::from(PRIORITIES)) as u16;
+                if self.pending.contains_key(&priority) {
+                    continue;
+                }
+                // To the other port, or to the controller, so that a change can be seen.
+                let port = [self.ports[1], 0xfffd][dice.below(2) as usize];
+                let becomes = (dice.below(3) > 0).then_some(port);
+                let mut body = add_flow(self.ports[0], port, priority, 0);
+                if becomes.is_none() {
+                    body[49] = 4; // DELETE_STRICT
+                }
+                self.pending.insert(priority, becomes);
+                peer.send(&Message::new(FLOW_MOD, 2, &body));
+            }
+            let xid = 100 + barrier as u32;
+            peer.send(&Message::new(BARRIER_REQUEST, xid, &[]));
+            if !peer.hears_reply(BARRIER_REPLY, xid) {
+                return barrier;
+            }
+            for (priority, becomes) in std::mem::take(&mut self.pending) {
+                match becomes {
+                    Some(port) => drop(self.acknowledged.insert(priority, port)),
+                    None => drop(self.acknowledged.remove(&priority)),
+                }
+            }
+        }
+        0
+    }
+
+    /// What was acknowledged is there. Of what was on its way each may have been done or not.
+    fn check(&self, what: &str, found: &Rules) {
+        for priority in 1..=PRIORITIES {
+            let (now, before) = (found.get(&priority), self.acknowledged.get(&priority));
+            let becomes = self.pending.get(&priority).map(Option::as_ref);
+            assert!(
+                now == before || Some(now) == becomes,
+                "{what}: rule {priority} was {before:?}, was to become {becomes:?}, and is {now:?}"
+            );
+        }
+    }
+}
+
+/// The rules for packets from a port that are on the switch.
+pub fn on_switch(network: &Network, port: u16) -> Rules {
+    let rule = |text: String| -> Option<(u16, u16)> {
+        let words: Vec<&str> = text.split([' ', ',']).collect();
+        let value = |key| words.iter().find_map(|word| word.strip_prefix(key));
+        let from: u16 = in_port(value("in_port=")?)?;
+        let to = text.split_once("actions=")?.1;
+        let to = match to {
+            _ if to.starts_with("CONTROLLER") => 0xfffd,
+            to => in_port(to.strip_prefix("output:")?)?,
+        };
+        (from == port).then_some((value("priority=")?.parse().ok()?, to))
+    };
+    network.flow_texts("s1").into_iter().filter_map(rule).collect()
+}
+
+/// A port as `ovs-ofctl` writes it: by its number, or by its name, which ends in the number.
+fn in_port(text: &str) -> Option<u16> {
+    text.trim_matches('"').trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()
+}
+
+/// The priorities of the rules that a tenant is told to have, in order.
+fn told(peer: &Peer) -> impl Iterator<Item = u16> {
+    // Flow statistics (OpenFlow 1.0 section 5.3.5) of all tables, whatever they match and send to.
+    let mut body = vec![0, 1, 0, 0, 0, 0x3f, 0xff, 0xff];
+    body.resize(4 + 40, 0);
+    body.extend([0xff, 0, 0xff, 0xff]);
+    peer.send(&Message::new(STATS_REQUEST, 3, &body));
+    let mut priorities = Vec::new();
+    loop {
+        let reply = peer.expect_reply(STATS_REPLY, 3);
+        let mut rest = &reply.body[4..];
+        while let [high, low, ..] = rest {
+            let (entry, after) = rest.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+            priorities.push(u16::from_be_bytes([entry[52], entry[53]]));
+            rest = after;
+        }
+        if reply.body[3] & 1 == 0 {
+            priorities.sort_unstable();
+            return priorities.into_iter();
+        }
+    }
+}
+
+/// Numbers that look like chance (xorshift).
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}

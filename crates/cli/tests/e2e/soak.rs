@@ -1,0 +1,140 @@
+//! A long day in short: rules come and go, packets, statistics, reloads, the switch and controllers come back, REST is read.
+//! What Weir takes of memory and descriptors does not grow, every barrier is answered, and the log has no fault.
+//!
+//! `scripts/soak` lets it last for 25 minutes; as a test it lasts for some seconds.
+
+use std::env;
+use std::time::{Duration, Instant};
+
+use crate::kill9::Dice;
+use crate::slices::by_port;
+use crate::support::network::{Network, V10};
+use crate::support::puppet::{
+    BARRIER_REPLY, BARRIER_REQUEST, Controller, FEATURES_REPLY, FEATURES_REQUEST, FLOW_MOD,
+    Message, PACKET_OUT, Peer, STATS_REPLY, STATS_REQUEST, add_flow, frame, packet_out,
+};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::Weir;
+
+/// Rules of each tenant, at most.
+const RULES: u64 = 2_000;
+/// What Weir may take more at the end than when all had been done once.
+const GROWTH: u64 = 48 << 20;
+
+struct Tenant {
+    controller: Controller,
+    ports: [u16; 2],
+    peer: Peer,
+    connections: usize,
+}
+
+impl Tenant {
+    /// A hundred changes of rules, packets and a question, then a barrier.
+    fn step(&mut self, dice: &mut Dice, xid: u32) {
+        for _ in 0..100 {
+            let priority = 1 + dice.below(RULES) as u16;
+            let mut body = add_flow(self.ports[0], self.ports[1], priority, u64::from(xid));
+            body[49] = [0, 0, 2, 4][dice.below(4) as usize]; // ADD, MODIFY_STRICT, DELETE_STRICT
+            self.peer.send(&Message::new(FLOW_MOD, xid, &body));
+            let packet = frame([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+            let body = packet_out(self.ports[0], self.ports[1], &packet);
+            self.peer.send(&Message::new(PACKET_OUT, xid, &body));
+        }
+        // What all rules together have counted (OpenFlow 1.0 section 5.3.5).
+        let mut body = vec![0, 2, 0, 0, 0, 0x3f, 0xff, 0xff];
+        body.resize(4 + 40, 0);
+        body.extend([0xff, 0, 0xff, 0xff]);
+        self.peer.send(&Message::new(STATS_REQUEST, xid, &body));
+        self.peer.expect_reply(STATS_REPLY, xid);
+        self.peer.send(&Message::new(BARRIER_REQUEST, xid, &[]));
+        self.peer.expect_reply(BARRIER_REPLY, xid);
+    }
+
+    /// The next connection that works.
+    fn come_back(&mut self) {
+        loop {
+            self.peer = self.controller.connection(self.connections);
+            self.connections += 1;
+            self.peer.send(&Message::new(FEATURES_REQUEST, 0xfea, &[]));
+            if self.peer.hears_reply(FEATURES_REPLY, 0xfea) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn ovs_nothing_grows_however_long_it_serves() {
+    needs!(ovs_nothing_grows_however_long_it_serves: Needs::OpenVSwitch);
+    let minutes = env::var("WEIR_SOAK_MINUTES").ok().and_then(|it| it.parse().ok()).unwrap_or(0.15);
+    let (began, lasts) = (Instant::now(), Duration::from_secs_f64(minutes * 60.0));
+    let network = Network::single(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"], V10);
+    let controllers = [Controller::listen(), Controller::listen()];
+    let ports = [[1, 2], [3, 4]];
+    let config = |weight: u64| {
+        let [red, blue] =
+            [0, 1].map(|at| by_port(["red", "blue"][at], &controllers[at].name(), ports[at]));
+        format!("{red}{}", blue.replacen("name =", &format!("weight = {weight}\nname ="), 1))
+    };
+    let configs = [config(1), config(2)];
+    let weir = Weir::serve_on(network.controller_host(), &configs[0]);
+    network.connect_to(weir.openflow);
+    let mut tenants: Vec<Tenant> = controllers
+        .into_iter()
+        .zip(ports)
+        .map(|(controller, ports)| {
+            let peer = controller.switch(0);
+            Tenant { controller, ports, peer, connections: 1 }
+        })
+        .collect();
+    let mut dice = Dice(0x5eed);
+    let (mut first, mut told) = (None, began);
+    for step in 0.. {
+        for tenant in &mut tenants {
+            tenant.step(&mut dice, 10 + step as u32);
+        }
+        if step % 5 == 1 {
+            weir.write_config(&configs[step / 5 % 2]);
+            weir.hang_up();
+        }
+        if step % 5 == 2 {
+            for path in ["/metrics", "/metrics?detail=product", "/api/v1/tenants", "/healthz"] {
+                assert_eq!(weir.get(path).0, 200, "{path}");
+            }
+        }
+        if step % 5 == 3 {
+            network.disconnect();
+            assert!(tenants.iter().all(|tenant| tenant.peer.is_closed()));
+            network.connect_to(weir.openflow);
+            tenants.iter_mut().for_each(Tenant::come_back);
+        }
+        if step % 5 == 4 {
+            tenants[step / 5 % 2].peer.close();
+            tenants[step / 5 % 2].come_back();
+        }
+        let ends = began.elapsed() >= lasts && step >= 20;
+        // When everything has been done twice, it takes what it takes.
+        if step == 10 || ends || told.elapsed() >= Duration::from_secs(60) {
+            let now = (weir.memory(), weir.descriptors());
+            told = Instant::now();
+            println!(
+                "{:>5} s, step {step}: {} MB resident, {} descriptors, {} lines of faults in the log",
+                began.elapsed().as_secs(),
+                now.0 >> 20,
+                now.1,
+                faults(&weir).len(),
+            );
+            let first = first.get_or_insert(now);
+            assert!(now.0 <= first.0 + GROWTH, "memory grows: {first:?}, now {now:?}");
+            assert!(now.1 <= first.1 + 8, "descriptors grow: {first:?}, now {now:?}");
+        }
+        if ends {
+            break;
+        }
+    }
+    assert!(faults(&weir).is_empty(), "{:#?}", faults(&weir));
+}
+
+fn faults(weir: &Weir) -> Vec<String> {
+    [weir.logged(&["ERROR"]), weir.logged(&["panicked"])].concat()
+}
