@@ -177,6 +177,8 @@ pub struct FlowTable {
     next: u32,
     /// Which entry each entry on the switch stands for, by table, priority and match.
     owners: HashMap<(u8, u16, Box<[u8]>), u32>,
+    /// How many those are, by the tenant's table.
+    by_table: BTreeMap<u8, usize>,
     /// What long entries count for beside that.
     long: Long,
     /// Entries that came, changed or went, while that is kept.
@@ -200,6 +202,16 @@ impl FlowTable {
     /// Number of entries on the switch that stand for them.
     pub fn entries(&self) -> usize {
         self.owners.len()
+    }
+
+    /// Number of entries on the switch that stand for those in one of the tenant's tables.
+    pub(crate) fn entries_of(&self, table: u8) -> usize {
+        self.by_table.get(&table).copied().unwrap_or(0)
+    }
+
+    /// The tenant's tables that these entries are in.
+    pub(crate) fn tables_of(&self, numbers: &[u32]) -> BTreeSet<u8> {
+        numbers.iter().filter_map(|number| Some(self.flows.get(number)?.table)).collect()
     }
 
     /// Number of entries in one of the tenant's tables.
@@ -257,7 +269,10 @@ impl FlowTable {
         }
         self.destinations.insert(id, &flow);
         for piece in &flow.pieces {
-            self.owners.insert((flow.table, piece.priority, piece.match_wire.clone()), id);
+            let key = (flow.table, piece.priority, piece.match_wire.clone());
+            if self.owners.insert(key, id).is_none() {
+                *self.by_table.entry(flow.table).or_default() += 1;
+            }
             self.telling.insert(id, piece);
         }
         self.long.insert(id, &flow);
@@ -386,7 +401,10 @@ impl FlowTable {
     /// A piece that is gone from its entry does not stand in another's way any more.
     pub fn forget_piece(&mut self, table: u8, piece: &Piece) {
         self.telling.remove(piece);
-        self.owners.remove(&(table, piece.priority, piece.match_wire.clone()));
+        let was = self.owners.remove(&(table, piece.priority, piece.match_wire.clone()));
+        if let Some(count) = self.by_table.get_mut(&table).filter(|_| was.is_some()) {
+            *count -= 1;
+        }
     }
 
     /// Whether any piece of the entry would be the same entry on the switch as one of another number. Two of a tenant's

@@ -85,6 +85,10 @@ pub enum Purpose {
     Meters,
     /// Learn what the switch calls itself (1.3).
     Description,
+    /// Learn how much its tables hold.
+    Space,
+    /// Learn how many rules this table has, which is full.
+    Full(u8),
 }
 
 /// One message whose fate is unknown.

@@ -69,6 +69,7 @@ mod shown;
 mod sizes;
 mod slice_ports;
 mod slow_readers;
+mod space;
 mod standby;
 mod statistics;
 mod switch_bounds;
