@@ -4,6 +4,7 @@
 //! ([`Report`]) and a text rendering of it; exit codes are the command's business. Start reading at [`check`].
 
 mod networks;
+mod shares;
 mod trunks;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use serde::Serialize;
 
 use crate::config::{Config, Entry, Position, Tenant, Tls};
 use crate::expiry;
+pub use shares::{Share, Shared, shares};
 
 /// Whether a remark should stop an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -32,6 +32,7 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("GET", "/api/v1/switches", "", 200, true),
     ("GET", "/api/v1/controllers", "", 200, true),
     ("GET", "/api/v1/refusals", "", 200, true),
+    ("GET", "/api/v1/limits", "", 200, true),
     ("GET", "/api/v1/tenants/blue/switches/c/flows", "", 200, true),
     ("GET", "/api/v1/tenants/blue/switches/0xc/flows?side=switch", "", 200, true),
     ("GET", "/api/v1/tenants/blue/switches/a/flows?side=both", "", 400, true),
@@ -222,6 +223,7 @@ fn the_document_says_every_path() {
         include_str!("../src/api/mod.rs"),
         include_str!("../src/api/networks.rs"),
         include_str!("../src/api/flows.rs"),
+        include_str!("../src/api/limits.rs"),
         include_str!("../src/api/troubles.rs"),
     ];
     let routes = sources.iter().flat_map(|source| source.split(".route(\"").skip(1));

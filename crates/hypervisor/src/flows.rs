@@ -183,6 +183,8 @@ pub struct FlowTable {
     owners: HashMap<RuleKey, u32>,
     /// Entries that are beneath those.
     shared: Shared,
+    /// How many those are, by the tenant's table.
+    by_table: BTreeMap<u8, usize>,
     /// What long entries count for beside that.
     long: Long,
     /// Entries that came, changed or went, while that is kept.
@@ -206,6 +208,16 @@ impl FlowTable {
     /// Number of entries on the switch that stand for them; one that stands for several counts for each.
     pub fn entries(&self) -> usize {
         self.owners.len() + self.shared.len()
+    }
+
+    /// Number of entries on the switch that stand for those in one of the tenant's tables.
+    pub(crate) fn entries_of(&self, table: u8) -> usize {
+        self.by_table.get(&table).copied().unwrap_or(0)
+    }
+
+    /// The tenant's tables that these entries are in.
+    pub(crate) fn tables_of(&self, numbers: &[u32]) -> BTreeSet<u8> {
+        numbers.iter().filter_map(|number| Some(self.flows.get(number)?.table)).collect()
     }
 
     /// Number of entries in one of the tenant's tables.
@@ -266,7 +278,9 @@ impl FlowTable {
         for piece in &flow.pieces {
             let key = shared::key(flow.table, piece);
             self.shared.owned(&key);
-            self.owners.insert(key, id);
+            if self.owners.insert(key, id).is_none() {
+                *self.by_table.entry(flow.table).or_default() += 1;
+            }
             self.telling.insert(id, piece);
         }
         self.wait(id, &flow);
@@ -399,7 +413,10 @@ impl FlowTable {
     pub fn forget_piece(&mut self, table: u8, piece: &Piece) {
         self.telling.remove(piece);
         let key = shared::key(table, piece);
-        self.owners.remove(&key);
+        let was = self.owners.remove(&key);
+        if let Some(count) = self.by_table.get_mut(&table).filter(|_| was.is_some()) {
+            *count -= 1;
+        }
         self.shared.freed(key);
     }
 

@@ -59,7 +59,8 @@ pub use policy::{Policy, TenantId};
 pub use store::{StoreKey, StoreOp};
 pub use switch::{
     Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, FlowPage, FlowPlace,
-    Known, Label, PortState, Settings, Side, StartError, Switch, TenantState, UNKNOWN,
+    Holds, Known, Label, PortState, SaidBy, Settings, Side, StartError, Switch, TableShare,
+    TenantState, UNKNOWN,
 };
 pub use tally::Count;
 pub use time::{Duration, Instant};

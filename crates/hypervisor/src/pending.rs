@@ -79,6 +79,10 @@ pub enum Purpose {
     Groups,
     /// Read back the meters (1.3).
     Meters,
+    /// Learn how much its tables hold.
+    Space,
+    /// Learn how many rules this table has, which is full.
+    Full(u8),
 }
 
 /// One message whose fate is unknown.

@@ -20,6 +20,7 @@ mod refused;
 mod sent_on;
 mod shown;
 mod slice_ports;
+mod space;
 mod start;
 mod state_quota;
 mod tables;
@@ -72,6 +73,7 @@ pub(crate) use own::{Own, OwnChange};
 pub(crate) use port_mod::collide;
 pub(crate) use reconcile::Held;
 pub use shown::{FlowPage, FlowPlace, Known, Side};
+pub use space::{Holds, SaidBy, TableShare};
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
@@ -160,6 +162,8 @@ pub struct Switch {
     pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
     /// At which place of whose queue a message waits that has such a packet released, by the switch's number.
     pub(crate) releases: HashMap<u32, (TenantIndex, u64)>,
+    /// How much its tables hold, and who gets how much of them.
+    pub(crate) space: space::Space,
     /// Groups and meters in use (1.3).
     pub(crate) used: Used,
     /// What the switch holds for the hypervisor itself.
@@ -272,6 +276,13 @@ pub enum Event {
     RefusedTransits(BTreeSet<Transit>),
     /// The switch said something that makes it unusable; the connection is to be closed.
     CloseSwitch(&'static str),
+    /// A table of the switch is full, and had so many rules: they are divided among the tenants from now on.
+    TableFull {
+        /// The switch's table; on OpenFlow 1.0 all tables are one.
+        table: u8,
+        /// How many rules.
+        rules: u32,
+    },
     /// The switch's tables are as they should be.
     Reconciled {
         /// Entries that were in place.
@@ -306,6 +317,12 @@ pub struct TenantState<'a> {
     pub entries: usize,
     /// Bytes held for requests that are not finished.
     pub held: usize,
+    /// Whether the tenant has a part of the switch.
+    pub served: bool,
+    /// Its weight.
+    pub weight: u32,
+    /// The rules that its own limit lets it have.
+    pub most_rules: u32,
 }
 
 /// Why a switch cannot be served.
@@ -603,8 +620,12 @@ impl Switch {
 
     /// Each tenant in the policy, as it stands.
     pub fn tenants(&self) -> impl Iterator<Item = TenantState<'_>> {
-        self.tenants.iter().filter(|tenant| tenant.present).map(|tenant| TenantState {
+        let present = self.tenants.iter().enumerate().filter(|(_, tenant)| tenant.present);
+        present.map(|(at, tenant)| TenantState {
             id: tenant.id,
+            served: self.is_served(TenantIndex(at as u32)),
+            weight: tenant.weight,
+            most_rules: tenant.limits.entries,
             counters: &tenant.counters,
             waiting_south: tenant.queue.len(),
             waiting_north: tenant

@@ -1,8 +1,9 @@
 //! `weir check`: what a configuration will do, before it does.
 
 use crate::exit::Exit;
-use daemon::check::check;
+use daemon::check::{Report, Share, Shared, check, shares};
 use daemon::config::{self, Diagnostic, LoadError};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ See docs/check.md and docs/configuration.md.")]
 pub struct Check {
     /// Configuration file
     config: PathBuf,
+    /// Print the tenants that divide the tables of each switch, too, and their weights
+    #[arg(long)]
+    limits: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -40,12 +44,37 @@ impl Check {
         };
         let report = check(&config);
         if self.json {
-            writeln!(stdout, "{}", serde_json::to_string_pretty(&report)?)?;
+            let limits = self.limits.then(|| shares(&config).collect());
+            let whole = Whole { report: &report, limits };
+            writeln!(stdout, "{}", serde_json::to_string_pretty(&whole)?)?;
         } else {
             writeln!(stdout, "{report}")?;
+            if self.limits {
+                shares(&config).try_for_each(|shared| write_shared(&mut stdout, &shared))?;
+            }
         }
         Ok(if report.findings() == 0 { Exit::Success } else { Exit::Finding })
     }
+}
+
+/// All that is said, as one object.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<Vec<Shared>>,
+}
+
+/// How much the tables hold, the switch says when it connects.
+fn write_shared(out: &mut dyn Write, shared: &Shared) -> std::io::Result<()> {
+    writeln!(out, "switch {}:", shared.switch)?;
+    if shared.tenants.is_empty() {
+        writeln!(out, "  no tenant has a part of it")?;
+    }
+    shared.tenants.iter().try_for_each(|Share { tenant, weight, of, most_rules }| {
+        writeln!(out, "  {tenant}: {weight} of {of} of each table, at most {most_rules} rules")
+    })
 }
 
 fn errors(error: &LoadError) -> Value {

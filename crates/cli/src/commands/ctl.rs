@@ -67,6 +67,8 @@ enum Command {
     },
     /// List the connections to tenants' controllers
     Controllers,
+    /// List how many rules each tenant may have on each switch, and why
+    Limits,
     /// List what was refused, by tenant, switch and reason
     Refusals,
     /// List all networks
@@ -267,6 +269,7 @@ impl Ctl {
                 operator::flows(&tell, &client, &tenant, &switch, physical)
             }
             Command::Controllers => operator::controllers(&tell, &client),
+            Command::Limits => operator::limits(&tell, &client),
             Command::Refusals => operator::refusals(&tell, &client),
             Command::Networks => {
                 tell.found(client.get("/api/v1/networks")?, |out, all: &Networks| {

@@ -118,7 +118,13 @@ fn check(version: Version, openflow: &str) {
         controllers.iter().any(|line| words.iter().all(|word| line.contains(word)))
     };
     assert!(has(&["red", edge, &red_at, "connected"]), "{controllers:#?}");
-    for words in [["tenants"], ["switches"], ["controllers"], ["refusals"]] {
+    eventually("limits are shown: Open vSwitch says a million, which is no figure", || {
+        let limits = lines(&weir, &["limits"]).join("\n");
+        let words: Vec<&str> = limits.split_whitespace().collect();
+        let has = |row: &[&str]| words.windows(row.len()).any(|window| window == row);
+        has(&["blue", edge, "all", "0", "100000"]) && limits.contains("the switch does not say")
+    });
+    for words in [["tenants"], ["switches"], ["controllers"], ["refusals"], ["limits"]] {
         let told = json_of(&weir, &words);
         let key = if words == ["refusals"] { "requests" } else { words[0] };
         assert!(told[key].as_array().is_some_and(|all| !all.is_empty()), "{told}");

@@ -8,6 +8,7 @@
 //! | `GET /api/v1/tenants/{name}` | one of them, or 404 |
 //! | `GET /api/v1/tenants/{name}/switches/{switch}/flows` | its flow table there, as it wrote it or as it is on the switch |
 //! | `GET /api/v1/controllers` | connections to all tenants' controllers |
+//! | `GET /api/v1/limits` | how many rules each tenant may have on each switch, and why |
 //! | `GET /api/v1/refusals` | what was refused, by tenant, switch and reason |
 //! | `GET /api/v1/switches` | connected switches, and what their tenants count |
 //! | `GET /api/v1/tenants/{name}/labels` | what is left of links, as the tenant was told last; 404 if it is told nothing |
@@ -37,6 +38,7 @@ pub mod flows;
 mod guard;
 pub mod http;
 pub mod labels;
+pub mod limits;
 pub mod networks;
 pub mod topology;
 pub mod troubles;
@@ -153,6 +155,7 @@ pub fn router(sources: Sources, tcp_changes: bool) -> Router {
         .route("/api/v1/openapi.json", get(openapi))
         .merge(networks::routes())
         .merge(flows::routes())
+        .merge(limits::routes())
         .merge(troubles::routes())
         .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
@@ -369,6 +372,7 @@ async fn label_events(
         networks::remove,
         networks::change,
         flows::show,
+        limits::limits,
         troubles::controllers,
         troubles::refusals,
     )

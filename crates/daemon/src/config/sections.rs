@@ -40,6 +40,8 @@ pub(super) fn parse(
     let has_agents = document.get_ref().contains_key("agents");
     let mut vnics = labels::Vnics::new(has_agents, agents.as_ref());
     let sides = tls::Sides::of(document.get_ref());
+    let limits = root.get("limits", |value| value.table(tenants::common_limits));
+    let limits = limits.unwrap_or_default();
     let switches = root.get("switches", switches::read).unwrap_or_default();
     let has_switches = !switches.is_empty();
     let listen = root
@@ -61,7 +63,9 @@ pub(super) fn parse(
         topology: root.get("topology", |value| value.table(topology::read)).unwrap_or_default(),
         labels: root.get("labels", |value| value.table(labels::read)).unwrap_or_default(),
         tenants: root
-            .get("tenants", |value| tenants::read(value, sides.controllers, &own, &mut vnics))
+            .get("tenants", |value| {
+                tenants::read(value, sides.controllers, &own, &limits, &mut vnics)
+            })
             .unwrap_or_default(),
         switches,
         agents,

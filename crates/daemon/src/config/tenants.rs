@@ -23,11 +23,12 @@ pub(super) fn read(
     value: &Value<'_, '_>,
     has_tls: bool,
     own: &Own<'_>,
+    common: &Limits,
     vnics: &mut labels::Vnics<'_>,
 ) -> Option<Vec<Tenant>> {
     let mut names = HashMap::new();
     let tenants = value.list(|value| {
-        value.table(|table| tenant(table, &mut names, has_tls, own, vnics)).flatten()
+        value.table(|table| tenant(table, &mut names, has_tls, own, common, vnics)).flatten()
     })?;
     if tenants.len() > MAX_TENANTS {
         return value.refuse(format!("more than {MAX_TENANTS} tenants"), None);
@@ -40,6 +41,7 @@ fn tenant(
     names: &mut HashMap<String, Position>,
     has_tls: bool,
     own: &Own<'_>,
+    common: &Limits,
     vnics: &mut labels::Vnics<'_>,
 ) -> Option<Tenant> {
     let name = table.require("name", "\"red\"", |value| name(value, names));
@@ -58,7 +60,8 @@ fn tenant(
             Some("make it two tenants".to_owned()),
         );
     }
-    let limits = table.get("limits", |value| value.table(limits)).unwrap_or_default();
+    let limits = table.get("limits", |value| value.table(|table| limits(table, common)));
+    let limits = limits.unwrap_or(TenantLimits { rates: *common, ..TenantLimits::default() });
     let statistics = table.get("statistics", statistics);
     let told = table.get("labels", labels::told);
     let vnics = table.get("vnics", |value| vnics.read(value)).unwrap_or_default();
@@ -194,29 +197,41 @@ impl Default for TenantLimits {
     }
 }
 
-fn limits(table: &mut Table<'_, '_>) -> TenantLimits {
+/// `[limits]`: those of tenants that do not say otherwise.
+pub(super) fn common_limits(table: &mut Table<'_, '_>) -> Limits {
+    bounds(table, &Limits::default())
+}
+
+fn limits(table: &mut Table<'_, '_>, common: &Limits) -> TenantLimits {
+    let rates = bounds(table, common);
     let state_bytes = table.get("state_bytes", |value| value.integer(0..=1 << 50));
-    let flows = table.get("flows", |value| value.integer(0..=u64::from(u32::MAX)));
-    let entries = table.get("entries", |value| value.integer(0..=u64::from(u32::MAX)));
     // The last number means "all queues" in both versions of the protocol.
     let queues =
         table.get("queues", |value| value.list(|value| value.integer(0..=u64::from(u32::MAX) - 1)));
     let experimenters = table.get("experimenters", |value| value.list(experimenter));
     TenantLimits {
-        rates: Limits {
-            flows: flows.map_or(Limits::default().flows, |n| n as u32),
-            entries: entries.map_or(Limits::default().entries, |n| n as u32),
-            packet_out: table.get("packet_out", rate),
-            flow_mod: table.get("flow_mod", rate),
-            statistics: table.get("statistics", rate),
-            packet_in: table.get("packet_in", rate),
-            state_changes: table
-                .get("state_changes", rate)
-                .unwrap_or(Limits::default().state_changes),
-        },
+        rates,
         state_bytes: state_bytes.unwrap_or(STATE_BYTES),
         queues: queues.unwrap_or_default().into_iter().map(|n| n as u32).collect(),
         experimenters: experimenters.unwrap_or_default(),
+    }
+}
+
+/// What is not said is as `default` has it.
+fn bounds(table: &mut Table<'_, '_>, default: &Limits) -> Limits {
+    let mut number = |key, default| {
+        let number = table.get(key, |value| value.integer(0..=u64::from(u32::MAX)));
+        number.map_or(default, |n| n as u32)
+    };
+    let (flows, entries) = (number("flows", default.flows), number("entries", default.entries));
+    Limits {
+        flows,
+        entries,
+        packet_out: table.get("packet_out", rate).or(default.packet_out),
+        flow_mod: table.get("flow_mod", rate).or(default.flow_mod),
+        statistics: table.get("statistics", rate).or(default.statistics),
+        packet_in: table.get("packet_in", rate).or(default.packet_in),
+        state_changes: table.get("state_changes", rate).unwrap_or(default.state_changes),
     }
 }
 

@@ -24,6 +24,27 @@ fn an_empty_file_is_all_defaults() {
     assert!(config.tls.is_none() && config.tenants.is_empty());
 }
 
+/// What a tenant does not say of its limits is as `[limits]` has it, wherever that stands.
+#[test]
+fn limits_for_all_tenants_hold_where_a_tenant_does_not_say_otherwise() {
+    let text = "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\nlimits = { entries = 7, flow_mod = 9 }\n\
+        [limits]\nentries = 50\nflows = 40\nstatistics = { rate = 30, burst = 2 }\nflow_mod = 20\n";
+    let config = parse(text).unwrap();
+    let rate = |per_second, burst| Some(Rate { per_second, burst });
+    let common = Limits {
+        flows: 40,
+        entries: 50,
+        statistics: rate(30, 2),
+        flow_mod: rate(20, 2),
+        ..Limits::default()
+    };
+    assert_eq!(config.tenants[0].limits, common);
+    let own = Limits { entries: 7, flow_mod: rate(9, 1), ..common };
+    assert_eq!(config.tenants[1].limits, own);
+    let wrong = parse("[limits]\nqueues = [1]\nentries = -1\n").unwrap_err().to_string();
+    assert!(wrong.contains("queues") && wrong.contains("entries"), "{wrong}");
+}
+
 /// The page that documents every key shows a whole file; it must be one that is read, and with every key in it.
 #[test]
 fn the_documented_example_is_read() {

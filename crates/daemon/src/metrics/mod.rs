@@ -35,7 +35,7 @@ pub use api::{ApiMetrics, ApiRefusal};
 pub use contacts::Lost;
 pub use instruments::{Counter, Gauge, Histogram, SharedCounter};
 pub use series::{
-    AgentMetrics, Direction, DropReason, Kind, LabelMetrics, ProcessMetrics, Rejection,
+    AgentMetrics, Direction, DropReason, Grant, Kind, LabelMetrics, ProcessMetrics, Rejection,
     SwitchMetrics, TenantMetrics,
 };
 pub use text::Detail;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use hypervisor::TableShare;
+
 use super::api::ApiMetrics;
 use super::contacts::Contacts;
 use super::instruments::{Counter, Gauge, Histogram, SharedCounter};
@@ -186,6 +188,21 @@ impl SwitchMetrics {
     }
 }
 
+/// What a tenant may have on a switch, and of what its weight is a part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// Whether it has a part of the switch at all.
+    pub served: bool,
+    /// Its weight.
+    pub weight: u32,
+    /// The weights of all tenants that have a part of the switch.
+    pub weights: u64,
+    /// The rules that its own limit lets it have.
+    pub most_rules: u32,
+    /// Its shares of the switch's tables, as far as anybody knows how much those hold.
+    pub shares: Vec<TableShare>,
+}
+
 /// What one tenant counts on one switch.
 #[derive(Debug)]
 pub struct TenantMetrics {
@@ -205,6 +222,8 @@ pub struct TenantMetrics {
     pub flows: Gauge,
     /// Entries on the switch that stand for them.
     pub entries: Gauge,
+    /// What the tenant may have on the switch.
+    pub grant: Mutex<Grant>,
     /// Bytes held for the tenant's requests that are not finished.
     pub held: Gauge,
     /// Entries that the tenant's requests had Weir examine.
@@ -229,6 +248,7 @@ impl TenantMetrics {
             queue_northbound: Gauge::default(),
             flows: Gauge::default(),
             entries: Gauge::default(),
+            grant: Mutex::default(),
             held: Gauge::default(),
             examined: Counter::default(),
             added_southbound: Histogram::default(),

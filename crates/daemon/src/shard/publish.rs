@@ -2,10 +2,10 @@
 
 use super::Shard;
 use super::turn::Timer;
-use crate::metrics::{Direction, DropReason, SwitchMetrics, TenantMetrics};
+use crate::metrics::{Direction, DropReason, Grant, SwitchMetrics, TenantMetrics};
 use hypervisor::{Policy, TenantId};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// How old the figures at `/metrics` may be.
@@ -31,6 +31,15 @@ impl Shard {
             let (limit, in_flight) = session.core.window();
             session.metrics.window.set(u64::from(limit));
             session.metrics.outstanding.set(u64::from(in_flight));
+            let served = || session.core.tenants().filter(|state| state.served);
+            let weights: u64 = served().map(|state| u64::from(state.weight)).sum();
+            // What all grants are made of, in short.
+            let made_of = served().fold(0u64, |sum, state| {
+                let limits = u64::from(state.weight) << 32 | u64::from(state.most_rules);
+                (sum ^ u64::from(state.id.0)).wrapping_mul(0x0100_0000_01b3) ^ limits
+            });
+            let stand = (session.core.space_changes(), made_of);
+            let is_granted_anew = std::mem::replace(&mut session.granted, stand) != stand;
             for state in session.core.tenants() {
                 let counters = state.counters;
                 let metrics = tenant_metrics(
@@ -60,6 +69,16 @@ impl Shard {
                 metrics.flows.set(state.flows as u64);
                 metrics.entries.set(state.entries as u64);
                 metrics.held.set(state.held as u64);
+                if is_granted_anew {
+                    let grant = Grant {
+                        served: state.served,
+                        weight: state.weight,
+                        weights,
+                        most_rules: state.most_rules,
+                        shares: session.core.shares_of(state.id),
+                    };
+                    *metrics.grant.lock().unwrap_or_else(PoisonError::into_inner) = grant;
+                }
                 metrics.examined.publish(counters.examined);
                 metrics.added_southbound.publish(&counters.waited.buckets, counters.waited.sum);
             }

@@ -28,6 +28,8 @@ pub(super) struct Session {
     pub by_controller: HashMap<ControllerIndex, u32>,
     pub next_link: u32,
     pub touched: bool,
+    /// What the tenants' grants were made of that were published last: changes of shares; tenants, weights and limits.
+    pub granted: (u64, u64),
     /// The number of the store's next batch when the session began.
     pub epoch: u64,
     pub metrics: Arc<SwitchMetrics>,
@@ -129,6 +131,7 @@ impl Shard {
             by_controller: HashMap::new(),
             next_link: 0,
             touched: false,
+            granted: (0, 0),
             epoch: self.next_batch,
             metrics,
             tenants: HashMap::new(),
@@ -294,6 +297,12 @@ impl Shard {
                     self.close_session(at, reason, dpid);
                     return;
                 }
+                Some(Event::TableFull { table, rules }) => {
+                    tracing::warn!(
+                        dpid = %Dpid(dpid), table, rules,
+                        "a table of the switch is full: so many rules are divided among the tenants"
+                    );
+                }
                 Some(Event::Reconciled { kept, installed, removed, foreign }) => {
                     tracing::info!(
                         dpid = %Dpid(session.core.known_as()), kept, installed, removed, foreign,
@@ -415,6 +424,7 @@ impl Shard {
             let policy = self.snapshot.policy.clone();
             if let Some(Some(session)) = self.sessions.get_mut(at) {
                 session.core.handle_policy(policy, now);
+                session.core.forget_full_tables();
                 session.core.track_flows(self.snapshot.tracks_flows);
                 self.rejoin(at);
                 self.relink(at);

@@ -155,6 +155,7 @@ impl Switch {
             kept: HashMap::new(),
             releases: HashMap::new(),
             used: Default::default(),
+            space: Default::default(),
             own: Vec::new(),
             fields: v13::MatchBuf::new(),
         };
@@ -224,6 +225,7 @@ impl Switch {
             self.phase = Phase::Ready;
             self.reconcile(now);
             self.tell_topology();
+            self.ask_space(now);
             for (at, served) in self.served().into_iter().enumerate() {
                 if served {
                     self.events.push_back(Event::Serve(self.tenants[at].id));
@@ -237,6 +239,7 @@ impl Switch {
         match purpose {
             // Not every switch has groups or meters: then there are none to reconcile.
             Purpose::Groups | Purpose::Meters => self.learned_one(now),
+            Purpose::Space | Purpose::Full(_) => self.space_failed(purpose),
             Purpose::Ports | Purpose::Flows => {
                 self.close("the switch does not tell its ports or its flows");
             }
@@ -319,6 +322,7 @@ impl Switch {
         self.view =
             View::compile(&policy, self.dpid, self.tenants.len(), |id| by_id.get(&id).copied());
         self.policy = policy;
+        self.divide_space();
     }
 }
 

@@ -55,15 +55,21 @@ impl Switch {
         before.filter_map(|(_, before)| before.as_ref())
     }
 
-    /// How many entries a tenant may have, and how many pieces they may be of, beside those that may come back.
-    pub(crate) fn limits_left(&self, tenant: TenantIndex) -> (usize, u32) {
+    /// How many entries a tenant may have, and how many pieces they may be of if some come to these tables, beside those that may
+    /// come back.
+    pub(crate) fn limits_left(
+        &self,
+        tenant: TenantIndex,
+        tables: impl IntoIterator<Item = u8>,
+    ) -> (usize, u32) {
         let limits = &self.tenants[tenant.0 as usize].limits;
         let changes = self.changes_of(tenant).filter(|change| !change.own);
         let replaced: usize = changes.map(|change| change.pieces_replaced).sum();
         let both = |(count, pieces), flow: &Flow| (count + 1, pieces + flow.planned());
         let (count, pieces) = self.returning(tenant).fold((0, replaced), both);
         let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
-        ((limits.flows as usize).saturating_sub(count), limits.entries.saturating_sub(pieces))
+        let rules = self.rules_left(tenant, tables);
+        ((limits.flows as usize).saturating_sub(count), rules.saturating_sub(pieces))
     }
 
     /// Whether entries are about to use such a group or meter, or to cease to: with them stands or falls what goes with it.

@@ -161,6 +161,11 @@ impl Switch {
             self.revival_failed(tenant, operation, number, &piece);
         }
         self.counters.own_refused += u64::from(own);
+        if let Some((number, _)) = adds.first().filter(|_| self.means_full(code))
+            && let Some(flow) = self.tenants[tenant.0 as usize].flows.get(*number)
+        {
+            self.table_was_full(flow.table, now);
+        }
         if code == openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS {
             self.hurry_unused(now);
         }

@@ -113,7 +113,7 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.pieces = self.plan(cause.tenant, &flow)?;
-        let (flows_left, entries_left) = self.limits_left(cause.tenant);
+        let (flows_left, entries_left) = self.limits_left(cause.tenant, [0]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(0, &match_, flow_mod.priority) {
@@ -158,7 +158,7 @@ impl Switch {
         }
         // All or nothing: every entry is planned before any is changed.
         let mut changed = Vec::with_capacity(found.len());
-        let (_, entries_left) = self.limits_left(cause.tenant);
+        let (_, entries_left) = self.limits_left(cause.tenant, [0]);
         let state = &self.tenants[cause.tenant.0 as usize];
         let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {

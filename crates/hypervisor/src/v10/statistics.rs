@@ -104,6 +104,11 @@ impl Switch {
             Awaits::Idle(tenant, number, begun) => {
                 self.idle_part((tenant, number, begun), entries, more, now);
             }
+            Awaits::Own(purpose @ (Purpose::Space | Purpose::Full(_))) => {
+                if let StatsReplyBody::Table(tables) = reply.body {
+                    self.space_said_v10(purpose != Purpose::Space, tables);
+                }
+            }
             Awaits::Own(Purpose::Flows) => {
                 self.learned.flows.extend_from_slice(entries);
                 if !self.has_told_too_much() && !more {
@@ -291,13 +296,14 @@ impl Switch {
         for entry in self.flow_statistics_v10(tenant, &EVERYTHING, answers) {
             standing.matched(0, None, entry.packet_count);
         }
+        let share = self.share_of(tenant, 0);
         let state = &mut self.tenants[tenant.0 as usize];
         let counts = state.lookups.told(standing).first().copied().unwrap_or_default();
         TableStats {
             table_id: 0,
             name: Name::new("slice"),
             wildcards: Wildcards::ALL,
-            max_entries: state.limits.flows,
+            max_entries: state.limits.flows.min(share.unwrap_or(u32::MAX)),
             active_count: state.flows.len() as u32,
             lookup_count: counts.came,
             matched_count: counts.matched,

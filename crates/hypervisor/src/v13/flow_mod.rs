@@ -124,7 +124,7 @@ impl Switch {
         flow.pieces = self.plan(cause.tenant, &flow)?;
         self.check_presumed(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
-        let (flows_left, entries_left) = self.limits_left(cause.tenant);
+        let (flows_left, entries_left) = self.limits_left(cause.tenant, [table]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(table, &match_, priority) {
@@ -177,8 +177,9 @@ impl Switch {
         let resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
-        let (_, entries_left) = self.limits_left(cause.tenant);
         let state = &self.tenants[cause.tenant.0 as usize];
+        let tables = state.flows.tables_of(&found);
+        let (_, entries_left) = self.limits_left(cause.tenant, tables);
         let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;

@@ -175,6 +175,18 @@ impl Switch {
                 self.idle_part((tenant, number, begun), entries, more, now);
                 return Ok(());
             }
+            Awaits::Own(Purpose::Space) => {
+                if let MultipartReplyBody::TableFeatures(tables) = reply.body {
+                    self.space_said_v13(tables);
+                }
+                return Ok(());
+            }
+            Awaits::Own(Purpose::Full(table)) => {
+                if let MultipartReplyBody::Table(tables) = reply.body {
+                    self.space_found_v13(table, tables);
+                }
+                return Ok(());
+            }
             Awaits::Own(Purpose::Flows) => self.learned.flows.extend_from_slice(entries),
             Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
             Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),

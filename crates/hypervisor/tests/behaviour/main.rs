@@ -70,6 +70,7 @@ mod shown;
 mod sizes;
 mod slice_ports;
 mod slow_readers;
+mod space;
 mod standby;
 mod state_quota;
 mod statistics;

@@ -6,6 +6,7 @@ use super::{Tell, no_answer};
 use crate::exit::Exit;
 use anyhow::Context;
 use daemon::api::flows::Flows;
+use daemon::api::limits::Limits;
 use daemon::api::troubles::{Controllers, Refusals};
 use daemon::api::view::{Contact, Counts};
 use daemon::api::{Switches, Tenants};
@@ -87,6 +88,23 @@ fn trouble(contact: &Contact) -> Option<String> {
     let at = UNIX_EPOCH + Duration::from_millis(contact.last_error_ms.unwrap_or(0));
     let ago = SystemTime::now().duration_since(at).map_or(0, |ago| ago.as_secs());
     Some(format!("{error}; {ago} s ago, {} attempts", contact.dials))
+}
+
+pub fn limits(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
+    tell.found(client.get("/api/v1/limits")?, |out, all: &Limits| {
+        let mut rows = Columns::new(&["TENANT", "SWITCH", "TABLES", "RULES", "MAY HAVE"], 3);
+        for one in &all.limits {
+            rows.row([
+                one.tenant.clone(),
+                one.switch.clone(),
+                one.tables.clone(),
+                one.rules.to_string(),
+                one.may.to_string(),
+            ]);
+            rows.note(one.why.clone());
+        }
+        rows.write(out, "no switch is connected of which a tenant has a part")
+    })
 }
 
 pub fn refusals(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {

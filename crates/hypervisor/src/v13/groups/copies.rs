@@ -340,8 +340,9 @@ impl Switch {
         let flows = &self.tenants[tenant.0 as usize].flows;
         let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
-        let mut room =
-            flows.room_for(using.iter().map(|(number, _)| *number), self.limits_left(tenant).1);
+        let numbers: Vec<u32> = using.iter().map(|(number, _)| *number).collect();
+        let (_, entries_left) = self.limits_left(tenant, flows.tables_of(&numbers));
+        let mut room = flows.room_for(numbers.into_iter(), entries_left);
         let mut planned = HashMap::new();
         for (number, flow) in using {
             let pieces = self.plan(tenant, flow)?;

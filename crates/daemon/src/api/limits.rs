@@ -1,0 +1,146 @@
+//! `/api/v1/limits`: how many rules each tenant may have on each switch, and why.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use hypervisor::{SaidBy, TableShare};
+use serde::{Deserialize, Serialize};
+use std::sync::PoisonError;
+use utoipa::ToSchema;
+
+use super::Sources;
+use super::answers::Elsewhere;
+use super::bounds::Bounds;
+use crate::dpid::Dpid;
+use crate::metrics::{Grant, Registry};
+
+/// How many rules each tenant may have on each switch.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Limits {
+    /// By switch, then by tenant.
+    pub limits: Vec<LimitOf>,
+}
+
+/// How many rules a tenant may have in some tables of a switch.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = LimitOfTenant)]
+pub struct LimitOf {
+    /// The tenant.
+    pub tenant: String,
+    /// The switch; a big switch by the datapath id that its tenant sees.
+    pub switch: String,
+    /// The switch's tables for which that holds, each by itself: `1` or `1-253`; `all` for all of them together.
+    pub tables: String,
+    /// How many rules the tenant has on the switch, in all tables.
+    pub rules: u64,
+    /// How many it may have.
+    pub may: u32,
+    /// Why so many.
+    pub why: String,
+}
+
+impl Limits {
+    fn new(metrics: &Registry) -> Limits {
+        let mut limits = Vec::new();
+        for switch in metrics.switches() {
+            for tenant in switch.tenants() {
+                let grant = tenant.grant.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let of = |(tables, may, why)| LimitOf {
+                    tenant: tenant.name.clone(),
+                    switch: Dpid(switch.known_as()).to_string(),
+                    tables,
+                    rules: tenant.entries.get(),
+                    may,
+                    why,
+                };
+                limits.extend(reasons(&grant).into_iter().map(of));
+            }
+        }
+        Limits { limits }
+    }
+}
+
+/// For which tables, how many, and why. The tenant's own limit holds beside all others.
+fn reasons(grant: &Grant) -> Vec<(String, u32, String)> {
+    if !grant.served {
+        return Vec::new();
+    }
+    let own = "its own limit (entries)".to_owned();
+    if grant.shares.is_empty() {
+        let why = format!("{own}; the switch does not say how much it holds");
+        return vec![("all".to_owned(), grant.most_rules, why)];
+    }
+    let share = |share: &TableShare| {
+        let tables = match share.tables {
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first}-{last}"),
+        };
+        let rules = share.holds.rules;
+        let held = match share.holds.by {
+            SaidBy::Switch => format!("{rules} rules that the switch says a table holds"),
+            SaidBy::Full => format!("{rules} rules that were there when the table was full"),
+        };
+        let why = match share.may == grant.most_rules {
+            true => own.clone(),
+            false => format!("weight {} of {}, of {held}", grant.weight, grant.weights),
+        };
+        (tables, share.may, why)
+    };
+    grant.shares.iter().map(share).collect()
+}
+
+pub(super) fn routes() -> Router<Sources> {
+    Router::new().route("/api/v1/limits", get(limits))
+}
+
+/// How many rules each tenant may have on each switch, and why.
+#[utoipa::path(
+    get,
+    path = "/api/v1/limits",
+    responses((status = 200, description = "all tenants on all switches", body = Limits), Elsewhere)
+)]
+pub(super) async fn limits(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+) -> Response {
+    bounds.off_thread(move || Json(Limits::new(&sources.metrics)).into_response()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hypervisor::Holds;
+
+    #[test]
+    fn each_figure_has_its_reason() {
+        let share = |tables, rules, by, may| TableShare { tables, holds: Holds { rules, by }, may };
+        let grant = |shares: &[TableShare]| Grant {
+            served: true,
+            weight: 1,
+            weights: 3,
+            most_rules: 5_000,
+            shares: shares.to_vec(),
+        };
+        let check = |grant: Grant, expected: &[(&str, u32, &str)]| {
+            let told = reasons(&grant);
+            let told: Vec<_> = told.iter().map(|(a, b, c)| (a.as_str(), *b, c.as_str())).collect();
+            assert_eq!(told, expected);
+        };
+        check(Grant::default(), &[]);
+        let why = "its own limit (entries); the switch does not say how much it holds";
+        check(grant(&[]), &[("all", 5_000, why)]);
+        check(
+            grant(&[
+                share((0, 0), 900, SaidBy::Switch, 300),
+                share((1, 9), 99_000, SaidBy::Switch, 5_000),
+                share((10, 10), 300, SaidBy::Full, 100),
+            ]),
+            &[
+                ("0", 300, "weight 1 of 3, of 900 rules that the switch says a table holds"),
+                ("1-9", 5_000, "its own limit (entries)"),
+                ("10", 100, "weight 1 of 3, of 300 rules that were there when the table was full"),
+            ],
+        );
+    }
+}

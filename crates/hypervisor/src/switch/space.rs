@@ -1,0 +1,303 @@
+//! How many rules each tenant may have in the switch's tables: the one place that decides whether a tenant may have another.
+//!
+//! What a table holds is divided among the tenants that have a part of the switch, by their weights. A tenant never gets more than
+//! its share, also while others use little of theirs: so each share is always there, and what one tenant is granted says nothing
+//! about the others. What a tenant cannot use because of its own limit goes to the others.
+//!
+//! ```text
+//!   the switch says at the start how much its tables hold (table statistics of 1.0, table features of 1.3)
+//!        │  nothing useful                      a million or more, or no answer: the tenants' own limits alone hold
+//!        ▼                                                   │ TABLE_FULL
+//!   shares ◀── how many rules the full table has by then ◀───┘   until the switch connects anew, or a reload
+//! ```
+
+use super::{Event, Switch};
+use crate::ids::TenantIndex;
+use crate::pending::{Awaits, Purpose};
+use crate::policy::TenantId;
+use crate::time::Instant;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use openflow::{ErrorCode, List, Version, v10, v13};
+
+/// From here on the figure of a switch says nothing: Open vSwitch says this of each table, and has no such bound.
+const UNBOUNDED: u32 = 1_000_000;
+
+/// With fewer rules than this a table is not full: the switch refuses a rule for another reason, whatever it says.
+const FEWEST: u32 = 64;
+
+/// Who says how much a table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaidBy {
+    /// The switch, when it connected.
+    Switch,
+    /// The switch refused a rule since the table was full; so many were there.
+    Full,
+}
+
+/// How much a table holds, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holds {
+    /// Rules, of all tenants and others together.
+    pub rules: u32,
+    /// Who says so.
+    pub by: SaidBy,
+}
+
+/// What one tenant may have in some tables that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableShare {
+    /// The switch's first and last table. OpenFlow 1.0 does not name tables: the largest that takes wildcards is table 0.
+    pub tables: (u8, u8),
+    /// What each of them holds.
+    pub holds: Holds,
+    /// How many rules the tenant may have in each of them.
+    pub may: u32,
+}
+
+/// What is known of the switch's tables, and who gets how much of them.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    holds: BTreeMap<u8, Holds>,
+    /// By how much a table holds: each tenant's share.
+    shares: BTreeMap<u32, Vec<u32>>,
+    /// Whether the switch has been asked how many rules a full table has.
+    asks: bool,
+    /// Counts changes.
+    changes: u64,
+}
+
+/// A tenant among those that divide a table.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    weight: u32,
+    most: u32,
+}
+
+impl Switch {
+    /// How many rules a tenant may have in a table of its own; `None` if nobody knows how much the table holds.
+    pub(crate) fn share_of(&self, tenant: TenantIndex, table: u8) -> Option<u32> {
+        let holds = self.space.holds.get(&self.physical(table))?;
+        self.space.shares.get(&holds.rules)?.get(tenant.0 as usize).copied()
+    }
+
+    /// How many rules a tenant may have in all, if a change adds rules to these tables of its own: never more than its limit says.
+    pub(crate) fn rules_left(
+        &self,
+        tenant: TenantIndex,
+        tables: impl IntoIterator<Item = u8>,
+    ) -> u32 {
+        let state = &self.tenants[tenant.0 as usize];
+        let mut left = state.limits.entries;
+        if self.space.holds.is_empty() {
+            return left;
+        }
+        for table in tables {
+            if let Some(share) = self.share_of(tenant, table) {
+                let elsewhere = state.flows.entries() - state.flows.entries_of(table);
+                left = left.min(share.saturating_add(elsewhere as u32));
+            }
+        }
+        left
+    }
+
+    /// The operator has reloaded: tables that were found to be full may hold more than they did then.
+    pub fn forget_full_tables(&mut self) {
+        self.space.holds.retain(|_, holds| holds.by == SaidBy::Switch);
+        self.divide_space();
+    }
+
+    /// Divides the tables anew: tenants, weights, limits or figures are others.
+    pub(super) fn divide_space(&mut self) {
+        let claim = |(at, state): (usize, &crate::tenant::Tenant)| {
+            let weight = if self.is_served(TenantIndex(at as u32)) { state.weight } else { 0 };
+            Claim { weight, most: state.limits.entries }
+        };
+        let claims: Vec<Claim> = if self.space.holds.is_empty() {
+            Vec::new()
+        } else {
+            self.tenants.iter().enumerate().map(claim).collect()
+        };
+        let all = self.space.holds.values().map(|holds| holds.rules);
+        let shares = all.map(|rules| (rules, divide(rules, &claims))).collect();
+        if shares != self.space.shares {
+            self.space.shares = shares;
+            self.space.changes += 1;
+        }
+    }
+
+    /// Counts changes of what tenants may have.
+    pub fn space_changes(&self) -> u64 {
+        self.space.changes
+    }
+
+    /// What a tenant may have in the switch's tables, as far as anybody knows how much they hold.
+    pub fn shares_of(&self, tenant: TenantId) -> Vec<TableShare> {
+        let Some(at) = self.tenant_of(tenant) else { return Vec::new() };
+        let mut shares: Vec<TableShare> = Vec::new();
+        for (&table, &holds) in &self.space.holds {
+            let Some(all) = self.space.shares.get(&holds.rules) else { continue };
+            let may = all.get(at.0 as usize).copied().unwrap_or(0);
+            match shares.last_mut() {
+                Some(last)
+                    if last.holds == holds && last.tables.1.checked_add(1) == Some(table) =>
+                {
+                    last.tables.1 = table;
+                }
+                _ => shares.push(TableShare { tables: (table, table), holds, may }),
+            }
+        }
+        shares
+    }
+
+    /// Asks the switch how much its tables hold. Nobody waits for the answer.
+    pub(super) fn ask_space(&mut self, now: Instant) {
+        if self.joins.is_none() {
+            let question = match self.version {
+                Version::V1_0 => ask_v10(),
+                _ => ask_v13(v13::MultipartRequestBody::TableFeatures(List::EMPTY)),
+            };
+            self.send_own(Awaits::Own(Purpose::Space), &question, now);
+        }
+    }
+
+    /// The switch has refused a rule in a tenant's table since it is full: how many rules are there?
+    pub(super) fn table_was_full(&mut self, table: u8, now: Instant) {
+        let table = self.physical(table);
+        if self.joins.is_some() || self.space.asks || self.space.holds.contains_key(&table) {
+            return;
+        }
+        self.space.asks = true;
+        let question = match self.version {
+            Version::V1_0 => ask_v10(),
+            _ => ask_v13(v13::MultipartRequestBody::Table),
+        };
+        self.send_own(Awaits::Own(Purpose::Full(table)), &question, now);
+    }
+
+    /// The switch does not say.
+    pub(super) fn space_failed(&mut self, purpose: Purpose) {
+        self.space.asks &= !matches!(purpose, Purpose::Full(_));
+    }
+
+    /// Table statistics of 1.0, which say both what tables hold and what they have. What counts are those that take wildcards.
+    pub(crate) fn space_said_v10(&mut self, full: bool, tables: List<'_, v10::TableStats>) {
+        let with_wildcards = tables.iter().filter(|table| table.wildcards.0 != 0);
+        if full {
+            let rules = with_wildcards.map(|table| table.active_count).max().unwrap_or(0);
+            self.space_is(0, Holds { rules, by: SaidBy::Full });
+            self.space.asks = false;
+        } else {
+            let rules = with_wildcards.map(|table| table.max_entries).max().unwrap_or(0);
+            self.space_is(0, Holds { rules, by: SaidBy::Switch });
+        }
+        self.divide_space();
+    }
+
+    /// Table features of 1.3: what tables hold.
+    pub(crate) fn space_said_v13(&mut self, tables: List<'_, v13::TableFeatures<'_>>) {
+        for table in tables {
+            self.space_is(table.table_id, Holds { rules: table.max_entries, by: SaidBy::Switch });
+        }
+        self.divide_space();
+    }
+
+    /// Table statistics of 1.3: what tables have.
+    pub(crate) fn space_found_v13(&mut self, full: u8, tables: List<'_, v13::TableStats>) {
+        for table in tables.iter().filter(|table| table.table_id == full) {
+            self.space_is(full, Holds { rules: table.active_count, by: SaidBy::Full });
+            self.space.asks = false;
+        }
+        self.divide_space();
+    }
+
+    /// Whether an error says that there is no room for a rule.
+    pub(super) fn means_full(&self, code: ErrorCode) -> bool {
+        code == match self.version {
+            Version::V1_0 => openflow::error::v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
+            _ => openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL,
+        }
+    }
+
+    fn space_is(&mut self, table: u8, holds: Holds) {
+        let least = if holds.by == SaidBy::Full { FEWEST } else { 1 };
+        if (least..UNBOUNDED).contains(&holds.rules) {
+            self.space.holds.insert(table, holds);
+            if holds.by == SaidBy::Full {
+                self.events.push_back(Event::TableFull { table, rules: holds.rules });
+            }
+        }
+    }
+
+    /// What the switch calls a tenant's table.
+    fn physical(&self, table: u8) -> u8 {
+        match self.version {
+            Version::V1_0 => 0,
+            _ => table.saturating_add(self.first_table()),
+        }
+    }
+}
+
+fn ask_v10() -> Vec<u8> {
+    let mut out = Vec::new();
+    let asked = v10::StatsRequest::from(v10::StatsRequestBody::Table).write_message(0, &mut out);
+    debug_assert!(asked.is_ok());
+    out
+}
+
+fn ask_v13(body: v13::MultipartRequestBody<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let asked = v13::MultipartRequest::from(body).write_message(0, &mut out);
+    debug_assert!(asked.is_ok());
+    out
+}
+
+/// Divides by weight. Who cannot use its share leaves the rest to those who can. The sum is never more than there is.
+fn divide(rules: u32, claims: &[Claim]) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..claims.len()).filter(|&at| claims[at].weight > 0).collect();
+    // First those that are content with least for their weight.
+    order.sort_by_key(|&at| {
+        u64::from(claims[at].most) * u64::from(u32::MAX) / u64::from(claims[at].weight)
+    });
+    let mut shares = alloc::vec![0; claims.len()];
+    let mut left = u64::from(rules);
+    let mut weights: u64 = order.iter().map(|&at| u64::from(claims[at].weight)).sum();
+    for at in order {
+        let Claim { weight, most } = claims[at];
+        let share = left * u64::from(weight) / weights.max(1);
+        let share = share.min(u64::from(most));
+        shares[at] = share as u32;
+        left -= share;
+        weights -= u64::from(weight);
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rules: u32, claims: &[(u32, u32)], expected: &[u32]) {
+        let claims: Vec<Claim> =
+            claims.iter().map(|&(weight, most)| Claim { weight, most }).collect();
+        let shares = divide(rules, &claims);
+        assert_eq!(shares, expected, "{rules} {claims:?}");
+        assert!(shares.iter().map(|share| u64::from(*share)).sum::<u64>() <= u64::from(rules));
+    }
+
+    #[test]
+    fn tables_are_divided_by_weight_and_what_one_cannot_use_goes_to_others() {
+        const MOST: u32 = 100_000;
+        check(1_000, &[], &[]);
+        check(1_000, &[(1, MOST)], &[1_000]);
+        check(1_000, &[(1, MOST), (1, MOST)], &[500, 500]);
+        check(1_000, &[(3, MOST), (1, MOST)], &[750, 250]);
+        // Who has no part of the switch has no share.
+        check(1_000, &[(0, MOST), (1, MOST)], &[0, 1_000]);
+        check(1_000, &[(1, 100), (1, MOST), (1, MOST)], &[100, 450, 450]);
+        check(1_000, &[(1, MOST), (2, 0), (1, MOST)], &[500, 0, 500]);
+        check(10, &[(1, MOST), (1, MOST), (1, MOST)], &[3, 3, 4]);
+        check(1, &[(1, MOST), (1, MOST)], &[0, 1]);
+        check(u32::MAX, &[(1000, u32::MAX), (1000, u32::MAX)], &[u32::MAX / 2, u32::MAX / 2 + 1]);
+    }
+}

@@ -1,0 +1,119 @@
+//! The switch's tables are divided among tenants by weight: who asks for more than its share is told TABLE_FULL, and the share of
+//! the others is there whenever they ask.
+
+use crate::support::*;
+use hypervisor::{Event, SaidBy};
+
+const SPACES: &str = "
+    red: ip,nw_src=10.1.0.0/16
+    blue: ip,nw_src=10.2.0.0/16
+";
+
+/// A switch with tables of this size.
+fn world(version: Version, configure: fn(&mut emulate::Config)) -> World {
+    let mut setup = Setup::new(version, SPACES);
+    setup.configure = configure;
+    World::new(setup)
+}
+
+/// A tenant asks for so many rules; how many it has, and what it was told of the others.
+fn ask(world: &mut World, tenant: &str, net: u8, count: usize) -> (usize, Vec<String>) {
+    let seat = world.connect(tenant);
+    for n in 0..count {
+        let words =
+            format!("flow add match=ip,nw_src=10.{net}.{}.{} actions=output:1", n / 256, n % 256);
+        world.controllers[seat.0].outgoing.push_back(request(world.version, n as u32, &words));
+    }
+    world.pump();
+    world.stored();
+    world.advance(100_000_000);
+    let id = world.tenant(tenant);
+    let flows = world.core.tenants().find(|state| state.id == id).map(|state| state.flows).unwrap();
+    let mut told = world.heard(seat);
+    for line in &mut told {
+        // Without the xid and the request.
+        *line =
+            line.split_whitespace().find(|word| word.contains("FULL")).unwrap_or("?").to_owned();
+    }
+    told.dedup();
+    (flows, told)
+}
+
+fn full(version: Version) -> Vec<String> {
+    let name = if version == Version::V1_0 { "ALL_TABLES_FULL" } else { "TABLE_FULL" };
+    vec![name.to_owned()]
+}
+
+fn check_told(told: &[String], version: Version) {
+    let [expected] = &full(version)[..] else { panic!() };
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(expected.as_str()), "{told:?}");
+}
+
+#[test]
+fn one_tenant_asks_for_a_whole_table_and_the_other_still_gets_its_share() {
+    for version in VERSIONS {
+        let mut world = world(version, |config| {
+            config.n_buffers = 0;
+            config.n_tables = 3;
+            config.max_flows = 1_000;
+        });
+        let room = 1_000;
+        let shares = world.core.shares_of(world.tenant("red"));
+        let [share] = shares[..] else { panic!("{shares:?}") };
+        assert_eq!((share.holds.rules, share.may), (room, room / 2));
+        assert_eq!(share.holds.by, SaidBy::Switch);
+        let (red, told) = ask(&mut world, "red", 1, 1_000);
+        assert_eq!(red, 500, "{version:?}");
+        check_told(&told, version);
+        let (blue, told) = ask(&mut world, "blue", 2, 500);
+        assert_eq!((blue, told), (500, Vec::new()), "{version:?}");
+        // Who removes rules may have others in their place.
+        let seat = world.connect("red");
+        world.say(seat, 1, "flow delete match=ip,nw_src=10.1.0.0/24");
+        world.say(seat, 2, "flow add match=ip,nw_src=10.1.200.1 actions=output:1");
+        assert_eq!(world.heard(seat), [""; 0]);
+    }
+}
+
+#[test]
+fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
+    for version in VERSIONS {
+        let mut world = world(version, |config| {
+            config.n_buffers = 0;
+            config.faults = vec![emulate::Fault::RefuseFlowMods { every: 150 }];
+        });
+        assert_eq!(world.core.shares_of(world.tenant("red")), [], "a million is no figure");
+        let (red, told) = ask(&mut world, "red", 1, 400);
+        check_told(&told, version);
+        let found = world.events.iter().find_map(|event| match event {
+            Event::TableFull { rules, .. } => Some(*rules),
+            _ => None,
+        });
+        let found = found.expect("the table was found full");
+        assert!(found as usize <= red && red < 400, "{version:?}: {found} {red}");
+        let [share] = world.core.shares_of(world.tenant("blue"))[..] else { panic!() };
+        assert_eq!(share.holds.by, SaidBy::Full);
+        assert_eq!(share.may, found.div_ceil(2), "what cannot be halved is the last tenant's");
+        // So few that none of them is refused as if the table were full.
+        let (blue, told) = ask(&mut world, "blue", 2, 40);
+        assert_eq!((blue, told), (40, Vec::new()), "{version:?}");
+        // A reload begins anew.
+        world.core.forget_full_tables();
+        assert_eq!(world.core.shares_of(world.tenant("red")), []);
+    }
+}
+
+#[test]
+fn a_rule_that_is_refused_in_an_almost_empty_table_says_nothing_of_its_size() {
+    for version in VERSIONS {
+        let mut world = world(version, |config| {
+            config.n_buffers = 0;
+            config.faults = vec![emulate::Fault::RefuseFlowMods { every: 20 }];
+        });
+        let (red, told) = ask(&mut world, "red", 1, 30);
+        assert!(red >= 28, "{red}");
+        check_told(&told, version);
+        assert_eq!(world.core.shares_of(world.tenant("red")), []);
+    }
+}
