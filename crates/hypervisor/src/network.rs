@@ -301,11 +301,6 @@ impl Network {
         self.ports.keys().copied().filter(flooded)
     }
 
-    /// Ports that the switch's own forwarding sends by (NORMAL), which is a repeater that knows no loops.
-    pub(crate) fn repeated(&self) -> impl Iterator<Item = u32> + '_ {
-        self.ports.iter().filter(|(_, port)| port.repeats).map(|(&number, _)| number)
-    }
-
     /// Which packets are let in by a port.
     pub(crate) fn admits(&self, number: u32) -> Admits {
         let config = self.config(number);

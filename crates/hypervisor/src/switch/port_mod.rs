@@ -272,7 +272,7 @@ pub(crate) fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Piece>>) -> 
 fn sends_by(version: Version, flow: &Flow, number: u32) -> bool {
     if version == Version::V1_0 {
         use v10::{Action, PortNo};
-        let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::NORMAL, PortNo::IN_PORT];
+        let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
         let actions = List::<Action<'_>>::parse(&flow.actions).unwrap_or_default();
         return actions.iter().any(|action| match action {
             Action::Output { port, .. } if unnamed.contains(&port) => true,
@@ -281,7 +281,7 @@ fn sends_by(version: Version, flow: &Flow, number: u32) -> bool {
         });
     }
     use v13::{Action, Instruction, PortNo};
-    let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::NORMAL, PortNo::IN_PORT];
+    let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
     let instructions = List::<Instruction<'_>>::parse(&flow.actions).unwrap_or_default();
     instructions.iter().any(|instruction| match instruction {
         Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {

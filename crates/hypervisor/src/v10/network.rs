@@ -386,10 +386,6 @@ impl Writer<'_> {
             },
             PortNo::FLOOD => self.leave_by_all(self.network.flooded()),
             PortNo::ALL => self.leave_by_all(self.network.ports.keys().copied()),
-            PortNo::NORMAL => {
-                self.check_all()?;
-                self.leave_by_all(self.network.repeated())
-            }
             PortNo(number) => {
                 let network = self.network;
                 let way = network.way_out(port_from_v10(number), entered);
@@ -409,17 +405,6 @@ impl Writer<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether packets may leave by any port: the repeated ones become others when a link fails, and what stands has to be
-    /// sayable still.
-    fn check_all(&self) -> Result<(), ErrorCode> {
-        let mut out = Vec::new();
-        let mut all = Writer::new(self.network, self.packets, &mut out, self.sends);
-        match all.leave_by_all(self.network.ports.keys().copied()) {
-            Err(Unsaid::Code(code)) => Err(code),
-            _ => Ok(()),
-        }
     }
 
     fn leave(&mut self, way: WayOut<'_>) -> Result<(), Unsaid> {

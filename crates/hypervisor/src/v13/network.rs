@@ -364,7 +364,7 @@ impl Switch {
                 };
                 for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
                     if let Some(Some(way)) = network.way_out(number, packets.entered) {
-                        // What is repeated would go round.
+                        // It would go round.
                         let is_anywhere = packets.entered == Entered::Anywhere;
                         if is_anywhere && network.entrances_astray(number).next().is_some() {
                             return Err(Unsaid::NeedsEntry);

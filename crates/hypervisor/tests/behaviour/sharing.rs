@@ -140,8 +140,7 @@ pub(crate) fn grouping() -> impl Strategy<Value = Case> {
 pub(crate) fn listing() -> impl Strategy<Value = Case> {
     let output = || {
         prop::sample::select(vec![
-            "flood", "all", "normal", "local", "output:2", "output:2", "output:1", "in_port",
-            "group:4",
+            "flood", "all", "local", "output:2", "output:2", "output:1", "in_port", "group:4",
         ])
     };
     let change = prop_oneof![
@@ -204,7 +203,6 @@ pub(crate) fn asking() -> impl Strategy<Value = Case> {
     let output = prop::sample::select(vec![
         "flood",
         "all",
-        "normal",
         "local",
         "output:2",
         "output:2",
@@ -276,7 +274,7 @@ fn rule(words: &str) -> Rule {
     let number = |name: &str| words.split(name).nth(1).map(|it| it.as_bytes()[0] - b'0');
     let written = words.split("write=").nth(1).unwrap_or_default();
     let next = number("goto=");
-    let sends = ["output", "flood", "all", "normal", "local", "in_port", "group"];
+    let sends = ["output", "flood", "all", "local", "in_port", "group"];
     Rule {
         table: number("table=").unwrap_or(0),
         next,

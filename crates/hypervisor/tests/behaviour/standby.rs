@@ -95,7 +95,7 @@ fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
 #[test]
 fn what_is_repeated_is_not_sent_back() {
     for version in VERSIONS {
-        for said in ["flood", "normal", "all", "group", "write"] {
+        for said in ["flood", "all", "group", "write"] {
             let mut stage = stage(version);
             for switch in [1, 2] {
                 both_say(&mut stage, BLUE, switch, "flow delete match=");
