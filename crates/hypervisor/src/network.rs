@@ -263,12 +263,6 @@ impl Network {
         self.ports.keys().copied().filter(|number| self.is_shared_edge(*number))
     }
 
-    /// Whether entries may ask the hypervisor what is to become of packets (1.0). Then it has to know of each packet that a switch
-    /// tells of how it came, so the switch tells of none that it has changed.
-    pub(crate) fn may_ask(&self) -> bool {
-        self.shared_edges().next().is_some()
-    }
-
     /// Where a packet for the virtual port goes: nowhere if the port is down, is told not to forward, or the packet came
     /// by it. `None` for the outer option is a port that there is not.
     pub(crate) fn way_out(&self, number: u32, entered: Entered) -> Option<Option<WayOut<'_>>> {
