@@ -16,10 +16,7 @@ use super::flow_mod::priority_of;
 use super::unreadable;
 use crate::flows::{Flow, Piece, Presumes, Taken, check_length};
 use crate::ids::TenantIndex;
-use crate::network::{
-    Admits, Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, spanning_tree,
-    untagged,
-};
+use crate::network::{Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, untagged};
 use crate::switch::Switch;
 use crate::told;
 use alloc::vec::Vec;
@@ -129,18 +126,13 @@ impl Switch {
             let admits = network.admits(port);
             for arrival in network.arrivals(port) {
                 let Some(region) = region(&arrival, &flow.match_) else { continue };
-                let region = match admits {
-                    Admits::SpanningTree => spanning_tree(&region),
-                    Admits::Everything | Admits::Nothing => Some(region),
-                };
-                let Some(region) = region else { continue };
                 let packets = packets(port, &arrival, &region);
                 let mut regions = Vec::new();
                 self.network_regions_v10(tenant, network, region, packets, actions, &mut regions)?;
                 for (region, actions) in regions {
                     let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
                     let priority = priority_of(&wire, flow.priority);
-                    if admits == Admits::Nothing && priority == u16::MAX {
+                    if !admits && priority == u16::MAX {
                         // Others stand, and age, below the entry that drops what comes; this would be its equal.
                         continue;
                     }

@@ -1,7 +1,7 @@
 //! The hypervisor's own entries on 1.0: what passes through for networks, or is not let in by a port, and nobody's rules
 //! are asked.
 
-use crate::network::{Admits, Network, at_hop};
+use crate::network::{Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
 use alloc::vec::Vec;
 use fabric::embedding::{Exit, Transit};
@@ -49,7 +49,7 @@ fn passed(transit: &Transit) -> Option<Own> {
 
 /// What drops the packets that come to a port which lets nothing in.
 pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
-    if network.admits(port) != Admits::Nothing {
+    if network.admits(port) {
         return Vec::new();
     }
     let own =

@@ -36,7 +36,7 @@ impl Switch {
         };
         let state = &mut self.tenants[tenant.0 as usize];
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        if network.keeps_back(came, key, missed) {
+        if network.keeps_back(came, missed) {
             state.counters.unwanted += 1;
             return;
         }
